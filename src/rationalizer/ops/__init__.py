@@ -1,0 +1,5 @@
+"""Structured layers: tensors in, tensors out."""
+
+from rationalizer.ops.budget import budget
+
+__all__ = ["budget"]

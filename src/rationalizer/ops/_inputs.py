@@ -1,0 +1,141 @@
+"""What every op does with its arguments: check them, and bring them into the kernels' form.
+
+Checks that need to look at the data (`require_finite`, `require_budget`) run inside the opaque custom ops, so that they
+hold under `torch.compile` too; checks of type and shape run in Python.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+class Rows(NamedTuple):
+    """A batch of score rows as the kernels take it."""
+
+    scores: Tensor  # (rows, n), float64, divided by the temperature
+    mask: Tensor  # (rows, n), bool, True on real tokens
+    shape: torch.Size
+    dtype: torch.dtype
+
+    def restore(self, z: Tensor) -> Tensor:
+        return z.reshape(self.shape).to(self.dtype)
+
+    def restore_rows(self, values: Tensor) -> Tensor:
+        return values.reshape(self.shape[:-1])
+
+
+def as_rows(scores: Tensor, mask: Tensor | None, temperature: float) -> Rows:
+    check_scores(scores, dims=1, shape_hint="(batch, n)")
+    check_temperature(temperature)
+    n = scores.shape[-1]
+    # float64 before the division: at test temperatures scores/T reach 1e5, where float32 is coarser than the answer.
+    scaled = scores.to(torch.float64).reshape(-1, n) / temperature
+    return Rows(scaled, check_mask(mask, scores.shape, scores.device).reshape(-1, n), scores.shape, scores.dtype)
+
+
+def check_scores(scores: Any, dims: int, shape_hint: str) -> None:
+    if not isinstance(scores, Tensor):
+        raise TypeError(f"scores must be a torch.Tensor, got {type(scores).__name__}; use torch.as_tensor(scores)")
+    if not scores.is_floating_point():
+        raise TypeError(f"scores must be floating point, got {scores.dtype}; use scores.float()")
+    if scores.dim() < dims:
+        raise ValueError(f"scores must have shape {shape_hint}, got {tuple(scores.shape)}")
+
+
+def check_temperature(temperature: float) -> None:
+    if not isinstance(temperature, (int, float)) or not math.isfinite(temperature) or temperature <= 0:
+        raise ValueError(
+            f"temperature must be a positive number, got {temperature!r}; for the limit 0 use the op's MAP version"
+        )
+
+
+def check_mask(mask: Tensor | None, shape: torch.Size, device: torch.device, name: str = "mask") -> Tensor:
+    if mask is None:
+        return torch.ones(shape, dtype=torch.bool, device=device)
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        kind = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
+        raise TypeError(f"{name} must be a bool tensor, True on real tokens, got {kind}; use {name}.bool()")
+    if mask.shape != shape:
+        raise ValueError(f"{name} must have shape {tuple(shape)}, got {tuple(mask.shape)}")
+    return mask
+
+
+def as_budget(budget: int | Tensor, lead: torch.Size, device: torch.device) -> Tensor:
+    """The budget as an int64 tensor, one entry per row."""
+    if isinstance(budget, Tensor):
+        if budget.is_floating_point() or budget.is_complex() or budget.dtype == torch.bool:
+            raise TypeError(f"budget counts tokens and must be an integer tensor, got {budget.dtype}; use budget.long()")
+        if budget.dim() and budget.shape != lead:
+            raise ValueError(f"budget must be a number or have shape {tuple(lead)}, got {tuple(budget.shape)}")
+        return budget.to(device=device, dtype=torch.int64).expand(lead).reshape(-1)
+    if isinstance(budget, bool) or not isinstance(budget, (int, np.integer)):
+        raise TypeError(
+            f"budget counts tokens and must be an int or an int tensor, got {budget!r}; "
+            "for a fraction of the text use max(1, round(fraction * length))"
+        )
+    if budget < 0:
+        raise ValueError(f"budget must be at least 0, got {budget}")
+    return torch.full((lead.numel(),), int(budget), dtype=torch.int64, device=device)
+
+
+def as_transition(transition: float | Tensor, rows: Rows, temperature: float) -> Tensor:
+    """The transitions as a (rows, n − 1) float64 tensor, divided by the temperature."""
+    edges = max(rows.shape[-1] - 1, 0)
+    lead = rows.shape[:-1]
+    if isinstance(transition, Tensor):
+        if not transition.is_floating_point():
+            raise TypeError(f"transition must be floating point, got {transition.dtype}; use transition.float()")
+        allowed = (torch.Size([]), torch.Size([edges]), lead + torch.Size([edges]))
+        if transition.shape not in allowed:
+            raise ValueError(
+                f"transition must be a number or have shape {(edges,)} or {(*lead, edges)} (one per pair of neighbours), "
+                f"got {tuple(transition.shape)}"
+            )
+        scaled = transition.to(device=rows.scores.device, dtype=torch.float64) / temperature
+        return scaled.expand(lead + torch.Size([edges])).reshape(-1, edges)
+    if isinstance(transition, bool) or not isinstance(transition, (int, float)):
+        raise TypeError(f"transition must be a number or a tensor, got {type(transition).__name__}")
+    return rows.scores.new_full((rows.scores.shape[0], edges), float(transition) / temperature)
+
+
+def host(tensor: Tensor) -> Any:
+    """The tensor as a C-contiguous NumPy array: no copy for contiguous CPU tensors."""
+    return tensor.detach().cpu().contiguous().numpy()
+
+
+def _first(bad: Tensor) -> list[int]:
+    return [int(i) for i in bad.nonzero()[0]]
+
+
+def require_finite(values: Tensor, real: Tensor | None, name: str, remedy: str) -> None:
+    bad = ~torch.isfinite(values)
+    if real is not None:
+        bad &= real
+    if bad.any():
+        where = _first(bad)
+        raise ValueError(f"{name}{where} is {values[tuple(where)].item()}; {remedy}")
+
+
+def require_finite_scores(scores: Tensor, mask: Tensor) -> None:
+    require_finite(scores, mask, "scores", "only finite scores have an answer (leave tokens out with mask, not -inf)")
+
+
+def require_finite_transition(transition: Tensor) -> None:
+    require_finite(transition, None, "transition", "use a finite bonus; 10x the scores' spread already fuses all tokens")
+
+
+def require_budget(budget: Tensor) -> None:
+    if (budget < 0).any():
+        where = _first(budget < 0)[0]
+        raise ValueError(f"budget must be at least 0, got {int(budget[where])} in row {where} of the batch")
+
+
+def opaque(name: str) -> Callable[[Callable[..., Any]], Any]:
+    """A custom op that `torch.compile` does not look into. Kernels never change their inputs."""
+    return torch.library.custom_op(f"rationalizer::{name}", mutates_args=())

@@ -1,0 +1,64 @@
+"""The budget layer: at most B tokens, no structure."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from rationalizer.ops import _inputs
+from rationalizer.ops.kernels.budget_cpu import budget_rows
+from rationalizer.ops.kernels.runtime import for_rows
+
+
+def budget(
+    scores: Tensor, budget: int | Tensor, *, mask: Tensor | None = None, temperature: float = 1.0
+) -> Tensor:
+    """Select at most `budget` tokens: argmin ‖z − scores/temperature‖² s.t. 0 <= z <= 1, Σz <= budget.
+
+    Args:
+        scores: (batch, n) token scores; any number of leading dimensions.
+        budget: how many tokens may be selected; an int, or an int tensor (batch,). 0 gives zeros; a budget of at
+            least the number of real tokens switches the constraint off.
+        mask: (batch, n) bool, True on real tokens. The others count as absent and get exactly 0.
+        temperature: divides the scores; lower is sparser.
+
+    Returns:
+        (batch, n), z in the dtype of `scores`. Differentiable in `scores`.
+    """
+    rows = _inputs.as_rows(scores, mask, temperature)
+    limit = _inputs.as_budget(budget, rows.shape[:-1], scores.device)
+    z, _ = _budget(rows.scores, rows.mask, limit)
+    return rows.restore(z)
+
+
+@_inputs.opaque("budget")
+def _budget(scores: Tensor, mask: Tensor, budget: Tensor) -> tuple[Tensor, Tensor]:
+    _inputs.require_finite_scores(scores, mask)
+    _inputs.require_budget(budget)
+    z = torch.empty(scores.shape, dtype=torch.float64)
+    tau = torch.empty(scores.shape[0], dtype=torch.float64)
+    arrays = map(_inputs.host, (scores, mask, budget, z, tau))
+    for_rows(budget_rows, scores.shape[0], 10 * scores.numel(), *arrays)
+    return z.to(scores.device), tau.to(scores.device)
+
+
+@_budget.register_fake
+def _(scores: Tensor, mask: Tensor, budget: Tensor) -> tuple[Tensor, Tensor]:
+    return scores.new_empty(scores.shape), scores.new_empty(scores.shape[0])
+
+
+def _save(ctx, inputs, output):  # type: ignore[no-untyped-def]
+    ctx.save_for_backward(*output)
+    ctx.mark_non_differentiable(output[1])
+
+
+def _backward(ctx, g, _):  # type: ignore[no-untyped-def]
+    z, tau = ctx.saved_tensors
+    # The face: tokens strictly inside (0, 1), their sum fixed where the budget binds (τ > 0).
+    free = ((z > 0) & (z < 1)).to(g.dtype)
+    h = g * free
+    mean = h.sum(-1, keepdim=True) / free.sum(-1, keepdim=True).clamp(min=1)
+    return torch.where(tau[:, None] > 0, h - mean * free, h), None, None
+
+
+_budget.register_autograd(_backward, setup_context=_save)

@@ -1,0 +1,95 @@
+"""Projection onto {0 <= z <= 1, Σz <= B}, and helpers that every row kernel shares."""
+
+import numpy as np
+
+from rationalizer.ops.kernels.runtime import jit
+
+
+@jit
+def gather_real(values, mask, out):
+    """Copy the unmasked entries of one row to the front of `out`; return how many there are."""
+    count = 0
+    for i in range(values.shape[0]):
+        if mask[i]:
+            out[count] = values[i]
+            count += 1
+    return count
+
+
+@jit
+def scatter_real(values, mask, out):
+    """The inverse of `gather_real`; masked entries become 0."""
+    count = 0
+    for i in range(out.shape[0]):
+        if mask[i]:
+            out[i] = values[count]
+            count += 1
+        else:
+            out[i] = 0.0
+
+
+@jit
+def budget_threshold(x, budget):
+    """The τ >= 0 with Σ clip(x − τ, 0, 1) = budget, or 0 where the sum is within the budget already.
+
+    Newton steps on a piecewise linear, decreasing function, kept inside a shrinking bracket. On the last piece a step
+    is exact, so the iteration ends by itself.
+    """
+    total = 0.0
+    high = 0.0
+    for value in x:
+        total += min(max(value, 0.0), 1.0)
+        high = max(high, value)
+    if total <= budget:
+        return 0.0
+    low = 0.0
+    tau = 0.0
+    for _ in range(200):
+        excess = -float(budget)
+        free = 0
+        for value in x:
+            z = value - tau
+            if z >= 1.0:
+                excess += 1.0
+            elif z > 0.0:
+                excess += z
+                free += 1
+        if excess > 0.0:
+            low = max(low, tau)
+        elif excess < 0.0:
+            high = min(high, tau)
+        else:
+            return tau
+        step = tau + excess / free if free > 0 else np.inf
+        if not (low < step < high):
+            # Either rounding has closed the bracket (the step ends where it began) or the piece was flat.
+            if free > 0 and abs(step - tau) <= 4e-16 * max(1.0, abs(tau)):
+                return step
+            step = 0.5 * (low + high)
+        if step == tau:
+            return tau
+        tau = step
+    return tau
+
+
+@jit
+def budget_row(x, budget, z):
+    """Write the projection of `x` to `z`; return τ."""
+    if budget <= 0:
+        z[:] = 0.0
+        return 0.0
+    tau = budget_threshold(x, budget)
+    for i in range(x.shape[0]):
+        z[i] = min(max(x[i] - tau, 0.0), 1.0)
+    return tau
+
+
+@jit
+def budget_rows(first, last, scores, mask, budget, z, tau):
+    n = scores.shape[1]
+    real = np.empty(n)
+    solution = np.empty(n)
+    for row in range(first, last):
+        count = gather_real(scores[row], mask[row], real)
+        tau[row] = budget_row(real[:count], budget[row], solution[:count])
+        scatter_real(solution, mask[row], z[row])

@@ -1,0 +1,54 @@
+"""How the CPU kernels are compiled and spread over threads.
+
+A kernel is a serial function `kernel(first_row, last_row, *arrays)` that holds no lock. Rows are handed to a thread
+pool of our own rather than to Numba's threading layers: it may be entered from several Python threads at once (a web
+server's, autograd's), survives a fork (data-loader workers), and hands a new piece to whichever thread is free, which
+matters because rows differ in difficulty.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numba
+import torch
+
+# cache: a second process does not compile again. error_model: division by zero gives inf, as in NumPy.
+jit = numba.njit(cache=True, nogil=True, error_model="numpy")
+
+_PIECES_PER_THREAD = 4
+_pool: ThreadPoolExecutor | None = None
+_pool_size = 0
+
+
+def _forget_pool() -> None:
+    global _pool
+    _pool = None
+
+
+os.register_at_fork(after_in_child=_forget_pool)
+
+
+def for_rows(kernel: Callable[..., None], rows: int, work: int, *arguments: Any) -> None:
+    """Run `kernel(first, last, *arguments)` over all rows; `work` (about 1 ns each) decides whether threads pay."""
+    global _pool, _pool_size
+    threads = min(torch.get_num_threads(), rows)
+    if threads <= 1 or work < 50_000:
+        kernel(0, rows, *arguments)
+        return
+    if _pool is None or _pool_size < threads - 1:
+        _pool = ThreadPoolExecutor(max_workers=threads - 1, thread_name_prefix="rationalizer")
+        _pool_size = threads - 1
+    pieces = min(rows, threads * _PIECES_PER_THREAD)
+    bounds = [rows * piece // pieces for piece in range(pieces + 1)]
+    queue = iter(list(zip(bounds[:-1], bounds[1:], strict=True)))  # next() on it is atomic under the GIL
+
+    def drain() -> None:
+        for first, last in queue:
+            kernel(first, last, *arguments)
+
+    others = [_pool.submit(drain) for _ in range(threads - 1)]
+    drain()
+    for other in others:
+        other.result()
