@@ -1,0 +1,174 @@
+"""Examples as padded tensors, in batches of similar length, in an order that a seed fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+from rationalizer.data.example import Example
+from rationalizer.data.vocabulary import PADDING, Vocabulary
+
+# Shuffled examples are sorted by length within pools of this many batches: enough that a batch has little padding,
+# few enough that who shares a batch with whom changes from epoch to epoch.
+POOL_BATCHES = 50
+
+
+@dataclass(frozen=True)
+class Batch:
+    tokens: Tensor  # (batch, n) int64 vocabulary ids, 0 = padding, 1 = unknown
+    mask: Tensor  # (batch, n) bool, True on real tokens
+    labels: Tensor | None  # (batch,) int64 classes or float32 values
+    rationale: Tensor | None  # (batch, n) bool; None where no example of the batch has one
+    index: Tensor  # (batch,) int64: position of each example in its dataset
+
+    def to(self, device: torch.device | str) -> Batch:
+        return self._map(lambda tensor: tensor.to(device))
+
+    def pin_memory(self) -> Batch:
+        return self._map(Tensor.pin_memory)
+
+    def _map(self, move: Callable[[Tensor], Tensor]) -> Batch:
+        return Batch(
+            tokens=move(self.tokens),
+            mask=move(self.mask),
+            labels=None if self.labels is None else move(self.labels),
+            rationale=None if self.rationale is None else move(self.rationale),
+            index=move(self.index),
+        )
+
+    def __len__(self) -> int:
+        return self.tokens.shape[0]
+
+
+def collate(examples: Sequence[tuple[int, Example]], vocabulary: Vocabulary) -> Batch:
+    """Pads (position, example) pairs to the longest.
+
+    In a batch where some examples have a rationale, the others' rows are all False.
+    """
+    if not examples:
+        raise ValueError("a batch needs at least one example")
+    rows, width = len(examples), max(len(example.tokens) for _, example in examples)
+    tokens = np.full((rows, width), PADDING, dtype=np.int64)
+    mask = np.zeros((rows, width), dtype=bool)
+    rationale = np.zeros((rows, width), dtype=bool)
+    for row, (_, example) in enumerate(examples):
+        length = len(example.tokens)
+        tokens[row, :length] = vocabulary.ids(example.tokens)
+        mask[row, :length] = True
+        if example.rationale is not None:
+            rationale[row, :length] = example.rationale
+    return Batch(
+        tokens=torch.from_numpy(tokens),
+        mask=torch.from_numpy(mask),
+        labels=_labels([example.label for _, example in examples]),
+        rationale=torch.from_numpy(rationale) if any(e.rationale is not None for _, e in examples) else None,
+        index=torch.tensor([position for position, _ in examples], dtype=torch.int64),
+    )
+
+
+def _labels(labels: Sequence[int | float | None]) -> Tensor | None:
+    if all(label is None for label in labels):
+        return None
+    if any(label is None for label in labels):
+        raise ValueError(f"a batch has labels for all its examples or for none, got {list(labels)}")
+    floating = any(isinstance(label, float) for label in labels)
+    return torch.tensor(labels, dtype=torch.float32 if floating else torch.int64)
+
+
+class BucketSampler(Sampler[list[int]]):
+    """Batches of positions whose texts have similar length.
+
+    The order depends on (seed, epoch) and the lengths only, never on workers or on any global random state.
+    `set_epoch(epoch, start=k)` continues an interrupted epoch: its first k batches are left out.
+    """
+
+    def __init__(
+        self,
+        lengths: Sequence[int],
+        batch_size: int,
+        *,
+        shuffle: bool = True,
+        seed: int = 0,
+        epoch: int = 0,
+        start: int = 0,
+    ) -> None:
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+        self.lengths = np.asarray(lengths, dtype=np.int64)
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.seed = seed
+        self.set_epoch(epoch, start)
+
+    def set_epoch(self, epoch: int, start: int = 0) -> None:
+        if not 0 <= start <= self.batches:
+            raise ValueError(f"start counts batches already seen, from 0 to {self.batches}, got {start}")
+        self.epoch = epoch
+        self.start = start
+
+    @property
+    def batches(self) -> int:
+        """Batches of a whole epoch."""
+        return -(-len(self.lengths) // self.batch_size)
+
+    def __len__(self) -> int:
+        return self.batches - self.start
+
+    def __iter__(self) -> Iterator[list[int]]:
+        yield from self._plan()[self.start :]
+
+    def _plan(self) -> list[list[int]]:
+        size = self.batch_size
+        if not self.shuffle:
+            order = np.argsort(self.lengths, kind="stable")
+            return [order[k : k + size].tolist() for k in range(0, len(order), size)]
+        generator = np.random.default_rng((self.seed, self.epoch))
+        order = generator.permutation(len(self.lengths))
+        plan = []
+        for k in range(0, len(order), size * POOL_BATCHES):
+            pool = order[k : k + size * POOL_BATCHES]
+            pool = pool[np.argsort(self.lengths[pool], kind="stable")]
+            plan += [pool[j : j + size].tolist() for j in range(0, len(pool), size)]
+        return [plan[k] for k in generator.permutation(len(plan))]
+
+
+class _Positioned(Dataset[tuple[int, Example]]):
+    def __init__(self, examples: Sequence[Example]) -> None:
+        self.examples = examples
+
+    def __getitem__(self, position: int) -> tuple[int, Example]:
+        return position, self.examples[position]
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+
+def loader(
+    examples: Sequence[Example],
+    vocabulary: Vocabulary,
+    *,
+    batch_size: int,
+    shuffle: bool,
+    seed: int,
+    epoch: int = 0,
+    workers: int = 0,
+) -> DataLoader[Batch]:
+    """Batches of `examples`; its `batch_sampler` is the BucketSampler, for `set_epoch`.
+
+    Without `shuffle` batches go from the shortest texts to the longest: put results back by `Batch.index`.
+    """
+    sampler = BucketSampler(
+        [len(e.tokens) for e in examples], batch_size, shuffle=shuffle, seed=seed, epoch=epoch
+    )
+    return DataLoader(
+        _Positioned(examples),  # type: ignore[arg-type]
+        batch_sampler=sampler,
+        collate_fn=partial(collate, vocabulary=vocabulary),
+        num_workers=workers,
+    )
