@@ -1,5 +1,23 @@
 """Structured layers: tensors in, tensors out."""
 
+from rationalizer.ops._info import ConvergenceWarning, Info
 from rationalizer.ops.budget import budget
+from rationalizer.ops.decoding import contiguous, top_k
+from rationalizer.ops.fusedmax import fusedmax
+from rationalizer.ops.pair_budget import pair_budget
+from rationalizer.ops.sequence_budget import sequence_budget
+from rationalizer.ops.sequence_budget_map import sequence_budget_map
+from rationalizer.ops.sparsemax import sparsemax
 
-__all__ = ["budget"]
+__all__ = [
+    "ConvergenceWarning",
+    "Info",
+    "budget",
+    "contiguous",
+    "fusedmax",
+    "pair_budget",
+    "sequence_budget",
+    "sequence_budget_map",
+    "sparsemax",
+    "top_k",
+]

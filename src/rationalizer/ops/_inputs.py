@@ -66,21 +66,21 @@ def check_mask(mask: Tensor | None, shape: torch.Size, device: torch.device, nam
     return mask
 
 
-def as_budget(budget: int | Tensor, lead: torch.Size, device: torch.device) -> Tensor:
+def as_budget(budget: int | Tensor, lead: torch.Size, device: torch.device, name: str = "budget") -> Tensor:
     """The budget as an int64 tensor, one entry per row."""
     if isinstance(budget, Tensor):
         if budget.is_floating_point() or budget.is_complex() or budget.dtype == torch.bool:
-            raise TypeError(f"budget counts tokens and must be an integer tensor, got {budget.dtype}; use budget.long()")
+            raise TypeError(f"{name} counts tokens and must be an integer tensor, got {budget.dtype}; use {name}.long()")
         if budget.dim() and budget.shape != lead:
-            raise ValueError(f"budget must be a number or have shape {tuple(lead)}, got {tuple(budget.shape)}")
+            raise ValueError(f"{name} must be a number or have shape {tuple(lead)}, got {tuple(budget.shape)}")
         return budget.to(device=device, dtype=torch.int64).expand(lead).reshape(-1)
     if isinstance(budget, bool) or not isinstance(budget, (int, np.integer)):
         raise TypeError(
-            f"budget counts tokens and must be an int or an int tensor, got {budget!r}; "
+            f"{name} counts tokens and must be an int or an int tensor, got {budget!r}; "
             "for a fraction of the text use max(1, round(fraction * length))"
         )
     if budget < 0:
-        raise ValueError(f"budget must be at least 0, got {budget}")
+        raise ValueError(f"{name} must be at least 0, got {budget}")
     return torch.full((lead.numel(),), int(budget), dtype=torch.int64, device=device)
 
 
@@ -130,10 +130,16 @@ def require_finite_transition(transition: Tensor) -> None:
     require_finite(transition, None, "transition", "use a finite bonus; 10x the scores' spread already fuses all tokens")
 
 
-def require_budget(budget: Tensor) -> None:
+def require_finite_eagerly(rows: Rows) -> None:
+    """For ops that are plain torch: the check would break the graph under `torch.compile`, and synchronise CUDA."""
+    if not torch.compiler.is_compiling() and not rows.scores.is_cuda:
+        require_finite_scores(rows.scores, rows.mask)
+
+
+def require_budget(budget: Tensor, name: str = "budget") -> None:
     if (budget < 0).any():
         where = _first(budget < 0)[0]
-        raise ValueError(f"budget must be at least 0, got {int(budget[where])} in row {where} of the batch")
+        raise ValueError(f"{name} must be at least 0, got {int(budget[where])} in row {where} of the batch")
 
 
 def opaque(name: str) -> Callable[[Callable[..., Any]], Any]:

@@ -1,0 +1,34 @@
+"""What an iterative solver says about how it ended."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class ConvergenceWarning(UserWarning):
+    """A solver stopped before it reached the optimum."""
+
+
+class Info(NamedTuple):
+    """One entry per row of the batch."""
+
+    converged: Tensor  # bool
+    iterations: Tensor  # int64; 0 where a closed form was the answer
+    gap: Tensor  # float64: how far the objective is from the optimum, at most
+
+
+def warn_unless_converged(info: Info, op_name: str, remedy: str) -> None:
+    """Warn once per call; silent under `torch.compile`, where looking at the data would break the graph."""
+    if torch.compiler.is_compiling() or info.converged.is_cuda or bool(info.converged.all()):
+        return
+    late = int((~info.converged).sum())
+    worst = float(info.gap.max())
+    warnings.warn(
+        f"{op_name}: {late} of {info.converged.numel()} rows stopped before the optimum (gap up to {worst:.1e}); {remedy}",
+        ConvergenceWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,261 @@
+"""SparseMAP over budgeted sequences by an active set: exact, finite, any sign of the transitions.
+
+minimise ½‖Yp‖² − c·p over distributions p on sequences (the columns of Y, c their scores). The support is kept affinely
+independent, so at most n + 1 sequences; the equality-constrained problem on it is solved with a Cholesky factor of
+G = YᵀY + 11ᵀ that is updated, not recomputed, when a sequence enters or leaves. G holds integers, so it is exact.
+Sequences are packed 64 tokens to a word.
+"""
+
+import numpy as np
+
+from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
+
+DEPENDENT = 1e-9  # squared distance from the affine hull below which a sequence counts as inside it
+EPS = 2.3e-16
+
+
+@jit
+def word_count(n):
+    return (n + 63) // 64
+
+
+@jit
+def pack(y, words):
+    words[:] = 0
+    for i in range(y.shape[0]):
+        if y[i]:
+            words[i >> 6] |= np.uint64(1) << np.uint64(i & 63)
+
+
+@jit
+def is_set(words, i):
+    return (words[i >> 6] >> np.uint64(i & 63)) & np.uint64(1) != 0
+
+
+@jit
+def _ones(x):
+    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+@jit
+def overlap(a, b):
+    """How many tokens two sequences share."""
+    total = np.uint64(0)
+    for w in range(a.shape[0]):
+        total += _ones(a[w] & b[w])
+    return float(total)
+
+
+@jit
+def mixture(columns, p, k, z):
+    """z = Σ p_j y_j."""
+    z[:] = 0.0
+    for j in range(k):
+        for w in range(columns.shape[1]):
+            bits = columns[j, w]
+            while bits != 0:
+                lowest = bits & (~bits + np.uint64(1))
+                z[w * 64 + int(_ones(lowest - np.uint64(1)))] += p[j]
+                bits ^= lowest
+
+
+@jit
+def forward_solve(factor, k, b):
+    for i in range(k):
+        total = b[i]
+        for j in range(i):
+            total -= factor[i, j] * b[j]
+        b[i] = total / factor[i, i]
+
+
+@jit
+def backward_solve(factor, k, b):
+    for i in range(k - 1, -1, -1):
+        b[i] /= factor[i, i]
+        for j in range(i):
+            b[j] -= factor[i, j] * b[i]
+
+
+@jit
+def append_to_factor(factor, columns, k, line):
+    """Extend the factor by column k of `columns`; returns its squared distance from the affine hull of the others.
+
+    `line` receives L⁻¹g. The factor is not usable beyond k where the distance is (nearly) zero.
+    """
+    for j in range(k):
+        line[j] = overlap(columns[j], columns[k]) + 1.0
+    norm = overlap(columns[k], columns[k]) + 1.0
+    forward_solve(factor, k, line)
+    distance = norm
+    for j in range(k):
+        factor[k, j] = line[j]
+        distance -= line[j] * line[j]
+    factor[k, k] = np.sqrt(max(distance, 0.0))
+    return distance
+
+
+@jit
+def remove_from_factor(factor, k, j):
+    """Delete row and column j of a k x k factor by Givens rotations."""
+    for i in range(j, k - 1):
+        for c in range(i + 2):
+            factor[i, c] = factor[i + 1, c]
+    for c in range(j, k - 1):
+        length = np.hypot(factor[c, c], factor[c, c + 1])
+        cos, sin = factor[c, c] / length, factor[c, c + 1] / length
+        for i in range(c, k - 1):
+            a, b = factor[i, c], factor[i, c + 1]
+            factor[i, c] = cos * a + sin * b
+            factor[i, c + 1] = cos * b - sin * a
+
+
+@jit
+def _drop(columns, score, p, factor, k, j):
+    remove_from_factor(factor, k, j)
+    for i in range(j, k - 1):
+        columns[i] = columns[i + 1]
+        score[i] = score[i + 1]
+        p[i] = p[i + 1]
+    return k - 1
+
+
+@jit
+def _affine_optimum(factor, score, k, target, unit):
+    """The optimum on the support's affine hull, ignoring signs, to `target`; returns the common reduced score λ."""
+    for j in range(k):
+        target[j] = score[j]
+        unit[j] = 1.0
+    forward_solve(factor, k, target)
+    backward_solve(factor, k, target)
+    forward_solve(factor, k, unit)
+    backward_solve(factor, k, unit)
+    level = (np.sum(target[:k]) - 1.0) / np.sum(unit[:k])
+    for j in range(k):
+        target[j] -= level * unit[j]
+    return level + 1.0  # G carries 11ᵀ, which adds 1 to the gradient wherever Σp = 1
+
+
+@jit
+def sequence_score(s, r, words):
+    total = 0.0
+    before = False
+    for i in range(s.shape[0]):
+        now = is_set(words, i)
+        if now:
+            total += s[i]
+            if before:
+                total += r[i - 1]
+        before = now
+    return total
+
+
+@jit
+def _grow(array, size):
+    grown = np.empty((size,) + array.shape[1:], array.dtype)
+    grown[: array.shape[0]] = array
+    return grown
+
+
+@jit
+def _grow_square(array, size):
+    grown = np.empty((size, size), array.dtype)
+    grown[: array.shape[0], : array.shape[1]] = array
+    return grown
+
+
+@jit
+def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations):
+    """Optimise from the given sequences and weights (k >= 1 of them); `z` receives the solution.
+
+    Returns (columns, p, k, iterations, gap, converged, λ).
+    """
+    n = s.shape[0]
+    capacity = max(16, 2 * k)
+    columns, p = _grow(columns[:k], capacity + 1), _grow(p[:k], capacity + 1)
+    score = np.empty(capacity + 1)
+    factor = np.empty((capacity + 1, capacity + 1))
+    line, target, unit = np.empty(capacity + 1), np.empty(capacity + 1), np.empty(capacity + 1)
+    kept = 0
+    for j in range(k):
+        columns[kept] = columns[j]
+        p[kept] = p[j]
+        if append_to_factor(factor, columns, kept, line) > DEPENDENT:
+            score[kept] = sequence_score(s, r, columns[kept])
+            kept += 1
+    k = kept
+    p[:k] /= np.sum(p[:k])
+
+    reduced = np.empty(n)
+    iterations = 0
+    gap = np.inf
+    level = 0.0
+    converged = False
+    while iterations < max_iterations:
+        iterations += 1
+        # Move to the optimum of the support; sequences whose weight would turn negative leave.
+        while True:
+            level = _affine_optimum(factor, score, k, target, unit)
+            step, blocking = 1.0, -1
+            for j in range(k):
+                if target[j] < 0.0 and p[j] < step * (p[j] - target[j]):
+                    step, blocking = p[j] / (p[j] - target[j]), j
+            for j in range(k):
+                p[j] += step * (target[j] - p[j])
+            if blocking < 0:
+                break
+            k = _drop(columns, score, p, factor, k, blocking)
+        mixture(columns, p, k, z)
+        size = 0.0
+        for i in range(n):
+            reduced[i] = s[i] - z[i]
+            size += abs(reduced[i])
+        for i in range(n - 1):
+            size += abs(r[i])
+        gap = budgeted_viterbi(reduced, r, budget, y, back, value) - level
+        if gap <= 1e-13 + 2.0 * EPS * size:
+            converged = True
+            break
+        if k == capacity:
+            capacity *= 2
+            columns, p, score = _grow(columns, capacity + 1), _grow(p, capacity + 1), _grow(score, capacity + 1)
+            factor = _grow_square(factor, capacity + 1)
+            line, target, unit = np.empty(capacity + 1), np.empty(capacity + 1), np.empty(capacity + 1)
+        pack(y, columns[k])
+        if append_to_factor(factor, columns, k, line) <= DEPENDENT:
+            # Inside the affine hull: the same z can be had with a better score. Exchange it for the sequence that
+            # leaves first on the way (a simplex pivot).
+            backward_solve(factor, k, line)
+            step, blocking = np.inf, -1
+            for j in range(k):
+                if line[j] > 1e-12 and p[j] < step * line[j]:
+                    step, blocking = p[j] / line[j], j
+            if blocking < 0 or abs(line[blocking] - 1.0) < 1e-9 and overlap(columns[blocking], columns[k]) == overlap(
+                columns[k], columns[k]
+            ) == overlap(columns[blocking], columns[blocking]):
+                # The oracle returned a sequence of the support: what is left is rounding.
+                converged = gap <= 1e-6 + 64.0 * EPS * size
+                break
+            for j in range(k):
+                p[j] -= step * line[j]
+            entering = columns[k].copy()
+            k = _drop(columns, score, p, factor, k, blocking)
+            columns[k] = entering
+            p[k] = step
+            append_to_factor(factor, columns, k, line)
+        else:
+            p[k] = 0.0
+        score[k] = sequence_score(s, r, columns[k])
+        k += 1
+    if converged:
+        # Updates drift; the last weights come from a factor computed afresh.
+        for j in range(k):
+            append_to_factor(factor, columns, j, line)
+        level = _affine_optimum(factor, score, k, target, unit)
+        p[:k] = np.maximum(target[:k], 0.0)
+        p[:k] /= np.sum(p[:k])
+        mixture(columns, p, k, z)
+    return columns, p, k, iterations, max(gap, 0.0), converged, level

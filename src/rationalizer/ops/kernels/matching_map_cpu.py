@@ -1,0 +1,139 @@
+"""Best matchings of every size by successive shortest augmenting paths."""
+
+import numpy as np
+
+from rationalizer.ops.kernels.runtime import jit
+
+
+@jit
+def gather_pair(scores, row_mask, column_mask, out):
+    """Copy the real entries of one matrix to the front of `out`, its longer side first.
+
+    Returns (long, short, turned): the sizes, and whether the rows are the short side. The choice looks at real sizes
+    only, so that a masked matrix takes the same path as the truncated one.
+    """
+    rows = 0
+    for i in range(row_mask.shape[0]):
+        rows += row_mask[i]
+    columns = 0
+    for j in range(column_mask.shape[0]):
+        columns += column_mask[j]
+    turned = rows < columns
+    a = 0
+    for i in range(row_mask.shape[0]):
+        if not row_mask[i]:
+            continue
+        b = 0
+        for j in range(column_mask.shape[0]):
+            if column_mask[j]:
+                if turned:
+                    out[b, a] = scores[i, j]
+                else:
+                    out[a, b] = scores[i, j]
+                b += 1
+        a += 1
+    return max(rows, columns), min(rows, columns), turned
+
+
+@jit
+def scatter_pair(values, row_mask, column_mask, turned, out):
+    """The inverse of `gather_pair`; masked entries become 0."""
+    a = 0
+    for i in range(row_mask.shape[0]):
+        b = 0
+        for j in range(column_mask.shape[0]):
+            out[i, j] = 0.0
+            if row_mask[i] and column_mask[j]:
+                out[i, j] = values[b, a] if turned else values[a, b]
+                b += 1
+        a += row_mask[i]
+
+
+@jit
+def best_free(scores, mate, j):
+    """The unmatched long node with the highest score for short node `j`; -1 where there is none."""
+    best = -1
+    for i in range(scores.shape[0]):
+        if mate[i] < 0 and (best < 0 or scores[i, j] > scores[best, j]):
+            best = i
+    return best
+
+
+@jit
+def best_matching(scores, limit, forced, u, v, mate, partner):
+    """The best matching of at most `limit` pairs; of exactly `limit` pairs where `forced`.
+
+    `scores` is (long, short). Writes the matching (`mate` of each long node, `partner` of each short one, -1 for
+    none) and potentials with u_i + v_j >= scores_ij, equal on pairs, v >= 0, v = 0 on unmatched short nodes. Returns
+    the level: u >= level everywhere, u = level on unmatched long nodes. The level is also what the last path gained,
+    and 0 where the matching ended because no path gains any more, so (u − level, v, level) is optimal for the dual of
+    the linear program with the constraint "at most `limit` pairs".
+    """
+    long, short = scores.shape
+    distance = np.empty(short)
+    before = np.empty(short, np.int64)  # the long node from which the path enters a short one
+    source = np.empty(short, np.int64)  # the best unmatched long node of a short one
+    done = np.empty(short, np.bool_)
+    mate[:] = -1
+    partner[:] = -1
+    v[:] = 0.0
+    level = -np.inf
+    for j in range(short):
+        source[j] = best_free(scores, mate, j)
+        level = max(level, scores[source[j], j])
+    for _ in range(limit):
+        # Dijkstra over the short nodes; every unmatched long node is a start with potential `level`.
+        for j in range(short):
+            done[j] = False
+            before[j] = source[j]
+            distance[j] = level + v[j] - scores[source[j], j] if source[j] >= 0 else np.inf
+        end = -1
+        length = np.inf
+        while True:
+            nearest = -1
+            for j in range(short):
+                if not done[j] and (nearest < 0 or distance[j] < distance[nearest]):
+                    nearest = j
+            length = distance[nearest]
+            if partner[nearest] < 0:
+                end = nearest
+                break
+            if not forced and length >= level:
+                break
+            done[nearest] = True
+            i = partner[nearest]
+            base = length + u[i]
+            for j in range(short):
+                if not done[j]:
+                    through = base + v[j] - scores[i, j]
+                    if through < distance[j]:
+                        distance[j] = through
+                        before[j] = i
+        useless = not forced and length >= level
+        if useless:
+            length = level
+        for j in range(short):
+            if done[j]:
+                v[j] += length - distance[j]
+                u[partner[j]] -= length - distance[j]
+        level = 0.0 if useless else level - length
+        if useless:
+            break
+        while True:
+            i = before[end]
+            previous = mate[i]
+            mate[i] = end
+            partner[end] = i
+            if previous < 0:
+                u[i] = level
+                for j in range(short):
+                    if source[j] == i:
+                        source[j] = best_free(scores, mate, j)
+                break
+            end = previous
+    for i in range(long):
+        if mate[i] < 0:
+            u[i] = level
+    return level
+
+

@@ -1,0 +1,111 @@
+"""Is a point of the PAIR + BUDGET relaxation a mixture of sequences within the budget?
+
+Token i stands for a set A_i of measure z_i on a circle of length 1; every point of the circle is a sequence (the tokens
+whose sets cover it), weighted by length. The mixture is valid where no point is covered by more than B sets and the
+sets of neighbouring tokens are nested, so that their pair marginal is min(z_i, z_{i+1}).
+
+Only how many sets cover a point matters, not which, so the circle is kept as a histogram: how much of it has been
+covered h times, split into what the current token covers and what it does not. A run of neighbours is laid token by
+token, always where the circle is lowest; tokens without a fractional neighbour are free to be cut and moved, so for
+them the Gale–Ryser condition decides without laying them. `True` is a proof; `False` means not found.
+"""
+
+from rationalizer.ops.kernels.runtime import jit
+
+TINY = 1e-12  # measures below it are rounding
+
+
+@jit
+def _move(amount, source, target, lift, low, limit):
+    """Move `amount` from the lowest levels of `source` to `target`, `lift` levels higher. False if none is left."""
+    for level in range(low, limit + 1):
+        if amount <= 0.0:
+            return True
+        part = min(amount, source[level])
+        if part > 0.0:
+            if level + lift > limit:
+                return amount <= TINY
+            source[level] -= part
+            target[level + lift] += part
+            amount -= part
+    return amount <= TINY
+
+
+@jit
+def packable(z, r, capacity, work, singles):
+    """Whether the fractional tokens of `z` can be laid with at most `capacity` over each point.
+
+    `work` (3, >= capacity + 3) and `singles` (n,) are scratch.
+    """
+    n = z.shape[0]
+    inside, outside, other = work[0], work[1], work[2]
+    fractional = 0
+    for i in range(n):
+        if 0.0 < z[i] < 1.0:
+            fractional += 1
+    if fractional <= capacity:
+        return True
+    for level in range(capacity + 2):
+        inside[level] = outside[level] = other[level] = 0.0
+    outside[0] = 1.0
+    low = 0  # the lowest level that is not empty
+    count = 0
+    i = 0
+    while i < n:
+        if not 0.0 < z[i] < 1.0:
+            i += 1
+            continue
+        stop = i
+        while stop + 1 < n and r[stop] > 0.0 and 0.0 < z[stop + 1] < 1.0:
+            stop += 1
+        if stop == i:
+            singles[count] = z[i]
+            count += 1
+            i += 1
+            continue
+        if not _move(z[i], outside, inside, 1, low, capacity):
+            return False
+        for t in range(i + 1, stop + 1):
+            change = z[t] - z[t - 1]
+            if change < 0.0:
+                # Keep the lowest part of the set and raise it; the rest is no longer covered by the current token.
+                if not _move(z[t], inside, other, 1, low, capacity):
+                    return False
+                for level in range(low, capacity + 1):
+                    outside[level] += inside[level]
+                    inside[level] = 0.0
+                inside, other = other, inside
+            else:
+                if inside[capacity] > TINY:
+                    return False
+                for level in range(capacity, low, -1):
+                    inside[level] = inside[level - 1]
+                inside[low] = 0.0
+                if not _move(change, outside, inside, 1, low, capacity):
+                    return False
+        for level in range(low, capacity + 1):
+            outside[level] += inside[level]
+            inside[level] = 0.0
+        while low < capacity and outside[low] <= TINY:
+            outside[low + 1] += outside[low]
+            outside[low] = 0.0
+            low += 1
+        i = stop + 1
+    if count == 0:
+        return True
+    singles[:count].sort()
+    # Gale–Ryser: the k widest singles must fit into ∫ min(room, k) for every k.
+    width = 0.0
+    room = 0.0  # ∫ min(capacity − level, k), built up with k
+    above = 0.0  # how much of the circle has room for at least k
+    for level in range(low, capacity + 1):
+        if capacity - level >= 1:
+            above += outside[level]
+    for k in range(1, count + 1):
+        width += singles[count - k]
+        room += above
+        if width > room + TINY * (capacity + 1):
+            return False
+        if 0 <= capacity - k <= capacity:
+            above -= outside[capacity - k]
+    return True

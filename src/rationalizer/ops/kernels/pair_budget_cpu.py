@@ -1,0 +1,114 @@
+"""PAIRs along a chain plus one BUDGET in closed form: budget projection ∘ weighted total-variation prox."""
+
+import numpy as np
+
+from rationalizer.ops.kernels.budget_cpu import budget_row, gather_real, scatter_real
+from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.total_variation_cpu import average_plateaus, fused, total_variation_row
+
+
+@jit
+def gather_edges(transition, mask, out):
+    """The edges of the real tokens closed up: between neighbours a < b the edge that leaves a."""
+    count = 0
+    previous = -1
+    for i in range(mask.shape[0]):
+        if mask[i]:
+            if previous >= 0:
+                out[count] = transition[previous]
+                count += 1
+            previous = i
+
+
+@jit
+def scatter_edges(values, mask, out):
+    """The inverse of `gather_edges`; edges that are not there become 0."""
+    out[:] = 0.0
+    count = 0
+    previous = -1
+    for i in range(mask.shape[0]):
+        if mask[i]:
+            if previous >= 0:
+                out[previous] = values[count]
+                count += 1
+            previous = i
+
+
+@jit
+def pair_budget_row(s, r, budget, z, x, work):
+    """Solve one row; `z` the solution, `x` its TV-prox before the budget, `work` (5, 2n + 2) scratch. Returns τ."""
+    n = s.shape[0]
+    for i in range(n):
+        z[i] = s[i]
+    for i in range(n - 1):
+        z[i] += 0.5 * r[i]
+        z[i + 1] += 0.5 * r[i]
+        work[4, n + i] = 0.5 * r[i]
+    weight = work[4, n : 2 * n]  # `total_variation_row` uses only the first n entries of that line
+    total_variation_row(z, weight, x, work)
+    # The plateaus are right; their heights have lost digits where r is large, since shifts and weights cancel. Sum
+    # what is left after the cancellation instead: the scores, and r once for each edge to a token at least as high.
+    start = 0
+    while start < n:
+        stop = start
+        total = 0.0
+        while True:
+            total += s[stop] - s[start]
+            if stop + 1 < n and fused(x, r, stop):
+                total += r[stop]
+                stop += 1
+            else:
+                break
+        if start > 0 and work[0, 0] > x[start]:
+            total += r[start - 1]
+        if stop + 1 < n and x[stop + 1] > x[stop]:
+            total += r[stop]
+        work[0, 0] = x[stop]  # the height before it is rewritten, for the next plateau's comparison
+        height = s[start] + total / (stop + 1 - start)
+        for i in range(start, stop + 1):
+            x[i] = height
+        start = stop + 1
+    return budget_row(x, budget, z)
+
+
+@jit
+def pair_budget_backward_row(g, z, r, tight, h, grad_r):
+    """h = J g with J the projector onto the face of z; grad_r is read off h at the lower token of each edge."""
+    n = z.shape[0]
+    free = 0
+    total = 0.0
+    for i in range(n):
+        if 0.0 < z[i] < 1.0:
+            free += 1
+            total += g[i]
+    average_plateaus(z, r, g, h)
+    mean = total / free if tight and free > 0 else 0.0
+    for i in range(n):
+        h[i] = h[i] - mean if 0.0 < z[i] < 1.0 else 0.0
+    for i in range(n - 1):
+        grad_r[i] = h[i] if z[i] <= z[i + 1] else h[i + 1]
+
+
+@jit
+def pair_budget_rows(first, last, scores, transition, mask, budget, z, tau):
+    n = scores.shape[1]
+    s, r, x, solution = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    work = np.empty((5, 2 * n + 2))
+    for row in range(first, last):
+        count = gather_real(scores[row], mask[row], s)
+        gather_edges(transition[row], mask[row], r)
+        tau[row] = pair_budget_row(s[:count], r, budget[row], solution[:count], x[:count], work)
+        scatter_real(solution, mask[row], z[row])
+
+
+@jit
+def pair_budget_backward_rows(first, last, grad, z, transition, mask, tight, grad_s, grad_r):
+    n = z.shape[1]
+    g, real_z, r, h, edges = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    for row in range(first, last):
+        count = gather_real(grad[row], mask[row], g)
+        gather_real(z[row], mask[row], real_z)
+        gather_edges(transition[row], mask[row], r)
+        pair_budget_backward_row(g[:count], real_z[:count], r, tight[row], h[:count], edges)
+        scatter_real(h, mask[row], grad_s[row])
+        scatter_edges(edges, mask[row], grad_r[row])

@@ -1,0 +1,168 @@
+"""H:SeqBudget: a distribution over sequences of at most B tokens, contiguity rewarded."""
+
+from __future__ import annotations
+
+from typing import Literal, overload
+
+import torch
+from torch import Tensor
+
+from rationalizer.ops import _inputs
+from rationalizer.ops._info import Info, warn_unless_converged
+from rationalizer.ops.kernels.runtime import for_rows
+from rationalizer.ops.kernels.sequence_budget_cpu import sequence_budget_backward_rows, sequence_budget_rows
+
+
+@overload
+def sequence_budget(
+    scores: Tensor,
+    budget: int | Tensor,
+    *,
+    transition: float | Tensor = ...,
+    mask: Tensor | None = ...,
+    temperature: float = ...,
+    max_iterations: int = ...,
+    return_info: Literal[False] = ...,
+) -> Tensor: ...
+
+
+@overload
+def sequence_budget(
+    scores: Tensor,
+    budget: int | Tensor,
+    *,
+    transition: float | Tensor = ...,
+    mask: Tensor | None = ...,
+    temperature: float = ...,
+    max_iterations: int = ...,
+    return_info: Literal[True],
+) -> tuple[Tensor, Info]: ...
+
+
+def sequence_budget(
+    scores: Tensor,
+    budget: int | Tensor,
+    *,
+    transition: float | Tensor = 0.0,
+    mask: Tensor | None = None,
+    temperature: float = 1.0,
+    max_iterations: int = 100_000,
+    return_info: bool = False,
+) -> Tensor | tuple[Tensor, Info]:
+    """SparseMAP of the factor H:SeqBudget: z = E_p[y], with p the distribution over binary sequences that solves
+
+    max E_p[s·y + Σ r_i y_i y_{i+1}] − ½‖E_p[y]‖²  s.t. Σy <= budget for every sequence y,
+
+    s = scores/temperature and r = transition/temperature. Exact: a closed form where it is provably the answer, an
+    active set over sequences elsewhere. As the temperature falls it becomes `sequence_budget_map`.
+
+    Args:
+        scores: (batch, n) token scores; any number of leading dimensions.
+        budget: how many tokens a sequence may select; an int, or an int tensor (batch,).
+        transition: the bonus r for selecting both of two neighbours; a number, (n − 1,) or (batch, n − 1), of any sign
+            (negative ones are exact but take the slow path). Differentiable. Masked tokens are closed up: between
+            neighbours a < b counts the edge that leaves a.
+        mask: (batch, n) bool, True on real tokens. The others count as absent and get exactly 0.
+        temperature: divides scores and transitions.
+        max_iterations: where to stop a row's active set; z is then feasible but not optimal.
+        return_info: also return per-row `Info(converged, iterations, gap)`. Without it, a row that stopped short warns.
+
+    Returns:
+        (batch, n), z in the dtype of `scores`, or (z, info).
+    """
+    rows = _inputs.as_rows(scores, mask, temperature)
+    limit = _inputs.as_budget(budget, rows.shape[:-1], scores.device)
+    edges = _inputs.as_transition(transition, rows, temperature)
+    if isinstance(max_iterations, bool) or not isinstance(max_iterations, int) or max_iterations < 1:
+        raise ValueError(f"max_iterations must be an int of at least 1, got {max_iterations!r}")
+    solved = _sequence_budget(rows.scores, edges, rows.mask, limit, max_iterations)
+    info = Info(*map(rows.restore_rows, (solved[4].bool(), solved[5], solved[6])))
+    if return_info:
+        return rows.restore(solved[0]), info
+    warn_unless_converged(info, "sequence_budget", "raise max_iterations, or the temperature")
+    return rows.restore(solved[0])
+
+
+_Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
+
+
+def _outputs(scores: Tensor, device: torch.device | None = None) -> _Outputs:
+    rows, n = scores.shape
+    flag = scores.new_empty(rows, dtype=torch.bool, device=device)
+    count = scores.new_empty(rows, dtype=torch.int64, device=device)
+    return (
+        scores.new_empty(scores.shape, device=device),  # z
+        flag,  # whether the budget binds
+        count,  # how many sequences are in the support; 0 where the closed form was the answer
+        # Room for the sequences, packed: only the pages that hard rows write to are ever backed by memory.
+        scores.new_empty((rows, n + 1, (n + 63) // 64), dtype=torch.int64, device=device),
+        torch.empty_like(flag),  # converged
+        torch.empty_like(count),  # iterations
+        scores.new_empty(rows, device=device),  # gap
+    )
+
+
+@_inputs.opaque("sequence_budget")
+def _sequence_budget(
+    scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor, max_iterations: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    _inputs.require_finite_scores(scores, mask)
+    _inputs.require_finite_transition(transition)
+    _inputs.require_budget(budget)
+    outputs = _outputs(scores, torch.device("cpu"))
+    z, tight, kept, support, converged, iterations, gap = map(_inputs.host, outputs)
+    inputs = map(_inputs.host, (scores, transition, mask, budget))
+    for_rows(
+        sequence_budget_rows,
+        scores.shape[0],
+        50 * scores.numel(),
+        *inputs,
+        max_iterations,
+        z,
+        tight,
+        kept,
+        support.view("uint64"),
+        iterations,
+        gap,
+        converged,
+    )
+    return tuple(t.to(scores.device) for t in outputs)  # type: ignore[return-value]
+
+
+@_sequence_budget.register_fake
+def _(scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor, max_iterations: int) -> _Outputs:
+    return _outputs(scores)
+
+
+@_inputs.opaque("sequence_budget_backward")
+def _sequence_budget_backward(
+    g: Tensor, z: Tensor, transition: Tensor, mask: Tensor, tight: Tensor, kept: Tensor, support: Tensor
+) -> tuple[Tensor, Tensor]:
+    grad_s = torch.empty(z.shape, dtype=torch.float64)
+    grad_r = torch.empty(transition.shape, dtype=torch.float64)
+    inputs = map(_inputs.host, (g, z, transition, mask, tight, kept))
+    outputs = map(_inputs.host, (grad_s, grad_r))
+    packed = _inputs.host(support).view("uint64")
+    for_rows(sequence_budget_backward_rows, z.shape[0], 20 * z.numel(), *inputs, packed, *outputs)
+    return grad_s.to(z.device), grad_r.to(z.device)
+
+
+@_sequence_budget_backward.register_fake
+def _(
+    g: Tensor, z: Tensor, transition: Tensor, mask: Tensor, tight: Tensor, kept: Tensor, support: Tensor
+) -> tuple[Tensor, Tensor]:
+    return z.new_empty(z.shape), z.new_empty(transition.shape)
+
+
+def _save(ctx, inputs, output):  # type: ignore[no-untyped-def]
+    _, transition, mask, _, _ = inputs
+    z, tight, kept, support, *status = output
+    ctx.save_for_backward(z, transition, mask, tight, kept, support)
+    ctx.mark_non_differentiable(tight, kept, support, *status)
+
+
+def _backward(ctx, g, *_):  # type: ignore[no-untyped-def]
+    return *_sequence_budget_backward(g, *ctx.saved_tensors), None, None, None
+
+
+_sequence_budget.register_autograd(_backward, setup_context=_save)
