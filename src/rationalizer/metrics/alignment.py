@@ -1,0 +1,150 @@
+"""Alignments of sentence pairs: agreement with gold alignments, and whether the constraints hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rationalizer.metrics._inputs import Floats, require_same_count
+from rationalizer.metrics.plausibility import f1_of
+
+Kind = Literal["exactly_one", "at_most_one"]
+
+
+@dataclass(frozen=True)
+class PairScores:
+    """One document's agreement with its gold alignment."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True)
+class AlignmentScores:
+    """Means over the documents with gold alignments, and each document's scores."""
+
+    precision: float
+    recall: float
+    f1: float
+    alignments: float  # mean number of predicted alignments, over all documents
+    documents: int  # that entered the means of precision, recall and F1
+    skipped: int
+    by_document: tuple[PairScores | None, ...]  # None where there is no gold alignment
+
+
+@dataclass(frozen=True)
+class Violations:
+    """By how much a matrix breaks each constraint at worst; 0 where it holds."""
+
+    rows: float
+    columns: float
+    budget: float
+    bounds: float  # below 0 or above 1
+
+    @property
+    def worst(self) -> float:
+        return max(self.rows, self.columns, self.budget, self.bounds)
+
+
+def alignment_scores(
+    predicted: Sequence[Any], gold: Sequence[Iterable[tuple[int, int]] | None]
+) -> AlignmentScores:
+    """Precision, recall and F1 of predicted alignments against gold ones, per document and as means over
+    documents.
+
+    An empty prediction scores 0. Documents without gold alignments (None, or no pair at all) are skipped and
+    counted.
+
+    Args:
+        predicted: per document, an (m, n) matrix of 0/1: which of m words is aligned with which of n.
+        gold: per document, the pairs (row, column) that should be aligned, or None.
+    """
+    total = require_same_count(predicted=predicted, gold=gold)
+    rows: list[PairScores | None] = []
+    counts = []
+    for i, (matrix, pairs) in enumerate(zip(predicted, gold, strict=True)):
+        alignment = _as_alignment(matrix, i)
+        counts.append(int(alignment.sum()))
+        wanted = set() if pairs is None else _as_pairs(pairs, alignment.shape, i)
+        rows.append(_score(alignment, wanted) if wanted else None)
+    scored = [row for row in rows if row is not None]
+    if not scored:
+        raise ValueError(
+            f"none of the {total} documents has gold alignments; there is nothing to compare with"
+        )
+    precision, recall, f1 = (
+        np.array([(row.precision, row.recall, row.f1) for row in scored]).mean(axis=0).tolist()
+    )
+    return AlignmentScores(
+        precision, recall, f1, float(np.mean(counts)), len(scored), total - len(scored), tuple(rows)
+    )
+
+
+def violations(
+    matrix: Any, *, rows: Kind = "at_most_one", columns: Kind = "at_most_one", budget: float | None = None
+) -> Violations:
+    """How far an (m, n) alignment matrix is from its constraints: 0 <= Z <= 1, every row and column with a
+    sum of at most (or exactly) 1, ΣZ <= budget.
+    """
+    z = np.asarray(matrix, dtype=np.float64)
+    if z.ndim != 2:
+        raise ValueError(f"an alignment matrix has two dimensions, got shape {z.shape}")
+    if not np.isfinite(z).all():
+        i, j = (int(k) for k in np.argwhere(~np.isfinite(z))[0])
+        raise ValueError(f"matrix[{i}, {j}] is {z[i, j]}; an alignment matrix must be finite")
+    if budget is not None and not budget >= 0:
+        raise ValueError(f"budget must be at least 0, got {budget}")
+    return Violations(
+        rows=_excess(z.sum(axis=1), rows, "rows"),
+        columns=_excess(z.sum(axis=0), columns, "columns"),
+        budget=0.0 if budget is None else _worst(z.sum() - budget),
+        bounds=_worst(np.maximum(-z, z - 1)),
+    )
+
+
+def _excess(sums: Floats, kind: str, side: str) -> float:
+    if kind not in get_args(Kind):
+        raise ValueError(f"{side} must be 'exactly_one' or 'at_most_one', got {kind!r}")
+    return _worst(np.abs(sums - 1) if kind == "exactly_one" else sums - 1)
+
+
+def _worst(excess: Any) -> float:
+    return float(np.max(excess, initial=0.0))
+
+
+def _score(alignment: NDArray[np.bool_], wanted: set[tuple[int, int]]) -> PairScores:
+    hits = sum(bool(alignment[pair]) for pair in wanted)
+    precision, recall = hits / max(int(alignment.sum()), 1), hits / len(wanted)
+    return PairScores(precision, recall, f1_of(precision, recall))
+
+
+def _as_alignment(matrix: Any, document: int) -> NDArray[np.bool_]:
+    array = np.asarray(matrix)
+    if array.ndim != 2:
+        raise ValueError(f"document {document}: predicted must be an (m, n) matrix, got shape {array.shape}")
+    bad = (array != 0) & (array != 1)
+    if bad.any():
+        i, j = (int(k) for k in np.argwhere(bad)[0])
+        raise ValueError(
+            f"document {document}: predicted[{i}, {j}] is {array[i, j]!s}; an alignment holds only 0 and 1 "
+            "(decode soft alignments first, for example with ops.matching_map)"
+        )
+    return array.astype(np.bool_)
+
+
+def _as_pairs(pairs: Iterable[Any], shape: tuple[int, ...], document: int) -> set[tuple[int, int]]:
+    checked = set()
+    for pair in pairs:
+        row, column = (int(k) for k in pair)
+        if not (0 <= row < shape[0] and 0 <= column < shape[1]):
+            raise ValueError(
+                f"document {document}: the gold pair ({row}, {column}) lies outside "
+                f"its {shape[0]} x {shape[1]} matrix"
+            )
+        checked.add((row, column))
+    return checked

@@ -1,0 +1,257 @@
+"""Degeneration: ways in which a rationalizer can look fine while its rationales mean nothing.
+
+`check` returns findings as data. Each rests on a measured value and a threshold that stands here; a finding
+is a reason to look at examples, not a proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rationalizer.metrics._inputs import Floats, Mask, as_masks, require_same_count
+from rationalizer.metrics.task import Task, as_label_pair, as_labels, as_numbers, require_task
+
+EMPTY_SHARE = 0.01  # of the texts with tokens: more empty rationales than this are reported
+FULL_SHARE = (
+    0.01  # of the texts with at least FULL_LENGTH tokens: more complete rationales than this are reported
+)
+FULL_LENGTH = 5  # below, a budget of "at least one token" easily takes everything
+POSITION_SKILL = (
+    0.8  # of the way from chance (0) to certainty (1) in telling the selection from positions alone
+)
+POSITION_DOCUMENTS = 20  # fewer say nothing about positions
+LABEL_SKILL = (
+    0.3  # of the way from chance to certainty in telling the label from positions alone: 65% for two classes
+)
+LABEL_DOCUMENTS = 100
+STANDARD_ERRORS = 2.0  # what a score must exceed chance by to count as better than chance
+
+_STRETCHES = 20
+_FOLDS = 5
+_ENDS = 5
+_BINS = 10
+
+Kind = Literal[
+    "empty_rationales", "full_rationales", "ignores_text", "no_better_than_majority", "label_from_position"
+]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One suspicion: what kind, in words, and the measured value it rests on."""
+
+    kind: Kind
+    message: str
+    value: float
+
+
+def check(
+    masks: Sequence[Any],
+    *,
+    truth: Sequence[Any] | None = None,
+    predictions: Sequence[Any] | None = None,
+    task: Task = "classification",
+) -> list[Finding]:
+    """Look for signs of degeneration; an empty list means that none was found.
+
+    - `empty_rationales`, `full_rationales`: the share of texts of which nothing, or everything, is selected.
+    - `ignores_text`: `position_skill`, how well a token's position tells whether it is selected.
+    - `no_better_than_majority` (needs `truth` and `predictions`): mean recall over the classes within two
+      standard errors of 1 / classes, which is what any constant prediction has; for regression, a squared
+      error that is not two standard errors smaller than that of the mean.
+    - `label_from_position` (needs `truth`): `label_skill`, how well the selected positions alone tell the
+      label.
+
+    Args:
+        masks: per document, the rationale: one 0/1 per token.
+        truth: per document, the true class or number.
+        predictions: per document, the predicted class or number.
+        task: `"classification"` or `"regression"`.
+    """
+    require_task(task)
+    rationales = as_masks(masks, "masks")
+    given = {"masks": rationales, "truth": truth, "predictions": predictions}
+    require_same_count(**{name: values for name, values in given.items() if values is not None})
+    found = [_empty(rationales), _full(rationales), _ignores_text(rationales)]
+    if truth is not None and predictions is not None:
+        found.append(_no_better(truth, predictions, task))
+    if truth is not None:
+        found.append(_label_from_position(rationales, truth, task))
+    return [finding for finding in found if finding is not None]
+
+
+def position_skill(masks: Sequence[Any]) -> float:
+    """How well positions alone tell which tokens are selected: 0 as by chance, 1 completely.
+
+    For each text, the tokens at the positions that are most often selected in the *other* texts are guessed,
+    as many as the text has selected; the skill is (share of guesses that are right − share expected by
+    chance) / (1 − that share), over all texts. Positions are counted from the start, from the end, and
+    relative to the length; the best of the three counts. Texts with an empty or a full selection leave
+    nothing to guess; without others the skill is 0.
+    """
+    usable = [mask for mask in as_masks(masks, "masks") if mask.any() and not mask.all()]
+    if len(usable) < 2:
+        return 0.0
+    return max(_skill(usable, places) for places in (_from_start, _from_end, _relative))
+
+
+def label_skill(masks: Sequence[Any], truth: Sequence[Any]) -> float:
+    """How well the selected positions alone, no word known, tell the class: 0 as by chance, 1 completely.
+
+    A linear probe (ridge regression on class indicators, classes weighted equally, 5-fold cross-validated)
+    sees how the selection spreads over ten equal stretches of the text, and whether each of the first and
+    last five tokens is selected. The skill is (mean recall over classes − 1/C) / (1 − 1/C). Classes with
+    fewer than five documents are left out; with fewer than two others the skill is 0.
+    """
+    rationales, labels = as_masks(masks, "masks"), as_labels(truth, "truth")
+    require_same_count(masks=rationales, truth=labels)
+    names, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    usable = counts[codes] >= _FOLDS
+    names, codes = np.unique(labels[usable], return_inverse=True)
+    if len(names) < 2:
+        return 0.0
+    features = np.array([_position_features(m) for m, use in zip(rationales, usable, strict=True) if use])
+    guesses = _cross_validated(features, codes)
+    chance = 1 / len(names)
+    return max(0.0, (_mean_recall(codes, guesses)[0] - chance) / (1 - chance))
+
+
+def _empty(masks: list[Mask]) -> Finding | None:
+    texts = [mask for mask in masks if len(mask)]
+    share = float(np.mean([not mask.any() for mask in texts])) if texts else 1.0
+    if share <= EMPTY_SHARE:
+        return None
+    return Finding(
+        "empty_rationales", f"{share:.1%} of the texts have an empty rationale: raise the budget", share
+    )
+
+
+def _full(masks: list[Mask]) -> Finding | None:
+    texts = [mask for mask in masks if len(mask) >= FULL_LENGTH]
+    share = float(np.mean([mask.all() for mask in texts])) if texts else 0.0
+    if share <= FULL_SHARE:
+        return None
+    message = f"{share:.1%} of the texts are selected completely, which explains nothing: lower the budget"
+    return Finding("full_rationales", message, share)
+
+
+def _ignores_text(masks: list[Mask]) -> Finding | None:
+    if sum(bool(mask.any() and not mask.all()) for mask in masks) < POSITION_DOCUMENTS:
+        return None
+    skill = position_skill(masks)
+    if skill <= POSITION_SKILL:
+        return None
+    message = (
+        "the same positions are selected whatever the text says: "
+        f"position alone tells the selection with skill {skill:.2f} (0 chance, 1 certainty)"
+    )
+    return Finding("ignores_text", message, skill)
+
+
+def _no_better(truth: Sequence[Any], predictions: Sequence[Any], task: str) -> Finding | None:
+    if task == "regression":
+        y, guess = as_numbers(truth, "truth"), as_numbers(predictions, "predictions")
+        gain = (y - y.mean()) ** 2 - (y - guess) ** 2
+        if gain.mean() > STANDARD_ERRORS * gain.std() / np.sqrt(len(y)):
+            return None
+        error, variance = float(np.mean((y - guess) ** 2)), float(y.var())
+        message = f"the predictor's squared error is {error:.4g}, predicting the mean has {variance:.4g}"
+        return Finding("no_better_than_majority", message, error)
+    labels, guesses = as_label_pair(truth, predictions)
+    names, codes = np.unique(labels, return_inverse=True)
+    if len(names) < 2:
+        return None
+    position = np.minimum(np.searchsorted(names, guesses), len(names) - 1)
+    recall, counts = _mean_recall(codes, np.where(names[position] == guesses, position, -1))
+    chance = 1 / len(names)
+    error = float(np.sqrt(np.sum(chance * (1 - chance) / counts)) / len(names))
+    if recall > chance + STANDARD_ERRORS * error:
+        return None
+    message = (
+        "the predictor is no better than always naming one class: "
+        f"mean recall over the {len(names)} classes is {recall:.3f}, a constant has {chance:.3f}"
+    )
+    return Finding("no_better_than_majority", message, recall)
+
+
+def _label_from_position(masks: list[Mask], truth: Sequence[Any], task: str) -> Finding | None:
+    if len(masks) < LABEL_DOCUMENTS:
+        return None
+    if task == "regression":
+        numbers = as_numbers(truth, "truth")
+        truth = (numbers > np.median(numbers)).tolist()
+    skill = label_skill(masks, truth)
+    if skill <= LABEL_SKILL:
+        return None
+    message = (
+        "the rationale may encode the label by where it is: the selected positions alone, no word known, "
+        f"tell the label with skill {skill:.2f} (0 chance, 1 certainty)"
+    )
+    return Finding("label_from_position", message, skill)
+
+
+def _mean_recall(codes: NDArray[np.int64], guesses: NDArray[np.int64]) -> tuple[float, Floats]:
+    counts = np.bincount(codes).astype(np.float64)
+    return float(np.mean(np.bincount(codes, weights=codes == guesses) / counts)), counts
+
+
+def _skill(masks: list[Mask], places: Callable[[int], NDArray[np.int64]]) -> float:
+    width = max(_STRETCHES, *(len(mask) for mask in masks))
+    selected, seen = np.zeros(width), np.zeros(width)
+    for mask in masks:
+        np.add.at(selected, places(len(mask)), mask)
+        np.add.at(seen, places(len(mask)), 1)
+    gained, possible = 0.0, 0.0
+    for mask in masks:
+        place, size = places(len(mask)), int(mask.sum())
+        own, length = np.bincount(place, mask, width), np.bincount(place, minlength=width)
+        rate = ((selected - own) / np.maximum(seen - length, 1))[place]
+        guess = np.argsort(-rate, kind="stable")[:size]
+        chance = size / len(mask)
+        gained += float(mask[guess].mean()) - chance
+        possible += 1 - chance
+    return max(0.0, gained / possible)
+
+
+def _from_start(length: int) -> NDArray[np.int64]:
+    return np.arange(length)
+
+
+def _from_end(length: int) -> NDArray[np.int64]:
+    return np.arange(length)[::-1]
+
+
+def _relative(length: int) -> NDArray[np.int64]:
+    return np.arange(length) * _STRETCHES // length
+
+
+def _position_features(mask: Mask) -> Floats:
+    places = np.flatnonzero(mask)
+    spread = np.bincount(places * _BINS // max(len(mask), 1), minlength=_BINS) / max(len(places), 1)
+    ends = np.zeros(2 * _ENDS)
+    first, last = mask[:_ENDS], mask[::-1][:_ENDS]
+    ends[: len(first)] = first
+    ends[_ENDS : _ENDS + len(last)] = last
+    return np.concatenate([[1.0], spread, ends])
+
+
+def _cross_validated(features: Floats, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The class that a ridge probe, fitted on the other folds, gives to each row."""
+    # Folds are dealt out class by class, so that every fold has every class.
+    order = np.lexsort((np.random.default_rng(0).permutation(len(codes)), codes))
+    fold = np.empty(len(codes), dtype=np.int64)
+    fold[order] = np.arange(len(codes)) % _FOLDS
+    targets = np.eye(codes.max() + 1)[codes]
+    weights = 1 / np.bincount(codes)[codes] * len(codes) / targets.shape[1]
+    guesses = np.empty(len(codes), dtype=np.int64)
+    for held_out in range(_FOLDS):
+        rest, now = fold != held_out, fold == held_out
+        x = features[rest] * weights[rest, None]
+        coefficients = np.linalg.solve(x.T @ features[rest] + np.eye(features.shape[1]), x.T @ targets[rest])
+        guesses[now] = (features[now] @ coefficients).argmax(axis=1)
+    return guesses

@@ -1,0 +1,141 @@
+"""Faithfulness: what happens to the prediction when the rationale is taken away, or is all there is.
+
+With x the full text, r the rationale and ŷ the class predicted from x:
+
+    comprehensiveness = p(ŷ | x) − p(ŷ | x∖r)      high: without the rationale the prediction falls
+    sufficiency       = p(ŷ | x) − p(ŷ | r)        low: the rationale alone carries it
+
+A select-then-predict model never reads the full text. Its p(· | x) is here that of the same predictor with
+nothing masked; to use a separately trained full-text model instead, give its probabilities as `full`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rationalizer.metrics._inputs import (
+    Floats,
+    Mask,
+    as_masks,
+    as_probabilities,
+    as_scores,
+    require_same_count,
+)
+
+Probabilities: TypeAlias = Callable[[list[Mask]], Any]
+AOPC_FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.5)
+
+
+@dataclass(frozen=True)
+class Faithfulness:
+    """Means over documents, and each document's values."""
+
+    comprehensiveness: float
+    sufficiency: float
+    comprehensiveness_by_document: Floats
+    sufficiency_by_document: Floats
+
+
+@dataclass(frozen=True)
+class Aopc:
+    """Means over documents and fractions, and the curve over the fractions."""
+
+    comprehensiveness: float
+    sufficiency: float
+    fractions: tuple[float, ...]
+    comprehensiveness_by_fraction: Floats
+    sufficiency_by_fraction: Floats
+
+
+def faithfulness(probabilities: Probabilities, masks: Sequence[Any], *, full: Any = None) -> Faithfulness:
+    """Comprehensiveness and sufficiency of the given rationales.
+
+    Args:
+        probabilities: the model. Takes one keep-mask per document (True: the token may be read; none or all
+            of them may be True) and returns (documents, classes) probabilities. Called three times, twice if
+            `full` is given.
+        masks: per document, the rationale: one 0/1 per token.
+        full: (documents, classes), the full text's probabilities; by default the model's own with all-ones
+            masks.
+    """
+    rationales = as_masks(masks, "masks")
+    require_same_count(masks=rationales)
+    before = _full_text(probabilities, rationales, full)
+    removed, kept = _drops(probabilities, rationales, before)
+    return Faithfulness(float(removed.mean()), float(kept.mean()), removed, kept)
+
+
+def aopc(
+    probabilities: Probabilities,
+    scores: Sequence[Any],
+    *,
+    fractions: Sequence[float] = AOPC_FRACTIONS,
+    full: Any = None,
+) -> Aopc:
+    """The area over the perturbation curve: the mean comprehensiveness and sufficiency of rationales that
+    hold the top 1, 5, 10, 20 and 50% of the tokens by score.
+
+    The top q of n tokens are ⌈q·n⌉ tokens, as in ERASER's models; among equal scores the earlier token comes
+    first.
+
+    Args:
+        probabilities: the model, as in `faithfulness`. Called twice per fraction, and once for the full text.
+        scores: per document, one finite number per token; larger means more important.
+        fractions: the shares of tokens, in (0, 1].
+        full: as in `faithfulness`.
+    """
+    rankings = as_scores(scores, "scores")
+    require_same_count(scores=rankings)
+    if not fractions or not all(0 < fraction <= 1 for fraction in fractions):
+        raise ValueError(f"fractions must lie in (0, 1], got {tuple(fractions)}")
+    before = _full_text(probabilities, rankings, full)
+    curve = [
+        [
+            values.mean()
+            for values in _drops(probabilities, [top_tokens(r, fraction) for r in rankings], before)
+        ]
+        for fraction in fractions
+    ]
+    removed, kept = np.array(curve, dtype=np.float64).T
+    return Aopc(float(removed.mean()), float(kept.mean()), tuple(fractions), removed, kept)
+
+
+def top_tokens(scores: Floats, fraction: float) -> Mask:
+    """The mask of the ⌈fraction·n⌉ tokens with the largest scores; earlier ones first among equals."""
+    # As a decimal: in binary, 0.07 · 100 exceeds 7 and would round up to 8.
+    count = math.ceil(Fraction(repr(float(fraction))) * len(scores))
+    mask = np.zeros(len(scores), dtype=np.bool_)
+    mask[np.argsort(-scores, kind="stable")[:count]] = True
+    return mask
+
+
+def _full_text(probabilities: Probabilities, documents: Sequence[NDArray[Any]], full: Any) -> Floats:
+    if full is not None:
+        return as_probabilities(full, "full", len(documents))
+    return _ask(
+        probabilities, [np.ones(len(document), dtype=np.bool_) for document in documents], "the full texts"
+    )
+
+
+def _drops(probabilities: Probabilities, rationales: list[Mask], before: Floats) -> tuple[Floats, Floats]:
+    """Per document, how far p(ŷ) falls without the rationale and with it alone."""
+    without = _ask(probabilities, [~mask for mask in rationales], "the texts without their rationales")
+    alone = _ask(probabilities, rationales, "the rationales")
+    if not before.shape == without.shape == alone.shape:
+        raise ValueError(
+            f"the full texts have probabilities of {before.shape[1]} classes, "
+            f"the masked texts of {without.shape[1]} and {alone.shape[1]}; they must be of the same classes"
+        )
+    row, label = np.arange(len(before)), before.argmax(axis=1)
+    return before[row, label] - without[row, label], before[row, label] - alone[row, label]
+
+
+def _ask(probabilities: Probabilities, masks: list[Mask], what: str) -> Floats:
+    return as_probabilities(probabilities(masks), f"probabilities of {what}", len(masks))
