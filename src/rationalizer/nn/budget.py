@@ -1,0 +1,45 @@
+"""How many tokens a rationale may have."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+
+import torch
+from torch import Tensor
+
+
+def check_budget(budget: float | int) -> float | int:
+    """A fraction of the text (a float in (0, 1]) or a count of tokens (an int >= 1), as a plain number."""
+    if isinstance(budget, Integral) and not isinstance(budget, bool):
+        if budget >= 1:
+            return int(budget)
+    elif isinstance(budget, Real) and not isinstance(budget, bool):
+        if math.isfinite(budget) and 0 < budget <= 1:
+            return float(budget)
+        if budget > 1 and float(budget).is_integer():
+            raise ValueError(
+                f"budget {budget!r} is a float above 1; write {int(budget)} for a count of tokens"
+            )
+    raise ValueError(
+        "budget must be a fraction of the text (a float in (0, 1]) or a count of tokens (an int >= 1), "
+        f"got {budget!r}"
+    )
+
+
+def token_budget(budget: float | int, mask: Tensor) -> Tensor:
+    """Each text's budget in tokens: max(1, round(fraction · length)), or the count; at most the length.
+
+    Args:
+        budget: a fraction or a count; see `check_budget`.
+        mask: (batch, n) bool, True on real tokens.
+
+    Returns:
+        (batch,) int64; 0 only where a text has no token.
+    """
+    lengths = mask.sum(-1)
+    if isinstance(budget, int):
+        return lengths.clamp(max=budget)
+    # float64, as in Python's round(fraction * length): float32 would round some halves the other way.
+    tokens = (lengths.to(torch.float64) * budget).round().long()
+    return torch.minimum(tokens.clamp(min=1), lengths)

@@ -1,0 +1,57 @@
+"""Sparse attention: a distribution over the tokens, few of them with weight. No budget."""
+
+from __future__ import annotations
+
+import math
+
+from torch import Tensor, nn
+
+from rationalizer import ops
+from rationalizer.nn.extractors.base import Extraction, Extractor, register
+
+
+class _Attention(Extractor):
+    """Scores v·tanh(W h + b)/√d; weights on the simplex, in training as in use."""
+
+    def __init__(self, size: int, *, temperature: float = 0.1) -> None:
+        super().__init__(size)
+        self.hidden = nn.Linear(size, size)
+        self.scorer = nn.Linear(size, 1, bias=False)
+        # Unit variance, which the division by √d is for. With smaller scores fusedmax fuses all tokens at the
+        # start, its gradient is exactly 0, and it stays there.
+        nn.init.normal_(self.scorer.weight)
+        self.temperature = temperature
+
+    @property
+    def follows_budget(self) -> bool:
+        return False
+
+    def forward(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
+        scores = self.scorer(self.hidden(states).tanh()).squeeze(-1) / math.sqrt(states.shape[-1])
+        return Extraction(self.attend(scores, mask), scores)
+
+    def decode(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
+        return self(states, mask, budget)
+
+    def attend(self, scores: Tensor, mask: Tensor) -> Tensor:
+        raise NotImplementedError
+
+
+@register("sparsemax")
+class Sparsemax(_Attention):
+    """argmin ‖z − scores/T‖² over the simplex."""
+
+    def attend(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return ops.sparsemax(scores, mask=mask, temperature=self.temperature)
+
+
+@register("fusedmax")
+class Fusedmax(_Attention):
+    """argmin ½‖z − scores/T‖² + tv Σ|z_i − z_{i+1}| over the simplex."""
+
+    def __init__(self, size: int, *, temperature: float = 0.1, tv: float = 0.7) -> None:
+        super().__init__(size, temperature=temperature)
+        self.tv = tv
+
+    def attend(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return ops.fusedmax(scores, tv=self.tv, mask=mask, temperature=self.temperature)

@@ -1,0 +1,128 @@
+"""HardKuma variables with a Lagrangian on the rate of selection (Bastings et al., 2019)."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from rationalizer.nn.extractors.base import Extraction, Extractor, Objective, neighbours, register
+from rationalizer.nn.extractors.bernoulli import decode_to_budget
+
+Decoding = Literal["deterministic", "top-k", "contiguous"]
+
+# The support (0, 1) of the Kumaraswamy variable is stretched to this and then cut at 0 and 1.
+LOW, HIGH = -0.1, 1.1
+
+
+class HardKumaDistribution:
+    """z = min(1, max(0, LOW + (HIGH − LOW) k)), k ~ Kumaraswamy(a, b), P(k <= x) = 1 − (1 − xᵃ)ᵇ.
+
+    0 and 1 have positive probability, all between have density, and samples are differentiable in a and b.
+    """
+
+    def __init__(self, a: Tensor, b: Tensor) -> None:
+        self.a = a
+        self.b = b
+
+    def sample(self) -> Tensor:
+        u = torch.rand_like(self.a).clamp(1e-6, 1 - 1e-6)
+        # k = (1 − (1 − u)^(1/b))^(1/a), by logarithms, so that no power over- or underflows on the way.
+        log_k = torch.log(-torch.expm1(torch.log1p(-u) / self.b)) / self.a
+        return (LOW + (HIGH - LOW) * log_k.exp()).clamp(0, 1)
+
+    def log_above(self, value: float) -> Tensor:
+        """log P(LOW + (HIGH − LOW) k > value)."""
+        log_x = math.log((value - LOW) / (HIGH - LOW))
+        return self.b * torch.log(-torch.expm1(self.a * log_x))
+
+    def most_likely(self) -> Tensor:
+        """0, 1, or (where a value between them is the likeliest) the stretched variable's mean."""
+        zero, one = -torch.expm1(self.log_above(0.0)), self.log_above(1.0).exp()
+        between = 1 - zero - one
+        # E[k] = b B(1 + 1/a, b), B the beta function.
+        first = 1 + 1 / self.a
+        log_mean = self.b.log() + first.lgamma() + self.b.lgamma() - (first + self.b).lgamma()
+        mean = (LOW + (HIGH - LOW) * log_mean.exp()).clamp(0, 1)
+        rounded = (one > zero).to(mean.dtype)
+        return torch.where((between > zero) & (between > one), mean, rounded)
+
+
+@register("hardkuma")
+class HardKuma(Extractor):
+    """Selection by HardKuma variables, kept to the budget on average over texts by two Lagrange multipliers.
+
+    Minimises E[task loss] s.t. rate <= budget/length and changes <= fused_target, both means over the batch,
+    with rate = Σ P(z_i ≠ 0)/length and changes = Σ P(exactly one of z_i, z_{i+1} is 0)/length. Each
+    multiplier follows the moving average c of its constraint's violation: λ ← λ · exp(lagrangian_rate · c),
+    within [lambda_min, lambda_max].
+
+    `decoding="deterministic"` takes 0, 1 or the mean of each variable, whichever is most likely: the
+    selection has the learned size, whatever budget is asked for. "top-k" and "contiguous" keep to the budget.
+    """
+
+    multipliers: Tensor
+    violations: Tensor
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        decoding: Decoding = "deterministic",
+        fused_target: float = 0.0,
+        lagrangian_rate: float = 0.05,
+        lagrangian_momentum: float = 0.99,
+        lambda_init: float = 1e-4,
+        lambda_min: float = 1e-6,
+        lambda_max: float = 1.0,
+    ) -> None:
+        super().__init__(size)
+        if decoding not in get_args(Decoding):
+            raise ValueError(f"decoding must be one of {', '.join(get_args(Decoding))}, got {decoding!r}")
+        self.parameters_of = nn.Linear(size, 2)
+        self.decoding: Decoding = decoding
+        self.fused_target = fused_target
+        self.rate = lagrangian_rate
+        self.momentum = lagrangian_momentum
+        self.bounds = (lambda_min, lambda_max)
+        self.register_buffer("multipliers", torch.full((2,), lambda_init))
+        self.register_buffer("violations", torch.zeros(2))
+
+    @property
+    def follows_budget(self) -> bool:
+        return self.decoding != "deterministic"
+
+    def distribution(self, states: Tensor) -> HardKumaDistribution:
+        a, b = functional.softplus(self.parameters_of(states).float()).clamp(1e-6, 100).unbind(-1)
+        return HardKumaDistribution(a, b)
+
+    def forward(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
+        variables = self.distribution(states)
+        return Extraction(variables.sample() * mask, variables.log_above(0.0))
+
+    @torch.no_grad()
+    def decode(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
+        variables = self.distribution(states)
+        scores = variables.log_above(0.0)
+        if self.decoding == "deterministic":
+            return Extraction(variables.most_likely() * mask, scores)
+        return Extraction(decode_to_budget(self.decoding, scores, mask, budget), scores)
+
+    def objective(self, extraction: Extraction, task_loss: Tensor, mask: Tensor, budget: Tensor) -> Objective:
+        constraints = self.constraints(extraction.scores, mask, budget)
+        violations = self.momentum * self.violations + (1 - self.momentum) * constraints.detach()
+        multipliers = (self.multipliers * torch.exp(self.rate * violations)).clamp(*self.bounds)
+        loss = task_loss.mean() + multipliers @ constraints
+        return Objective(loss, {"multipliers": multipliers, "violations": violations})
+
+    def constraints(self, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
+        """By how much the rate and the changes exceed their targets, (2,)."""
+        lengths = mask.sum(-1).clamp(min=1)
+        selected = scores.exp() * mask
+        left, right, real = neighbours(selected, mask)
+        changes = ((left * (1 - right) + (1 - left) * right) * real).sum(-1) / lengths
+        rate = (selected.sum(-1) - budget) / lengths
+        return torch.stack([rate.mean(), changes.mean() - self.fused_target])

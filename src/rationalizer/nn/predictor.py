@@ -1,0 +1,104 @@
+"""Predictors: they see the selected words, each times its weight, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from rationalizer.nn.encoder import Encoder
+
+Pooling = Literal["max", "mean", "last"]
+
+
+class Head(nn.Module):
+    """From features to the task: raw outputs, their loss against labels, and what is told to the user."""
+
+    def forward(self, features: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """(batch,) one loss per text."""
+        raise NotImplementedError
+
+    def predict(self, outputs: Tensor) -> Tensor:
+        """(batch, classes) probabilities, or (batch,) values."""
+        raise NotImplementedError
+
+
+class Classification(Head):
+    """A linear layer and cross-entropy."""
+
+    def __init__(self, size: int, classes: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(size, classes)
+
+    def forward(self, features: Tensor) -> Tensor:
+        return self.linear(features)
+
+    def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        return functional.cross_entropy(outputs.float(), labels, reduction="none")
+
+    def predict(self, outputs: Tensor) -> Tensor:
+        return outputs.float().softmax(-1)
+
+
+class Regression(Head):
+    """A linear layer and squared error.
+
+    Targets within [0, 1] get a sigmoid, as in the paper. Any other targets are standardised: the layer learns
+    (y − mean)/deviation, and predictions are turned back into the targets' own units.
+    """
+
+    def __init__(self, size: int, *, sigmoid: bool, mean: float = 0.0, deviation: float = 1.0) -> None:
+        super().__init__()
+        self.linear = nn.Linear(size, 1)
+        self.sigmoid = sigmoid
+        self.mean = mean
+        self.deviation = deviation
+
+    def forward(self, features: Tensor) -> Tensor:
+        outputs = self.linear(features).squeeze(-1)
+        return outputs.sigmoid() if self.sigmoid else outputs
+
+    def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        return (outputs.float() - (labels - self.mean) / self.deviation) ** 2
+
+    def predict(self, outputs: Tensor) -> Tensor:
+        return outputs.float() * self.deviation + self.mean
+
+
+class Predictor(nn.Module):
+    """Encodes z ⊙ x, pools over the text's positions, and applies the head."""
+
+    def __init__(self, encoder: Encoder, head: Head, *, pooling: Pooling, dropout: float) -> None:
+        super().__init__()
+        if pooling not in get_args(Pooling):
+            raise ValueError(f"pooling must be one of {', '.join(get_args(Pooling))}, got {pooling!r}")
+        self.encoder = encoder
+        self.head = head
+        self.pooling = pooling
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, vectors: Tensor, z: Tensor, mask: Tensor) -> Tensor:
+        """The head's raw outputs. Where z = 0 the vector is replaced by zeros, whatever it holds: not even
+        the sign of 0 · x comes through."""
+        weights = z.to(vectors.dtype)[..., None]
+        shown = torch.where(weights != 0, weights * vectors, vectors.new_zeros(()))
+        return self.head(self.dropout(self._pool(self.encoder(shown, mask), mask)))
+
+    def _pool(self, states: Tensor, mask: Tensor) -> Tensor:
+        real = mask[..., None]
+        lengths = mask.sum(1)
+        if self.pooling == "mean":
+            return states.sum(1) / lengths.clamp(min=1)[:, None].to(states.dtype)
+        if self.pooling == "last":
+            # The end of each reading direction: the last token left to right, the first one right to left.
+            half = states.shape[-1] // 2
+            end = (lengths - 1).clamp(min=0)
+            last = states[torch.arange(len(states), device=states.device), end, :half]
+            return torch.cat([last, states[:, 0, half:]], dim=-1)
+        pooled = states.masked_fill(~real, -torch.inf).amax(1)
+        return torch.where(lengths[:, None] > 0, pooled, pooled.new_zeros(()))
