@@ -14,23 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rationalizer.metrics._inputs import Floats, Mask, as_masks, require_same_count
+from rationalizer.metrics.spans import mask_to_spans
 from rationalizer.metrics.task import Task, as_label_pair, as_labels, as_numbers, require_task
 
-EMPTY_SHARE = 0.01  # of the texts with tokens: more empty rationales than this are reported
-FULL_SHARE = (
-    0.01  # of the texts with at least FULL_LENGTH tokens: more complete rationales than this are reported
-)
-FULL_LENGTH = 5  # below, a budget of "at least one token" easily takes everything
-POSITION_SKILL = (
-    0.8  # of the way from chance (0) to certainty (1) in telling the selection from positions alone
-)
-POSITION_DOCUMENTS = 20  # fewer say nothing about positions
-LABEL_SKILL = (
-    0.3  # of the way from chance to certainty in telling the label from positions alone: 65% for two classes
-)
-LABEL_DOCUMENTS = 100
-STANDARD_ERRORS = 2.0  # what a score must exceed chance by to count as better than chance
+# More than this share of empty rationales (texts without tokens apart) or of complete ones (short texts
+# apart, of which "at least one token" easily takes everything) is reported.
+EMPTY_SHARE = 0.01
+FULL_SHARE = 0.01
+FULL_LENGTH = 5
+# `position_skill` and `label_skill` above these are reported, given enough documents. A fifth of the text
+# that lies somewhere in its first half has a position skill of 0.5, one that is always in the middle has 0.8.
+POSITION_SKILL = 0.7
+POSITION_DOCUMENTS = 20
+LABEL_SKILL = 0.3
+LABEL_DOCUMENTS = 200
+STANDARD_ERRORS = 2.0  # by which a predictor must exceed chance to count as better
 
+_SAMPLE = 5000  # documents are enough to measure a skill
+_CONTROLS = 3
 _STRETCHES = 20
 _FOLDS = 5
 _ENDS = 5
@@ -97,7 +98,8 @@ def position_skill(masks: Sequence[Any]) -> float:
     usable = [mask for mask in as_masks(masks, "masks") if mask.any() and not mask.all()]
     if len(usable) < 2:
         return 0.0
-    return max(_skill(usable, places) for places in (_from_start, _from_end, _relative))
+    sample = usable[:: -(-len(usable) // _SAMPLE)]
+    return max(_skill(sample, places) for places in (_from_start, _from_end, _relative))
 
 
 def label_skill(masks: Sequence[Any], truth: Sequence[Any]) -> float:
@@ -105,25 +107,29 @@ def label_skill(masks: Sequence[Any], truth: Sequence[Any]) -> float:
 
     A linear probe (ridge regression on class indicators, classes weighted equally, 5-fold cross-validated)
     sees how the selection spreads over ten equal stretches of the text, and whether each of the first and
-    last five tokens is selected. The skill is (mean recall over classes − 1/C) / (1 − 1/C). Classes with
-    fewer than five documents are left out; with fewer than two others the skill is 0.
+    last five tokens is selected. Its score a is the mean recall over classes; the skill is (a − b) / (1 − b),
+    where b is 1/C, or what the probe reaches when the runs of selected tokens are moved to random places in
+    their texts, if that is more: texts or rationales that are longer in one class are no code by position.
+    Classes with fewer than five documents are left out; with fewer than two others the skill is 0.
     """
     rationales, labels = as_masks(masks, "masks"), as_labels(truth, "truth")
     require_same_count(masks=rationales, truth=labels)
-    names, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    usable = counts[codes] >= _FOLDS
-    names, codes = np.unique(labels[usable], return_inverse=True)
+    rng = np.random.default_rng(0)
+    sample = rng.permutation(len(labels))[:_SAMPLE]
+    _, codes, counts = np.unique(labels[sample], return_inverse=True, return_counts=True)
+    sample = sample[counts[codes] >= _FOLDS]
+    names, codes = np.unique(labels[sample], return_inverse=True)
     if len(names) < 2:
         return 0.0
-    features = np.array([_position_features(m) for m, use in zip(rationales, usable, strict=True) if use])
-    guesses = _cross_validated(features, codes)
-    chance = 1 / len(names)
-    return max(0.0, (_mean_recall(codes, guesses)[0] - chance) / (1 - chance))
+    kept = [rationales[i] for i in sample]
+    controls = [_probe([_moved(mask, rng) for mask in kept], codes) for _ in range(_CONTROLS)]
+    base = max(1 / len(names), float(np.mean(controls)))
+    return max(0.0, (_probe(kept, codes) - base) / (1 - base)) if base < 1 else 0.0
 
 
 def _empty(masks: list[Mask]) -> Finding | None:
     texts = [mask for mask in masks if len(mask)]
-    share = float(np.mean([not mask.any() for mask in texts])) if texts else 1.0
+    share = float(np.mean([not mask.any() for mask in texts])) if texts else 0.0
     if share <= EMPTY_SHARE:
         return None
     return Finding(
@@ -238,6 +244,25 @@ def _position_features(mask: Mask) -> Floats:
     ends[: len(first)] = first
     ends[_ENDS : _ENDS + len(last)] = last
     return np.concatenate([[1.0], spread, ends])
+
+
+def _moved(mask: Mask, rng: np.random.Generator) -> Mask:
+    """The same runs of selected tokens at random places, still apart, in random order."""
+    lengths = rng.permutation([end - start for start, end in mask_to_spans(mask)])
+    runs = len(lengths)
+    slots = len(mask) - int(mask.sum()) + 1  # a run fits before, between and after the unselected tokens
+    gaps = np.sort(rng.choice(slots, runs, replace=False))
+    starts = gaps + np.concatenate([[0], np.cumsum(lengths)[:-1]])[:runs]
+    moved = np.zeros(len(mask), dtype=np.bool_)
+    for start, length in zip(starts, lengths, strict=True):
+        moved[int(start) : int(start + length)] = True
+    return moved
+
+
+def _probe(masks: list[Mask], codes: NDArray[np.int64]) -> float:
+    """The cross-validated probe's mean recall over the classes."""
+    guesses = _cross_validated(np.array([_position_features(mask) for mask in masks]), codes)
+    return _mean_recall(codes, guesses)[0]
 
 
 def _cross_validated(features: Floats, codes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -101,6 +101,9 @@ def evaluate(
     """
     rationales = as_masks(masks, "masks")
     count = require_same_count(masks=rationales, truth=truth, predictions=predictions)
+    if weights is not None:
+        weights = as_scores(weights, "weights")
+        require_same_lengths(masks=rationales, weights=weights)
     found: dict[str, Any] = dict(score_task(task, truth, predictions, classes))
     found |= _measured_against_people(rationales, weights, gold, gold_spans)
     if probabilities is not None:
@@ -161,8 +164,6 @@ def _measured_on_model(
     hard = faithfulness(probabilities, masks, full=full)
     found = {"comprehensiveness": hard.comprehensiveness, "sufficiency": hard.sufficiency}
     if weights is not None:
-        rankings = as_scores(weights, "weights")
-        require_same_lengths(masks=masks, weights=rankings)
-        curve = aopc(probabilities, rankings, full=full)
+        curve = aopc(probabilities, weights, full=full)
         found |= {"aopc_comprehensiveness": curve.comprehensiveness, "aopc_sufficiency": curve.sufficiency}
     return found

@@ -1,0 +1,138 @@
+import numpy as np
+import pytest
+
+from rationalizer.metrics import (
+    aopc,
+    auprc,
+    evaluate,
+    faithfulness,
+    iou_scores,
+    macro_f1,
+    mask_to_spans,
+    token_scores,
+)
+
+TRUTH = ["good", "bad", "good"]
+PREDICTIONS = ["good", "good", "good"]
+MASKS = [[1, 1, 0, 0], [0, 0, 0], [0, 1]]
+WEIGHTS = [[0.9, 0.6, 0.0, 0.0], [0.0, 0.0, 0.0], [0.2, 1.0]]
+GOLD = [[1, 0, 0, 0], [0, 1, 1], None]
+
+
+def model(masks):
+    p = np.array([1 / (1 + np.exp(-float(np.sum(mask)))) for mask in masks])
+    return np.stack([1 - p, p], axis=1)
+
+
+def everything(**changes):
+    arguments = {
+        "task": "classification",
+        "truth": TRUTH,
+        "predictions": PREDICTIONS,
+        "masks": MASKS,
+        "classes": ["bad", "good"],
+        "weights": WEIGHTS,
+        "gold": GOLD,
+        "probabilities": model,
+        "seconds_per_epoch": 1.5,
+    }
+    return evaluate(**(arguments | changes))
+
+
+def test_every_score_is_that_of_its_function():
+    scores = everything()
+    spans = [mask_to_spans(mask) for mask in MASKS]
+    gold_spans = [[(0, 1)], [(1, 3)], None]
+    tokens, iou = token_scores(MASKS, GOLD), iou_scores(spans, gold_spans)
+    hard, curve = faithfulness(model, MASKS), aopc(model, WEIGHTS)
+    assert scores.as_dict() == {
+        "documents": 3,
+        "accuracy": pytest.approx(2 / 3),
+        "macro_f1": macro_f1(TRUTH, PREDICTIONS, ["bad", "good"]),
+        "annotated": 2,
+        "token_precision": tokens.precision,
+        "token_recall": tokens.recall,
+        "token_f1": tokens.f1,
+        "token_f1_eraser": token_scores(MASKS, GOLD, convention="eraser").f1,
+        "token_f1_micro": token_scores(MASKS, GOLD, convention="micro").f1,
+        "token_f1_paper": token_scores(MASKS, GOLD, convention="paper").f1,
+        "iou_precision": iou.precision,
+        "iou_recall": iou.recall,
+        "iou_f1": iou.f1,
+        "iou_f1_micro": iou_scores(spans, gold_spans, average="micro").f1,
+        "auprc": auprc(WEIGHTS, GOLD).auprc,
+        "comprehensiveness": hard.comprehensiveness,
+        "sufficiency": hard.sufficiency,
+        "aopc_comprehensiveness": curve.comprehensiveness,
+        "aopc_sufficiency": curve.sufficiency,
+        "size": pytest.approx((0.5 + 0 + 0.5) / 3),
+        "size_min": 0.0,
+        "size_max": 0.5,
+        "tokens": 1.0,
+        "spans": pytest.approx(2 / 3),
+        "empty": pytest.approx(1 / 3),
+        "full": 0.0,
+        "seconds_per_epoch": 1.5,
+    }
+    assert {finding.kind for finding in scores.findings} == {"empty_rationales", "no_better_than_majority"}
+
+
+def test_the_conventions_are_told_apart():
+    scores = everything()
+    assert (scores.token_f1, scores.token_f1_paper) == pytest.approx((1 / 3, 2 / 3))
+
+
+def test_what_is_not_given_is_not_measured():
+    bare = evaluate(task="regression", truth=[0.1, 0.9, 0.4], predictions=[0.2, 0.8, 0.4], masks=MASKS)
+    assert set(bare.as_dict()) == {
+        "documents",
+        "mse",
+        "size",
+        "size_min",
+        "size_max",
+        "tokens",
+        "spans",
+        "empty",
+        "full",
+    }
+    assert everything(gold=[None, None, [0, 0]]).as_dict().keys().isdisjoint({"token_f1", "iou_f1", "auprc"})
+    assert everything(gold=[None, None, [0, 0]]).annotated == 0
+    assert everything(weights=None).as_dict().keys().isdisjoint({"auprc", "aopc_sufficiency"})
+    assert everything(weights=None).comprehensiveness is not None
+
+
+def test_annotators_spans_are_kept_apart_if_given():
+    masks, gold = [[1, 1, 0, 0]] * 3, [[1, 1, 1, 1]] * 3
+    weights = [[1.0] * 4] * 3
+    assert everything(masks=masks, gold=gold, weights=weights).iou_recall == 1
+    assert (
+        everything(masks=masks, gold=gold, weights=weights, gold_spans=[[(0, 2), (2, 4)]] * 3).iou_recall
+        == 0.5
+    )
+
+
+def test_full_text_model():
+    full = [[0.0, 1.0]] * 3
+    assert everything(full=full).sufficiency == faithfulness(model, MASKS, full=full).sufficiency
+    assert everything(full=full).aopc_sufficiency == aopc(model, WEIGHTS, full=full).sufficiency
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"masks": MASKS[:2]}, "masks has 2, truth has 3"),
+        ({"gold": [[1], [0, 1, 1], None]}, "document 0: .*masks has 4, gold has 1"),
+        ({"weights": [*WEIGHTS[:2], [0.5]]}, "document 2: .*weights has 1"),
+        (
+            {"weights": [*WEIGHTS[:2], [0.5]], "gold": None, "probabilities": None},
+            "document 2: .*weights has 1",
+        ),
+        ({"weights": [*WEIGHTS[:2], [0.5, np.nan]]}, r"document 2: weights\[1\] is nan"),
+        ({"gold": None, "gold_spans": [[(0, 1)], None, None]}, "without gold"),
+        ({"task": "regression", "truth": [0.0] * 3, "predictions": [0.0] * 3}, "leave `probabilities` out"),
+        ({"predictions": ["good", "good", "great"]}, "document 2: predictions is great"),
+    ],
+)
+def test_errors(changes, message):
+    with pytest.raises(ValueError, match=message):
+        everything(**changes)
