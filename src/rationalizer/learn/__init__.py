@@ -1,0 +1,26 @@
+"""Training and use of models: configuration, runs, checkpoints, predictions."""
+
+from rationalizer.learn.config import Config, configure
+from rationalizer.learn.inference import Predictions, evaluate, predict, predict_from, survival
+from rationalizer.learn.trained import TrainedModel
+
+__all__ = [
+    "Config",
+    "Predictions",
+    "TrainedModel",
+    "configure",
+    "evaluate",
+    "predict",
+    "predict_from",
+    "survival",
+    "train",
+]
+
+
+def __getattr__(name: str) -> object:
+    # Lightning takes seconds to import and only training needs it.
+    if name == "train":
+        from rationalizer.learn.training import train
+
+        return train
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

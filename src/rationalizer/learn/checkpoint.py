@@ -1,0 +1,149 @@
+"""Where a run stands, in one file: enough to go on as if it had never stopped.
+
+`checkpoint.safetensors` holds the trainable weights and the method's own state (`model.*`), the best
+weights so far (`best.*`) and Adam's moments (`optimizer.*`), and in its header, as JSON, the run's
+`Progress` with the description of the model and a digest of the data, against which a resumed run is
+checked. Random generators have no entry: every step starts them anew from (seed, step). Pretrained vectors
+never change; they lie beside it in `vectors.safetensors`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rationalizer.data import Corpus
+from rationalizer.learn.files import read_tensors, write_tensors
+from rationalizer.learn.trained import Description
+
+# Settings that do not change where a run goes, only how it gets there.
+_FREE = ("workers", "checkpoint_seconds")
+
+
+@dataclass
+class Progress:
+    epoch: int = 0  # epochs done, validation included
+    batch: int = 0  # batches done of the next one
+    step: int = 0
+    loss: float = 0.0  # summed over the batches of the unfinished epoch
+    seconds: float = 0.0  # spent on the unfinished epoch
+    best: float | None = None
+    best_epoch: int | None = None
+    waited: int = 0  # epochs since then
+    history: list[dict[str, float]] = field(default_factory=list)
+    finished: bool = False
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    progress: Progress
+    model: dict[str, Tensor]
+    best: dict[str, Tensor]
+    optimizer: dict[str, Tensor]
+    precision: dict[str, Any]  # the scaler's state under 16-bit precision
+
+
+@dataclass(frozen=True)
+class CheckpointFile:
+    """Reads and writes the checkpoint of one run."""
+
+    path: Path
+    identity: dict[str, Any]
+
+    @classmethod
+    def of(cls, path: Path, description: Description, corpus: Corpus) -> CheckpointFile:
+        return cls(path, identify(description, corpus))
+
+    def write(self, checkpoint: Checkpoint) -> None:
+        parts = {"model": checkpoint.model, "best": checkpoint.best, "optimizer": checkpoint.optimizer}
+        tensors = {f"{part}.{name}": t for part, named in parts.items() for name, t in named.items()}
+        state = {
+            "identity": self.identity,
+            "progress": asdict(checkpoint.progress),
+            "precision": checkpoint.precision,
+        }
+        write_tensors(self.path, tensors, state)
+
+    def read(self) -> Checkpoint | None:
+        if not self.path.is_file():
+            return None
+        tensors, state = read_tensors(self.path)
+        require_same(state["identity"], self.identity, self.path)
+        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
+        for name, tensor in tensors.items():
+            part, _, key = name.partition(".")
+            parts[part][key] = tensor
+        return Checkpoint(Progress(**state["progress"]), **parts, precision=state["precision"])
+
+
+def identify(description: Description, corpus: Corpus) -> dict[str, Any]:
+    """What must be the same for a run to be continued."""
+    described = description.to_json()
+    settings = {key: value for key, value in described.pop("config").items() if key not in _FREE}
+    return {**described, **settings, "data": digest(corpus)}
+
+
+def require_same(stored: Mapping[str, Any], given: Mapping[str, Any], path: Path) -> None:
+    for key in {**stored, **given}:
+        if stored.get(key) != given.get(key):
+            what = (
+                "other training data"
+                if key == "data"
+                else f"{key} = {stored.get(key)!r}, not {given.get(key)!r}"
+            )
+            raise ValueError(
+                f"{path.parent} holds a run with {what}; give what it was started with, or another directory"
+            )
+
+
+def digest(corpus: Corpus) -> str:
+    """A fingerprint of the texts and labels that training and early stopping depend on."""
+    sha = hashlib.sha256()
+    for split in (corpus.train, corpus.dev):
+        for example in split:
+            sha.update(
+                "\x1f".join((*example.tokens, repr(example.label), "\n")).encode("utf-8", "surrogatepass")
+            )
+        sha.update(b"\x1e")
+    return sha.hexdigest()
+
+
+def changing_state(model: nn.Module) -> dict[str, Tensor]:
+    """The weights that are trained and the buffers, on the host; not the frozen word vectors."""
+    frozen = {name for name, parameter in model.named_parameters() if not parameter.requires_grad}
+    return {name: t.detach().cpu().clone() for name, t in model.state_dict().items() if name not in frozen}
+
+
+def optimizer_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Adam's moments and step counts by parameter name."""
+    return {
+        f"{name}.{slot}": value
+        for name, parameter in _trained(model)
+        for slot, value in optimizer.state[parameter].items()
+    }
+
+
+def restore_optimizer(
+    model: nn.Module, optimizer: torch.optim.Optimizer, stored: Mapping[str, Tensor]
+) -> None:
+    slots: dict[int, dict[str, Tensor]] = {}
+    index = {name: i for i, (name, _) in enumerate(_trained(model))}
+    for key, value in stored.items():
+        name, _, slot = key.rpartition(".")
+        slots.setdefault(index[name], {})[slot] = value
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": slots, "param_groups": groups})
+
+
+def trained_parameters(model: nn.Module) -> list[nn.Parameter]:
+    return [parameter for _, parameter in _trained(model)]
+
+
+def _trained(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
+    return [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]

@@ -1,0 +1,181 @@
+"""A trained model on examples: predictions, selections, and predictions from other selections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rationalizer.data import Example, Vocabulary, loader
+from rationalizer.data.tokenize import tokenize
+from rationalizer.learn.trained import TrainedModel
+from rationalizer.metrics import Scores
+from rationalizer.metrics import evaluate as measure
+from rationalizer.nn import token_budget
+
+BATCH = 128
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What a model says of each example, in the examples' order."""
+
+    outputs: NDArray[np.float32]  # (examples, classes) probabilities, or (examples,) values
+    weights: list[
+        NDArray[np.float32]
+    ]  # per example, what each token was multiplied with; 0 where not selected
+    scores: list[NDArray[np.float32]]  # per example, what ranks its tokens
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The most probable classes as numbers, or the values."""
+        return self.outputs.argmax(-1) if self.outputs.ndim == 2 else self.outputs
+
+    @property
+    def selected(self) -> list[NDArray[np.bool_]]:
+        return [weights != 0 for weights in self.weights]
+
+
+@torch.no_grad()
+def predict(
+    trained: TrainedModel,
+    examples: Sequence[Example],
+    *,
+    budget: float | int | None = None,
+    batch_size: int = BATCH,
+) -> Predictions:
+    """Selections and predictions; `budget` if not the trained one."""
+    trained = trained if budget is None else trained.with_budget(budget)
+    model = trained.model.eval()
+    ragged = _Ragged(examples)
+    rows: list[tuple[Tensor, Tensor]] = []
+    for batch in _batches(trained.vocabulary, examples, batch_size):
+        batch = batch.to(trained.device)
+        output = model(batch.tokens, batch.mask, token_budget(trained.config.budget, batch.mask))
+        rows.append((batch.index.cpu(), model.predictor.head.predict(output.outputs).cpu()))
+        ragged.add(rows[-1][0], output.extraction.z, output.extraction.scores)
+    return Predictions(_in_order(trained, rows), ragged.columns[0], ragged.columns[1])
+
+
+@torch.no_grad()
+def predict_from(
+    trained: TrainedModel, examples: Sequence[Example], masks: Sequence[Any], *, batch_size: int = BATCH
+) -> NDArray[np.float32]:
+    """Probabilities (or values) when exactly the tokens of `masks` are shown: one 0/1 or weight per token."""
+    _check_masks(examples, masks)
+    model = trained.model.eval()
+    rows: list[tuple[Tensor, Tensor]] = []
+    for batch in _batches(trained.vocabulary, examples, batch_size):
+        z = np.zeros(batch.tokens.shape, dtype=np.float32)
+        for row, position in enumerate(batch.index.tolist()):
+            z[row, : len(masks[position])] = masks[position]
+        batch = batch.to(trained.device)
+        outputs = model.predict_from(torch.from_numpy(z).to(trained.device), batch.tokens, batch.mask)
+        rows.append((batch.index.cpu(), model.predictor.head.predict(outputs).cpu()))
+    return _in_order(trained, rows)
+
+
+def evaluate(
+    trained: TrainedModel,
+    examples: Sequence[Example],
+    *,
+    budget: float | int | None = None,
+    faithfulness: bool = False,
+    predictions: Predictions | None = None,
+) -> Scores:
+    """All scores that the examples allow; they need labels.
+
+    Args:
+        trained: the model.
+        examples: labelled texts, with or without human rationales.
+        budget: if not the trained one.
+        faithfulness: also comprehensiveness and sufficiency, which run the predictor on many other masks; the
+            full-text prediction they compare with is this predictor's on an all-ones mask.
+        predictions: what `predict` gave for these examples, if already there.
+    """
+    predictions = predictions or predict(trained, examples, budget=budget)
+    unlabelled = next((i for i, example in enumerate(examples) if example.label is None), None)
+    if unlabelled is not None:
+        raise ValueError(f"example {unlabelled} has no label to compare with; use predict")
+    classification = trained.task == "classification"
+    return measure(
+        task=trained.task,
+        truth=[example.label for example in examples],
+        predictions=predictions.labels.tolist(),
+        masks=predictions.selected,
+        classes=range(len(trained.classes)) if classification else None,
+        weights=predictions.scores,
+        gold=[example.rationale for example in examples],
+        probabilities=(lambda masks: predict_from(trained, examples, masks))
+        if faithfulness and classification
+        else None,
+        seconds_per_epoch=trained.metrics.get("seconds_per_epoch"),
+    )
+
+
+def survival(
+    trained: TrainedModel, examples: Sequence[Example], predictions: Predictions | None = None
+) -> float:
+    """How often the prediction stays the same when the selected words are read as a text of their own.
+
+    The words move together and all of them are shown to the predictor: the question is whether the rationale
+    says enough alone, without the gaps that tell where its words stood. A share of the examples; an empty
+    selection does not survive. A value (in regression) survives if it moves by no more than half the standard
+    deviation of the predictions.
+    """
+    predictions = predictions or predict(trained, examples)
+    kept = [i for i, selected in enumerate(predictions.selected) if selected.any()]
+    if not kept:
+        return 0.0
+    alone = [_excerpt(examples[i], predictions.selected[i]) for i in kept]
+    after = predict_from(trained, alone, [np.ones(len(example.tokens)) for example in alone])
+    before = predictions.outputs[kept]
+    if after.ndim == 2:
+        same = after.argmax(-1) == before.argmax(-1)
+    else:
+        same = np.abs(after - before) <= predictions.outputs.std() / 2
+    return float(same.sum() / len(examples))
+
+
+def _excerpt(example: Example, selected: NDArray[np.bool_]) -> Example:
+    text = " ".join(example.text[slice(*example.offsets[i])] for i in np.flatnonzero(selected))
+    tokens, offsets = tokenize(text)
+    return Example(text, tokens, offsets)
+
+
+class _Ragged:
+    """Rows of padded tensors, cut to their examples' lengths and put in the examples' order."""
+
+    def __init__(self, examples: Sequence[Example]) -> None:
+        self.lengths = [len(example.tokens) for example in examples]
+        self.columns: tuple[list[Any], list[Any]] = ([None] * len(examples), [None] * len(examples))
+
+    def add(self, index: Tensor, *padded: Tensor) -> None:
+        positions = index.tolist()
+        for column, tensor in zip(self.columns, padded, strict=True):
+            for position, row in zip(positions, tensor.float().cpu().numpy(), strict=True):
+                column[position] = row[: self.lengths[position]]
+
+
+def _batches(vocabulary: Vocabulary, examples: Sequence[Example], batch_size: int) -> Any:
+    return loader(examples, vocabulary, batch_size=batch_size, shuffle=False, seed=0)
+
+
+def _in_order(trained: TrainedModel, rows: list[tuple[Tensor, Tensor]]) -> NDArray[np.float32]:
+    if not rows:
+        return np.zeros((0, len(trained.classes)) if trained.classes else 0, dtype=np.float32)
+    index, outputs = (torch.cat(part) for part in zip(*rows, strict=True))
+    return outputs[index.argsort()].numpy()
+
+
+def _check_masks(examples: Sequence[Example], masks: Sequence[Any]) -> None:
+    if len(masks) != len(examples):
+        raise ValueError(f"one mask per example is needed, got {len(masks)} for {len(examples)} examples")
+    for i, (example, mask) in enumerate(zip(examples, masks, strict=True)):
+        if len(mask) != len(example.tokens):
+            raise ValueError(f"mask {i} has {len(mask)} entries for {len(example.tokens)} tokens")

@@ -1,0 +1,263 @@
+"""The one Lightning module that trains every method."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Sampler
+
+from rationalizer.data import Batch, BucketSampler, Corpus, Vocabulary, loader
+from rationalizer.learn.checkpoint import (
+    Checkpoint,
+    CheckpointFile,
+    Progress,
+    changing_state,
+    optimizer_state,
+    restore_optimizer,
+    trained_parameters,
+)
+from rationalizer.learn.config import Config
+from rationalizer.learn.seeding import seed_all
+from rationalizer.metrics.task import score_task
+from rationalizer.nn import HighlightModel, token_budget
+
+
+class Learner(pl.LightningModule):
+    """Trains a model on a corpus, keeps the best weights by dev score, and writes checkpoints.
+
+    Lightning counts epochs and steps from where this process started; `progress` counts them from where the
+    run did.
+    """
+
+    def __init__(
+        self,
+        model: HighlightModel,
+        corpus: Corpus,
+        vocabulary: Vocabulary,
+        config: Config,
+        file: CheckpointFile | None = None,
+        resumed: Checkpoint | None = None,
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.corpus = corpus
+        self.vocabulary = vocabulary
+        self.config = config
+        self.file = file
+        self.progress = resumed.progress if resumed else Progress()
+        self.best = resumed.best if resumed else {}
+        if resumed:
+            model.load_state_dict(resumed.model, strict=False)
+        self._resumed = resumed
+        self._validated: list[tuple[Tensor, Tensor, Tensor]] = []
+        self._loss = torch.zeros(())
+        self._clock = self._saved = time.perf_counter()
+
+    # The run's beginning
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        optimizer = torch.optim.Adam(
+            trained_parameters(self.model),
+            lr=self.config.learning_rate,
+            weight_decay=self.config.weight_decay,
+        )
+        if self._resumed:
+            restore_optimizer(self.model, optimizer, self._resumed.optimizer)
+        return optimizer
+
+    def on_train_start(self) -> None:
+        if self._resumed and self._resumed.precision:
+            self.trainer.precision_plugin.load_state_dict(self._resumed.precision)
+        self._resumed = None
+
+    # Data
+
+    def train_dataloader(self) -> DataLoader[Batch]:
+        config = self.config
+        batches = loader(
+            self.corpus.train,
+            self.vocabulary,
+            batch_size=config.batch_size,
+            shuffle=True,
+            seed=config.seed,
+            workers=config.workers,
+        )
+        order = batches.batch_sampler
+        assert isinstance(order, BucketSampler)
+        processes = self.trainer.world_size
+        order.set_epoch(self.progress.epoch, start=self.progress.batch * processes)
+        if processes == 1:
+            return batches
+        return DataLoader(
+            batches.dataset,
+            batch_sampler=Share(order, self.trainer.global_rank, processes),
+            collate_fn=batches.collate_fn,
+            num_workers=config.workers,
+        )
+
+    def val_dataloader(self) -> DataLoader[Batch]:
+        # Every process validates on the whole dev set: all then stop at the same epoch, without a word.
+        return loader(
+            self.corpus.dev,
+            self.vocabulary,
+            batch_size=self.config.batch_size,
+            shuffle=False,
+            seed=0,
+            workers=self.config.workers,
+        )
+
+    def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
+        return batch.to(device)
+
+    # Training
+
+    def on_train_epoch_start(self) -> None:
+        self._loss = torch.tensor(self.progress.loss, dtype=torch.float64).to(self.device, self._sum_type)
+        self._clock = time.perf_counter()
+
+    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
+        seed_all(self.config.seed, self.progress.step, self.trainer.global_rank)
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        assert batch.labels is not None
+        budget = token_budget(self.config.budget, batch.mask)
+        output = self.model(batch.tokens, batch.mask, budget)
+        task_loss = self.model.predictor.head.loss(output.outputs, batch.labels)
+        objective = self.model.extractor.objective(output.extraction, task_loss, batch.mask, budget)
+        for name, value in objective.state.items():
+            setattr(self.model.extractor, name, value.detach())
+        mean = task_loss.detach().mean()
+        self._loss += mean
+        self.log("loss", mean, prog_bar=True, logger=False, batch_size=len(batch))
+        return objective.loss
+
+    def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
+        self.progress.step += 1
+        self.progress.batch += 1
+        due = time.perf_counter() - self._saved >= self.config.checkpoint_seconds
+        # After an epoch's last batch comes validation, and then a checkpoint anyway.
+        if due and not self.trainer.is_last_batch:
+            self._save()
+
+    # Validation and the end of an epoch
+
+    def on_validation_start(self) -> None:
+        self._stop_clock()
+
+    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+        assert batch.labels is not None
+        output = self.model(batch.tokens, batch.mask, token_budget(self.config.budget, batch.mask))
+        predicted = self.model.predictor.head.predict(output.outputs)
+        predicted = predicted.argmax(-1) if self.corpus.task == "classification" else predicted
+        size = (output.extraction.z != 0).sum(-1) / batch.mask.sum(-1)
+        self._validated.append((batch.labels, predicted, size))
+
+    def on_train_epoch_end(self) -> None:
+        self._stop_clock()
+        progress, row = self.progress, self._epoch_row()
+        progress.history.append(row)
+        progress.epoch += 1
+        progress.batch, progress.loss, progress.seconds = 0, 0.0, 0.0
+        self._keep_best(row.get(self.score_name))
+        if progress.epoch >= self.config.epochs or self._out_of_patience():
+            progress.finished = True
+            self.trainer.should_stop = True
+        for logger in self.trainer.loggers:
+            logger.log_metrics(row, step=progress.step)
+            logger.save()
+        self._save()
+
+    @property
+    def score_name(self) -> str:
+        return "macro_f1" if self.corpus.task == "classification" else "mse"
+
+    def _epoch_row(self) -> dict[str, float]:
+        loss = float(self._loss) / max(self.progress.batch, 1)
+        if not math.isfinite(loss):
+            raise FloatingPointError(
+                f"the training loss is {loss} after epoch {self.progress.epoch + 1}; lower learning_rate "
+                f"(now {self.config.learning_rate}) or clip (now {self.config.clip})"
+            )
+        row: dict[str, float] = {"epoch": self.progress.epoch + 1, "loss": loss}
+        if self._validated:
+            columns = zip(*self._validated, strict=True)
+            truth, predicted, sizes = (torch.cat(column).tolist() for column in columns)
+            classes = range(len(self.corpus.classes)) if self.corpus.classes else None
+            row |= score_task(self.corpus.task, truth, predicted, classes)
+            row["size"] = float(np.mean(sizes))
+            self._validated.clear()
+            for name in (self.score_name, "size"):
+                self.log(name, row[name], prog_bar=True, logger=False)
+        return row | {"seconds": round(self.progress.seconds, 3)}
+
+    def _keep_best(self, score: float | None) -> None:
+        """By dev score; without a dev set or without early stopping the last epoch is the best."""
+        progress = self.progress
+        last = score is None or self.config.patience is None
+        sign = -1 if self.score_name == "mse" else 1
+        if last or progress.best is None or sign * score > sign * progress.best:  # type: ignore[operator]
+            progress.best, progress.best_epoch, progress.waited = score, progress.epoch, 0
+            self.best = changing_state(self.model)
+        else:
+            progress.waited += 1
+
+    def _out_of_patience(self) -> bool:
+        config, progress = self.config, self.progress
+        return (
+            config.patience is not None
+            and progress.epoch >= config.min_epochs
+            and progress.waited >= config.patience
+        )
+
+    # Checkpoints
+
+    @property
+    def _sum_type(self) -> torch.dtype:
+        return torch.float32 if self.device.type == "mps" else torch.float64
+
+    def _stop_clock(self) -> None:
+        now = time.perf_counter()
+        self.progress.seconds += now - self._clock
+        self._clock = now
+
+    def _save(self) -> None:
+        if self.file is None or not self.trainer.is_global_zero:
+            return
+        if self.progress.batch:
+            self.progress.loss = float(self._loss)
+            self._stop_clock()
+        optimizer = self.optimizers(use_pl_optimizer=False)
+        assert isinstance(optimizer, torch.optim.Optimizer)
+        self.file.write(
+            Checkpoint(
+                progress=self.progress,
+                model=changing_state(self.model),
+                best=self.best,
+                optimizer=optimizer_state(self.model, optimizer),
+                precision=self.trainer.precision_plugin.state_dict(),
+            )
+        )
+        self._saved = time.perf_counter()
+
+
+class Share(Sampler[list[int]]):
+    """Every `processes`-th batch, beginning with the `rank`-th; the same number for every process."""
+
+    def __init__(self, batches: BucketSampler, rank: int, processes: int) -> None:
+        self.batches = batches
+        self.rank = rank
+        self.processes = processes
+
+    def __len__(self) -> int:
+        return len(self.batches) // self.processes
+
+    def __iter__(self) -> Iterator[list[int]]:
+        own = list(self.batches)[self.rank :: self.processes]
+        yield from own[: len(self)]

@@ -1,0 +1,258 @@
+"""Training runs: from a corpus and a config to a trained model, resumable at any moment."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import TQDMProgressBar
+from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger
+from torch import Tensor
+
+from rationalizer.data import Corpus, Example, Vocabulary
+from rationalizer.data.embeddings import load_embeddings
+from rationalizer.learn.checkpoint import CheckpointFile, identify, require_same
+from rationalizer.learn.config import Config
+from rationalizer.learn.files import read_tensors, write_json, write_tensors
+from rationalizer.learn.module import Learner
+from rationalizer.learn.seeding import seed_all, untouched_generators
+from rationalizer.learn.trained import (
+    CHECKPOINT,
+    CONFIG,
+    LOGS,
+    METRICS,
+    VECTORS,
+    VOCABULARY,
+    Description,
+    TrainedModel,
+)
+
+
+def train(
+    corpus: Corpus,
+    config: Config,
+    run_dir: str | Path | None = None,
+    *,
+    resume: bool = False,
+    progress: bool | None = None,
+    accelerator: str = "auto",
+    devices: Any = 1,
+    precision: Any = "32-true",
+    strategy: Any = "auto",
+    num_nodes: int = 1,
+) -> TrainedModel:
+    """Trains a model. On one CPU, the same corpus and config give the same weights bit for bit.
+
+    Args:
+        corpus: `train` is learned from; `dev` decides when to stop and which epoch's weights are kept.
+        config: see `configure`.
+        run_dir: where the run is kept (see `trained.py`); None keeps nothing.
+        resume: go on with the run in `run_dir` from its last checkpoint, to the weights it would have reached
+            without the interruption. A finished run is loaded; where there is none, one is started.
+        progress: show a progress bar; by default if standard error is a terminal.
+        accelerator, devices, precision, strategy, num_nodes: as of `pytorch_lightning.Trainer`.
+    """
+    _check_corpus(corpus)
+    directory = Path(run_dir) if run_dir is not None else None
+    if directory is None and resume:
+        raise ValueError("resume=True needs the run_dir of the run to go on with")
+    # Lightning starts a run's other processes by calling the program again: they find the first one's files.
+    first = int(os.environ.get("LOCAL_RANK", 0)) == 0
+    if first and directory is not None and not resume and (directory / CONFIG).exists():
+        raise FileExistsError(
+            f"{directory} already holds a run; pass resume=True to go on with it, or another run_dir"
+        )
+
+    vocabulary = _vocabulary(corpus, config)
+    with untouched_generators():
+        seed_all(config.seed)
+        vectors = _vectors(config, vocabulary, directory, resume)
+        description = describe(corpus, config, vectors)
+        if directory is not None and (directory / METRICS).is_file():
+            finished = TrainedModel.load(directory)
+            require_same(
+                identify(finished.description, corpus), identify(description, corpus), directory / METRICS
+            )
+            _remove_leftovers(directory)
+            return finished
+        model = description.build(vocabulary)
+        _start_vectors(model.embedding.weight, vectors)
+        file = CheckpointFile.of(directory / CHECKPOINT, description, corpus) if directory else None
+        learner = Learner(model, corpus, vocabulary, config, file, file.read() if file and resume else None)
+        if directory is not None:
+            _write_beginnings(directory, description, vocabulary, vectors)
+        if not learner.progress.finished:
+            first = _fit(learner, directory, progress, accelerator, devices, precision, strategy, num_nodes)
+    model.load_state_dict(learner.best, strict=False)
+    trained = TrainedModel(description, vocabulary, model.eval(), _metrics(learner))
+    if directory is not None and first:
+        trained.save(directory)
+        _remove_leftovers(directory)
+    return trained
+
+
+def _remove_leftovers(directory: Path) -> None:
+    for name in (CHECKPOINT, VECTORS):
+        (directory / name).unlink(missing_ok=True)
+
+
+def describe(corpus: Corpus, config: Config, vectors: Tensor | None) -> Description:
+    target: dict[str, Any] = {}
+    if corpus.task == "regression":
+        values = np.array([example.label for example in corpus.train], dtype=np.float64)
+        unit = bool(values.min() >= 0 and values.max() <= 1)
+        target = {"sigmoid": True} if unit else _standard(values)
+    return Description(
+        config=config,
+        task=corpus.task,
+        classes=tuple(corpus.classes),
+        vector_size=config.embedding if vectors is None else vectors.shape[1],
+        frozen_vectors=vectors is not None,
+        target=target,
+    )
+
+
+def _standard(values: np.ndarray) -> dict[str, Any]:
+    return {"sigmoid": False, "mean": float(values.mean()), "deviation": float(values.std()) or 1.0}
+
+
+def _check_corpus(corpus: Corpus) -> None:
+    if not corpus.train:
+        raise ValueError(f"the corpus {corpus.name!r} has no training examples")
+    for split, examples in (("train", corpus.train), ("dev", corpus.dev)):
+        for i, example in enumerate(examples):
+            _check_example(example, f"{corpus.name} {split}[{i}]", corpus)
+
+
+def _check_example(example: Example, where: str, corpus: Corpus) -> None:
+    if not example.tokens:
+        raise ValueError(f"{where} has no tokens; leave empty texts out")
+    if example.label is None:
+        raise ValueError(f"{where} has no label; training and validation need one for every text")
+    if corpus.classes and not (isinstance(example.label, int) and 0 <= example.label < len(corpus.classes)):
+        raise ValueError(f"{where} has the label {example.label!r}; expected 0 to {len(corpus.classes) - 1}")
+
+
+def _vocabulary(corpus: Corpus, config: Config) -> Vocabulary:
+    # A dev word that training never sees has a vector only if vectors are pretrained.
+    texts = [*corpus.train, *corpus.dev] if config.embeddings else corpus.train
+    return Vocabulary.from_examples(texts, lower=config.lower, min_count=config.min_count)
+
+
+def _vectors(config: Config, vocabulary: Vocabulary, directory: Path | None, resume: bool) -> Tensor | None:
+    if not config.embeddings:
+        return None
+    if resume and directory is not None and (directory / VECTORS).is_file():
+        return read_tensors(directory / VECTORS)[0]["vectors"]
+    return torch.as_tensor(load_embeddings(config.embeddings, vocabulary)[0], dtype=torch.float32)
+
+
+def _start_vectors(weight: Tensor, vectors: Tensor | None) -> None:
+    with torch.no_grad():
+        if vectors is not None:
+            weight.copy_(vectors)
+        else:
+            # The size of pretrained vectors' entries; and an unknown word says nothing.
+            weight.mul_(0.3)
+            weight[1] = 0
+
+
+def _write_beginnings(
+    directory: Path, description: Description, vocabulary: Vocabulary, vectors: Tensor | None
+) -> None:
+    if vectors is not None:
+        write_tensors(directory / VECTORS, {"vectors": vectors})
+    write_json(directory / VOCABULARY, vocabulary.to_json())
+    write_json(directory / CONFIG, description.to_json())
+
+
+def _fit(
+    learner: Learner,
+    directory: Path | None,
+    progress: bool | None,
+    accelerator: str,
+    devices: Any,
+    precision: Any,
+    strategy: Any,
+    num_nodes: int,
+) -> bool:
+    """Fits; says whether this is the process that writes the results."""
+    show = sys.stderr.isatty() if progress is None else progress
+    with _quiet():
+        trainer = pl.Trainer(
+            accelerator=accelerator,
+            devices=devices,
+            precision=precision,
+            strategy=strategy,
+            num_nodes=num_nodes,
+            max_epochs=learner.config.epochs - learner.progress.epoch,
+            gradient_clip_val=learner.config.clip,
+            logger=_loggers(directory) if directory else False,
+            callbacks=[_Bar()] if show else [],
+            enable_progress_bar=show,
+            enable_checkpointing=False,  # Lightning's are pickles; ours are written by the learner
+            enable_model_summary=False,
+            num_sanity_val_steps=0,
+            limit_val_batches=1.0 if learner.corpus.dev else 0,
+            reload_dataloaders_every_n_epochs=1,  # an epoch's batches depend on its number
+            use_distributed_sampler=False,  # the learner shares the batches out itself
+        )
+        trainer.fit(learner)
+    learner.model.to(trainer.strategy.root_device)
+    return trainer.is_global_zero
+
+
+class _Bar(TQDMProgressBar):
+    def get_metrics(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> dict[str, Any]:
+        metrics = super().get_metrics(trainer, pl_module)
+        metrics.pop("v_num", None)
+        return metrics
+
+
+def _loggers(directory: Path) -> list[Logger]:
+    """A new folder each time the run is taken up: files of a killed process are never written over."""
+    taken = [path.name for path in (directory / LOGS).glob("part_*")]
+    part = f"part_{len(taken)}"
+    return [
+        CSVLogger(directory, name=LOGS, version=part),
+        TensorBoardLogger(directory, name=LOGS, version=part),
+    ]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Lightning's remarks on hardware and workers are of no use to somebody who trains a small model."""
+    names = ("pytorch_lightning", "lightning.pytorch", "lightning_fabric")
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module=r"(pytorch_lightning|lightning_fabric).*")
+            warnings.filterwarnings("ignore", message=".*(num_workers|litlogger|GPU available).*")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _metrics(learner: Learner) -> dict[str, Any]:
+    progress = learner.progress
+    return {
+        "score": learner.score_name,
+        "best": progress.best,
+        "best_epoch": progress.best_epoch,
+        "steps": progress.step,
+        "seconds_per_epoch": round(float(np.mean([row["seconds"] for row in progress.history])), 3),
+        "epochs": progress.history,
+    }
