@@ -33,10 +33,10 @@ class Rows(NamedTuple):
 def as_rows(scores: Tensor, mask: Tensor | None, temperature: float) -> Rows:
     check_scores(scores, dims=1, shape_hint="(batch, n)")
     check_temperature(temperature)
-    n = scores.shape[-1]
+    flat = (math.prod(scores.shape[:-1]), scores.shape[-1])
     # float64 before the division: at test temperatures scores/T reach 1e5, where float32 is coarser than the answer.
-    scaled = scores.to(torch.float64).reshape(-1, n) / temperature
-    return Rows(scaled, check_mask(mask, scores.shape, scores.device).reshape(-1, n), scores.shape, scores.dtype)
+    scaled = scores.to(torch.float64).reshape(flat) / temperature
+    return Rows(scaled, check_mask(mask, scores.shape, scores.device).reshape(flat), scores.shape, scores.dtype)
 
 
 def check_scores(scores: Any, dims: int, shape_hint: str) -> None:
@@ -81,7 +81,7 @@ def as_budget(budget: int | Tensor, lead: torch.Size, device: torch.device, name
         )
     if budget < 0:
         raise ValueError(f"{name} must be at least 0, got {budget}")
-    return torch.full((lead.numel(),), int(budget), dtype=torch.int64, device=device)
+    return torch.full((math.prod(lead),), int(budget), dtype=torch.int64, device=device)
 
 
 def as_transition(transition: float | Tensor, rows: Rows, temperature: float) -> Tensor:
@@ -98,7 +98,7 @@ def as_transition(transition: float | Tensor, rows: Rows, temperature: float) ->
                 f"got {tuple(transition.shape)}"
             )
         scaled = transition.to(device=rows.scores.device, dtype=torch.float64) / temperature
-        return scaled.expand(lead + torch.Size([edges])).reshape(-1, edges)
+        return scaled.expand(lead + torch.Size([edges])).reshape(rows.scores.shape[0], edges)
     if isinstance(transition, bool) or not isinstance(transition, (int, float)):
         raise TypeError(f"transition must be a number or a tensor, got {type(transition).__name__}")
     return rows.scores.new_full((rows.scores.shape[0], edges), float(transition) / temperature)

@@ -140,17 +140,22 @@ def _affine_optimum(factor, score, k, target, unit):
 
 
 @jit
-def sequence_score(s, r, words):
+def sequence_score(s, r, words, lift, budget):
+    """s·y + Σ r_i y_i y_{i+1} + lift·(Σy − budget), and the largest partial sum, which bounds the rounding."""
     total = 0.0
+    largest = 0.0
+    used = 0
     before = False
     for i in range(s.shape[0]):
         now = is_set(words, i)
         if now:
+            used += 1
             total += s[i]
             if before:
                 total += r[i - 1]
+            largest = max(largest, abs(total))
         before = now
-    return total
+    return total + lift * (used - budget), largest
 
 
 @jit
@@ -171,7 +176,7 @@ def _grow_square(array, size):
 def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations):
     """Optimise from the given sequences and weights (k >= 1 of them); `z` receives the solution.
 
-    Returns (columns, p, k, iterations, gap, converged, λ).
+    Returns (columns, p, k, iterations, gap, converged, λ), λ the score minus z·y that the support's sequences share.
     """
     n = s.shape[0]
     capacity = max(16, 2 * k)
@@ -179,20 +184,21 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations):
     score = np.empty(capacity + 1)
     factor = np.empty((capacity + 1, capacity + 1))
     line, target, unit = np.empty(capacity + 1), np.empty(capacity + 1), np.empty(capacity + 1)
+    # Scores are counted from what a good sequence earns per token: partial sums then stay near 0 (see the Viterbi).
+    lift = sequence_score(s, r, columns[0], 0.0, 0)[0] / max(overlap(columns[0], columns[0]), 1.0)
+    lifted, reduced = s - lift, np.empty(n)
     kept = 0
     for j in range(k):
         columns[kept] = columns[j]
         p[kept] = p[j]
         if append_to_factor(factor, columns, kept, line) > DEPENDENT:
-            score[kept] = sequence_score(s, r, columns[kept])
+            score[kept] = sequence_score(lifted, r, columns[kept], lift, budget)[0]
             kept += 1
     k = kept
     p[:k] /= np.sum(p[:k])
 
-    reduced = np.empty(n)
-    iterations = 0
-    gap = np.inf
-    level = 0.0
+    iterations, stalled = 0, 0
+    gap, level, best = np.inf, 0.0, np.inf
     converged = False
     while iterations < max_iterations:
         iterations += 1
@@ -209,22 +215,36 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations):
                 break
             k = _drop(columns, score, p, factor, k, blocking)
         mixture(columns, p, k, z)
-        size = 0.0
+        objective = 0.0
         for i in range(n):
-            reduced[i] = s[i] - z[i]
-            size += abs(reduced[i])
-        for i in range(n - 1):
-            size += abs(r[i])
-        gap = budgeted_viterbi(reduced, r, budget, y, back, value) - level
-        if gap <= 1e-13 + 2.0 * EPS * size:
-            converged = True
-            break
+            reduced[i] = lifted[i] - z[i]
+            objective += 0.5 * z[i] * z[i]
+        for j in range(k):
+            objective -= p[j] * score[j]
+        budgeted_viterbi(reduced, r, budget, lift, y, back, value)
         if k == capacity:
             capacity *= 2
             columns, p, score = _grow(columns, capacity + 1), _grow(p, capacity + 1), _grow(score, capacity + 1)
             factor = _grow_square(factor, capacity + 1)
             line, target, unit = np.empty(capacity + 1), np.empty(capacity + 1), np.empty(capacity + 1)
         pack(y, columns[k])
+        found, largest = sequence_score(reduced, r, columns[k], lift, budget)
+        # The support's sequences all score λ up to rounding; their average has the least of it.
+        level, rounding = 0.0, largest
+        for j in range(k):
+            each, largest = sequence_score(reduced, r, columns[j], lift, budget)
+            level += p[j] * each
+            rounding = max(rounding, largest)
+        tolerance = 1e-13 + 8.0 * EPS * rounding
+        gap = found - level
+        stalled = 0 if objective < best - 1e-16 * abs(best) else stalled + 1
+        best = min(best, objective)
+        if gap <= tolerance or (stalled >= 10 and gap <= 1e3 * tolerance):
+            converged = True
+            break
+        if stalled >= 100:
+            break
+        entering = sequence_score(lifted, r, columns[k], lift, budget)[0]
         if append_to_factor(factor, columns, k, line) <= DEPENDENT:
             # Inside the affine hull: the same z can be had with a better score. Exchange it for the sequence that
             # leaves first on the way (a simplex pivot).
@@ -233,29 +253,23 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations):
             for j in range(k):
                 if line[j] > 1e-12 and p[j] < step * line[j]:
                     step, blocking = p[j] / line[j], j
-            if blocking < 0 or abs(line[blocking] - 1.0) < 1e-9 and overlap(columns[blocking], columns[k]) == overlap(
-                columns[k], columns[k]
-            ) == overlap(columns[blocking], columns[blocking]):
-                # The oracle returned a sequence of the support: what is left is rounding.
-                converged = gap <= 1e-6 + 64.0 * EPS * size
-                break
             for j in range(k):
                 p[j] -= step * line[j]
-            entering = columns[k].copy()
+            sequence = columns[k].copy()
             k = _drop(columns, score, p, factor, k, blocking)
-            columns[k] = entering
+            columns[k] = sequence
             p[k] = step
             append_to_factor(factor, columns, k, line)
         else:
             p[k] = 0.0
-        score[k] = sequence_score(s, r, columns[k])
+        score[k] = entering
         k += 1
     if converged:
         # Updates drift; the last weights come from a factor computed afresh.
         for j in range(k):
             append_to_factor(factor, columns, j, line)
-        level = _affine_optimum(factor, score, k, target, unit)
+        _affine_optimum(factor, score, k, target, unit)
         p[:k] = np.maximum(target[:k], 0.0)
         p[:k] /= np.sum(p[:k])
         mixture(columns, p, k, z)
-    return columns, p, k, iterations, max(gap, 0.0), converged, level
+    return columns, p, k, iterations, max(gap, 0.0), converged, level + lift * budget

@@ -6,19 +6,24 @@ from rationalizer.ops.kernels.runtime import jit
 
 
 @jit
-def gather_pair(scores, row_mask, column_mask, out):
-    """Copy the real entries of one matrix to the front of `out`, its longer side first.
+def pair_sizes(row_mask, column_mask):
+    """(long, short, turned): the two real sizes, and whether the rows are the short side.
 
-    Returns (long, short, turned): the sizes, and whether the rows are the short side. The choice looks at real sizes
-    only, so that a masked matrix takes the same path as the truncated one.
+    The kernels work on (long, short) matrices. The choice looks at real sizes only, so that a masked matrix takes the
+    same path as the truncated one.
     """
     rows = 0
-    for i in range(row_mask.shape[0]):
-        rows += row_mask[i]
+    for real in row_mask:
+        rows += real
     columns = 0
-    for j in range(column_mask.shape[0]):
-        columns += column_mask[j]
-    turned = rows < columns
+    for real in column_mask:
+        columns += real
+    return max(rows, columns), min(rows, columns), rows < columns
+
+
+@jit
+def gather_pair(values, row_mask, column_mask, turned, out):
+    """Copy the real entries of one matrix to `out`, its longer side first."""
     a = 0
     for i in range(row_mask.shape[0]):
         if not row_mask[i]:
@@ -27,12 +32,11 @@ def gather_pair(scores, row_mask, column_mask, out):
         for j in range(column_mask.shape[0]):
             if column_mask[j]:
                 if turned:
-                    out[b, a] = scores[i, j]
+                    out[b, a] = values[i, j]
                 else:
-                    out[a, b] = scores[i, j]
+                    out[a, b] = values[i, j]
                 b += 1
         a += 1
-    return max(rows, columns), min(rows, columns), turned
 
 
 @jit
@@ -137,3 +141,30 @@ def best_matching(scores, limit, forced, u, v, mate, partner):
     return level
 
 
+@jit
+def matching_map_rows(first, last, scores, row_mask, column_mask, budget, rows_exact, columns_exact, z):
+    larger = max(scores.shape[1], scores.shape[2])
+    smaller = min(scores.shape[1], scores.shape[2])
+    real = np.empty(larger * smaller)
+    u = np.empty(larger)
+    v = np.empty(larger)
+    mate = np.empty(larger, np.int64)
+    partner = np.empty(larger, np.int64)
+    for row in range(first, last):
+        long, short, turned = pair_sizes(row_mask[row], column_mask[row])
+        pair = real[: long * short].reshape(long, short)
+        gather_pair(scores[row], row_mask[row], column_mask[row], turned, pair)
+        if short > 0:
+            best_matching(
+                pair,
+                min(budget[row], short),
+                columns_exact or rows_exact,
+                u[:long],
+                v[:short],
+                mate[:long],
+                partner[:short],
+            )
+        for i in range(long):
+            for j in range(short):
+                pair[i, j] = 1.0 if mate[i] == j else 0.0
+        scatter_pair(pair, row_mask[row], column_mask[row], turned, z[row])

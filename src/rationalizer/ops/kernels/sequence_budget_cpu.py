@@ -108,7 +108,7 @@ def _solve_in_doubt(s, r, z, tau, budget, state, support, max_iterations):
         if kept == 0:
             for j in range(count):
                 work[0, j] = scores[j] - z[tokens[j]]
-            budgeted_viterbi(work[0, :count], edges, limit, y, back, value)
+            budgeted_viterbi(work[0, :count], edges, limit, 0.0, y, back, value)
             columns = np.zeros((1, word_count(count)), np.uint64)
             pack(y[:count], columns[0])
             kept = 1

@@ -10,10 +10,11 @@ IMPOSSIBLE = -1e300
 
 
 @jit
-def budgeted_viterbi(s, r, budget, y, back, value):
-    """max s·y + Σ r_i y_i y_{i+1} s.t. Σy <= budget; returns the maximum and writes its argument to `y`.
+def budgeted_viterbi(s, r, budget, lift, y, back, value):
+    """max s·y + Σ r_i y_i y_{i+1} + lift·(Σy − budget) s.t. Σy <= budget; returns it and writes its argument to `y`.
 
-    States are (ones used, last bit). Scratch: `back` (n, budget + 1) uint8, `value` (4, budget + 1). Ties go to fewer
+    `lift` lets a caller take a constant off all scores, so that partial sums stay small and digits are kept, without
+    changing which sequence is best. States are (ones used, last bit). Scratch: `back` (n, budget + 1) uint8, `value` (4, budget + 1). Ties go to fewer
     ones, then to later tokens left out.
     """
     n = s.shape[0]
@@ -41,12 +42,13 @@ def budgeted_viterbi(s, r, budget, y, back, value):
             next_one[k] = IMPOSSIBLE
         zero, next_zero = next_zero, zero
         one, next_one = next_one, one
-    best, used, bit = 0.0, 0, 0
+    best, used, bit = -lift * budget, 0, 0
     for k in range(1, budget + 1):
-        if zero[k] > best:
-            best, used, bit = zero[k], k, 0
-        if one[k] > best:
-            best, used, bit = one[k], k, 1
+        bonus = lift * (k - budget)
+        if zero[k] + bonus > best:
+            best, used, bit = zero[k] + bonus, k, 0
+        if one[k] + bonus > best:
+            best, used, bit = one[k] + bonus, k, 1
     for t in range(n - 1, -1, -1):
         y[t] = bit
         trace = back[t, used]
@@ -71,7 +73,7 @@ def sequence_budget_map_rows(first, last, scores, transition, mask, budget, z):
     for row in range(first, last):
         count = gather_real(scores[row], mask[row], s)
         gather_edges(transition[row], mask[row], r)
-        budgeted_viterbi(s[:count], r, min(count, budget[row]), y, back, value)
+        budgeted_viterbi(s[:count], r, min(count, budget[row]), 0.0, y, back, value)
         for i in range(count):
             solution[i] = y[i]
         scatter_real(solution, mask[row], z[row])

@@ -1,0 +1,80 @@
+"""The matching layer's Jacobian: the projector onto the directions of the face that the solution lies on."""
+
+import numpy as np
+
+from rationalizer.ops.kernels.matching_cpu import curvature, solve_free
+from rationalizer.ops.kernels.matching_map_cpu import gather_pair, pair_sizes, scatter_pair
+from rationalizer.ops.kernels.runtime import jit
+
+TIGHT = 1e-9  # a sum this close to its bound is at its bound
+
+
+@jit
+def centre_rows(z, g, weight, tight, out):
+    """out = g − weight_j − weight_total on the support, minus its mean in tight long nodes; 0 elsewhere."""
+    long, short = z.shape
+    for i in range(long):
+        count = 0
+        total = 0.0
+        for j in range(short):
+            out[i, j] = 0.0
+            if z[i, j] > 0.0:
+                out[i, j] = g[i, j] - weight[j] - weight[short]
+                total += out[i, j]
+                count += 1
+        if tight[i] and count > 0:
+            mean = total / count
+            for j in range(short):
+                if z[i, j] > 0.0:
+                    out[i, j] -= mean
+
+
+@jit
+def project_face(z, g, limit, long_exact, short_exact, out):
+    """Project `g` onto the directions that keep the zeros of `z` and the sums that are at their bounds.
+
+    Sums decide, not multipliers: these are not unique, and a multiplier of 0 may belong to a sum that the others hold
+    at its bound (all rows of a square matching whose columns are full).
+    """
+    long, short = z.shape
+    h = np.empty((short + 1, short + 1))
+    factor = np.empty((short + 1, short + 1))
+    index = np.empty(short + 1, np.int64)
+    tight = np.empty(long, np.bool_)
+    sums = np.zeros(short + 1)
+    rhs, weight = np.zeros(short + 1), np.zeros(short + 1)
+    for i in range(long):
+        total = 0.0
+        for j in range(short):
+            total += z[i, j]
+            sums[j] += z[i, j]
+        tight[i] = long_exact or total > 1.0 - TIGHT
+        sums[short] += total
+    fixed = np.empty(short + 1, np.bool_)
+    for j in range(short):
+        fixed[j] = short_exact or sums[j] > 1.0 - TIGHT
+    fixed[short] = sums[short] > limit - TIGHT
+    centre_rows(z, g, weight, tight, out)
+    for i in range(long):
+        for j in range(short):
+            rhs[j] += out[i, j]
+            rhs[short] += out[i, j]
+    curvature(z, tight, h, index)
+    solve_free(h, fixed, 0.0, rhs, weight, factor, index)
+    centre_rows(z, g, weight, tight, out)
+
+
+@jit
+def matching_backward_rows(first, last, z, g, row_mask, column_mask, budget, rows_exact, columns_exact, out):
+    for row in range(first, last):
+        long, short, turned = pair_sizes(row_mask[row], column_mask[row])
+        pair = np.empty((long, short))
+        gradient = np.empty((long, short))
+        projected = np.empty((long, short))
+        gather_pair(z[row], row_mask[row], column_mask[row], turned, pair)
+        gather_pair(g[row], row_mask[row], column_mask[row], turned, gradient)
+        long_exact, short_exact = rows_exact, columns_exact
+        if turned:
+            long_exact, short_exact = columns_exact, rows_exact
+        project_face(pair, gradient, min(budget[row], short), long_exact, short_exact, projected)
+        scatter_pair(projected, row_mask[row], column_mask[row], turned, out[row])

@@ -1,0 +1,192 @@
+"""The matching layer: a sparse alignment of two sets, M:XorAtMostOne, M:AtMostOne2 and M:Budget of the paper."""
+
+from __future__ import annotations
+
+from typing import Literal, overload
+
+import torch
+from torch import Tensor
+
+from rationalizer.ops import _inputs, _pairs
+from rationalizer.ops._info import Info, warn_unless_converged
+from rationalizer.ops.kernels.matching_backward_cpu import matching_backward_rows
+from rationalizer.ops.kernels.matching_cpu import matching_rows
+from rationalizer.ops.kernels.runtime import for_rows
+
+# What the sums may be off by before a solve counts as unfinished; solves that finish are at 1e-12.
+_CONVERGED = 1e-10
+
+
+@overload
+def matching(
+    scores: Tensor,
+    *,
+    rows: str = ...,
+    columns: str = ...,
+    budget: int | Tensor | None = ...,
+    row_mask: Tensor | None = ...,
+    column_mask: Tensor | None = ...,
+    temperature: float = ...,
+    max_iterations: int = ...,
+    return_info: Literal[False] = ...,
+) -> Tensor: ...
+
+
+@overload
+def matching(
+    scores: Tensor,
+    *,
+    rows: str = ...,
+    columns: str = ...,
+    budget: int | Tensor | None = ...,
+    row_mask: Tensor | None = ...,
+    column_mask: Tensor | None = ...,
+    temperature: float = ...,
+    max_iterations: int = ...,
+    return_info: Literal[True],
+) -> tuple[Tensor, Info]: ...
+
+
+def matching(
+    scores: Tensor,
+    *,
+    rows: str = "at_most_one",
+    columns: str = "at_most_one",
+    budget: int | Tensor | None = None,
+    row_mask: Tensor | None = None,
+    column_mask: Tensor | None = None,
+    temperature: float = 1.0,
+    max_iterations: int = 1000,
+    return_info: bool = False,
+) -> Tensor | tuple[Tensor, Info]:
+    """Align rows with columns: argmin ‖Z − scores/temperature‖² s.t. Z >= 0, row and column sums <= 1, ΣZ <= budget.
+
+    "exactly_one" turns the sums of that side from <= 1 into = 1. The paper's layers are
+    M:XorAtMostOne = (rows="exactly_one"), M:AtMostOne2 = the default, M:Budget = (budget=B).
+
+    Args:
+        scores: (batch, m, n) scores of the pairs; any number of leading dimensions.
+        rows: "exactly_one" or "at_most_one". "exactly_one" needs at least as many real columns as rows.
+        columns: "exactly_one" or "at_most_one"; with "exactly_one" on both sides both have the same size.
+        budget: the most that may be aligned in all; None (no limit), an int, or an int tensor (batch,). 0 gives zeros.
+        row_mask: (batch, m) bool, True on real rows. The others count as absent and get exactly 0.
+        column_mask: (batch, n) bool, True on real columns.
+        temperature: divides the scores; lower is sparser. In the limit 0 the answer is `matching_map`.
+        max_iterations: Newton steps before giving up; 3 to 20 are usual, 300 have been seen.
+        return_info: also return an `Info`; its `gap` is the largest violation of an optimality condition (a sum above
+            one, or below one where the layer would gain by filling it).
+
+    Returns:
+        (batch, m, n), Z in the dtype of `scores`, or (Z, Info). Differentiable in `scores`.
+    """
+    pairs = _pairs.as_pairs(scores, row_mask, column_mask, temperature)
+    if isinstance(max_iterations, bool) or not isinstance(max_iterations, int) or max_iterations < 1:
+        raise ValueError(f"max_iterations must be a positive int, got {max_iterations!r}")
+    z, iterations, gap = _matching(
+        pairs.scores,
+        pairs.row_mask,
+        pairs.column_mask,
+        _pairs.as_pair_budget(budget, pairs),
+        _pairs.as_exact(rows, "rows"),
+        _pairs.as_exact(columns, "columns"),
+        max_iterations,
+    )
+    info = Info(*map(pairs.restore_pairs, (gap <= _CONVERGED, iterations, gap)))
+    if return_info:
+        return pairs.restore(z), info
+    warn_unless_converged(info, "matching", f"raise max_iterations (now {max_iterations}) or the temperature")
+    return pairs.restore(z)
+
+
+@_inputs.opaque("matching")
+def _matching(
+    scores: Tensor,
+    row_mask: Tensor,
+    column_mask: Tensor,
+    budget: Tensor,
+    rows_exact: bool,
+    columns_exact: bool,
+    max_iterations: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    _pairs.require_feasible(row_mask, column_mask, budget, rows_exact, columns_exact)
+    _pairs.require_finite_pairs(scores, row_mask, column_mask)
+    z = torch.empty(scores.shape, dtype=torch.float64)
+    iterations = torch.empty(scores.shape[0], dtype=torch.int64)
+    gap = torch.empty(scores.shape[0], dtype=torch.float64)
+    inputs = map(_inputs.host, (scores, row_mask, column_mask, budget))
+    outputs = map(_inputs.host, (z, iterations, gap))
+    work = 100 * scores.numel()
+    for_rows(
+        matching_rows, scores.shape[0], work, *inputs, rows_exact, columns_exact, max_iterations, *outputs
+    )
+    device = scores.device
+    return z.to(device), iterations.to(device), gap.to(device)
+
+
+@_matching.register_fake
+def _(
+    scores: Tensor,
+    row_mask: Tensor,
+    column_mask: Tensor,
+    budget: Tensor,
+    rows_exact: bool,
+    columns_exact: bool,
+    max_iterations: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    return (
+        scores.new_empty(scores.shape),
+        budget.new_empty(scores.shape[0]),
+        scores.new_empty(scores.shape[0]),
+    )
+
+
+@_inputs.opaque("matching_backward")
+def _matching_backward(
+    z: Tensor,
+    g: Tensor,
+    row_mask: Tensor,
+    column_mask: Tensor,
+    budget: Tensor,
+    rows_exact: bool,
+    columns_exact: bool,
+) -> Tensor:
+    out = torch.empty(z.shape, dtype=torch.float64)
+    arrays = map(_inputs.host, (z, g, row_mask, column_mask, budget))
+    for_rows(
+        matching_backward_rows,
+        z.shape[0],
+        20 * z.numel(),
+        *arrays,
+        rows_exact,
+        columns_exact,
+        _inputs.host(out),
+    )
+    return out.to(z.device)
+
+
+@_matching_backward.register_fake
+def _(
+    z: Tensor,
+    g: Tensor,
+    row_mask: Tensor,
+    column_mask: Tensor,
+    budget: Tensor,
+    rows_exact: bool,
+    columns_exact: bool,
+) -> Tensor:
+    return z.new_empty(z.shape)
+
+
+def _save(ctx, inputs, output):  # type: ignore[no-untyped-def]
+    _, row_mask, column_mask, budget, ctx.rows_exact, ctx.columns_exact, _ = inputs
+    ctx.save_for_backward(output[0], row_mask, column_mask, budget)
+    ctx.mark_non_differentiable(output[1], output[2])
+
+
+def _backward(ctx, g, *_):  # type: ignore[no-untyped-def]
+    z, *sides = ctx.saved_tensors
+    h = _matching_backward(z, g, *sides, ctx.rows_exact, ctx.columns_exact)
+    return h, None, None, None, None, None, None
+
+
+_matching.register_autograd(_backward, setup_context=_save)

@@ -1,0 +1,80 @@
+"""The best matching: what the matching layer becomes at test time."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from rationalizer.ops import _inputs, _pairs
+from rationalizer.ops.kernels.matching_map_cpu import matching_map_rows
+from rationalizer.ops.kernels.runtime import for_rows
+
+
+def matching_map(
+    scores: Tensor,
+    *,
+    rows: str = "at_most_one",
+    columns: str = "at_most_one",
+    budget: int | Tensor | None = None,
+    row_mask: Tensor | None = None,
+    column_mask: Tensor | None = None,
+) -> Tensor:
+    """The best matching, exactly 0/1: argmax Σ scores·Y s.t. rows and columns of Y sum to (at most) one, ΣY <= budget.
+
+    Successive shortest augmenting paths, which pass through the best matching of every size: with "at_most_one" on
+    both sides pairs that do not raise the score are left out, with a budget the search ends there. The same input
+    gives the same matching, ties included. No gradient.
+
+    Args:
+        scores: (batch, m, n) scores of the pairs; any number of leading dimensions.
+        rows: "exactly_one" or "at_most_one".
+        columns: "exactly_one" or "at_most_one".
+        budget: how many pairs may be selected; None (no limit), an int, or an int tensor (batch,).
+        row_mask: (batch, m) bool, True on real rows. The others count as absent and get exactly 0.
+        column_mask: (batch, n) bool, True on real columns.
+
+    Returns:
+        (batch, m, n), Y in the dtype of `scores`.
+    """
+    pairs = _pairs.as_pairs(
+        scores.detach() if isinstance(scores, Tensor) else scores, row_mask, column_mask, 1.0
+    )
+    y = _matching_map(
+        pairs.scores,
+        pairs.row_mask,
+        pairs.column_mask,
+        _pairs.as_pair_budget(budget, pairs),
+        _pairs.as_exact(rows, "rows"),
+        _pairs.as_exact(columns, "columns"),
+    )
+    return pairs.restore(y)
+
+
+@_inputs.opaque("matching_map")
+def _matching_map(
+    scores: Tensor,
+    row_mask: Tensor,
+    column_mask: Tensor,
+    budget: Tensor,
+    rows_exact: bool,
+    columns_exact: bool,
+) -> Tensor:
+    _pairs.require_feasible(row_mask, column_mask, budget, rows_exact, columns_exact)
+    _pairs.require_finite_pairs(scores, row_mask, column_mask)
+    y = torch.empty(scores.shape, dtype=torch.float64)
+    arrays = map(_inputs.host, (scores, row_mask, column_mask, budget))
+    work = 5 * scores.numel() * min(scores.shape[1:])
+    for_rows(matching_map_rows, scores.shape[0], work, *arrays, rows_exact, columns_exact, _inputs.host(y))
+    return y.to(scores.device)
+
+
+@_matching_map.register_fake
+def _(
+    scores: Tensor,
+    row_mask: Tensor,
+    column_mask: Tensor,
+    budget: Tensor,
+    rows_exact: bool,
+    columns_exact: bool,
+) -> Tensor:
+    return scores.new_empty(scores.shape)

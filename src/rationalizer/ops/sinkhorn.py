@@ -1,0 +1,221 @@
+"""The optimal-transport baselines of Swanson et al. (2020): entropic transport with dummy nodes."""
+
+from __future__ import annotations
+
+from typing import Literal, overload
+
+import torch
+from torch import Tensor
+
+from rationalizer.ops import _inputs, _pairs
+from rationalizer.ops._info import Info, warn_unless_converged
+
+
+@overload
+def sinkhorn(
+    scores: Tensor,
+    *,
+    kind: str = ...,
+    k: int | Tensor | None = ...,
+    epsilon: float = ...,
+    row_mask: Tensor | None = ...,
+    column_mask: Tensor | None = ...,
+    max_iterations: int = ...,
+    tolerance: float = ...,
+    return_info: Literal[False] = ...,
+) -> Tensor: ...
+
+
+@overload
+def sinkhorn(
+    scores: Tensor,
+    *,
+    kind: str = ...,
+    k: int | Tensor | None = ...,
+    epsilon: float = ...,
+    row_mask: Tensor | None = ...,
+    column_mask: Tensor | None = ...,
+    max_iterations: int = ...,
+    tolerance: float = ...,
+    return_info: Literal[True],
+) -> tuple[Tensor, Info]: ...
+
+
+def sinkhorn(
+    scores: Tensor,
+    *,
+    kind: str = "relaxed",
+    k: int | Tensor | None = None,
+    epsilon: float = 0.1,
+    row_mask: Tensor | None = None,
+    column_mask: Tensor | None = None,
+    max_iterations: int = 2000,
+    tolerance: float = 1e-6,
+    return_info: bool = False,
+) -> Tensor | tuple[Tensor, Info]:
+    """A soft alignment by optimal transport: argmax <scores, P> − epsilon Σ P (log P − 1) over plans P.
+
+    The plan has one more row and column, the dummies, whose scores are 0; its real part is returned:
+
+    - "relaxed": every real row and column has mass 1, the dummy row can take all columns and the dummy column all
+      rows (masses n and m; what they do not take goes from one to the other), so each word may stay unaligned.
+    - "exact_k": the dummy row takes n − k of the columns, the dummy column m − k of the rows, nothing goes between
+      the dummies: the real part sums to k. (m and n count real rows and columns.)
+
+    Sinkhorn's iterations in the log domain, in float64, until the marginals are met; the gradient is that of the
+    solution itself, by implicit differentiation, whatever the number of iterations.
+
+    Args:
+        scores: (batch, m, n) scores of the pairs; any number of leading dimensions.
+        kind: "relaxed" or "exact_k".
+        k: for "exact_k", how much is aligned; an int, or an int tensor (batch,), at most min(m, n).
+        epsilon: weight of the entropy; lower is sparser and needs more iterations.
+        row_mask: (batch, m) bool, True on real rows. The others count as absent and get exactly 0.
+        column_mask: (batch, n) bool, True on real columns.
+        max_iterations: passes over rows and columns before giving up.
+        tolerance: the largest error of a marginal at which to stop.
+        return_info: also return an `Info`; its `gap` is the largest error of a marginal.
+
+    Returns:
+        (batch, m, n), the real part of P in the dtype of `scores`, or (P, Info). Differentiable in `scores`.
+    """
+    pairs = _pairs.as_pairs(scores, row_mask, column_mask, 1.0)
+    if not isinstance(epsilon, (int, float)) or not 0 < epsilon < float("inf"):
+        raise ValueError(
+            f"epsilon must be a positive number, got {epsilon!r}; for the limit 0 use matching_map"
+        )
+    if not isinstance(tolerance, (int, float)) or not 0 < tolerance < float("inf"):
+        raise ValueError(f"tolerance must be a positive number, got {tolerance!r}")
+    if isinstance(max_iterations, bool) or not isinstance(max_iterations, int) or max_iterations < 1:
+        raise ValueError(f"max_iterations must be a positive int, got {max_iterations!r}")
+    if kind not in ("relaxed", "exact_k"):
+        raise ValueError(f"kind must be 'relaxed' or 'exact_k', got {kind!r}")
+    if (k is None) == (kind == "exact_k"):
+        raise ValueError("kind='exact_k' needs k" if k is None else f"k={k!r} is for kind='exact_k' only")
+    size = None if k is None else _inputs.as_budget(k, pairs.shape[:-2], scores.device, "k")
+    plan, iterations, gap = _sinkhorn(
+        pairs.scores / epsilon, pairs.row_mask, pairs.column_mask, size, max_iterations, float(tolerance)
+    )
+    info = Info(*map(pairs.restore_pairs, (gap <= tolerance, iterations, gap)))
+    real = pairs.restore(plan[:, :-1, :-1])
+    if return_info:
+        return real, info
+    warn_unless_converged(
+        info, "sinkhorn", f"raise epsilon (now {epsilon}) or max_iterations (now {max_iterations})"
+    )
+    return real
+
+
+@_inputs.opaque("sinkhorn")
+def _sinkhorn(
+    scores: Tensor,
+    row_mask: Tensor,
+    column_mask: Tensor,
+    size: Tensor | None,
+    max_iterations: int,
+    tolerance: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    _pairs.require_finite_pairs(scores, row_mask, column_mask)
+    if size is not None:
+        _require_size(size, row_mask, column_mask)
+    kernel, row_mass, column_mass = _with_dummies(scores, row_mask, column_mask, size)
+    potential = torch.zeros_like(column_mass)
+    plan = torch.zeros_like(kernel)
+    iterations = torch.zeros(len(kernel), dtype=torch.int64, device=kernel.device)
+    gap = torch.full((len(kernel),), torch.inf, dtype=torch.float64, device=kernel.device)
+    left = torch.arange(len(kernel), device=kernel.device)  # those that have not converged yet
+    for iteration in range(1, max_iterations + 1):
+        if not len(left):
+            break
+        part, rows, columns = kernel[left], row_mass[left], column_mass[left]
+        row_potential = _potential(part + potential[left][:, None, :], rows, -1)
+        potential[left] = _potential(part + row_potential[:, :, None], columns, -2)
+        plan[left] = (part + row_potential[:, :, None] + potential[left][:, None, :]).exp()
+        # After the update of the columns only the rows can be off.
+        gap[left] = (plan[left].sum(-1) - rows).abs().amax(-1)
+        iterations[left] = iteration
+        left = left[gap[left] > tolerance]
+    return plan, iterations, gap
+
+
+@_sinkhorn.register_fake
+def _(
+    scores: Tensor,
+    row_mask: Tensor,
+    column_mask: Tensor,
+    size: Tensor | None,
+    max_iterations: int,
+    tolerance: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    pairs, m, n = scores.shape
+    return (
+        scores.new_empty((pairs, m + 1, n + 1)),
+        scores.new_empty(pairs, dtype=torch.int64),
+        scores.new_empty(pairs),
+    )
+
+
+def _require_size(k: Tensor, row_mask: Tensor, column_mask: Tensor) -> None:
+    rows, columns = row_mask.sum(-1), column_mask.sum(-1)
+    bad = (k < 0) | (k > torch.minimum(rows, columns))
+    if bad.any():
+        where = int(bad.nonzero()[0])
+        raise ValueError(
+            f"k must be from 0 to the number of rows and columns, got {int(k[where])}; "
+            f"row {where} of the batch has {int(rows[where])} rows, {int(columns[where])} columns"
+        )
+
+
+def _with_dummies(
+    scores: Tensor, row_mask: Tensor, column_mask: Tensor, size: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The log kernel (pairs, m + 1, n + 1), -inf where nothing may go, and the masses of rows and columns."""
+    rows, columns = row_mask.sum(-1), column_mask.sum(-1)
+    taken = torch.zeros_like(rows) if size is None else size
+    row_mass = torch.cat([row_mask, (columns - taken)[:, None]], -1).to(torch.float64)
+    column_mass = torch.cat([column_mask, (rows - taken)[:, None]], -1).to(torch.float64)
+    kernel = torch.nn.functional.pad(scores, (0, 1, 0, 1))
+    allowed = (row_mass > 0)[:, :, None] & (column_mass > 0)[:, None, :]
+    if size is not None:
+        allowed[:, -1, -1] = False
+        allowed[:, :-1, :-1] &= (size > 0)[:, None, None]
+    return kernel.masked_fill(~allowed, -torch.inf), row_mass, column_mass
+
+
+def _potential(kernel: Tensor, mass: Tensor, dim: int) -> Tensor:
+    """log(mass / Σ exp(kernel)); 0 where there is no mass, and so no entry it could scale."""
+    return torch.where(mass > 0, mass.log() - kernel.logsumexp(dim), 0.0)
+
+
+@_inputs.opaque("sinkhorn_backward")
+def _sinkhorn_backward(plan: Tensor, g: Tensor) -> Tensor:
+    """P ⊙ (g − u − v) with rows and columns that sum to 0: the derivative of a plan of fixed marginals."""
+    rows, columns = plan.sum(-1), plan.sum(-2)
+    share = plan / torch.where(rows > 0, rows, 1.0)[:, :, None]
+    flow = plan * g
+    # The rows' equations give u; what is left for v is a graph Laplacian, singular once per component.
+    laplacian = torch.diag_embed(columns) - plan.mT @ share
+    laplacian = (laplacian + laplacian.mT) / 2
+    rhs = flow.sum(-2) - (share * flow.sum(-1)[:, :, None]).sum(-2)
+    v = (torch.linalg.pinv(laplacian, hermitian=True, rtol=1e-13) @ rhs[:, :, None])[..., 0]
+    u = (share * (g - v[:, None, :])).sum(-1)
+    return plan * (g - u[:, :, None] - v[:, None, :])
+
+
+@_sinkhorn_backward.register_fake
+def _(plan: Tensor, g: Tensor) -> Tensor:
+    return torch.empty_like(plan)
+
+
+def _save(ctx, inputs, output):  # type: ignore[no-untyped-def]
+    ctx.save_for_backward(output[0])
+    ctx.mark_non_differentiable(output[1], output[2])
+
+
+def _backward(ctx, g, *_):  # type: ignore[no-untyped-def]
+    (plan,) = ctx.saved_tensors
+    h = _sinkhorn_backward(plan, g)
+    return h[:, :-1, :-1], None, None, None, None, None
+
+
+_sinkhorn.register_autograd(_backward, setup_context=_save)
