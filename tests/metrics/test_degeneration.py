@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rationalizer.metrics import check, label_skill, position_skill
-from rationalizer.metrics.degeneration import LABEL_SKILL, POSITION_SKILL, _moved
+from rationalizer.metrics.degeneration import LABEL_SKILL, POSITION_SKILL, _moved, _probe
 from rationalizer.metrics.spans import mask_to_spans
 
 
@@ -91,6 +91,16 @@ def test_position_skill_of_chance_is_small_and_of_a_mixture_between():
     assert 0.2 < position_skill(early) < POSITION_SKILL  # a bias that real texts have
 
 
+def test_a_text_does_not_help_to_guess_itself():
+    assert position_skill(scattered(lengths(25, shortest=200, longest=300))) < 0.1
+
+
+def test_positions_count_from_both_ends():
+    sizes = lengths(100, shortest=40, longest=200)
+    assert position_skill([select(n, [2]) for n in sizes]) == 1
+    assert position_skill([select(n, [n - 3]) for n in sizes]) == 1
+
+
 def test_position_needs_enough_documents_and_choices():
     first = [select(n, [0]) for n in lengths(30)]
     assert kinds(check(first)) == {"ignores_text"}
@@ -116,6 +126,9 @@ def test_constant_and_random_predictors_are_no_better_than_majority(majority, cl
 def test_predictions_of_classes_that_do_not_occur_count_as_wrong():
     truth, masks = ["a", "b"] * 50, scattered(lengths(100))
     assert kinds(check(masks, truth=truth, predictions=["c"] * 100)) == {"no_better_than_majority"}
+    # Names that would sort into the place of the right class.
+    near = ["0" if label == "a" else "aa" for label in truth]
+    assert kinds(check(masks, truth=truth, predictions=near)) == {"no_better_than_majority"}
     assert check(masks, truth=truth, predictions=truth) == []
 
 
@@ -143,6 +156,20 @@ def test_label_encoded_by_position_is_found(classes):
         assert label_skill(masks, truth) > 0.8
         assert "label_from_position" in kinds(check(masks, truth=truth, predictions=truth))
         assert label_skill(masks, rng.permutation(truth)) < LABEL_SKILL
+
+
+def test_label_encoded_now_and_then_for_a_rare_class():
+    rng = np.random.default_rng(0)
+    truth = (rng.random(600) < 0.1).astype(int)
+    # The rare class always selects the first token, the frequent one in a fifth of its texts.
+    first = (truth == 1) | (rng.random(600) < 0.2)
+    masks = [select(n, [0 if f else rng.integers(1, n)]) for n, f in zip(lengths(600), first, strict=True)]
+    assert label_skill(masks, truth) == pytest.approx(0.8, abs=0.1)  # recalls 1 and 0.8
+
+
+def test_probe_is_judged_on_texts_it_has_not_seen():
+    scores = [_probe(scattered(lengths(60, seed), seed), labels(60, seed=seed)) for seed in range(10)]
+    assert 0.4 < np.mean(scores) < 0.6
 
 
 def test_label_encoded_by_position_in_a_regression():
