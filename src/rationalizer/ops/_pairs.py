@@ -1,4 +1,4 @@
-"""What the ops on score matrices share: matrices with masks on both sides, and which requests have an answer."""
+"""What the ops on score matrices share: masks on both sides, and which requests have an answer."""
 
 from __future__ import annotations
 

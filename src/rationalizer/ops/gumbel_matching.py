@@ -29,8 +29,8 @@ def gumbel_matching(
 ) -> GumbelMatching:
     """Sample a relaxed alignment in each direction: softmax((scores + G)/temperature), G ~ Gumbel(0, 1) each.
 
-    The row-wise and the column-wise softmax share the noise. At test time (training=False) there is no noise and
-    each row (column) is the one-hot vector of its best column (row), the first among equals; no gradient.
+    The row-wise and the column-wise softmax share the noise. At test time (training=False) there is no noise
+    and each row (column) is the one-hot vector of its best column (row), the first among equals; no gradient.
 
     Args:
         scores: (batch, m, n) scores of the pairs; any number of leading dimensions.

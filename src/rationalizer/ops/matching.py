@@ -1,4 +1,4 @@
-"""The matching layer: a sparse alignment of two sets, M:XorAtMostOne, M:AtMostOne2 and M:Budget of the paper."""
+"""The matching layer, a sparse alignment: M:XorAtMostOne, M:AtMostOne2 and M:Budget of the paper."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def matching(
     max_iterations: int = 1000,
     return_info: bool = False,
 ) -> Tensor | tuple[Tensor, Info]:
-    """Align rows with columns: argmin ‖Z − scores/temperature‖² s.t. Z >= 0, row and column sums <= 1, ΣZ <= budget.
+    """Align rows with columns: argmin ‖Z − scores/temperature‖² over the matchings' polytope,
+
+    Z >= 0, row sums <= 1, column sums <= 1, ΣZ <= budget.
 
     "exactly_one" turns the sums of that side from <= 1 into = 1. The paper's layers are
     M:XorAtMostOne = (rows="exactly_one"), M:AtMostOne2 = the default, M:Budget = (budget=B).
@@ -68,13 +70,14 @@ def matching(
         scores: (batch, m, n) scores of the pairs; any number of leading dimensions.
         rows: "exactly_one" or "at_most_one". "exactly_one" needs at least as many real columns as rows.
         columns: "exactly_one" or "at_most_one"; with "exactly_one" on both sides both have the same size.
-        budget: the most that may be aligned in all; None (no limit), an int, or an int tensor (batch,). 0 gives zeros.
+        budget: the most that may be aligned in all; None (no limit), an int, or an int tensor (batch,). 0
+            gives zeros.
         row_mask: (batch, m) bool, True on real rows. The others count as absent and get exactly 0.
         column_mask: (batch, n) bool, True on real columns.
         temperature: divides the scores; lower is sparser. In the limit 0 the answer is `matching_map`.
         max_iterations: Newton steps before giving up; 3 to 20 are usual, 300 have been seen.
-        return_info: also return an `Info`; its `gap` is the largest violation of an optimality condition (a sum above
-            one, or below one where the layer would gain by filling it).
+        return_info: also return an `Info`; its `gap` is the largest violation of an optimality condition (a
+            sum above one, or below one where the layer would gain by filling it).
 
     Returns:
         (batch, m, n), Z in the dtype of `scores`, or (Z, Info). Differentiable in `scores`.

@@ -19,11 +19,11 @@ def matching_map(
     row_mask: Tensor | None = None,
     column_mask: Tensor | None = None,
 ) -> Tensor:
-    """The best matching, exactly 0/1: argmax Σ scores·Y s.t. rows and columns of Y sum to (at most) one, ΣY <= budget.
+    """The best matching, exactly 0/1: argmax Σ scores·Y s.t. row and column sums (at most) one, ΣY <= budget.
 
-    Successive shortest augmenting paths, which pass through the best matching of every size: with "at_most_one" on
-    both sides pairs that do not raise the score are left out, with a budget the search ends there. The same input
-    gives the same matching, ties included. No gradient.
+    Successive shortest augmenting paths, which pass through the best matching of every size: with
+    "at_most_one" on both sides pairs that do not raise the score are left out, with a budget the search ends
+    there. The same input gives the same matching, ties included. No gradient.
 
     Args:
         scores: (batch, m, n) scores of the pairs; any number of leading dimensions.

@@ -57,13 +57,14 @@ def sinkhorn(
 
     The plan has one more row and column, the dummies, whose scores are 0; its real part is returned:
 
-    - "relaxed": every real row and column has mass 1, the dummy row can take all columns and the dummy column all
-      rows (masses n and m; what they do not take goes from one to the other), so each word may stay unaligned.
-    - "exact_k": the dummy row takes n − k of the columns, the dummy column m − k of the rows, nothing goes between
-      the dummies: the real part sums to k. (m and n count real rows and columns.)
+    - "relaxed": every real row and column has mass 1, the dummy row can take all columns and the dummy column
+      all rows (masses n and m; what they do not take goes from one to the other), so each word may stay
+      unaligned.
+    - "exact_k": the dummy row takes n − k of the columns, the dummy column m − k of the rows, nothing goes
+      between the dummies: the real part sums to k. (m and n count real rows and columns.)
 
-    Sinkhorn's iterations in the log domain, in float64, until the marginals are met; the gradient is that of the
-    solution itself, by implicit differentiation, whatever the number of iterations.
+    Sinkhorn's iterations in the log domain, in float64, until the marginals are met; the gradient is that of
+    the solution itself, by implicit differentiation, whatever the number of iterations.
 
     Args:
         scores: (batch, m, n) scores of the pairs; any number of leading dimensions.

@@ -33,8 +33,8 @@ def centre_rows(z, g, weight, tight, out):
 def project_face(z, g, limit, long_exact, short_exact, out):
     """Project `g` onto the directions that keep the zeros of `z` and the sums that are at their bounds.
 
-    Sums decide, not multipliers: these are not unique, and a multiplier of 0 may belong to a sum that the others hold
-    at its bound (all rows of a square matching whose columns are full).
+    Sums decide, not multipliers: these are not unique, and a multiplier of 0 may belong to a sum that the
+    others hold at its bound (all rows of a square matching whose columns are full).
     """
     long, short = z.shape
     h = np.empty((short + 1, short + 1))

@@ -1,24 +1,25 @@
-"""Projection onto the polytope of (budgeted) matchings: Newton on the dual, started from the assignment problem's.
+"""Projection onto the polytope of (budgeted) matchings: Newton on the dual, from the assignment's dual.
 
-With multipliers a (long side), b (short side) and c (total), Z = max(S − a − b − c, 0). Given y = (b, c) the best a is
-a simplex threshold per long node, so the dual is minimised over y alone: convex, once differentiable, quadratic on
-pieces, with bounds y >= floor (−∞ for exactly_one). Three things make it exact at every scale of S:
+With multipliers a (long side), b (short side) and c (total), Z = max(S − a − b − c, 0). Given y = (b, c) the
+best a is a simplex threshold per long node, so the dual is minimised over y alone: convex, once
+differentiable, quadratic on pieces, with bounds y >= floor (−∞ for exactly_one). Three things make it exact
+at every scale of S:
 
-- The start is an optimal dual point of the linear program max <S, Z>. The projection is the linear program's solution
-  for S − Z with 0 <= Z <= 1, and duals of such programs move by at most (their size) x (the change), so the distance
-  to the answer does not grow with S. S minus those multipliers is formed with compensated sums, and everything after
-  sees only numbers of moderate size.
-- Levenberg–Marquardt steps: a ridge bounds the moves along which the current piece is flat, and each step solves its
-  bounded quadratic model by an active set, so that every accepted step descends.
-- Near the end the steps have no ridge (dependent equations are dropped), the origin moves to the current point, and a
-  step counts only if the optimality conditions hold ten times better: the answer is the solution of the linear
-  system on the face it lies on.
+- The start is an optimal dual point of the linear program max <S, Z>. The projection is the linear program's
+  solution for S − Z with 0 <= Z <= 1, and duals of such programs move by at most (their size) x (the change),
+  so the distance to the answer does not grow with S. S minus those multipliers is formed with compensated
+  sums, and everything after sees only numbers of moderate size.
+- Levenberg–Marquardt steps: a ridge bounds the moves along which the current piece is flat, and each step
+  solves its bounded quadratic model by an active set, so that every accepted step descends.
+- Near the end the steps have no ridge (dependent equations are dropped), the origin moves to the current
+  point, and a step counts only if the optimality conditions hold ten times better: the answer is the solution
+  of the linear system on the face it lies on.
 """
 
 import numpy as np
 
 from rationalizer.ops.kernels.matching_map_cpu import best_matching, gather_pair, pair_sizes, scatter_pair
-from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.runtime import jit, reordering
 
 TOLERANCE = 1e-12  # on sums of at most one: a few roundings
 NEAR = 1e-5  # below this residual the piece is mostly right and steps without ridge are tried
@@ -27,26 +28,40 @@ LEAST_RIDGE = 1e-7
 DEPENDENT = 1e-9  # pivots are 0 or at least about 1/size²
 
 
+@reordering
+def highest(x):
+    high = x[0]
+    for value in x:
+        high = value if value > high else high
+    return high
+
+
+@reordering
+def mass_above(x, t):
+    """Σ max(x − t, 0) and how many entries contribute."""
+    total = 0.0
+    count = 0
+    for value in x:
+        part = value - t
+        total += part if part > 0.0 else 0.0
+        count += 1 if part > 0.0 else 0
+    return total, count
+
+
 @jit
 def threshold(x, target, floor, start):
-    """The t >= floor with Σ max(x − t, 0) = target, or floor where that sum is lower. Newton steps from `start`.
+    """The t >= floor with Σ max(x − t, 0) = target, or floor where that sum is lower.
 
-    The sum is convex and decreasing in t, so after one step t is on the left of the root and then only grows, until
-    the set {x > t} no longer changes.
+    Newton steps from `start`: the sum is convex and decreasing in t, so after one step t is on the left of the
+    root and then only grows, until the set {x > t} no longer changes.
     """
-    high = -np.inf
-    for value in x:
-        high = max(high, value)
+    high = highest(x)
     if high <= floor:
         return floor
     t = max(start if start < high else high - target, floor)
     for _ in range(200):
-        excess = -target
-        count = 0
-        for value in x:
-            if value > t:
-                excess += value - t
-                count += 1
+        above, count = mass_above(x, t)
+        excess = above - target
         step = t + excess / count
         if step <= floor:
             if t == floor:
@@ -107,7 +122,7 @@ def dual(s, y, target, a_floor, a, z, tight, sums):
 
 @jit
 def curvature(z, tight, h, support):
-    """The dual's Hessian on the current piece, lower triangle: with the long nodes' multipliers eliminated."""
+    """The dual's Hessian in y on the current piece, lower triangle."""
     long, short = z.shape
     h[:] = 0.0
     for i in range(long):
@@ -131,35 +146,37 @@ def curvature(z, tight, h, support):
             h[short, short] += count
 
 
+@reordering
+def dot(x, y, count):
+    total = 0.0
+    for k in range(count):
+        total += x[k] * y[k]
+    return total
+
+
 @jit
 def solve_free(h, free, ridge, rhs, x, factor, index):
-    """x = (h + ridge)⁻¹ rhs on the free variables, others untouched; equations that depend on earlier ones give 0."""
+    """x = (h + ridge)⁻¹ rhs on the free variables, others untouched; dependent equations give 0."""
     count = 0
     for j in range(rhs.shape[0]):
         if free[j]:
             index[count] = j
             count += 1
-    for k in range(count):
-        row = factor[k]
-        for l in range(k):
-            value = h[index[k], index[l]]
-            other = factor[l]
-            for m in range(l):
-                value -= row[m] * other[m]
-            row[l] = value * other[l]
-        pivot = h[index[k], index[k]] + ridge
-        for m in range(k):
-            pivot -= row[m] * row[m]
-        row[k] = 1.0 / np.sqrt(pivot) if pivot > DEPENDENT else 0.0  # the diagonal is kept inverted
-        value = rhs[index[k]]
-        for m in range(k):
-            value -= row[m] * x[index[m]]
-        x[index[k]] = value * row[k]
-    for k in range(count - 1, -1, -1):
-        value = x[index[k]] * factor[k, k]
-        x[index[k]] = value
-        for m in range(k):
-            x[index[m]] -= factor[k, m] * value
+    for j in range(count):
+        row = factor[j]
+        for k in range(j):
+            row[k] = (h[index[j], index[k]] - dot(row, factor[k], k)) * factor[k, k]
+        pivot = h[index[j], index[j]] + ridge - dot(row, row, j)
+        row[j] = 1.0 / np.sqrt(pivot) if pivot > DEPENDENT else 0.0  # the diagonal is kept inverted
+        value = rhs[index[j]]
+        for k in range(j):
+            value -= row[k] * x[index[k]]
+        x[index[j]] = value * row[j]
+    for j in range(count - 1, -1, -1):
+        value = x[index[j]] * factor[j, j]
+        x[index[j]] = value
+        for k in range(j):
+            x[index[k]] -= factor[j, k] * value
 
 
 @jit
@@ -169,7 +186,7 @@ def symmetric(h, j, k):
 
 @jit
 def bounded_step(h, ridge, gradient, room, free, step, rhs, factor, index):
-    """Minimise gradient·d + ½ d'(h + ridge)d over d >= −room by a primal-dual active set, from the guess `free`."""
+    """Minimise gradient·d + ½ d'(h + ridge)d over d >= −room by an active set, from the guess `free`."""
     size = gradient.shape[0]
     for _ in range(10):
         for j in range(size):
@@ -201,7 +218,8 @@ def bounded_step(h, ridge, gradient, room, free, step, rhs, factor, index):
 def optimality(sums, target, room, gradient, free):
     """Fill the dual's gradient and the set of variables free to move; return the largest violation.
 
-    `room` is the distance to the lower bound. Where a multiplier is at its bound the sum may stay below its target.
+    `room` is the distance to the lower bound. Where a multiplier is at its bound the sum may stay below its
+    target.
     """
     worst = 0.0
     for j in range(sums.shape[0]):
@@ -214,7 +232,7 @@ def optimality(sums, target, room, gradient, free):
 
 @jit
 def recentre(s, a, y, a_floor, y_floor):
-    """Move the origin of the multipliers to (a, y), where what is left of them is small and keeps all its digits."""
+    """Move the origin of the multipliers to (a, y): what is left of them is small and keeps its digits."""
     long, short = s.shape
     for i in range(long):
         for j in range(short):
@@ -227,9 +245,9 @@ def recentre(s, a, y, a_floor, y_floor):
 
 @jit
 def newton(s, target, size, a, y, a_floor, y_floor, max_iterations, z):
-    """Minimise the dual from (a, y) over the first `size` entries of y; write z, return (iterations, violation).
+    """Minimise the dual from (a, y) over the first `size` entries of y; write z.
 
-    Changes s, a, y and the floors.
+    Returns (iterations, violation). Changes s, a, y and the floors.
     """
     long, short = s.shape
     h = np.empty((short + 1, short + 1))
@@ -284,7 +302,7 @@ def newton(s, target, size, a, y, a_floor, y_floor, max_iterations, z):
             for j in range(size):
                 before += gradient[j] * (trial_y[j] - y[j])
                 after += trial_gradient[j] * (trial_y[j] - y[j])
-            # A slope that still points downhill at the end proves descent where values differ by roundings only.
+            # A slope that still points downhill proves descent where values differ by roundings only.
             moved = after <= 0.0 or trial_value <= value + 1e-4 * before
         if moved:
             y[:size] = trial_y[:size]
@@ -331,8 +349,8 @@ def matching_pair(scores, limit, long_exact, short_exact, max_iterations, z):
     y_floor = -y
     if short_exact:
         y_floor[:short] = -np.inf
-    # The program's duals leave all reduced scores at or below 0, where the dual has no curvature: minimise over the
-    # total, then over the short side, then (in `newton`) over the long one.
+    # The program's duals leave all reduced scores at or below 0, where there is no curvature: minimise over
+    # the total, then over the short side, then (in `newton`) over the long one.
     a[:] = 0.0
     y[:] = 0.0
     if budgeted:

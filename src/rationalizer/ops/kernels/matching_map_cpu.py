@@ -9,8 +9,8 @@ from rationalizer.ops.kernels.runtime import jit
 def pair_sizes(row_mask, column_mask):
     """(long, short, turned): the two real sizes, and whether the rows are the short side.
 
-    The kernels work on (long, short) matrices. The choice looks at real sizes only, so that a masked matrix takes the
-    same path as the truncated one.
+    The kernels work on (long, short) matrices. The choice looks at real sizes only, so that a masked matrix
+    takes the same path as the truncated one.
     """
     rows = 0
     for real in row_mask:
@@ -67,11 +67,11 @@ def best_free(scores, mate, j):
 def best_matching(scores, limit, forced, u, v, mate, partner):
     """The best matching of at most `limit` pairs; of exactly `limit` pairs where `forced`.
 
-    `scores` is (long, short). Writes the matching (`mate` of each long node, `partner` of each short one, -1 for
-    none) and potentials with u_i + v_j >= scores_ij, equal on pairs, v >= 0, v = 0 on unmatched short nodes. Returns
-    the level: u >= level everywhere, u = level on unmatched long nodes. The level is also what the last path gained,
-    and 0 where the matching ended because no path gains any more, so (u − level, v, level) is optimal for the dual of
-    the linear program with the constraint "at most `limit` pairs".
+    `scores` is (long, short). Writes the matching (`mate` of each long node, `partner` of each short one, -1
+    for none) and potentials with u_i + v_j >= scores_ij, equal on pairs, v >= 0, v = 0 on unmatched short
+    nodes. Returns the level: u >= level everywhere, u = level on unmatched long nodes. The level is also what
+    the last path gained, and 0 where the matching ended because no path gains any more, so (u − level, v,
+    level) is optimal for the dual of the linear program with the constraint "at most `limit` pairs".
     """
     long, short = scores.shape
     distance = np.empty(short)

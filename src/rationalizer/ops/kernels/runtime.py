@@ -17,6 +17,9 @@ import torch
 # cache: a second process does not compile again. error_model: division by zero gives inf, as in NumPy.
 jit = numba.njit(cache=True, nogil=True, error_model="numpy")
 
+# For sums whose order does not matter: may be split into vector lanes, but is the same for the same length.
+reordering = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
+
 _PIECES_PER_THREAD = 4
 _pool: ThreadPoolExecutor | None = None
 _pool_size = 0
