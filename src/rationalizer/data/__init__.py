@@ -1,8 +1,39 @@
 """Texts with labels and rationales: examples, corpora, batches, vocabularies, embeddings, readers."""
 
+from rationalizer.data.arrays import corpus_from, examples_from
 from rationalizer.data.batch import Batch, BucketSampler, collate, loader
-from rationalizer.data.corpus import Corpus
+from rationalizer.data.corpus import Corpus, Task
+from rationalizer.data.datasets import DATASETS, load, load_dataset
+from rationalizer.data.embeddings import Embeddings, load_embeddings
+from rationalizer.data.errors import DataError
 from rationalizer.data.example import Example
+from rationalizer.data.files import Columns, read_corpus, read_examples
+from rationalizer.data.labels import Labels
+from rationalizer.data.reviews import reviews
+from rationalizer.data.tokenize import tokenize
 from rationalizer.data.vocabulary import Vocabulary
 
-__all__ = ["Batch", "BucketSampler", "Corpus", "Example", "Vocabulary", "collate", "loader"]
+__all__ = [
+    "DATASETS",
+    "Batch",
+    "BucketSampler",
+    "Columns",
+    "Corpus",
+    "DataError",
+    "Embeddings",
+    "Example",
+    "Labels",
+    "Task",
+    "Vocabulary",
+    "collate",
+    "corpus_from",
+    "examples_from",
+    "load",
+    "load_dataset",
+    "load_embeddings",
+    "loader",
+    "read_corpus",
+    "read_examples",
+    "reviews",
+    "tokenize",
+]

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 from rationalizer.data.example import Example
 from rationalizer.data.vocabulary import PADDING, Vocabulary
 
-# Shuffled examples are sorted by length within pools of this many batches: enough that a batch has little padding,
+# Shuffled examples are sorted by length within pools of this many batches: enough for little padding,
 # few enough that who shares a batch with whom changes from epoch to epoch.
 POOL_BATCHES = 50
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Example:
     """A text as the models see it, tied to the text as the user wrote it.
 
-    Token k stands at `text[slice(*offsets[k])]`, so that what is said of tokens can be shown on the original text.
+    Token k stands at `text[slice(*offsets[k])]`: what is said of tokens can be shown on the original text.
     """
 
     text: str
@@ -25,5 +25,5 @@ class Example:
             )
         if self.rationale is not None and len(self.rationale) != len(self.tokens):
             raise ValueError(
-                f"a rationale has one flag a token, got {len(self.rationale)} flags for {len(self.tokens)} tokens"
+                f"a rationale has a flag a token, got {len(self.rationale)} for {len(self.tokens)} tokens"
             )

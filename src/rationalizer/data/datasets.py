@@ -1,0 +1,195 @@
+"""The paper's datasets, one table row each, and the one door to every source of data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+
+from rationalizer.data.corpus import Corpus, Task
+from rationalizer.data.errors import DataError
+from rationalizer.data.files import Columns, assemble, read_corpus, read_splits
+from rationalizer.data.formats import BEER_ASPECTS, HOTEL_ASPECTS, read_beer, read_hotels, read_movies
+from rationalizer.data.labels import Label
+from rationalizer.data.reviews import reviews
+from rationalizer.data.tables import Table
+
+BINARY = ("negative", "positive")
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What is particular to a dataset.
+
+    `labels` are the columns that may hold the label, `{aspect}` standing for the aspect asked for: the first
+    one that train has is used. `dev_fraction` of train is held out where there is no dev split.
+    """
+
+    name: str
+    classes: tuple[str, ...] = ()
+    budget: float = 0.2
+    hub: str | None = None
+    dev_fraction: float = 0.1
+    pretokenized: bool = False
+    labels: tuple[str, ...] = ("label",)
+    drop_labels: tuple[Label, ...] = ()
+    aspects: tuple[str, ...] = ()
+    format: Callable[[Path, str], dict[str, list[Table]] | None] | None = None
+
+    @property
+    def task(self) -> Task:
+        return "classification" if self.classes else "regression"
+
+
+DATASETS = {
+    dataset.name: dataset
+    for dataset in (
+        # Neutral sentences carry the label -1 in copies of the five-class treebank.
+        Dataset("sst", BINARY, 0.2, hub="SetFit/sst2", pretokenized=True, drop_labels=(-1,)),
+        Dataset(
+            "agnews",
+            ("World", "Sports", "Business", "Sci/Tech"),
+            0.2,
+            hub="fancyzhx/ag_news",
+            dev_fraction=0.15,
+        ),
+        Dataset("imdb", BINARY, 0.2, hub="stanfordnlp/imdb"),
+        Dataset(
+            "beer",
+            budget=0.1,
+            pretokenized=True,
+            labels=("{aspect}", "label"),
+            aspects=BEER_ASPECTS,
+            format=read_beer,
+        ),
+        Dataset("hotels", BINARY, 0.15, pretokenized=True, aspects=HOTEL_ASPECTS, format=read_hotels),
+        Dataset("movies", BINARY, 0.2, pretokenized=True, format=read_movies),
+    )
+}
+
+
+def load_dataset(
+    name: str,
+    data_dir: str | Path | None = None,
+    *,
+    aspect: str | None = None,
+    columns: Columns | None = None,
+    dev_fraction: float | None = None,
+    seed: int = 0,
+) -> Corpus:
+    """A dataset of the paper, with its task, classes, budget and splits.
+
+    `data_dir` is a local copy: in the format researchers have, or as users' own files (see `read_corpus`; one
+    aspect, in the column `label`, or for Beer in a column named after it). Without it the Hub is asked.
+    """
+    dataset = _find(name)
+    if dataset.aspects:
+        aspect = aspect or dataset.aspects[0]
+        if aspect not in dataset.aspects:
+            raise ValueError(f"{dataset.name} has the aspects {', '.join(dataset.aspects)}, got {aspect!r}")
+    elif aspect is not None:
+        raise ValueError(f"{dataset.name} has no aspects, got aspect={aspect!r}; leave it out")
+    candidates = [label.format(aspect=aspect) for label in dataset.labels]
+    wanted = (columns or Columns()).names() | set(candidates)
+    splits: dict[str, list[Table]] | None = None
+    if data_dir is None:
+        if dataset.hub is None:
+            raise DataError(f"{dataset.name} is not on the Hub; pass data_dir with a local copy of its files")
+        from rationalizer.data.hub import read_hub
+
+        splits = read_hub(dataset.hub, wanted)
+    else:
+        folder = Path(data_dir)
+        if not folder.exists():
+            raise DataError(
+                f"{folder}: there is no such folder; pass data_dir with a local copy of {dataset.name}"
+            )
+        splits = dataset.format(folder, aspect or "") if dataset.format and folder.is_dir() else None
+        splits = splits or read_splits(folder, wanted)
+    if columns is None:
+        known = splits["train"][0].columns
+        columns = replace(
+            Columns(), label=next((label for label in candidates if label in known), candidates[0])
+        )
+    return assemble(
+        dataset.name if aspect is None else f"{dataset.name}-{aspect}",
+        splits,
+        columns,
+        task=dataset.task,
+        classes=dataset.classes or None,
+        pretokenized=dataset.pretokenized,
+        dev_fraction=dataset.dev_fraction if dev_fraction is None else dev_fraction,
+        seed=seed,
+        drop_labels=dataset.drop_labels,
+        budget=dataset.budget,
+    )
+
+
+def _find(name: str) -> Dataset:
+    key = name.lower()
+    if key not in DATASETS:
+        close = get_close_matches(key, DATASETS, n=1)
+        guess = f"; did you mean {close[0]!r}?" if close else ""
+        raise ValueError(f"there is no dataset {name!r}{guess} The datasets are {', '.join(DATASETS)}")
+    return DATASETS[key]
+
+
+def load(
+    source: str | Path,
+    *,
+    data_dir: str | Path | None = None,
+    aspect: str | None = None,
+    columns: Columns | None = None,
+    task: Task | None = None,
+    classes: Sequence[str] | None = None,
+    pretokenized: bool | None = None,
+    dev_fraction: float | None = None,
+    seed: int = 0,
+) -> Corpus:
+    """The corpus that `source` names: "reviews" (the embedded one), a dataset of the paper, a file or a
+    folder.
+
+    A name wins over a file of the same name: write `./imdb` for a folder called imdb. `seed` chooses the
+    rows held out for dev, and for "reviews" the texts. An option that the source cannot use is an error.
+    """
+    key = str(source).lower()
+    if isinstance(source, str) and key == "reviews":
+        _refuse(
+            "reviews",
+            data_dir=data_dir,
+            columns=columns,
+            task=task,
+            classes=classes,
+            pretokenized=pretokenized,
+        )
+        _refuse("reviews", dev_fraction=dev_fraction)
+        return reviews(seed=seed) if aspect is None else reviews(seed=seed, aspect=aspect)
+    if isinstance(source, str) and key in DATASETS:
+        _refuse(key, task=task, classes=classes, pretokenized=pretokenized)
+        return load_dataset(
+            key, data_dir, aspect=aspect, columns=columns, dev_fraction=dev_fraction, seed=seed
+        )
+    if not Path(source).exists():
+        close = get_close_matches(key, ["reviews", *DATASETS], n=1)
+        guess = f" (did you mean {close[0]!r}?)" if close else ""
+        raise DataError(
+            f"{source} is neither a file, nor a folder, nor a dataset{guess}; "
+            f"the datasets are reviews, {', '.join(DATASETS)}"
+        )
+    _refuse("users' own files", data_dir=data_dir, aspect=aspect)
+    return read_corpus(
+        source,
+        columns=columns,
+        task=task,
+        classes=classes,
+        pretokenized=bool(pretokenized),
+        dev_fraction=0.1 if dev_fraction is None else dev_fraction,
+        seed=seed,
+    )
+
+
+def _refuse(source: str, **options: object) -> None:
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise ValueError(f"{source} cannot be loaded with the option {given[0]}; leave it out")

@@ -1,0 +1,40 @@
+"""Datasets of the Hugging Face Hub, through the optional package `datasets`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from rationalizer.data.errors import DataError
+from rationalizer.data.files import split_of
+from rationalizer.data.tables import Table
+
+
+def read_hub(identifier: str, columns: Collection[str]) -> dict[str, list[Table]]:
+    """The splits of a Hub dataset, or of a local folder that `datasets` can read."""
+    try:
+        import datasets
+    except ImportError as error:
+        raise ImportError(
+            f"reading {identifier!r} from the Hugging Face Hub needs the package datasets: "
+            "pip install 'rationalizer[hub]'; or pass data_dir with a local copy"
+        ) from error
+    try:
+        found = datasets.load_dataset(identifier)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise DataError(
+            f"{identifier} could not be read from the Hugging Face Hub ({error}); "
+            "check the connection, or pass data_dir with a local copy"
+        ) from error
+    splits: dict[str, list[Table]] = {}
+    for name, rows in found.items():
+        split = split_of(str(name))
+        if split is not None:
+            keep = [column for column in rows.column_names if column in columns]
+            table = Table(
+                Path(identifier) / str(name), tuple(rows.column_names), rows.select_columns(keep).to_list()
+            )
+            splits.setdefault(split, []).append(table)
+    if "train" not in splits:
+        raise DataError(f"{identifier} has no train split; it has {', '.join(map(str, found))}")
+    return splits

@@ -1,0 +1,106 @@
+"""What a column of labels means: classes by name or number, or values to regress on."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rationalizer.data.corpus import Task
+
+Label = int | float | str
+_INTEGER = re.compile(r"[+-]?\d+")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Labels:
+    """How labels become numbers: the index in `classes`, or for regression the value itself."""
+
+    task: Task
+    classes: tuple[str, ...] = ()
+
+    def encode(self, value: Any) -> int | float:
+        """The number of a label as it stands in a file or an array; ValueError where it has none."""
+        label = plain(value)
+        if self.task == "regression":
+            if isinstance(label, str):
+                raise ValueError(
+                    f"the label {label!r} is not a number; for classes use task='classification'"
+                )
+            return float(label)
+        if isinstance(label, float) and label.is_integer():
+            label = int(label)
+        name = str(label)
+        if name in self.classes:
+            return self.classes.index(name)
+        if isinstance(label, int) and 0 <= label < len(self.classes) and not self._numbered():
+            return label
+        folded = [known.casefold() for known in self.classes]
+        if name.casefold() in folded:
+            return folded.index(name.casefold())
+        raise ValueError(f"the label {label!r} is unknown; the classes are {', '.join(self.classes)}")
+
+    def _numbered(self) -> bool:
+        return all(_INTEGER.fullmatch(name) for name in self.classes)
+
+
+def plain(value: Any) -> Label:
+    """A label as int, float or str: numbers written as text become numbers, NumPy scalars Python's."""
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        value = value.item()
+    if isinstance(value, str):
+        text = value.strip()
+        if _INTEGER.fullmatch(text):
+            return int(text)
+        value = float(text) if _NUMBER.fullmatch(text) else text
+    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+        raise ValueError("the label is missing; fill it in or leave the row out")
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and math.isinf(value):
+        raise ValueError(f"the label {value} is not finite")
+    if not isinstance(value, (int, float, str)):
+        raise ValueError(f"a label must be a name or a number, got {type(value).__name__} {value!r}")
+    return value
+
+
+class MixedLabels(ValueError):
+    """Labels that do not fit together; `position` is the first one that does not fit."""
+
+    def __init__(self, message: str, position: int) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+def infer_labels(
+    values: Sequence[Label], task: Task | None = None, classes: Sequence[str] | None = None
+) -> Labels:
+    """Reads the task and the classes off the labels (as `plain` gives them), where they are not given.
+
+    A float means regression; otherwise integers are classes in numerical, names in alphabetical order.
+    """
+    if task not in (None, "classification", "regression"):
+        raise ValueError(f"task must be 'classification' or 'regression', got {task!r}")
+    if classes is not None:
+        if task == "regression":
+            raise ValueError("regression has no classes; leave classes out")
+        return Labels("classification", tuple(classes))
+    floats = [k for k, value in enumerate(values) if isinstance(value, float)]
+    names = [k for k, value in enumerate(values) if isinstance(value, str)]
+    if task == "regression" or (task is None and floats):
+        if names:
+            raise MixedLabels(
+                f"the label {values[names[0]]!r} is not a number while others are; correct it, "
+                "or use task='classification'",
+                names[0],
+            )
+        return Labels("regression")
+    for k in floats:
+        if not float(values[k]).is_integer():
+            raise MixedLabels(f"the label {values[k]!r} is no class; use task='regression' for values", k)
+    if names:
+        return Labels("classification", tuple(sorted({str(value) for value in values})))
+    return Labels("classification", tuple(str(value) for value in sorted({int(value) for value in values})))
