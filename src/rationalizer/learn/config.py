@@ -31,6 +31,7 @@ class Config:
     min_count: int = 1  # words seen less often are unknown
     dropout: float = 0.1
     pooling: Pooling = "max"
+    full_text_weight: float = 1.0  # of the predictor's loss on whole texts, beside that on the selections
 
     seed: int = 0
     epochs: int = 25  # at most
@@ -152,7 +153,15 @@ def _check(config: Config) -> None:
     for name in ("hidden", "embedding", "min_count", "epochs", "batch_size"):
         if getattr(config, name) < 1:
             raise ValueError(f"{name} must be at least 1, got {getattr(config, name)}")
-    for name in ("seed", "min_epochs", "workers", "learning_rate", "weight_decay", "checkpoint_seconds"):
+    for name in (
+        "seed",
+        "min_epochs",
+        "workers",
+        "learning_rate",
+        "weight_decay",
+        "checkpoint_seconds",
+        "full_text_weight",
+    ):
         if not getattr(config, name) >= 0:
             raise ValueError(f"{name} must be at least 0, got {getattr(config, name)}")
     if config.patience is not None and config.patience < 1:

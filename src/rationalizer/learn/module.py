@@ -136,7 +136,17 @@ class Learner(pl.LightningModule):
         mean = task_loss.detach().mean()
         self._loss += mean
         self.log("loss", mean, prog_bar=True, logger=False, batch_size=len(batch))
-        return objective.loss
+        return objective.loss + self._full_text_loss(batch, batch.labels)
+
+    def _full_text_loss(self, batch: Batch, labels: Tensor) -> Tensor | float:
+        """The predictor's loss on whole texts. It ties what words mean to the predictor to what they mean in
+        texts: without it generator and predictor can agree on a code, in which the choice of words says what
+        the words do not. Predictions are made from selections all the same."""
+        weight = self.config.full_text_weight
+        if weight == 0 or self.model.generator is None:
+            return 0.0
+        outputs = self.model.predict_from(batch.mask.float(), batch.tokens, batch.mask)
+        return weight * self.model.predictor.head.loss(outputs, labels).mean()
 
     def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
         self.progress.step += 1

@@ -12,7 +12,7 @@ Values = Mapping[str, Any]
 METHODS: dict[str, Values] = {"hardkuma": {"patience": None}}
 
 # Common to the paper's experiments on highlights.
-PAPER: Values = {"hidden": 200, "learning_rate": 1e-4}
+PAPER: Values = {"hidden": 200, "learning_rate": 1e-4, "full_text_weight": 0.0}
 PAPER_METHODS: dict[str, Values] = {
     "spectra": {"weight_decay": 1e-6, "temperature": 0.05, "transition": 0.001},
     "pair-budget": {"weight_decay": 1e-6, "temperature": 0.05, "transition": 0.001},

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -23,6 +23,8 @@ from rationalizer.data.corpus import Task
 from rationalizer.learn.config import Config
 from rationalizer.learn.files import read_json, read_tensors, write_json, write_tensors
 from rationalizer.nn import HighlightModel, check_budget
+
+LabelType = Literal["str", "int", "float", "bool"]
 
 FORMAT = 1
 CONFIG, VOCABULARY, MODEL, METRICS = "config.json", "vocabulary.json", "model.safetensors", "metrics.json"
@@ -39,6 +41,7 @@ class Description:
     vector_size: int
     frozen_vectors: bool
     target: dict[str, Any] = field(default_factory=dict)  # arguments of `nn.Regression`
+    label_type: LabelType = "str"  # what the user's class labels were before they became names
 
     def build(self, vocabulary: Vocabulary) -> HighlightModel:
         config = self.config
@@ -64,6 +67,7 @@ class Description:
             "vector_size": self.vector_size,
             "frozen_vectors": self.frozen_vectors,
             "target": self.target,
+            "label_type": self.label_type,
             "config": self.config.to_json(),
         }
 
@@ -81,6 +85,7 @@ class Description:
             vector_size=stored["vector_size"],
             frozen_vectors=stored["frozen_vectors"],
             target=stored["target"],
+            label_type=stored["label_type"],
         )
 
 

@@ -33,6 +33,7 @@ from rationalizer.learn.trained import (
     VECTORS,
     VOCABULARY,
     Description,
+    LabelType,
     TrainedModel,
 )
 
@@ -49,6 +50,7 @@ def train(
     precision: Any = "32-true",
     strategy: Any = "auto",
     num_nodes: int = 1,
+    label_type: LabelType = "str",
 ) -> TrainedModel:
     """Trains a model. On one CPU, the same corpus and config give the same weights bit for bit.
 
@@ -60,6 +62,7 @@ def train(
             without the interruption. A finished run is loaded; where there is none, one is started.
         progress: show a progress bar; by default if standard error is a terminal.
         accelerator, devices, precision, strategy, num_nodes: as of `pytorch_lightning.Trainer`.
+        label_type: what class labels were before they became the corpus' class names; kept with the model.
     """
     _check_corpus(corpus)
     directory = Path(run_dir) if run_dir is not None else None
@@ -76,7 +79,7 @@ def train(
     with untouched_generators():
         seed_all(config.seed)
         vectors = _vectors(config, vocabulary, directory, resume)
-        description = describe(corpus, config, vectors)
+        description = describe(corpus, config, vectors, label_type)
         if directory is not None and (directory / METRICS).is_file():
             finished = TrainedModel.load(directory)
             require_same(
@@ -105,7 +108,9 @@ def _remove_leftovers(directory: Path) -> None:
         (directory / name).unlink(missing_ok=True)
 
 
-def describe(corpus: Corpus, config: Config, vectors: Tensor | None) -> Description:
+def describe(
+    corpus: Corpus, config: Config, vectors: Tensor | None, label_type: LabelType = "str"
+) -> Description:
     target: dict[str, Any] = {}
     if corpus.task == "regression":
         values = np.array([example.label for example in corpus.train], dtype=np.float64)
@@ -118,6 +123,7 @@ def describe(corpus: Corpus, config: Config, vectors: Tensor | None) -> Descript
         vector_size=config.embedding if vectors is None else vectors.shape[1],
         frozen_vectors=vectors is not None,
         target=target,
+        label_type=label_type,
     )
 
 
