@@ -52,7 +52,7 @@ def mass_above(x, t):
 def threshold(x, target, floor, start):
     """The t >= floor with Σ max(x − t, 0) = target, or floor where that sum is lower.
 
-    Newton steps from `start`: the sum is convex and decreasing in t, so after one step t is on the left of the
+    Newton steps from `start`: the sum is convex and decreasing in t, so after one step t is left of the
     root and then only grows, until the set {x > t} no longer changes.
     """
     high = highest(x)
@@ -337,12 +337,13 @@ def matching_pair(scores, limit, long_exact, short_exact, max_iterations, z):
     budgeted = limit < short
     target = np.ones(short + 1)
     target[short] = limit
-    a -= level
-    if budgeted:
-        y[short] = level
-    else:
-        y[:short] += level
-        y[short] = 0.0
+    y[short] = 0.0
+    if not long_exact:  # otherwise (a, y) is dual feasible as it is, and the level may have any sign
+        a -= level
+        if budgeted:
+            y[short] = level
+        else:
+            y[:short] += level
     s = np.empty((long, short))
     reduce_scores(scores, a, y[:short], y[short], s)
     a_floor = np.full(long, -np.inf) if long_exact else -a

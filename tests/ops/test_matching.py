@@ -1,0 +1,412 @@
+"""The matching layer against a general QP, planted answers, and its own contract."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.ops.oracles_matching import KINDS, planted, qp, shape_for, violation
+
+from rationalizer import ops
+
+SCALES = (0.1, 1.0, 3.0, 60.0, 3e3, 1e5)
+kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+def randn(*shape: int, seed: int = 0, scale: float = 1.0) -> torch.Tensor:
+    return scale * torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def jacobian(scores: torch.Tensor, **options) -> torch.Tensor:
+    columns = torch.autograd.functional.jacobian(lambda s: ops.matching(s, **options), scores)
+    return columns.reshape(scores.numel(), scores.numel())
+
+
+# --- the answer ---------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_agrees_with_a_general_qp(data):
+    kind = data.draw(st.sampled_from(list(KINDS)))
+    small = data.draw(st.integers(1, 4))
+    m, n = shape_for(kind, small, data.draw(st.integers(small, 5)))
+    options = dict(KINDS[kind])
+    if "budget" in options:
+        options["budget"] = data.draw(st.integers(0, small + 1))
+        if data.draw(st.booleans()):
+            m, n = n, m
+    # Few distinct values: ties everywhere.
+    values = st.one_of(st.integers(-2, 2).map(float), st.floats(-4, 4))
+    scores = np.array(data.draw(st.lists(values, min_size=m * n, max_size=m * n))).reshape(m, n)
+    scores *= data.draw(st.sampled_from([0.1, 1.0, 10.0]))
+    z, info = ops.matching(torch.tensor(scores), **options, return_info=True)
+    expected, proven = qp(scores, **options)
+    assert info.converged.all()
+    assert violation(z, **options) <= 1e-9
+    assert np.abs(z.numpy() - expected).max() <= (1e-8 if proven else 1e-3)
+
+
+@kinds
+@pytest.mark.parametrize("scale", SCALES)
+def test_finds_the_planted_answer_at_every_scale_and_size(kind, scale):
+    rng = np.random.default_rng(int(scale * 10))
+    for small, large in ((1, 1), (1, 9), (7, 7), (12, 16), (30, 31), (24, 100), (100, 128), (128, 128)):
+        m, n = shape_for(kind, small, large)
+        scores, expected, options = planted(rng, m, n, kind, scale)
+        z, info = ops.matching(torch.tensor(scores), **options, return_info=True)
+        assert info.converged.all()
+        assert violation(z, **options) <= 1e-9
+        assert np.abs(z.numpy() - expected).max() <= 1e-8, (m, n)
+
+
+@kinds
+@pytest.mark.parametrize("scale", SCALES)
+def test_ties_of_every_sort(kind, scale):
+    """Structured scores, where whole faces of multipliers are optimal; S − Z must be maximised by Z itself."""
+    m, n = shape_for(kind, 11, 14)
+    rng = np.random.default_rng(3)
+    rows, columns = rng.standard_normal((m, 1)), rng.standard_normal((1, n))
+    distance = np.abs(np.arange(m)[:, None] - np.arange(n))
+    batch = [np.ones((m, n)), rng.integers(-1, 2, (m, n)), rows + columns, rows * columns, 3.0 - distance, distance == 0]
+    scores = scale * torch.tensor(np.stack(batch).astype(float))
+    z, info = ops.matching(scores, **KINDS[kind], return_info=True)
+    assert info.converged.all()
+    assert violation(z, **KINDS[kind]) <= 1e-9
+    best = ops.matching_map(scores - z, **KINDS[kind])
+    slack = ((scores - z) * (best - z)).sum((-1, -2))
+    assert slack.abs().max() <= 1e-12 * scale * m * n
+
+
+@kinds
+def test_large_random_matrices_converge(kind):
+    m, n = shape_for(kind, 100, 128)
+    scores = torch.stack([randn(m, n, seed=seed, scale=scale) for seed, scale in enumerate((0.1, 3.0, 60.0, 1e5))])
+    z, info = ops.matching(scores, **KINDS[kind], return_info=True)
+    assert info.converged.all()
+    assert info.gap.max() <= 1e-11
+    assert info.iterations.max() <= 200
+    assert violation(z, **KINDS[kind]) <= 1e-9
+    best = ops.matching_map(scores - z, **KINDS[kind])
+    slack = ((scores - z) * (best - z)).sum((-1, -2)).abs() / scores.abs().amax((-1, -2)).clamp(min=1)
+    assert slack.max() <= 1e-11
+
+
+def test_all_equal_scores_spread_evenly():
+    z = ops.matching(torch.full((6, 8), 1e5, dtype=torch.float64), rows="exactly_one")
+    assert torch.allclose(z, torch.full_like(z, 1 / 8), atol=1e-12, rtol=0)
+
+
+@kinds
+def test_float32_meets_its_tolerances(kind):
+    m, n = shape_for(kind, 20, 28)
+    for scale in SCALES:
+        scores = (scale * randn(2, m, n, seed=7)).float()
+        z = ops.matching(scores, **KINDS[kind])
+        assert z.dtype == torch.float32
+        assert violation(z, **KINDS[kind]) <= 1e-6
+        assert (z - ops.matching(scores.double(), **KINDS[kind])).abs().max() <= 1e-7
+
+
+@kinds
+def test_low_temperature_is_the_map(kind):
+    m, n = shape_for(kind, 9, 12)
+    scores = randn(8, m, n, seed=1)
+    assert torch.allclose(
+        ops.matching(scores, **KINDS[kind], temperature=1e-5), ops.matching_map(scores, **KINDS[kind]), atol=1e-9
+    )
+
+
+def test_temperature_divides_in_float64():
+    scores = randn(1, 5, 6).float()
+    expected = ops.matching(scores.double() / 1e-3).float()
+    assert torch.equal(ops.matching(scores, temperature=1e-3), expected)
+
+
+# --- budgets --------------------------------------------------------------------------------------------------------
+
+
+def test_budgets_from_zero_to_more_than_fits():
+    scores = randn(7, 5, 6, scale=3.0) + 3.0
+    budget = torch.arange(7)
+    z = ops.matching(scores, budget=budget)
+    assert torch.equal(z[0], torch.zeros(5, 6, dtype=torch.float64))
+    assert (z.sum((1, 2)) - budget.clamp(max=5)).abs().max() <= 1e-12
+    assert torch.equal(z[5:], ops.matching(scores[5:]))
+    assert torch.equal(z[3], ops.matching(scores[3], budget=3))
+
+
+def test_a_budget_that_does_not_bind_changes_nothing():
+    scores = randn(3, 5, 6) - 2.0
+    free = ops.matching(scores)
+    assert free.sum((1, 2)).max() < 4
+    assert torch.allclose(ops.matching(scores, budget=4), free, atol=1e-12, rtol=0)
+
+
+def test_exactly_one_with_a_sufficient_budget():
+    scores = randn(2, 4, 6)
+    assert torch.equal(
+        ops.matching(scores, rows="exactly_one", budget=4), ops.matching(scores, rows="exactly_one")
+    )
+
+
+# --- the gradient ---------------------------------------------------------------------------------------------------
+
+
+@kinds
+@pytest.mark.parametrize("scale", [0.3, 2.0, 8.0])
+def test_gradcheck(kind, scale):
+    m, n = shape_for(kind, 4, 6)
+    scores = randn(3, m, n, seed=11, scale=scale).requires_grad_()
+    assert torch.autograd.gradcheck(lambda s: ops.matching(s, **KINDS[kind], temperature=0.7), (scores,))
+
+
+@kinds
+@pytest.mark.parametrize("structure", ["random", "equal", "integers", "rank_one", "diagonal"])
+def test_jacobian_is_a_projector(kind, structure):
+    m, n = shape_for(kind, 4, 6)
+    scores = {
+        "random": randn(m, n, scale=2.0),
+        "equal": torch.full((m, n), 2.0, dtype=torch.float64),
+        "integers": randn(m, n, seed=2, scale=2.0).round(),
+        "rank_one": randn(m, 1, seed=3) * randn(1, n, seed=4),
+        "diagonal": 5.0 * torch.eye(m, n, dtype=torch.float64),
+    }[structure]
+    j = jacobian(scores, **KINDS[kind])
+    assert torch.allclose(j, j.T, atol=1e-12, rtol=0)
+    assert torch.allclose(j @ j, j, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("budget", [None, 4])
+def test_multipliers_of_zero_at_sums_that_others_hold_full(budget):
+    """All rows of a square matching equal: the rows' multipliers can be 0, yet no row may lose its sum."""
+    row = torch.tensor([5.0, 5.1, 5.2, 5.3], dtype=torch.float64)
+    scores = row.expand(4, 4).clone().requires_grad_()
+    assert torch.autograd.gradcheck(lambda s: ops.matching(s, budget=budget), (scores,))
+    j = jacobian(scores.detach(), budget=budget)
+    assert torch.linalg.matrix_rank(j) == 9
+    assert j.reshape(4, 4, 16).sum(1).abs().max() <= 1e-12
+
+
+def test_a_total_that_depends_on_the_rows():
+    """Budget 2 met by two full rows: the total is their sum, not a third equation."""
+    scores = torch.tensor([[6.0, 5.8, 5.9], [6.0, 6.1, 5.9], [-9.0, -9.0, -9.0]], dtype=torch.float64)
+    assert torch.autograd.gradcheck(lambda s: ops.matching(s, budget=2), (scores.requires_grad_(),))
+
+
+@kinds
+def test_gradient_at_test_time_scales_is_finite(kind):
+    m, n = shape_for(kind, 24, 32)
+    scores = randn(2, m, n, scale=1e5).requires_grad_()
+    ops.matching(scores, **KINDS[kind]).square().sum().backward()
+    assert scores.grad.isfinite().all()
+
+
+# --- masks and batches ----------------------------------------------------------------------------------------------
+
+
+@kinds
+def test_masked_is_truncated(kind):
+    m, n = shape_for(kind, 5, 8)
+    row_mask, column_mask = torch.zeros(m + 3, dtype=torch.bool), torch.zeros(n + 2, dtype=torch.bool)
+    generator = torch.Generator().manual_seed(5)
+    row_mask[torch.randperm(m + 3, generator=generator)[:m]] = True
+    column_mask[torch.randperm(n + 2, generator=generator)[:n]] = True
+    real = row_mask[:, None] & column_mask
+    scores = randn(m + 3, n + 2, scale=2.0)
+    scores[~real] = torch.inf
+    scores[int(row_mask.logical_not().nonzero()[0])] = torch.nan
+    wide = scores.clone().requires_grad_()
+    short = scores[real].reshape(m, n).clone().requires_grad_()
+    weights = randn(m, n, seed=9)
+    z = ops.matching(wide, **KINDS[kind], row_mask=row_mask, column_mask=column_mask)
+    expected = ops.matching(short, **KINDS[kind])
+    assert torch.equal(z[real].reshape(m, n), expected)
+    assert torch.equal(z[~real], torch.zeros_like(z[~real]))
+    (z[real].reshape(m, n) * weights).sum().backward()
+    (expected * weights).sum().backward()
+    assert torch.equal(wide.grad[real].reshape(m, n), short.grad)
+    assert torch.equal(wide.grad[~real], torch.zeros_like(wide.grad[~real]))
+
+
+@kinds
+def test_batch_is_its_rows(kind):
+    m, n = shape_for(kind, 12, 16)
+    scores = torch.cat([randn(20, m, n, seed=1, scale=3.0), randn(20, m, n, seed=2, scale=3e3)])
+    z, info = ops.matching(scores, **KINDS[kind], return_info=True)
+    for row in range(40):
+        one, one_info = ops.matching(scores[row], **KINDS[kind], return_info=True)
+        assert torch.equal(one, z[row])
+        assert one_info.iterations == info.iterations[row]
+        assert one_info.gap == info.gap[row]
+
+
+@kinds
+def test_permutation_equivariance(kind):
+    m, n = shape_for(kind, 7, 10)
+    scores = randn(m, n, scale=3.0)
+    rows = torch.randperm(m, generator=torch.Generator().manual_seed(1))
+    columns = torch.randperm(n, generator=torch.Generator().manual_seed(2))
+    z = ops.matching(scores, **KINDS[kind])
+    assert torch.allclose(ops.matching(scores[rows][:, columns], **KINDS[kind]), z[rows][:, columns], atol=1e-11)
+
+
+def test_transposition():
+    scores = randn(6, 9, scale=3.0)
+    assert torch.allclose(ops.matching(scores.T, budget=3), ops.matching(scores, budget=3).T, atol=1e-11)
+    assert torch.allclose(
+        ops.matching(scores.T, columns="exactly_one"), ops.matching(scores, rows="exactly_one").T, atol=1e-11
+    )
+
+
+def test_shifting_a_row_that_sums_to_one_changes_nothing():
+    scores = randn(6, 9, scale=3.0)
+    z = ops.matching(scores, rows="exactly_one")
+    assert torch.allclose(ops.matching(scores + 100 * randn(6, 1, seed=1), rows="exactly_one"), z, atol=1e-11)
+
+
+def test_shapes_that_hold_nothing():
+    assert ops.matching(torch.zeros(0, 3, 4)).shape == (0, 3, 4)
+    assert ops.matching(torch.zeros(2, 0, 4), rows="exactly_one").shape == (2, 0, 4)
+    assert ops.matching(torch.zeros(2, 3, 0)).shape == (2, 3, 0)
+    masked = ops.matching(torch.ones(2, 3, 4), row_mask=torch.zeros(2, 3, dtype=torch.bool))
+    assert torch.equal(masked, torch.zeros(2, 3, 4))
+    empty = torch.zeros(0, 3, 4, requires_grad=True)
+    ops.matching(empty).sum().backward()
+    assert empty.grad.shape == (0, 3, 4)
+
+
+def test_leading_dimensions():
+    scores = randn(2, 3, 4, 5)
+    z, info = ops.matching(scores, return_info=True)
+    assert torch.equal(z.reshape(6, 4, 5), ops.matching(scores.reshape(6, 4, 5)))
+    assert info.converged.shape == info.iterations.shape == info.gap.shape == (2, 3)
+
+
+# --- in a model -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_in_and_out(dtype):
+    scores = randn(2, 4, 6).to(dtype).requires_grad_()
+    z = ops.matching(scores, budget=3)
+    z.sum().backward()
+    assert z.dtype == scores.grad.dtype == dtype
+    assert torch.equal(z, ops.matching(scores.detach().double(), budget=3).to(dtype))
+
+
+def test_autocast():
+    left, right = randn(2, 4, 8).float(), randn(2, 6, 8).float()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        scores = left @ right.mT
+        z = ops.matching(scores)
+    assert scores.dtype == z.dtype == torch.bfloat16
+    assert violation(z) <= 2e-2
+
+
+def test_non_contiguous_and_without_gradient():
+    scores = randn(6, 4, 3).permute(2, 1, 0)
+    assert torch.equal(ops.matching(scores), ops.matching(scores.contiguous()))
+    assert not ops.matching(scores).requires_grad
+
+
+def test_used_twice_in_one_graph():
+    scores = randn(2, 4, 6).requires_grad_()
+    (ops.matching(scores).sum() + ops.matching(scores).sum()).backward()
+    twice = scores.grad.clone()
+    scores.grad = None
+    ops.matching(scores).sum().backward()
+    assert torch.allclose(twice, 2 * scores.grad)
+
+
+class Aligner(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.project = torch.nn.Linear(8, 8)
+
+    def forward(self, left, right, left_mask, right_mask):
+        scores = self.project(left) @ right.mT
+        z = ops.matching(scores, budget=3, row_mask=left_mask, column_mask=right_mask, temperature=0.5)
+        return (z @ right).sum()
+
+
+def test_compiles_without_graph_breaks():
+    torch.manual_seed(0)
+    model = Aligner()
+    left_mask, right_mask = torch.ones(2, 4, dtype=torch.bool), torch.ones(2, 6, dtype=torch.bool)
+    left_mask[1, 2:] = False
+    inputs = (torch.randn(2, 4, 8), torch.randn(2, 6, 8), left_mask, right_mask)
+    model(*inputs).backward()
+    expected = model.project.weight.grad.clone()
+    model.zero_grad()
+    torch.compile(model, fullgraph=True, backend="aot_eager")(*inputs).backward()
+    assert torch.allclose(model.project.weight.grad, expected, atol=1e-6)
+
+
+def test_infeasible_requests_raise_under_compile():
+    compiled = torch.compile(lambda s: ops.matching(s, rows="exactly_one"), fullgraph=True, backend="aot_eager")
+    with pytest.raises(ValueError, match="needs at least as many columns as rows"):
+        compiled(torch.zeros(2, 5, 3))
+
+
+# --- what it says ---------------------------------------------------------------------------------------------------
+
+
+def test_a_solve_that_stops_short_says_so():
+    scores = randn(3, 12, 16, scale=3.0)
+    _, info = ops.matching(scores, max_iterations=1, return_info=True)
+    assert not info.converged.any()
+    assert info.gap.min() > 1e-6
+    with pytest.warns(ops.ConvergenceWarning, match=r"matching: 3 of 3 .*raise max_iterations \(now 1\)"):
+        ops.matching(scores, max_iterations=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ops.matching(scores)
+
+
+def test_infeasible_requests_name_the_row_and_its_sizes():
+    scores = torch.zeros(5, 14, 20)
+    columns = torch.ones(5, 20, dtype=torch.bool)
+    columns[3, 8:] = False
+    message = r"rows='exactly_one' needs at least as many columns as rows; row 3 of the batch has 14 rows, 8 columns"
+    with pytest.raises(ValueError, match=message):
+        ops.matching(scores, rows="exactly_one", column_mask=columns)
+    with pytest.raises(ValueError, match=r"columns='exactly_one' needs at least as many rows .* row 0 .* 14 rows, 20"):
+        ops.matching(scores, columns="exactly_one")
+    with pytest.raises(ValueError, match=r"needs as many columns as rows; row 0 of the batch has 14 rows, 20 columns"):
+        ops.matching(scores, rows="exactly_one", columns="exactly_one")
+    with pytest.raises(ValueError, match=r"budget of at least the number of rows; row 0 .* 14 rows, budget 13"):
+        ops.matching(scores, rows="exactly_one", budget=13)
+    budget = torch.tensor([20, 14, 13, 20, 20])
+    with pytest.raises(ValueError, match=r"number of columns; row 2 of the batch has 14 columns, budget 13"):
+        ops.matching(scores.mT, columns="exactly_one", budget=budget)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"scores": [[1.0]]}, TypeError, "scores must be a torch.Tensor, got list"),
+        ({"scores": torch.ones(2, 3, 4, dtype=torch.long)}, TypeError, "scores must be floating point"),
+        ({"scores": torch.ones(3)}, ValueError, r"scores must have shape \(batch, m, n\), got \(3,\)"),
+        ({"scores": torch.full((2, 3, 4), torch.nan)}, ValueError, r"scores\[0, 0, 0\] is nan; only finite"),
+        ({"scores": torch.full((2, 3, 4), -torch.inf)}, ValueError, r"scores\[0, 0, 0\] is -inf.*row_mask"),
+        ({"rows": "one"}, ValueError, "rows must be 'exactly_one' or 'at_most_one', got 'one'"),
+        ({"columns": None}, ValueError, "columns must be 'exactly_one' or 'at_most_one', got None"),
+        ({"budget": -1}, ValueError, "budget must be at least 0, got -1"),
+        ({"budget": torch.tensor([1, -2])}, ValueError, "budget must be at least 0, got -2 in row 1 of the batch"),
+        ({"budget": 1.5}, TypeError, "budget counts .* got 1.5"),
+        ({"budget": torch.tensor([1, 2, 3])}, ValueError, r"budget must be a number or have shape \(2,\), got \(3,\)"),
+        ({"temperature": 0.0}, ValueError, "temperature must be a positive number, got 0.0"),
+        ({"row_mask": torch.ones(2, 4, dtype=torch.bool)}, ValueError, r"row_mask must have shape \(2, 3\)"),
+        ({"column_mask": torch.ones(2, 4)}, TypeError, "column_mask must be a bool tensor"),
+        ({"max_iterations": 0}, ValueError, "max_iterations must be a positive int, got 0"),
+    ],
+)
+def test_errors_name_the_value(change, error, message):
+    arguments = {"scores": torch.ones(2, 3, 4)} | change
+    with pytest.raises(error, match=message):
+        ops.matching(arguments.pop("scores"), **arguments)
