@@ -1,0 +1,27 @@
+"""Factor graphs: any constraint you can write becomes a differentiable layer."""
+
+from rationalizer.graph.factors import AndOut, AtMostOne, Budget, Factor, Imply, Or, OrOut, Pair, Xor, XorOut
+from rationalizer.graph.graph import FactorGraph, Solution
+from rationalizer.graph.literals import Literals, Variable
+from rationalizer.graph.program import InfeasibleError
+from rationalizer.graph.sequences import Sequence, SequenceBudget
+
+__all__ = [
+    "AndOut",
+    "AtMostOne",
+    "Budget",
+    "Factor",
+    "FactorGraph",
+    "Imply",
+    "InfeasibleError",
+    "Literals",
+    "Or",
+    "OrOut",
+    "Pair",
+    "Sequence",
+    "SequenceBudget",
+    "Solution",
+    "Variable",
+    "Xor",
+    "XorOut",
+]

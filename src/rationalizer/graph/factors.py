@@ -1,0 +1,243 @@
+"""Factors: what may be written about a graph's variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rationalizer.graph.literals import Group, Literals, group, require_literals, stack
+from rationalizer.ops import _inputs
+
+if TYPE_CHECKING:
+    from rationalizer.graph.program import Builder
+
+Dim = int | Sequence[int] | None
+
+
+class Factor:
+    """A hard constraint on a set of literals, given by its MAP oracle. Subclass it to write your own.
+
+    A factor's literals have shape (batch, *shape). With `dim` there is one factor for every position of the other
+    dimensions, over the literals along `dim`; without it one factor over all literals of an instance. Inside, the
+    factors of all instances are rows: row b · count + i is factor i of instance b.
+
+    A subclass writes `map`, and `extra` where its configurations carry scores of their own. The engine works out the
+    factor's marginals, and all gradients, from these.
+    """
+
+    def __init__(self, literals: Literals | Sequence[Literals], dim: Dim = None) -> None:
+        self.group: Group = group(literals, dim, type(self).__name__)
+
+    @property
+    def rows(self) -> int:
+        """How many factors there are, over the whole batch."""
+        return self.group.graph.batch * self.group.count
+
+    @property
+    def size(self) -> int:
+        """How many literals each factor has."""
+        return self.group.size
+
+    @property
+    def mask(self) -> Tensor:
+        """(rows, size) bool, True where the literal is there: padding is not."""
+        graph = self.group.graph
+        return torch.from_numpy(graph.present(self.group.ids).reshape(self.rows, self.size)).to(graph.device)
+
+    def map(self, scores: Tensor) -> Tensor:
+        """The best allowed configuration: argmax scores·y + extra(y), row by row.
+
+        Args:
+            scores: (rows, size), float64. Literals that are padding have score 0; what is chosen for them is ignored.
+
+        Returns:
+            (rows, size), 0 or 1.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define map(scores), its MAP oracle")
+
+    def extra(self, configurations: Tensor) -> Tensor:
+        """The scores that configurations carry beside their literals' scores; none by default.
+
+        Write it with differentiable torch operations: parameters used in it get gradients.
+
+        Args:
+            configurations: (rows, k, size), 0 or 1; literals that are padding are 0.
+
+        Returns:
+            (rows, k).
+        """
+        return configurations.new_zeros(configurations.shape[:2])
+
+    def compile(self, builder: Builder) -> None:
+        builder.structured(self)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.group.count} over {self.group.size} literals each)"
+
+
+class _Count(Factor):
+    """lower <= Σ literals <= upper. Padding does not count; a factor with nothing but padding disappears."""
+
+    lower: float = -np.inf
+    upper: float = np.inf
+
+    def compile(self, builder: Builder) -> None:
+        present = builder.present(self.group)
+        builder.literal_rows(self, self.group, 1.0, self.lower, self.upper, present.any(-1))
+
+
+class Xor(_Count):
+    """Exactly one literal is 1."""
+
+    lower = upper = 1.0
+
+
+class AtMostOne(_Count):
+    """At most one literal is 1."""
+
+    upper = 1.0
+
+
+class Or(_Count):
+    """At least one literal is 1."""
+
+    lower = 1.0
+
+
+class Budget(_Count):
+    """At most `budget` literals are 1; an int, or an int tensor (batch,)."""
+
+    def __init__(self, literals: Literals | Sequence[Literals], budget: int | Tensor, dim: Dim = None) -> None:
+        super().__init__(literals, dim)
+        self.budget = _inputs.as_budget(budget, torch.Size([self.group.graph.batch]), torch.device("cpu"))
+        _inputs.require_budget(self.budget)
+        self.upper = self.budget.numpy().astype(np.float64)[:, None]  # type: ignore[assignment]
+
+
+class Imply(Factor):
+    """`premise` implies `conclusion`: literals of one shape, one factor each. Disappears where one is padding."""
+
+    def __init__(self, premise: Literals, conclusion: Literals) -> None:
+        super().__init__([premise, conclusion])
+
+    def compile(self, builder: Builder) -> None:
+        both = builder.present(self.group).all(-1)
+        builder.literal_rows(self, self.group, np.array([1.0, -1.0]), -np.inf, 0.0, both)
+
+
+class _Out(Factor):
+    """A factor that defines the literal `out` by its inputs.
+
+    `out` has the inputs' shape without `dim` (without `dim` at all: one `out` an instance). Padded inputs drop out;
+    where `out` or all inputs are padding the factor disappears.
+    """
+
+    def __init__(self, inputs: Literals | Sequence[Literals], out: Literals, dim: Dim = None) -> None:
+        super().__init__(inputs, dim)
+        name = type(self).__name__
+        if not isinstance(out, Literals):
+            raise TypeError(f"{name}: out must be literals, got {type(out).__name__}")
+        if out.graph is not self.group.graph:
+            raise ValueError(f"{name} mixes variables of two graphs; make them all with one FactorGraph")
+        if out.ids[0].size != self.group.count:
+            raise ValueError(f"{name} needs {self.group.count} outputs, got literals of shape {tuple(out.shape)}")
+        lead = max(out.ids.shape[0], self.group.ids.shape[0])
+
+        def append(inputs: Any, outs: Any) -> Any:
+            inputs = np.broadcast_to(inputs, (lead, *inputs.shape[1:]))
+            outs = np.broadcast_to(outs, (lead, *outs.shape[1:])).reshape(lead, -1, 1)
+            return np.concatenate([inputs, outs], axis=-1)
+
+        self.group = Group(
+            out.graph, append(self.group.ids, out.ids), append(self.group.negated, out.negated)
+        )
+        require_literals(self.group, name)
+
+    def _holds(self, builder: Builder) -> Any:
+        present = builder.present(self.group)
+        return present[..., :-1].any(-1) & present[..., -1]
+
+
+class XorOut(_Out):
+    """At most one input is 1, and `out` is 1 if one is: Σ inputs = out."""
+
+    def compile(self, builder: Builder) -> None:
+        signs = np.r_[np.ones(self.group.size - 1), -1.0]
+        builder.literal_rows(self, self.group, signs, 0.0, 0.0, self._holds(builder))
+
+
+class OrOut(_Out):
+    """`out` is 1 if any input is: inputs <= out <= Σ inputs."""
+
+    negate = False
+
+    def compile(self, builder: Builder) -> None:
+        holds = self._holds(builder)
+        whole = Group(self.group.graph, self.group.ids, self.group.negated ^ self.negate)
+        signs = np.r_[-np.ones(whole.size - 1), 1.0]
+        builder.literal_rows(self, whole, signs, -np.inf, 0.0, holds)
+        inputs, outs = whole.ids[..., :-1], np.broadcast_to(whole.ids[..., -1:], whole.ids[..., :-1].shape)
+        each = np.stack([inputs, outs], axis=-1)
+        flags = [whole.negated[..., :-1], np.broadcast_to(whole.negated[..., -1:], inputs.shape)]
+        shape = (whole.ids.shape[0], -1, 2)
+        pairs = Group(whole.graph, each.reshape(shape), np.stack(flags, axis=-1).reshape(shape))
+        both = builder.present(pairs).all(-1)
+        builder.literal_rows(self, pairs, np.array([1.0, -1.0]), -np.inf, 0.0, both)
+
+
+class AndOut(OrOut):
+    """`out` is 1 if all inputs are; the OR of negations, negated."""
+
+    negate = True
+
+
+class Pair(Factor):
+    """A score for two literals being both 1: adds `scores` · first · second, of either sign.
+
+    `first` and `second` have one shape, one factor each; `scores` is a number or a differentiable tensor that
+    broadcasts to it. Disappears where one literal is padding.
+    """
+
+    def __init__(self, first: Literals, second: Literals, scores: float | Tensor) -> None:
+        super().__init__([first, second])
+        shape = stack([first, second], "Pair").shape[:-1]
+        self.scores = broadcast_scores(scores, shape, self, "scores")
+
+    def compile(self, builder: Builder) -> None:
+        present = builder.present(self.group).all(-1)
+        scores = self.scores.reshape(builder.batch, -1)
+        values = scores.detach().cpu().numpy()
+        ids = builder.auxiliary(scores, present, upper=1.0)
+        batch, count = values.shape
+        rows = []
+        for side in range(2):
+            literal = Group(self.group.graph, self.group.ids[..., side : side + 1], self.group.negated[..., side : side + 1])
+            attract = present & (values > 0)
+            rows.append(builder.literal_rows(self, literal, -1.0, -np.inf, 0.0, attract, (ids[:, None], 1.0)))
+        repel = present & (values < 0)
+        builder.literal_rows(self, self.group, 1.0, -np.inf, 1.0, repel, (ids[:, None], -1.0))
+        builder.undecided_pairs(self.group, ids, rows[0], rows[1], present & (values == 0))
+
+
+def broadcast_scores(scores: float | Tensor, shape: Sequence[int], factor: Factor, name: str) -> Tensor:
+    """Scores of a factor as a float64 tensor of `shape`, checked."""
+    kind = type(factor).__name__
+    graph = factor.group.graph
+    if not isinstance(scores, Tensor):
+        if isinstance(scores, bool) or not isinstance(scores, (int, float)):
+            raise TypeError(f"{kind}: {name} must be a number or a tensor, got {type(scores).__name__}")
+        scores = torch.tensor(float(scores))
+    if not scores.is_floating_point():
+        raise TypeError(f"{kind}: {name} must be floating point, got {scores.dtype}; use {name}.float()")
+    try:
+        spread = scores.to(device=graph.device, dtype=torch.float64).expand(*shape)
+    except RuntimeError:
+        raise ValueError(
+            f"{kind}: {name} of shape {tuple(scores.shape)} do not broadcast to {tuple(shape)}"
+        ) from None
+    _inputs.require_finite(spread.detach(), None, f"{kind}: {name}", "only finite scores have an answer")
+    return spread

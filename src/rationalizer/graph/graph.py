@@ -1,0 +1,157 @@
+"""The factor graph: variables, factors, and the problems that can be asked of them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rationalizer.graph.faces import differentiable
+from rationalizer.graph.factors import Factor
+from rationalizer.graph.literals import BoolArray, IntArray, Literals, Variable
+from rationalizer.graph.program import Builder, infeasible
+from rationalizer.graph.solve import Result, solve
+from rationalizer.ops import _inputs
+from rationalizer.ops._info import Info, warn_unless_converged
+
+_REMEDY = "raise max_rounds, or raise the temperature"
+
+
+class Solution:
+    """The values of a graph's variables, and how they were reached, one entry per instance of the batch."""
+
+    def __init__(
+        self, graph: FactorGraph, values: Tensor, converged: Tensor, iterations: Tensor, residual: Tensor
+    ) -> None:
+        self._graph = graph
+        self._values = values
+        self.converged = converged
+        self.iterations = iterations
+        self.residual = residual
+
+    @property
+    def integral(self) -> Tensor:
+        """Whether all values are 0 or 1."""
+        values = self._values.detach()
+        return ((values - values.round()).abs() <= 1e-8).all(-1)
+
+    def __getitem__(self, literals: Literals) -> Tensor:
+        """The values of a variable or of literals, in their shape; of negated ones 1 − value."""
+        if not isinstance(literals, Literals) or literals.graph is not self._graph:
+            raise KeyError("a solution is indexed by variables or literals of its own graph")
+        if isinstance(literals, Variable):
+            picked = self._values[:, literals.offset : literals.offset + literals.size]
+            return picked.reshape(literals.shape).to(literals.scores.dtype)
+        batch = self._graph.batch
+        ids = torch.from_numpy(np.broadcast_to(literals.ids, literals.shape).reshape(batch, -1).copy())
+        negated = torch.from_numpy(np.broadcast_to(literals.negated, literals.shape).copy())
+        values = self._values.gather(1, ids.to(self._values.device)).reshape(literals.shape)
+        values = torch.where(negated.to(values.device), 1 - values, values)
+        return values.to(self._graph.variables[0].scores.dtype)
+
+
+class FactorGraph:
+    """Binary variables with scores, and factors that say which assignments are allowed (or score them).
+
+    >>> g = FactorGraph()
+    >>> z = g.variable(scores)                 # (batch, m, n)
+    >>> g.add(Xor(z, dim=-1))                  # every row has exactly one 1
+    >>> g.add(Budget(z, 4))                    # at most four 1s in all
+    >>> solution = g.lp_sparsemap()
+    >>> solution[z]                            # (batch, m, n), differentiable
+    """
+
+    def __init__(self) -> None:
+        self.variables: list[Variable] = []
+        self.factors: list[Factor] = []
+        self.mask: BoolArray = np.zeros((0, 0), np.bool_)
+
+    @property
+    def batch(self) -> int:
+        return self.mask.shape[0]
+
+    @property
+    def size(self) -> int:
+        """How many binary variables an instance has."""
+        return self.mask.shape[1]
+
+    @property
+    def device(self) -> torch.device:
+        return self.variables[0].scores.device
+
+    def present(self, ids: IntArray) -> BoolArray:
+        """For ids (1 or batch, ...): which are not padding, (batch, ...)."""
+        lead = np.arange(self.batch).reshape(-1, *[1] * (ids.ndim - 1))
+        return self.mask[lead, ids]
+
+    def variable(self, scores: Tensor, mask: Tensor | None = None) -> Variable:
+        """Binary variables, one per entry of `scores` (batch, *shape).
+
+        Args:
+            scores: what each variable adds to the objective where it is 1. Differentiable.
+            mask: bool, `scores`' shape (or a prefix of it, e.g. (batch, n) for (batch, n, k)), True on real entries.
+                The others are absent: their value is exactly 0, they get no gradient, and factors shrink to what is
+                left (each factor's docstring says how).
+        """
+        _inputs.check_scores(scores, dims=1, shape_hint="(batch, *shape)")
+        if self.variables and scores.shape[0] != self.batch:
+            raise ValueError(f"all variables of a graph share the batch size {self.batch}, got {scores.shape[0]}")
+        if self.variables and scores.device != self.device:
+            raise ValueError(f"all variables of a graph share the device {self.device}, got {scores.device}")
+        if isinstance(mask, Tensor) and mask.shape == scores.shape[: mask.dim()]:
+            mask = mask.reshape(*mask.shape, *[1] * (scores.dim() - mask.dim())).expand_as(scores)
+        mask = _inputs.check_mask(mask, scores.shape, scores.device)
+        _inputs.require_finite_scores(scores.detach(), mask)
+        clean = torch.where(mask, scores, 0.0)
+        made = Variable(self, self.size, clean, mask)
+        flat = mask.reshape(scores.shape[0], -1).cpu().numpy()
+        self.mask = np.concatenate([self.mask, flat], axis=1) if self.variables else flat
+        self.variables.append(made)
+        return made
+
+    def add(self, factor: Factor) -> None:
+        """Add a factor (or a whole row of them: see each factor's `dim`)."""
+        if not isinstance(factor, Factor):
+            raise TypeError(f"add takes a factor such as Xor(z, dim=-1), got {type(factor).__name__}")
+        if factor.group.graph is not self:
+            raise ValueError(f"{factor!r} is about another graph's variables")
+        self.factors.append(factor)
+
+    def lp_sparsemap(
+        self, *, temperature: float = 1.0, solver: Literal["auto", "general"] = "auto", max_rounds: int = 500
+    ) -> Solution:
+        """argmax s·z + Σ factors' own scores − ½‖z‖² over the local polytope; scores divided by `temperature`.
+
+        The local polytope: z for which every factor has a distribution over its allowed configurations with these
+        marginals. Exact, and differentiable in the scores of variables and factors.
+        """
+        _inputs.check_temperature(temperature)
+        program, result = self._solve(temperature, quadratic=True, max_rounds=max_rounds)
+        return self._solution(differentiable(program, result, temperature), result, "lp_sparsemap")
+
+    def _solve(self, temperature: float, quadratic: bool, max_rounds: int, **options: Any) -> Any:
+        if not self.variables:
+            raise ValueError("the graph has no variables; add one with graph.variable(scores)")
+        builder = Builder(self)
+        for factor in self.factors:
+            factor.compile(builder)
+        program = builder.build(temperature, quadratic)
+        result = solve(program, temperature, max_rounds, **options)
+        if not result.feasible.all():
+            instance = int(np.argmin(result.feasible))
+            blame = np.abs(result.multipliers[instance, : len(program.row_factor)])
+            worst = (blame > 1e-6 * blame.max(initial=0.0)).nonzero()[0]
+            raise infeasible(instance, [program.row_factor[i] for i in worst])
+        return program, result
+
+    def _solution(self, values: Tensor, result: Result, name: str) -> Solution:
+        converged = torch.from_numpy(result.converged)
+        iterations = torch.from_numpy(result.iterations)
+        residual = torch.from_numpy(result.residual)
+        warn_unless_converged(Info(converged, iterations, residual), name, _REMEDY)
+        device = self.device
+        return Solution(
+            self, values[:, : self.size], converged.to(device), iterations.to(device), residual.to(device)
+        )

@@ -1,0 +1,195 @@
+"""A primal–dual interior-point method (Mehrotra's predictor–corrector) for one instance.
+
+Rows are elastic: each may be violated, by `over` or `under`, at a price far above any score. So every program has an
+interior, and one that cannot be satisfied shows it by what it pays.
+"""
+
+import numpy as np
+
+from rationalizer.graph.kernels.system_cpu import factorize_system, solve_system, times, times_transposed
+from rationalizer.ops.kernels.runtime import jit
+
+SOLVED, STALLED, INFEASIBLE = 0, 1, 2
+_MAX_ITERATIONS = 150
+_TO_BOUNDARY = 0.999
+# In units of the largest score. Multipliers of 0/1 programs stay far below it.
+_PRICE = 1e5
+_VIOLATED = 1e-5
+
+
+@jit
+def _bounded(step, values, change):
+    for j in range(values.shape[0]):
+        if change[j] < 0.0:
+            step = min(step, -values[j] / change[j])
+    return step
+
+
+@jit
+def _refined(p, system, inverse, weight, damping, dual_side, primal_side, dx, dy):
+    """`solve_system`, and again for what it left over: D spans many orders of magnitude."""
+    rows = p.active.shape[0]
+    n, m = dx.shape[0], dy.shape[0]
+    eliminated = inverse.shape[0]
+    solve_system(p, system, inverse, weight, dual_side, primal_side, dx, dy)
+    more_x, more_y = np.empty(n), np.empty(m)
+    transposed, product = np.empty(n), np.empty(m)
+    dual_left, primal_left = np.zeros(n), np.zeros(m)
+    for _ in range(2):
+        times(p, dx, product)
+        left, size = 0.0, 1e-300
+        for i in range(m):
+            if i >= rows or p.active[i]:
+                primal_left[i] = primal_side[i] - product[i] + damping[i] * dy[i]
+                left = max(left, abs(primal_left[i]))
+                size = max(size, abs(product[i]))
+        if n > eliminated:
+            times_transposed(p, dy, transposed)
+            for j in range(eliminated, n):
+                d = weight[j - eliminated]
+                if d != np.inf:
+                    dual_left[j] = dual_side[j] - d * dx[j] - transposed[j]
+        if left <= 1e-12 * size:
+            return
+        solve_system(p, system, inverse, weight, dual_left, primal_left, more_x, more_y)
+        for j in range(n):
+            dx[j] += more_x[j]
+        for i in range(m):
+            dy[i] += more_y[i]
+
+
+@jit
+def interior_point(p, system, gap, x, room, y, lower_dual, upper_dual):
+    """Solve to complementarity `gap`; costs and `quadratic` must be scaled to about 1. Returns (how it ended, steps).
+
+    `x` ends strictly between its bounds and `room` is upper − x without the cancellation; `y` holds the rows'
+    multipliers, `lower_dual` and `upper_dual` the bounds'.
+    """
+    rows, known, sums = p.active.shape[0], p.owner.shape[0], p.copy_rows.shape[0]
+    n, m = p.upper.shape[0], rows + sums
+    eliminated = n - known
+    inverse, weight = np.zeros(eliminated), np.full(known, np.inf)
+    transposed, product = np.empty(n), np.empty(m)
+    dual_error, primal_error = np.zeros(n), np.zeros(m)
+    dual_side, primal_side = np.zeros(n), np.zeros(m)
+    dx, dl, du, dy = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(m)
+    bend_l, bend_u = np.zeros(n), np.zeros(n)  # the second-order terms of the corrector
+    over, under, d_over, d_under = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
+    bend_over, bend_under, damping = np.zeros(m), np.zeros(m), np.zeros(m)
+    high, low = np.full(m, _PRICE), np.full(m, _PRICE)  # price + y and price − y, without the cancellation
+    y[:] = 0.0
+    pairs = 0
+    for i in range(rows):
+        if p.active[i]:
+            over[i] = under[i] = 1.0 / _PRICE
+            pairs += 2
+    for j in range(n):
+        x[j], room[j], lower_dual[j], upper_dual[j] = 0.0, 0.0, 0.0, 0.0
+        if p.upper[j] > 0.0:
+            x[j] = room[j] = 0.5 * p.upper[j]
+            slope = p.cost[j] - p.quadratic[j] * x[j]
+            lower_dual[j] = 1.0 + max(0.0, -slope)
+            upper_dual[j] = 1.0 + max(0.0, slope)
+            pairs += 2
+    if pairs == 0:
+        return SOLVED, 0
+    best, waited, iteration = np.inf, 0, 0
+    ended = STALLED
+    while iteration < _MAX_ITERATIONS:
+        times_transposed(p, y, transposed)
+        times(p, x, product)
+        mu, error = 0.0, 0.0
+        for i in range(m):
+            if i >= rows or p.active[i]:
+                primal_error[i] = p.rhs[i] - product[i] - over[i] + under[i]
+                mu += over[i] * high[i] + under[i] * low[i]
+                error = max(error, abs(primal_error[i]))
+        for j in range(n):
+            if p.upper[j] > 0.0:
+                slope = p.cost[j] - p.quadratic[j] * x[j] - transposed[j]
+                dual_error[j] = slope + lower_dual[j] - upper_dual[j]
+                mu += x[j] * lower_dual[j] + room[j] * upper_dual[j]
+                error = max(error, abs(dual_error[j]))
+        mu /= pairs
+        if error <= 1e-11 and mu <= gap:
+            ended = SOLVED
+            break
+        if error + mu < 0.7 * best:
+            best, waited = error + mu, 0
+        else:
+            waited += 1
+            if waited >= 12:
+                break
+        for j in range(n):
+            if p.upper[j] > 0.0:
+                d = p.quadratic[j] + lower_dual[j] / x[j] + upper_dual[j] / room[j]
+                if j < eliminated:
+                    inverse[j] = 1.0 / d
+                else:
+                    weight[j - eliminated] = d
+        for i in range(rows):
+            if p.active[i]:
+                damping[i] = over[i] / high[i] + under[i] / low[i]
+        factorize_system(p, system, inverse, weight, damping)
+        target = 0.0
+        for phase in range(2):
+            for j in range(n):
+                if p.upper[j] > 0.0:
+                    dual_side[j] = dual_error[j] + (target - bend_l[j] * phase) / x[j] - lower_dual[j]
+                    dual_side[j] -= (target - bend_u[j] * phase) / room[j] - upper_dual[j]
+            for i in range(m):
+                primal_side[i] = primal_error[i]
+                if i < rows and p.active[i]:
+                    primal_side[i] -= (target - bend_over[i] * phase) / high[i] - over[i]
+                    primal_side[i] += (target - bend_under[i] * phase) / low[i] - under[i]
+            _refined(p, system, inverse, weight, damping, dual_side, primal_side, dx, dy)
+            step = 1.0 / _TO_BOUNDARY
+            for j in range(n):
+                if p.upper[j] > 0.0:
+                    dl[j] = (target - bend_l[j] * phase - lower_dual[j] * dx[j]) / x[j] - lower_dual[j]
+                    du[j] = (target - bend_u[j] * phase + upper_dual[j] * dx[j]) / room[j] - upper_dual[j]
+                    if dx[j] > 0.0:
+                        step = min(step, room[j] / dx[j])
+            for i in range(rows):
+                if p.active[i]:
+                    d_over[i] = (target - bend_over[i] * phase - over[i] * dy[i]) / high[i] - over[i]
+                    d_under[i] = (target - bend_under[i] * phase + under[i] * dy[i]) / low[i] - under[i]
+                    if dy[i] < 0.0:
+                        step = min(step, -high[i] / dy[i])
+                    elif dy[i] > 0.0:
+                        step = min(step, low[i] / dy[i])
+            step = _bounded(_bounded(_bounded(step, x, dx), lower_dual, dl), upper_dual, du)
+            step = _TO_BOUNDARY * _bounded(_bounded(step, over, d_over), under, d_under)
+            if phase == 0:
+                ahead = 0.0
+                for j in range(n):
+                    if p.upper[j] > 0.0:
+                        ahead += (x[j] + step * dx[j]) * (lower_dual[j] + step * dl[j])
+                        ahead += (room[j] - step * dx[j]) * (upper_dual[j] + step * du[j])
+                        bend_l[j] = dx[j] * dl[j]
+                        bend_u[j] = -dx[j] * du[j]
+                for i in range(rows):
+                    if p.active[i]:
+                        ahead += (over[i] + step * d_over[i]) * (high[i] + step * dy[i])
+                        ahead += (under[i] + step * d_under[i]) * (low[i] - step * dy[i])
+                        bend_over[i] = d_over[i] * dy[i]
+                        bend_under[i] = -d_under[i] * dy[i]
+                target = mu * (ahead / pairs / mu) ** 3
+        if not np.all(np.isfinite(dx)) or not np.all(np.isfinite(dy)):
+            break
+        for j in range(n):
+            x[j] += step * dx[j]
+            room[j] -= step * dx[j]
+            lower_dual[j] += step * dl[j]
+            upper_dual[j] += step * du[j]
+        for i in range(m):
+            y[i] += step * dy[i]
+            high[i] += step * dy[i]
+            low[i] -= step * dy[i]
+            over[i] += step * d_over[i]
+            under[i] += step * d_under[i]
+        iteration += 1
+    for i in range(rows):
+        if over[i] > _VIOLATED or under[i] > _VIOLATED:
+            ended = INFEASIBLE
+    return ended, iteration

@@ -1,0 +1,270 @@
+"""From factors to the arrays of one batched program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from rationalizer.graph.kernels.solve_cpu import row_profile
+from rationalizer.graph.literals import BoolArray, Group, IntArray
+
+if TYPE_CHECKING:
+    from rationalizer.graph.factors import Factor
+    from rationalizer.graph.graph import FactorGraph
+
+Array = npt.NDArray[np.float64]
+
+
+class InfeasibleError(ValueError):
+    """No assignment satisfies all factors of the graph."""
+
+
+@dataclass
+class _Rows:
+    """lower <= Σ coefficient · entry <= upper, `count` times."""
+
+    factor: Factor
+    ids: IntArray  # (1 or batch, count, width)
+    coefficients: Array
+    lower: Array  # (batch, count)
+    upper: Array
+    active: BoolArray
+
+
+@dataclass
+class Program:
+    """The arrays that the kernels take; see `kernels.system_cpu` for the problem they state."""
+
+    batch: int
+    costs: Tensor  # (batch, entries), float64, differentiable
+    quadratic: Array
+    upper: Array
+    indptr: IntArray
+    rows: IntArray
+    coefficients: Array
+    row_first: IntArray
+    active: BoolArray
+    rhs: Array
+    slack_upper: Array
+    row_factor: list[Factor]
+    structured: list[Factor]
+    early: int  # how many rows come first because they copy a variable for the first time
+    copy_rows: IntArray  # (structured factors of an instance, most literals): the rows that copy their literals
+    copy_size: IntArray
+    undecided: list[tuple[IntArray, ...]] = field(default_factory=list)
+
+    def replace(self, **changes: Any) -> Program:
+        return replace(self, **changes)
+
+
+class Builder:
+    """Collects what factors state about entries (the graph's variables first, then auxiliary ones)."""
+
+    def __init__(self, graph: FactorGraph) -> None:
+        self.graph = graph
+        self.batch = graph.batch
+        self._entries = graph.size
+        self._costs = [variable.scores.reshape(self.batch, -1).to(torch.float64) for variable in graph.variables]
+        self._upper = [graph.mask.astype(np.float64)]
+        self._copies: list[_Rows] = []
+        self._blocks: list[_Rows] = []
+        self._structured: list[Factor] = []
+        self._undecided: list[tuple[IntArray, ...]] = []
+
+    def present(self, literals: Group) -> BoolArray:
+        """(batch, count, size), False on padding."""
+        return self.graph.present(literals.ids)
+
+    def auxiliary(self, costs: Tensor, present: BoolArray, upper: float) -> IntArray:
+        """New entries with `costs` (batch, k) and no quadratic term; returns their ids (k,)."""
+        ids = np.arange(self._entries, self._entries + costs.shape[1])
+        self._entries += costs.shape[1]
+        self._costs.append(costs)
+        self._upper.append(np.where(present, upper, 0.0))
+        return ids
+
+    def literal_rows(
+        self,
+        factor: Factor,
+        literals: Group,
+        coefficients: float | Array,
+        lower: float | Array,
+        upper: float | Array,
+        active: BoolArray,
+        auxiliary: tuple[IntArray, float] | None = None,
+    ) -> tuple[int, int]:
+        """lower <= Σ coefficient · literal (+ Σ auxiliary entries) <= upper, one row per group. Returns a handle."""
+        self._blocks.append(self._block(factor, literals, coefficients, lower, upper, active, auxiliary))
+        return len(self._blocks) - 1, literals.count
+
+    def _block(
+        self,
+        factor: Factor,
+        literals: Group,
+        coefficients: float | Array,
+        lower: float | Array,
+        upper: float | Array,
+        active: BoolArray,
+        auxiliary: tuple[IntArray, float] | None,
+    ) -> _Rows:
+        weights = np.broadcast_to(coefficients, literals.ids.shape).astype(np.float64)
+        shift = (self.present(literals) * np.where(literals.negated, weights, 0.0)).sum(-1)
+        signed = np.where(literals.negated, -weights, weights)
+        ids = literals.ids
+        if auxiliary is not None:
+            more, sign = auxiliary
+            lead = ids.shape[0]
+            ids = np.concatenate([ids, np.broadcast_to(more, (lead, *more.shape))], axis=-1)
+            signed = np.concatenate([signed, np.full((lead, *more.shape), sign)], axis=-1)
+        bounds = [np.broadcast_to(bound - shift, shift.shape) for bound in (lower, upper)]
+        return _Rows(factor, ids, signed, *bounds, np.broadcast_to(active, shift.shape))
+
+    def structured(self, factor: Factor) -> None:
+        """A factor known by its oracle: each literal equals the mean of the configurations'."""
+        literals = factor.group
+        flat = (literals.ids.shape[0], -1, 1)
+        each = Group(literals.graph, literals.ids.reshape(flat), literals.negated.reshape(flat))
+        present = self.present(each)[..., 0]
+        self._copies.append(self._block(factor, each, 1.0, 0.0, 0.0, present, None))
+        self._structured.append(factor)
+
+    def undecided_pairs(
+        self, literals: Group, ids: IntArray, first: tuple[int, int], second: tuple[int, int], where: BoolArray
+    ) -> None:
+        """Pairs of score 0: absent from the problem, but their scores have a gradient (see `faces`)."""
+        if where.any():
+            blocks = np.array([first[0], second[0]])
+            self._undecided.append((np.asarray(literals.ids), np.asarray(literals.negated), ids, blocks, where))
+
+    def build(self, temperature: float, quadratic: bool) -> Program:
+        blocks = self._copies + self._blocks
+        lead = max((block.ids.shape[0] for block in blocks), default=1)
+        upper = np.concatenate(self._upper, axis=1)
+        squares = np.zeros(self._entries)
+        if quadratic:
+            squares[: self.graph.size] = 1.0
+        number, early = self._number_rows(blocks)
+        indptr, rows, coefficients = _by_entry(blocks, number, lead, self._entries)
+        active, rhs, slack_upper = self._bounds(blocks, number, upper)
+        groups = [factor.group for factor in self._structured]
+        copy_size = np.array([made.size for made in groups for _ in range(made.count)], np.int64)
+        copy_rows = np.zeros((copy_size.size, int(copy_size.max(initial=0))), np.int64)
+        first = 0
+        for made, numbers in zip(groups, number, strict=False):
+            copy_rows[first : first + made.count, : made.size] = numbers.reshape(made.count, made.size)
+            first += made.count
+        owners: list[Any] = [None] * sum(block.ids.shape[1] for block in blocks)
+        for block, numbers in zip(blocks, number, strict=True):
+            for i in numbers:
+                owners[i] = block.factor
+        copied = len(self._copies)
+        undecided = [
+            (ids, negated, pair, number[copied + pairs[0]], number[copied + pairs[1]], where)
+            for ids, negated, pair, pairs, where in self._undecided
+        ]
+        return Program(
+            batch=self.batch,
+            costs=torch.cat(self._costs, dim=1) / temperature,
+            quadratic=squares,
+            upper=upper,
+            indptr=indptr,
+            rows=rows,
+            coefficients=coefficients,
+            row_first=row_profile(indptr, rows, len(owners)),
+            active=active,
+            rhs=rhs,
+            slack_upper=slack_upper,
+            row_factor=owners,
+            structured=self._structured,
+            early=early,
+            copy_rows=copy_rows,
+            copy_size=copy_size,
+            undecided=undecided,
+        )
+
+    def _number_rows(self, blocks: list[_Rows]) -> tuple[list[IntArray], int]:
+        """First copies (see `kernels.system_cpu`), then narrow rows along the variables, then wide ones.
+
+        That keeps the kernels' matrices narrow too.
+        """
+        if not blocks:
+            return [], 0
+        of_graph = [np.where(block.ids[0] < self.graph.size, block.ids[0], -1) for block in blocks]
+        low = np.concatenate([np.where(ids < 0, self.graph.size, ids).min(-1) for ids in of_graph])
+        high = np.concatenate([ids.max(-1) for ids in of_graph])
+        later = np.ones(low.size, np.bool_)
+        if self._copies:
+            lead = max(block.ids.shape[0] for block in self._copies)
+            copied = [np.broadcast_to(block.ids[..., 0], (lead, block.ids.shape[1])) for block in self._copies]
+            ids = np.concatenate(copied, axis=1)
+            later[: ids.shape[1]] = False
+            for one in ids:
+                again = np.ones(one.size, np.bool_)
+                again[np.unique(one, return_index=True)[1]] = False
+                later[: one.size] |= again
+        order = np.lexsort(((low + high) / 2, high - low > self.graph.size / 8, later))
+        position = np.empty(order.size, np.int64)
+        position[order] = np.arange(order.size)
+        ends = np.cumsum([block.ids.shape[1] for block in blocks])
+        return np.split(position, ends[:-1]), int((~later).sum())
+
+    def _bounds(self, blocks: list[_Rows], number: list[IntArray], upper: Array) -> tuple[BoolArray, Array, Array]:
+        """Rows as Σ + slack = rhs; rows that can never bind become inactive."""
+        count = sum(block.ids.shape[1] for block in blocks)
+        active = np.zeros((self.batch, count), np.bool_)
+        rhs, slack = np.zeros((self.batch, count)), np.zeros((self.batch, count))
+        for block, numbers in zip(blocks, number, strict=True):
+            reach = block.coefficients * upper[np.arange(self.batch)[:, None, None], block.ids]
+            least, most = np.minimum(reach, 0).sum(-1), np.maximum(reach, 0).sum(-1)
+            copies = block.factor in self._structured
+            bad = block.active & ((block.lower > most + 1e-9) | (block.upper < least - 1e-9))
+            if bad.any() and not copies:
+                raise infeasible(int(bad.any(1).argmax()), [block.factor])
+            equal = block.lower == block.upper
+            side = np.where(np.isfinite(block.upper), block.upper, most + 1.0)
+            active[:, numbers] = block.active & (copies | (block.upper < most) | (block.lower > least))
+            rhs[:, numbers] = side
+            bottom = np.where(np.isfinite(block.lower), block.lower, np.minimum(least, side) - 1.0)
+            slack[:, numbers] = np.where(equal, 0.0, side - bottom)
+        rhs[~active] = 0.0
+        slack[~active] = 0.0
+        return active, rhs, slack
+
+
+def _by_entry(
+    blocks: list[_Rows], number: list[IntArray], lead: int, entries: int
+) -> tuple[IntArray, IntArray, Array]:
+    """The matrix by columns: each entry's rows and coefficients, once if all instances share them."""
+    if not blocks:
+        return np.zeros((1, entries + 1), np.int64), np.zeros((1, 0), np.int64), np.zeros((1, 0))
+
+    def spread(values: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        return np.broadcast_to(values, (lead, *shape)).reshape(lead, -1)
+
+    ids = np.concatenate([spread(block.ids, block.ids.shape[1:]) for block in blocks], axis=1)
+    values = np.concatenate([spread(block.coefficients, block.ids.shape[1:]) for block in blocks], axis=1)
+    rows = np.concatenate(
+        [spread(numbers[:, None], block.ids.shape[1:]) for block, numbers in zip(blocks, number, strict=True)], axis=1
+    )
+    order = np.argsort(ids, axis=1, kind="stable")
+    counts = np.zeros((lead, entries + 1), np.int64)
+    for s in range(lead):
+        counts[s, 1:] = np.bincount(ids[s], minlength=entries)
+    return (
+        np.cumsum(counts, axis=1),
+        np.take_along_axis(rows, order, axis=1),
+        np.ascontiguousarray(np.take_along_axis(values, order, axis=1)),
+    )
+
+
+def infeasible(instance: int, factors: list[Factor]) -> InfeasibleError:
+    names = ", ".join(dict.fromkeys(repr(factor) for factor in factors))
+    return InfeasibleError(
+        f"the constraints of instance {instance} of the batch cannot all hold; they clash in: {names}. "
+        "Loosen or remove one of these factors, or mask the variables that should not take part"
+    )
