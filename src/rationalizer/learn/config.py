@@ -38,7 +38,7 @@ class Config:
     min_epochs: int = 5  # before early stopping may stop
     patience: int | None = 5  # epochs without a better dev score; none: train on and keep the last weights
     batch_size: int = 32
-    learning_rate: float = 1e-3
+    learning_rate: float = 2e-3
     weight_decay: float = 1e-6
     clip: float = 5.0  # largest norm of the gradient
     workers: int = 0  # processes that prepare batches
@@ -153,15 +153,8 @@ def _check(config: Config) -> None:
     for name in ("hidden", "embedding", "min_count", "epochs", "batch_size"):
         if getattr(config, name) < 1:
             raise ValueError(f"{name} must be at least 1, got {getattr(config, name)}")
-    for name in (
-        "seed",
-        "min_epochs",
-        "workers",
-        "learning_rate",
-        "weight_decay",
-        "checkpoint_seconds",
-        "full_text_weight",
-    ):
+    amounts = ("learning_rate", "weight_decay", "full_text_weight", "checkpoint_seconds")
+    for name in ("seed", "min_epochs", "workers", *amounts):
         if not getattr(config, name) >= 0:
             raise ValueError(f"{name} must be at least 0, got {getattr(config, name)}")
     if config.patience is not None and config.patience < 1:

@@ -10,7 +10,7 @@ from rationalizer.nn.extractors.base import Extraction, Extractor, register
 
 
 class _Structured(Extractor):
-    def __init__(self, size: int, *, temperature: float = 0.1, transition: float = 0.001) -> None:
+    def __init__(self, size: int, *, temperature: float = 1.0, transition: float = 1.0) -> None:
         super().__init__(size)
         self.scorer = nn.Linear(size, 1)
         # All scores start positive, so that the budget binds: then only differences of scores matter and the
@@ -50,8 +50,12 @@ class SequenceBudget(_Structured):
 class PairBudget(_Structured):
     """The same score over the local polytope of the PAIR factors and the BUDGET factor, in closed form.
 
-    Decoded by the MAP over 0/1 selections, which both relaxations share.
+    Decoded by the MAP over 0/1 selections, which both relaxations share. A transition well above the spread
+    of the scores fuses all tokens, and then no gradient tells them apart: the default is small.
     """
+
+    def __init__(self, size: int, *, temperature: float = 1.0, transition: float = 0.01) -> None:
+        super().__init__(size, temperature=temperature, transition=transition)
 
     def relax(self, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
         return ops.pair_budget(

@@ -1,0 +1,295 @@
+"""What every method promises, and what only some do."""
+
+import itertools
+import math
+
+import pytest
+import torch
+
+from rationalizer.nn import EXTRACTORS, Extraction, token_budget
+from rationalizer.nn.extractors.hardkuma import HardKumaDistribution
+
+METHODS = ["spectra", "pair-budget", "sfe", "sfe-baseline", "gumbel", "hardkuma", "sparsemax", "fusedmax"]
+METHODS += ["full-text"]
+SIZE = 12
+
+
+def batch(lengths=(9, 4, 1), spread=0.2):
+    """States about as large as an untrained encoder's."""
+    torch.manual_seed(0)
+    mask = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
+    return spread * torch.randn(*mask.shape, SIZE) * mask[..., None], mask
+
+
+def build(method, **options):
+    torch.manual_seed(1)
+    return EXTRACTORS[method](SIZE, **options)
+
+
+def test_all_methods_are_registered():
+    assert sorted(EXTRACTORS) == sorted(METHODS)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("training", [True, False])
+def test_selection_is_a_weight_per_token_and_zero_on_padding(method, training):
+    states, mask = batch()
+    extractor = build(method)
+    select = extractor if training else extractor.decode
+    z, scores = select(states, mask, token_budget(0.3, mask))
+    assert z.shape == scores.shape == mask.shape
+    assert z.dtype == torch.float32
+    assert z.min() >= 0
+    assert z.max() <= 1
+    assert not z[~mask].any()
+    assert z[mask].any()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_decoding_is_the_same_alone_and_in_a_batch(method):
+    states, mask = batch()
+    extractor = build(method)
+    together = extractor.decode(states, mask, token_budget(0.3, mask)).z
+    for row, length in enumerate(mask.sum(1).tolist()):
+        one, real = states[row : row + 1, :length], mask[row : row + 1, :length]
+        alone = extractor.decode(one, real, token_budget(0.3, real)).z
+        torch.testing.assert_close(together[row, :length], alone[0])
+
+
+@pytest.mark.parametrize("method", ["spectra", "pair-budget", "sfe", "sfe-baseline", "gumbel"])
+def test_those_that_follow_a_budget_use_all_of_it(method):
+    states, mask = batch((20, 11, 5, 1))
+    extractor = build(method)
+    for budget in (0.1, 0.5, 1.0, 3):
+        tokens = token_budget(budget, mask)
+        z = extractor.decode(states, mask, tokens).z
+        assert set(z.unique().tolist()) <= {0.0, 1.0}
+        assert z.sum(1).tolist() == tokens.tolist()
+
+
+@pytest.mark.parametrize("method", ["spectra", "pair-budget"])
+def test_tokens_with_negative_scores_are_not_selected_to_fill_the_budget(method):
+    states, mask = batch((20, 11, 5, 1), spread=2.0)
+    z, scores = build(method, transition=0.0).decode(states, mask, token_budget(1.0, mask))
+    assert torch.equal(z != 0, (scores > 0) & mask)
+    assert (scores[mask] < 0).any()
+
+
+def test_which_methods_follow_a_budget():
+    following = {method for method in METHODS if build(method).follows_budget}
+    assert following == {"spectra", "pair-budget", "sfe", "sfe-baseline", "gumbel"}
+    assert build("hardkuma", decoding="top-k").follows_budget
+
+
+@pytest.mark.parametrize("method", ["sfe", "sfe-baseline", "gumbel", "hardkuma"])
+def test_top_k_and_contiguous_decoding(method):
+    states, mask = batch((15, 8))
+    tokens = token_budget(0.3, mask)
+    best = build(method, decoding="top-k").decode(states, mask, tokens)
+    span = build(method, decoding="contiguous").decode(states, mask, tokens)
+    for row, k in enumerate(tokens.tolist()):
+        scores = best.scores[row][mask[row]]
+        assert set(scores.topk(k).indices.tolist()) == set(best.z[row].nonzero().flatten().tolist())
+        chosen = span.z[row].nonzero().flatten().tolist()
+        assert chosen == list(range(chosen[0], chosen[0] + k))
+        windows = scores.double().unfold(0, k, 1).sum(1)
+        assert chosen[0] == int(windows.argmax())
+
+
+@pytest.mark.parametrize("method", ["sfe", "sfe-baseline", "gumbel", "hardkuma"])
+def test_unknown_decoding_is_an_error(method):
+    with pytest.raises(ValueError, match="decoding must be one of"):
+        build(method, decoding="greedy")
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS if m != "full-text"])
+def test_generator_gets_a_gradient(method):
+    states, mask = batch()
+    states.requires_grad_()
+    extractor = build(method)
+    budget = token_budget(0.3, mask)
+    extraction = extractor(states, mask, budget)
+    # The task loss depends on which tokens are selected.
+    task_loss = (extraction.z * torch.linspace(1, 2, mask.shape[1])).sum(1)
+    extractor.objective(extraction, task_loss, mask, budget).loss.backward()
+    assert all(p.grad is not None for p in extractor.parameters())
+    assert states.grad[mask].any()
+    assert not states.grad[~mask].any()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_forward_and_objective_leave_the_extractor_as_it_was(method):
+    states, mask = batch()
+    extractor = build(method)
+    before = {name: value.clone() for name, value in extractor.state_dict().items()}
+    budget = token_budget(0.3, mask)
+    extraction = extractor(states, mask, budget)
+    extractor.objective(extraction, extraction.z.sum(1), mask, budget)
+    extractor.decode(states, mask, budget)
+    for name, value in extractor.state_dict().items():
+        assert torch.equal(value, before[name]), name
+
+
+def test_attention_is_a_distribution():
+    states, mask = batch()
+    for method in ("sparsemax", "fusedmax"):
+        z = build(method)(states, mask, token_budget(0.3, mask)).z
+        torch.testing.assert_close(z.sum(1), torch.ones(3))
+
+
+def test_structured_training_keeps_to_the_budget():
+    states, mask = batch((20, 11, 5, 1))
+    for method in ("spectra", "pair-budget"):
+        for budget in (0.1, 0.3, 2):
+            tokens = token_budget(budget, mask)
+            assert (build(method)(states, mask, tokens).z.sum(1) <= tokens + 1e-5).all()
+
+
+def test_strong_transition_makes_one_run():
+    states, mask = batch((20, 11))
+    tokens = token_budget(4, mask)
+    z = build("spectra", transition=100.0).decode(states, mask, tokens).z
+    assert (z.diff(dim=1, prepend=torch.zeros(2, 1)) > 0).sum(1).tolist() == [1, 1]
+
+
+def test_score_function_gradient_is_unbiased():
+    """Against the exact gradient of E[cost], by enumeration of all selections of a text of 3 tokens."""
+    extractor = build("sfe", sparsity=0.1, fused=0.3)
+    states, mask = batch((3,))
+    value = torch.tensor([0.5, -1.0, 2.0])
+
+    def cost_of(z):
+        return ((z * value).sum(-1) - 0.3) ** 2
+
+    scores = extractor.scorer(states).squeeze(-1)[0]
+    expected = torch.zeros(())
+    for bits in itertools.product([0.0, 1.0], repeat=3):
+        z = torch.tensor(bits)
+        probability = torch.where(z == 1, scores.sigmoid(), (-scores).sigmoid()).prod()
+        expected = expected + probability * (cost_of(z) + extractor.penalty(z[None], mask)[0])
+    exact = torch.autograd.grad(expected, extractor.scorer.weight)[0]
+
+    copies = 200_000
+    many, real = states.expand(copies, -1, -1), mask.expand(copies, -1)
+    torch.manual_seed(0)
+    extraction = extractor(many, real, token_budget(1, real))
+    loss = extractor.objective(extraction, cost_of(extraction.z), real, token_budget(1, real)).loss
+    estimate = torch.autograd.grad(loss, extractor.scorer.weight)[0]
+    assert torch.linalg.norm(estimate - exact) < 0.02 * torch.linalg.norm(exact)
+
+
+def test_baseline_is_the_average_of_past_costs_and_reduces_variance():
+    extractor = build("sfe-baseline", sparsity=0.0, fused=0.0, momentum=0.9)
+    states, mask = batch()
+    budget = token_budget(0.3, mask)
+    extraction = extractor(states, mask, budget)
+    costs = [torch.tensor([1.0, 2.0, 3.0]), torch.tensor([4.0, 4.0, 4.0])]
+    for cost in costs:
+        state = extractor.objective(extraction, cost, mask, budget).state
+        for name, value in state.items():
+            setattr(extractor, name, value)
+    assert extractor.average.item() == pytest.approx(3.0)  # (2 + 4)/2: both batches count the same
+    for _ in range(200):
+        state = extractor.objective(extraction, torch.full((3,), 7.0), mask, budget).state
+        for name, value in state.items():
+            setattr(extractor, name, value)
+    assert extractor.average.item() == pytest.approx(7.0, abs=1e-4)
+    # Where every cost equals the baseline there is nothing to learn from.
+    loss = extractor.objective(extraction, torch.full((3,), 7.0), mask, budget).loss
+    gradient = torch.autograd.grad(loss, extractor.scorer.weight)[0]
+    assert gradient.abs().max() < 1e-3
+
+
+def test_gumbel_is_a_relaxed_bernoulli():
+    extractor = build("gumbel", temperature=1e-3)
+    states, mask = batch((6,))
+    copies = 20_000
+    many, real = states.expand(copies, -1, -1), mask.expand(copies, -1)
+    torch.manual_seed(0)
+    z, scores = extractor(many, real, token_budget(1, real))
+    torch.testing.assert_close(z.mean(0), scores[0].sigmoid(), atol=0.02, rtol=0)
+    assert ((z < 0.01) | (z > 0.99)).float().mean() > 0.99
+
+
+def test_hardkuma_probabilities_are_those_of_its_samples():
+    torch.manual_seed(0)
+    a, b = torch.tensor([0.5, 1.0, 2.0, 0.2]), torch.tensor([0.5, 3.0, 1.0, 5.0])
+    variables = HardKumaDistribution(a, b)
+    samples = HardKumaDistribution(a.expand(200_000, 4), b.expand(200_000, 4)).sample()
+    frequencies = (samples > 0).float().mean(0)
+    torch.testing.assert_close(variables.log_above(0.0).exp(), frequencies, atol=0.005, rtol=0)
+    ones = (samples == 1).float().mean(0)
+    torch.testing.assert_close(variables.log_above(1.0).exp(), ones, atol=0.005, rtol=0)
+
+
+def test_hardkuma_takes_the_most_likely_of_zero_one_and_mean():
+    a, b = torch.tensor([0.1, 5.0, 2.0]), torch.tensor([5.0, 0.1, 2.0])
+    zero, one, between = HardKumaDistribution(a, b).most_likely().tolist()
+    assert zero == 0
+    assert one == 1
+    mean = 2 * math.gamma(1.5) * math.gamma(2) / math.gamma(3.5)  # b B(1 + 1/a, b)
+    assert between == pytest.approx(1.2 * mean - 0.1, abs=1e-5)
+
+
+@pytest.mark.parametrize("extreme", [1e-6, 100.0])
+def test_hardkuma_is_finite_at_its_parameters_limits(extreme):
+    for other in (1e-6, 1.0, 100.0):
+        a = torch.full((1000,), extreme, requires_grad=True)
+        b = torch.full((1000,), other, requires_grad=True)
+        variables = HardKumaDistribution(a, b)
+        sample = variables.sample()
+        (sample.sum() + variables.log_above(0.0).exp().sum()).backward()
+        for value in (sample, a.grad, b.grad, variables.most_likely()):
+            assert torch.isfinite(value).all()
+
+
+def test_multipliers_follow_the_moving_average_of_the_violations():
+    settings = {"lagrangian_momentum": 0.5, "lagrangian_rate": 2.0, "lambda_init": 0.1, "fused_target": 0.2}
+    extractor = build("hardkuma", lambda_min=0.09, lambda_max=0.15, **settings)
+    mask = torch.tensor([[True, True, True, True], [True, True, False, False]])
+    p = torch.tensor([[0.9, 0.6, 0.5, 0.4], [0.8, 0.1, 0.0, 0.0]], requires_grad=True)
+    extraction = Extraction(torch.zeros(2, 4), p.clamp(min=1e-9).log())
+    budget = torch.tensor([1, 1])
+    loss, state = extractor.objective(extraction, torch.tensor([1.0, 3.0]), mask, budget)
+    rate = ((2.4 - 1) / 4 + (0.9 - 1) / 2) / 2
+    changes = ((0.9 * 0.4 + 0.1 * 0.6) + (0.6 * 0.5 + 0.4 * 0.5) + (0.5 * 0.6 + 0.5 * 0.4)) / 4
+    changes = (changes + (0.8 * 0.9 + 0.2 * 0.1) / 2) / 2 - 0.2
+    violations = [0.5 * rate, 0.5 * changes]
+    multipliers = [min(0.15, 0.1 * math.exp(2.0 * violation)) for violation in violations]
+    assert state["violations"].tolist() == pytest.approx(violations, abs=1e-6)
+    assert state["multipliers"].tolist() == pytest.approx(multipliers, abs=1e-6)
+    assert loss.item() == pytest.approx(2 + multipliers[0] * rate + multipliers[1] * changes, abs=1e-6)
+    assert torch.autograd.grad(loss, p)[0][mask].any()
+
+    nothing = Extraction(torch.zeros(2, 4), torch.full((2, 4), -50.0))
+    for _ in range(20):
+        state = extractor.objective(nothing, torch.zeros(2), mask, budget).state
+        for name, value in state.items():
+            setattr(extractor, name, value)
+    assert extractor.multipliers.tolist() == pytest.approx([0.09, 0.09])  # not below lambda_min
+    everything = Extraction(torch.ones(2, 4), torch.zeros(2, 4))
+    for _ in range(20):
+        state = extractor.objective(everything, torch.zeros(2), mask, budget).state
+        for name, value in state.items():
+            setattr(extractor, name, value)
+    assert extractor.multipliers[0].item() == pytest.approx(0.15)  # not above lambda_max
+
+
+def test_lagrangian_shrinks_a_selection_that_the_task_wants_large():
+    extractor = build("hardkuma", lagrangian_momentum=0.5, lambda_init=0.05, fused_target=1.0)
+    states, mask = batch((10, 10, 10, 10))
+    budget = token_budget(0.3, mask)
+    optimizer = torch.optim.Adam(extractor.parameters(), lr=0.02)
+    rates = []
+    for _ in range(400):
+        extraction = extractor(states, mask, budget)
+        rates.append(extraction.scores.exp().mean().item())
+        loss, state = extractor.objective(extraction, -0.1 * extraction.z.mean(1), mask, budget)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        for name, value in state.items():
+            setattr(extractor, name, value.detach())
+    assert rates[0] > 0.6
+    assert max(rates) > rates[0] + 0.1  # the task alone makes it grow
+    assert min(rates) < 0.3
