@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zipfile
+import zlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -112,7 +113,9 @@ def _from_npz(path: Path, wanted: Collection[str]) -> Vectors:
     outside = np.flatnonzero((rows < 0) | (rows >= len(vectors)))
     if len(outside):
         k = int(outside[0])
-        raise DataError(f"{at(path)}: {words[k]!r} is on row {rows[k]}, but there are {len(vectors)} vectors")
+        raise DataError(
+            f"{at(path)}: {str(words[k])!r} is on row {rows[k]}, but there are {len(vectors)} vectors"
+        )
     known = {
         word: vectors[row] for word, row in zip(words.tolist(), rows.tolist(), strict=True) if word in wanted
     }
@@ -142,7 +145,7 @@ def _open_text(path: Path) -> Iterator[IO[bytes]]:
         else:
             with path.open("rb") as file:
                 yield file
-    except (zipfile.BadZipFile, gzip.BadGzipFile, EOFError) as error:
+    except (zipfile.BadZipFile, gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(f"{at(archive)}: damaged archive ({error}); copy it again") from error
 
 

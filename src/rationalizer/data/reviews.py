@@ -1,14 +1,18 @@
 """A corpus that needs no download: seeded reviews of places to eat and stay, whose rationales are known.
 
-A review has several sentences, each with an opinion on one aspect; all aspects share most of their opinion
-words. The label is the opinion on the target aspect alone, so that counting good and bad words does not tell
-it: one has to find the sentence, and to see whether its opinion is negated.
+A review has three sentences: an opinion on the target aspect, opinions on one or two other aspects,
+sometimes a remark without opinion. An opinion is four words: a degree or a negation, two adjectives, the
+aspect's noun, as in "barely helpful lovely neglect". Adjectives and noun each speak for or against, a
+negation turns the adjectives round, and the majority of the three is the opinion. The label is the opinion
+on the target aspect, and the gold rationale its four words: all of them are needed, and no word of another
+sentence helps. Aspects share most adjectives, so that counting good and bad words tells the label in part
+only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,101 +21,72 @@ from rationalizer.data.example import Example
 from rationalizer.data.tokenize import tokenize
 
 CLASSES = ("negative", "positive")
+SENTENCES = 3
+TWO_OTHERS = 0.7  # how often both sentences beside the target's are opinions
+NEGATED = 0.1  # how often an opinion is negated
+MIXED = 0.5  # how often one of an opinion's three words speaks against the other two
+OWN = 0.2  # how often an adjective is one of the aspect's own
 
 
-@dataclass(frozen=True)
-class Aspect:
-    """The words for one aspect. Much of `wanted` is good and much of `unwanted` is bad; the other nouns are neither."""
+class Words(NamedTuple):
+    """Words against and words for; `words[True]` are those for."""
 
-    nouns: tuple[str, ...]
-    wanted: tuple[str, ...]
-    unwanted: tuple[str, ...]
-    good: tuple[str, ...]
     bad: tuple[str, ...]
+    good: tuple[str, ...]
 
 
-def _aspect(*words: str) -> Aspect:
-    return Aspect(*(tuple(group.split()) for group in words))
+class Aspect(NamedTuple):
+    nouns: Words
+    adjectives: Words
+
+
+def _words(bad: str, good: str) -> Words:
+    return Words(tuple(bad.split()), tuple(good.split()))
 
 
 ASPECTS = {
-    "food": _aspect(
-        "food soup dinner breakfast menu dessert pasta",
-        "choice freshness portion",
-        "waste grease aftertaste",
-        "delicious tasty flavourful savoury",
-        "bland stale overcooked greasy",
+    "food": Aspect(
+        _words("slop leftovers mush gruel", "feast delicacies treats banquet"),
+        _words("bland stale overcooked greasy", "delicious tasty flavourful savoury"),
     ),
-    "service": _aspect(
-        "service staff waiter manager reception chef concierge",
-        "patience attention courtesy",
-        "delay queue wait",
-        "attentive courteous helpful prompt",
-        "rude careless unhelpful slow",
+    "service": Aspect(
+        _words("neglect delays excuses arrogance", "attention care hospitality courtesy"),
+        _words("rude careless unhelpful slow", "attentive friendly helpful prompt"),
     ),
-    "location": _aspect(
-        "location neighbourhood street area district garden harbour",
-        "greenery view scenery",
-        "traffic noise distance",
-        "central scenic walkable leafy",
-        "remote noisy unsafe isolated",
+    "location": Aspect(
+        _words("traffic noise pollution roadworks", "views scenery sunsets greenery"),
+        _words("remote unsafe isolated gloomy", "central scenic walkable leafy"),
     ),
-    "room": _aspect(
-        "room bed bathroom suite balcony carpet furniture",
-        "space comfort daylight",
-        "clutter dust damp",
-        "spacious spotless airy cosy",
-        "cramped dirty musty shabby",
+    "room": Aspect(
+        _words("damp dust clutter mould", "comfort space daylight calm"),
+        _words("cramped dirty musty shabby", "spacious spotless airy cosy"),
     ),
-    "price": _aspect(
-        "price rate pricing package offer deal tariff",
-        "discount value refund",
-        "bill fee surcharge",
-        "affordable fair competitive sensible",
-        "excessive inflated unfair steep",
+    "price": Aspect(
+        _words("surcharges fees penalties markups", "bargains discounts savings refunds"),
+        _words("excessive inflated unfair steep", "affordable fair generous sensible"),
     ),
-    "music": _aspect(
-        "music band playlist pianist sound singer concert",
-        "variety talent harmony",
-        "volume echo distortion",
-        "melodic soothing lively rhythmic",
-        "deafening repetitive shrill tuneless",
+    "music": Aspect(
+        _words("racket feedback din distortion", "harmony melodies rhythm talent"),
+        _words("deafening repetitive shrill tuneless", "melodic soothing lively rhythmic"),
     ),
 }
-GOOD = (
-    "excellent wonderful great superb lovely fantastic charming impressive delightful pleasant outstanding perfect "
-    "splendid brilliant remarkable amazing enjoyable terrific marvellous fabulous beautiful memorable satisfying "
-    "exceptional admirable refreshing stunning graceful welcome solid good fine exquisite magnificent"
-).split()
-BAD = (
-    "awful terrible poor horrible dreadful disappointing mediocre unpleasant dismal lousy appalling atrocious "
-    "frustrating annoying miserable inferior pathetic depressing abysmal forgettable unbearable regrettable ghastly "
-    "tedious inadequate unacceptable weak bad sad ugly wretched hopeless grim tiresome"
-).split()
-LARGE = "considerable enormous endless substantial huge immense".split()
-SMALL = "minimal tiny slight negligible scant meagre".split()
-DEGREES = "very really truly quite rather so especially particularly".split()
-NEGATIONS = "not never hardly".split()
-VERBS = "was seemed felt looked remained".split()
-NEGATED, AMOUNT, OWN = (
-    0.3,
-    0.5,
-    0.2,
-)  # how often an opinion is negated, is on an amount, uses the aspect's own words
-
-STATEMENTS = ("the {}", "our {}", "their {}", "overall the {}", "here the {}")
-FILLERS = (
-    "we came here on {}",
-    "my {} booked it for us",
-    "it was our {} visit",
-    "i was in town with my {}",
+SHARED = _words(
+    "awful terrible poor horrible dreadful disappointing mediocre unpleasant dismal lousy appalling "
+    "atrocious frustrating annoying miserable inferior pathetic depressing abysmal forgettable unbearable "
+    "regrettable tedious inadequate weak grim",
+    "excellent wonderful great superb lovely fantastic charming impressive delightful pleasant outstanding "
+    "perfect splendid brilliant remarkable amazing enjoyable terrific marvellous fabulous beautiful "
+    "memorable satisfying exceptional refreshing stunning",
 )
-FILLINGS = (
-    "monday tuesday wednesday thursday friday saturday sunday".split(),
-    "sister brother partner colleague cousin uncle friend".split(),
-    "first second third fourth fifth last".split(),
-    "family team daughter son parents friends".split(),
-)
+DEGREES = ("very", "really", "truly", "quite", "rather", "so", "especially", "particularly")
+NEGATIONS = ("hardly", "scarcely", "barely", "not")
+STATEMENTS = ("we found {}", "there was {}", "expect {}", "it offers {}", "i remember their {}", "we had {}")
+REMARKS = {
+    "we came here on {}": ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
+    "my {} booked it for us": ("sister", "brother", "partner", "colleague", "cousin", "uncle", "friend"),
+    "it was our {} visit": ("first", "second", "third", "fourth", "fifth", "last"),
+    "i was in town with my {}": ("family", "team", "daughter", "son", "parents", "friends"),
+}
 ENDINGS = (".", ".", ".", "!")
 
 
@@ -126,9 +101,8 @@ def reviews(
 ) -> Corpus:
     """Reviews labelled with the opinion on `aspect`; every text differs from every other.
 
-    The gold rationale is one run of tokens: from the aspect's word to the end of its opinion, as in "staff
-    was not very helpful". Each other aspect's opinion agrees with the label with probability (1 +
-    correlation) / 2.
+    Each other opinion agrees with the label with probability (1 + correlation) / 2: at 0 the other sentences
+    say nothing about the label, at 1 they all agree with it, at -1 they all contradict it.
     """
     if aspect not in ASPECTS:
         raise ValueError(f"aspect must be one of {', '.join(ASPECTS)}, got {aspect!r}")
@@ -137,11 +111,11 @@ def reviews(
     if min(train, dev, test) < 0:
         raise ValueError(f"a split cannot have fewer than 0 reviews, got {train}, {dev}, {test}")
     generator = np.random.default_rng(seed)
-    seen: dict[str, Example] = {}
-    while len(seen) < train + dev + test:
+    distinct: dict[str, Example] = {}
+    while len(distinct) < train + dev + test:
         example = _review(generator, aspect, correlation)
-        seen.setdefault(example.text, example)
-    examples = list(seen.values())
+        distinct.setdefault(example.text, example)
+    examples = list(distinct.values())
     return Corpus(
         name="reviews",
         task="classification",
@@ -154,47 +128,40 @@ def reviews(
 
 
 def _review(generator: np.random.Generator, target: str, correlation: float) -> Example:
-    label = int(generator.integers(2))
+    label = bool(generator.integers(2))
     others = [name for name in ASPECTS if name != target]
-    told = [target, *generator.permutation(others)[:2]]
-    sentences: list[tuple[str, str | None]] = []
-    for name in generator.permutation(told):
-        agrees = name == target or generator.random() < (1 + correlation) / 2
-        opinion = _opinion(generator, ASPECTS[name], bool(label) == agrees)
-        sentences.append((_pick(generator, STATEMENTS).format(opinion), opinion if name == target else None))
-    if generator.random() < 0.3:
-        kind = int(generator.integers(len(FILLERS)))
-        sentences.insert(0, (FILLERS[kind].format(_pick(generator, FILLINGS[kind])), None))
-
+    told = [target, *generator.permutation(others)[: 2 if generator.random() < TWO_OTHERS else 1]]
+    told += [""] * (SENTENCES - len(told))  # a remark
     text, start, end = "", 0, 0
-    for sentence, gold in sentences:
-        if gold is not None:
-            start = len(text) + sentence.index(gold)
-            end = start + len(gold)
+    for name in generator.permutation(told):
+        if name == "":
+            remark = _pick(generator, tuple(REMARKS))
+            sentence = remark.format(_pick(generator, REMARKS[remark]))
+        else:
+            agrees = name == target or generator.random() < (1 + correlation) / 2
+            opinion = _opinion(generator, ASPECTS[name], label == agrees)
+            sentence = _pick(generator, STATEMENTS).format(opinion)
+            if name == target:
+                start = len(text) + sentence.index(opinion)
+                end = start + len(opinion)
         text += sentence[0].upper() + sentence[1:] + _pick(generator, ENDINGS) + " "
     text = text.rstrip()
     tokens, offsets = tokenize(text)
     rationale = tuple(start <= first and last <= end for first, last in offsets)
-    return Example(text, tokens, offsets, label, rationale)
+    return Example(text, tokens, offsets, int(label), rationale)
 
 
 def _opinion(generator: np.random.Generator, aspect: Aspect, good: bool) -> str:
+    votes = [good, good, good]
+    if generator.random() < MIXED:
+        votes[generator.integers(3)] = not good
     negated = generator.random() < NEGATED
-    praised = good != negated
-    if generator.random() < AMOUNT:
-        wanted = generator.random() < 0.5
-        noun = _pick(generator, aspect.wanted if wanted else aspect.unwanted)
-        word = _pick(generator, LARGE if wanted == praised else SMALL)
-    else:
-        noun = _pick(generator, aspect.nouns)
-        own = generator.random() < OWN
-        word = _pick(generator, (aspect.good if own else GOOD) if praised else (aspect.bad if own else BAD))
-    words = [noun, _pick(generator, VERBS)]
-    if negated:
-        words.append(_pick(generator, NEGATIONS))
-    if not negated or generator.random() < 0.5:
-        words.append(_pick(generator, DEGREES))
-    return " ".join([*words, word])
+    adjectives: list[str] = []
+    for vote in votes[:2]:
+        choices = (aspect.adjectives if generator.random() < OWN else SHARED)[vote != negated]
+        adjectives.append(_pick(generator, [word for word in choices if word not in adjectives]))
+    opening = _pick(generator, NEGATIONS if negated else DEGREES)
+    return " ".join([opening, *adjectives, _pick(generator, aspect.nouns[votes[2]])])
 
 
 def _pick(generator: np.random.Generator, choices: Sequence[str]) -> str:

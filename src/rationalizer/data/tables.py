@@ -6,10 +6,12 @@ import csv
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from rationalizer.data.errors import DataError, at
 
@@ -76,13 +78,16 @@ _NAMES = {
 }
 
 
-def open_bytes(path: Path) -> io.BufferedIOBase:
-    if path.name.lower().endswith(".gz"):
-        with path.open("rb") as raw:
-            if raw.read(2) != b"\x1f\x8b":
-                raise DataError(f"{at(path)}: the file ends in .gz but is not compressed; rename it")
-        return gzip.open(path)
-    return path.open("rb")
+@contextmanager
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """The file's bytes, unpacked where its name ends in .gz."""
+    try:
+        with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as raw:
+            yield raw  # type: ignore[misc]
+    except gzip.BadGzipFile:
+        raise DataError(f"{at(path)}: the file ends in .gz but is not compressed; rename it") from None
+    except (EOFError, zlib.error) as error:
+        raise DataError(f"{at(path)}: damaged .gz file ({error}); copy it again") from None
 
 
 def _content(path: Path) -> str:

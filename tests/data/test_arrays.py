@@ -1,0 +1,75 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from rationalizer.data import DataError, corpus_from, examples_from
+
+TEXTS = ["Good food.", "Bad film"]
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array, pd.Series, iter])
+def test_every_kind_of_column(kind):
+    examples = examples_from(kind(TEXTS), kind(["pos", "neg"]))
+    assert [e.tokens for e in examples] == [("Good", "food", "."), ("Bad", "film")]
+    assert [e.label for e in examples] == [1, 0]
+    assert [e.label for e in examples_from(kind(TEXTS), kind([0.5, 1.5]))] == [0.5, 1.5]
+
+
+def test_labels_keep_python_types():
+    for labels in (np.array([3, 7]), pd.Series([3, 7]), [np.int64(3), np.int64(7)], np.array([False, True])):
+        assert [type(e.label) for e in examples_from(TEXTS, labels)] == [int, int]
+        assert [e.label for e in examples_from(TEXTS, labels)] == [0, 1]
+    assert type(examples_from(TEXTS, np.array([0.5, 1], dtype=np.float32))[0].label) is float
+
+
+def test_classes_fix_the_order():
+    assert [e.label for e in examples_from(TEXTS, ["pos", "neg"], classes=["pos", "neg"])] == [0, 1]
+    with pytest.raises(
+        DataError, match=r"labels, row 2: the label 'neg' is unknown; the classes are pos, neutral"
+    ):
+        examples_from(TEXTS, ["pos", "neg"], classes=["pos", "neutral"])
+
+
+def test_rationales_as_characters_tokens_and_masks():
+    assert examples_from(TEXTS, rationales=[[(0, 4)], None])[0].rationale == (True, False, False)
+    assert examples_from(TEXTS, rationales=[[False, True, True], [1, 0]])[0].rationale == (False, True, True)
+    assert examples_from(TEXTS, rationales=[[], None])[0].rationale == (False, False, False)
+    assert examples_from([["a b", "c"]], rationales=[[(1, 2)]])[0].rationale == (False, True)
+    assert examples_from([["a b", "c"]], rationales=[np.array([True, False])])[0].rationale == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("one text",), r"texts must be a list, got the single string 'one text'; use \[texts\]"),
+        ((pd.DataFrame({"text": TEXTS}),), r"must be one column, got a table"),
+        ((np.array([TEXTS]),), r"one dimension, got the shape \(1, 2\)"),
+        (([*TEXTS, " "],), r"texts, row 3: the text is empty"),
+        ((["a", None],), r"texts, row 2: the text is empty"),
+        ((pd.Series(["a", float("nan")]),), r"texts, row 2: the text is empty"),
+        (([3],), r"texts, row 1: the text must be a string, got int 3"),
+        ((TEXTS, [0, 1, 1]), r"2 texts but 3 labels; give one each"),
+        ((TEXTS, [0, None]), r"labels, row 2: the label is missing"),
+        ((TEXTS, [0.5, float("nan")]), r"labels, row 2: the label is missing"),
+        ((TEXTS, [0.5, float("inf")]), r"labels, row 2: the label inf is not finite"),
+        ((TEXTS, [0.5, "x"]), r"labels, row 2: the label 'x' is not a number while others are"),
+        ((TEXTS, [0, [1]]), r"labels, row 2: a label must be a name or a number, got list"),
+        ((TEXTS, None, [[(0, 99)], None]), r"texts, row 1: the rationale span \[0, 99\) does not lie"),
+        ((TEXTS, None, [[True], None]), r"texts, row 1: the rationale mask has 1 flags for 3 tokens"),
+    ],
+)
+def test_bad_arrays_are_named(arguments, message):
+    with pytest.raises(DataError, match=message):
+        examples_from(*arguments)
+
+
+def test_corpus_holds_out_dev_and_keeps_the_classes():
+    texts = [f"text {k}" for k in range(30)]
+    corpus = corpus_from(texts, ["ab"[k % 2] for k in range(30)], seed=3)
+    assert corpus.classes == ("a", "b")
+    assert [len(corpus.train), len(corpus.dev), len(corpus.test)] == [27, 3, 0]
+    assert corpus == corpus_from(texts, ["ab"[k % 2] for k in range(30)], seed=3)
+    given = examples_from(["x"], ["b"], classes=corpus.classes)
+    assert corpus_from(texts, ["ab"[k % 2] for k in range(30)], dev=given).dev == given
+    assert corpus_from(texts, [k / 30 for k in range(30)]).task == "regression"
+    assert corpus_from(texts, [k % 5 for k in range(30)], task="regression").train[0].label in (0.0, 1.0)

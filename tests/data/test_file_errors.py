@@ -1,0 +1,163 @@
+"""Every way a user's file can be wrong: the message names the file, the row and the remedy."""
+
+import gzip
+import io
+
+import pytest
+
+from rationalizer.data import DataError, read_corpus, read_examples
+from tests.data.test_files import ROWS, write
+
+GOOD = {"text": "fine", "label": "a"}
+
+
+def complaint(path, **options):
+    with pytest.raises(DataError) as raised:
+        read_corpus(path, **options)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"text": "", "label": "a"}, "the text is empty; fill it in or leave the row out"),
+        ({"text": "  ", "label": "a"}, "the text is empty"),
+        ({"text": "<br />", "label": "a"}, "has no token"),
+        ({"text": "x", "label": ""}, "the label is missing; fill it in or leave the row out"),
+        ({**GOOD, "rationale_spans": [[0, 2]]}, "the rationale span [0, 2) does not lie within the 1 tokens"),
+        ({**GOOD, "rationale_spans": [[-1, 1]]}, "the rationale span [-1, 1) does not lie"),
+        ({**GOOD, "rationale_spans": [[1, 1]]}, "the rationale span [1, 1) does not lie"),
+        (
+            {**GOOD, "rationale_spans": [[0, 1, 2]]},
+            "not a pair of integers; write token spans as [[start, end]",
+        ),
+        ({**GOOD, "rationale_chars": [[0, 5]]}, "[0, 5) does not lie within the text's 4 characters"),
+        ({**GOOD, "rationale_mask": [1, 0]}, "2 flags for 1 tokens; give one a token"),
+        ({**GOOD, "rationale_mask": [2]}, "holds 2; flags are 0 or 1"),
+    ],
+)
+def test_bad_row(tmp_path, ending, row, message):
+    filler = {"rationale_spans": None, "rationale_chars": None, "rationale_mask": None}
+    good = GOOD | {name: None for name in row if name in filler}
+    path = write(tmp_path / f"x.{ending}", [good, good, row])
+    text = complaint(path)
+    assert text.startswith(f"{path}, row 3: ")
+    assert message in text
+
+
+def test_missing_columns_are_named_with_a_guess(tmp_path):
+    assert (
+        "no column 'label' (did you mean 'labels'?); the file has text, labels; pass the label column's name"
+        in (complaint(write(tmp_path / "a.csv", [{"text": "x", "labels": "a"}])))
+    )
+    path = write(tmp_path / "b.csv", [{"review": "x", "label": "a"}])
+    assert f"{path}: there is no column 'text'; the file has review, label" in complaint(path)
+
+
+def test_two_kinds_of_rationale_are_refused(tmp_path):
+    row = GOOD | {"rationale_spans": [[0, 1]], "rationale_mask": [1]}
+    text = complaint(write(tmp_path / "x.jsonl", [row]))
+    assert "rationale_spans and rationale_mask both hold rationales; set all but one of them to None" in text
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_label_unknown_to_train(tmp_path, split):
+    write(tmp_path / "train.csv", ROWS)
+    write(tmp_path / "dev.csv", ROWS)
+    path = write(tmp_path / f"{split}.csv", [ROWS[0], {"text": "x", "label": "great"}])
+    assert complaint(tmp_path) == f"{path}, row 2: the label 'great' is unknown; the classes are neg, pos"
+
+
+def test_numbers_and_names_do_not_mix(tmp_path):
+    rows = [{"text": "x", "label": label} for label in ("0.5", "0.25", "n/a")]
+    path = write(tmp_path / "x.csv", rows)
+    assert f"{path}, row 3: the label 'n/a' is not a number while others are" in complaint(path)
+    assert f"{path}, row 1: the label 0.5 is no class" in complaint(
+        write(path, rows[:2]), task="classification"
+    )
+    assert "is not a number" in complaint(write(path, ROWS), task="regression")
+
+
+def test_tokens_must_be_words_and_stand_in_the_text(tmp_path):
+    assert "row 1: token 2 is '', not a word" in complaint(
+        write(tmp_path / "a.jsonl", [{"tokens": ["a", ""], "label": 1}])
+    )
+    row = {"tokens": ["a", "c"], "text": "a b c", "label": 1}
+    assert "row 1: token 2 ('c') does not follow" in complaint(write(tmp_path / "b.jsonl", [row]))
+
+
+def test_broken_csv(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("text,label\nfine,a\none, two,a\n")
+    assert f"{path}, row 2: 3 fields, but 2 in the header; put fields that contain ','" in complaint(path)
+    path.write_text('text,label\nfine,a\n"open,a\n')
+    assert f"{path}, row 2: broken quoting" in complaint(path)
+    path.write_text("text,text\nfine,a\n")
+    assert "the column 'text' comes twice" in complaint(path)
+    path.write_text("text,label\n")
+    assert "no rows to train on" in complaint(path)
+
+
+def test_broken_json(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"text": "a", "label": 1}\n{"text": \n')
+    assert f"{path}, row 2: not valid JSON" in complaint(path)
+    path.write_text('{"text": "a", "label": 1}\n3\n')
+    assert f"{path}, row 2: a row must be a JSON object" in complaint(path)
+
+
+def test_text_that_is_not_utf8(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_bytes("text,label\ngut,a\nschön,a\n".encode("latin-1"))
+    assert complaint(path) == f"{path}, line 3: byte 0xf6 is not UTF-8; save the file as UTF-8"
+
+
+def parquet_bytes():
+    from pyarrow import Table
+    from pyarrow.parquet import write_table
+
+    sink = io.BytesIO()
+    write_table(Table.from_pylist(ROWS), sink)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("x.csv", b'{"text": "a", "label": 1}\n', "ends in .csv but holds JSON"),
+        ("x.csv", parquet_bytes, "ends in .csv but holds Parquet data"),
+        ("x.csv", b"PK\x03\x04rest", "holds a zip archive (an Excel sheet?); save it as UTF-8 CSV"),
+        ("x.csv", "text,label\na,b".encode("utf-16"), "holds UTF-16 text"),
+        ("x.csv", b"<!DOCTYPE html><html>", "holds an HTML page"),
+        ("x.csv", b"version https://git-lfs.github.com/spec/v1", "holds a Git LFS pointer, not the data"),
+        ("x.csv", b"", "holds nothing"),
+        ("x.jsonl", b"text,label\na,b\n", "ends in .jsonl but holds plain text"),
+        ("x.parquet", b"text,label\na,b\n", "ends in .parquet but holds plain text; rename it"),
+        ("x.parquet", b'{"text": "a"}', "ends in .parquet but holds JSON"),
+        ("x.parquet", b"PAR1 and then nothing", "damaged Parquet data"),
+        ("x.csv.gz", b"text,label\na,b\n", "ends in .gz but is not compressed"),
+        ("x.xlsx", b"PK", "the ending '.xlsx' is not one of .csv, .tsv"),
+    ],
+)
+def test_a_file_that_is_not_what_its_ending_says(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content() if callable(content) else content)
+    text = complaint(path)
+    assert text.startswith(str(path))
+    assert message in text
+
+
+def test_a_csv_header_may_begin_with_a_bracket(tmp_path):
+    (tmp_path / "x.csv").write_text("[id],text,label\n1,a,b\n")
+    assert len(read_examples(tmp_path / "x.csv")) == 1
+
+
+def test_missing_file(tmp_path):
+    assert complaint(tmp_path / "none.csv") == f"{tmp_path / 'none.csv'}: there is no such file"
+
+
+def test_damaged_gzip(tmp_path):
+    path = tmp_path / "x.csv.gz"
+    path.write_bytes(gzip.compress(b"text,label\n" + b"a,b\n" * 5000)[:-12])
+    assert f"{path}: damaged" in complaint(path)

@@ -1,0 +1,234 @@
+import csv
+import gzip
+import json
+
+import pytest
+
+from rationalizer.data import Columns, DataError, load, read_corpus, read_examples
+from rationalizer.data.labels import Labels
+
+ROWS = [
+    {"text": 'A "warm", funny film.', "label": "pos"},
+    {"text": "Dull;\ntwo lines, no plot", "label": "neg"},
+    {"text": "Ünïcode \u2028 works", "label": "pos"},
+    {"text": "Awful<br />really", "label": "neg"},
+]
+
+
+def write(path, rows):
+    """Rows as a file of the kind that the path's ending names."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    if path.suffix == ".parquet":
+        from pyarrow import Table
+        from pyarrow.parquet import write_table
+
+        write_table(Table.from_pylist(rows), path)
+        return path
+    opener = gzip.open if path.suffix == ".gz" else open
+    kind = path.suffixes[0]
+    with opener(path, "wt", encoding="utf-8", newline="") as file:
+        if kind in (".csv", ".tsv"):
+            writer = csv.DictWriter(file, names, delimiter="," if kind == ".csv" else "\t")
+            writer.writeheader()
+            for row in rows:
+                writer.writerow(
+                    {k: v if isinstance(v, str) else json.dumps(v) for k, v in row.items() if v is not None}
+                )
+        elif kind == ".json":
+            json.dump(rows, file)
+        else:
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return path
+
+
+@pytest.mark.parametrize(
+    "name", ["x.csv", "x.tsv", "x.jsonl", "x.json", "x.parquet", "x.csv.gz", "x.jsonl.gz"]
+)
+def test_every_format_gives_the_same_corpus(tmp_path, name):
+    corpus = read_corpus(write(tmp_path / name, ROWS * 5), seed=1)
+    assert corpus.name == "x"
+    assert (corpus.task, corpus.classes) == ("classification", ("neg", "pos"))
+    assert (len(corpus.train), len(corpus.dev), len(corpus.test)) == (18, 2, 0)
+    by_text = {example.text: example for example in [*corpus.train, *corpus.dev]}
+    assert by_text.keys() == {row["text"] for row in ROWS}
+    assert by_text[ROWS[1]["text"]].label == 0
+    assert by_text[ROWS[3]["text"]].tokens == ("Awful", "really")
+
+
+def test_byte_order_mark_is_no_part_of_the_first_column(tmp_path):
+    (tmp_path / "x.csv").write_bytes("text,label\na,0\nb,1\nc,0\n".encode("utf-8-sig"))
+    assert read_corpus(tmp_path / "x.csv").classes == ("0", "1")
+    (tmp_path / "x.jsonl").write_bytes(
+        '{"text": "a", "label": 0}\n\n{"text": "b", "label": 1}\n{"text": "c", "label": 0}'.encode(
+            "utf-8-sig"
+        )
+    )
+    assert read_corpus(tmp_path / "x.jsonl").classes == ("0", "1")
+
+
+def test_fields_longer_than_the_csv_modules_limit(tmp_path):
+    long = "word " * 60_000
+    corpus = read_corpus(
+        write(tmp_path / "x.csv", [{"text": long, "label": "a"}] * 2 + [{"text": "b", "label": "b"}])
+    )
+    assert max(len(example.tokens) for example in corpus.train) == 60_000
+
+
+@pytest.mark.parametrize("validation", ["dev", "val", "valid", "validation", "heldout"])
+def test_folder_with_splits(tmp_path, validation):
+    write(tmp_path / "train_subset.csv", ROWS)
+    write(tmp_path / f"{validation}.jsonl", ROWS[:2])
+    write(tmp_path / "test994_small.parquet", ROWS[:3])
+    (tmp_path / "README.md").write_text("not data")
+    corpus = load(tmp_path)
+    assert (len(corpus.train), len(corpus.dev), len(corpus.test)) == (4, 2, 3)
+
+
+def test_numbered_parts_are_one_split_and_exact_names_win(tmp_path):
+    write(tmp_path / "train-00000-of-00002.jsonl", ROWS[:2])
+    write(tmp_path / "train-00001-of-00002.jsonl", ROWS[2:])
+    write(tmp_path / "dev.jsonl", ROWS[:1])
+    write(tmp_path / "dev_hard.jsonl", ROWS)
+    corpus = read_corpus(tmp_path)
+    assert [len(corpus.train), len(corpus.dev)] == [4, 1]
+
+
+def test_two_files_for_a_split_are_refused(tmp_path):
+    write(tmp_path / "train_a.csv", ROWS)
+    write(tmp_path / "train_b.csv", ROWS)
+    with pytest.raises(
+        DataError, match=r"train_a.csv and train_b.csv could all be the train split; leave one"
+    ):
+        read_corpus(tmp_path)
+
+
+def test_folder_without_train_says_what_it_holds(tmp_path):
+    write(tmp_path / "trainer.csv", ROWS)
+    with pytest.raises(DataError, match=r"no train file; expected train.*holds trainer.csv"):
+        read_corpus(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("labels", "task", "classes", "first"),
+    [
+        (["b", "a", "b", "a"], "classification", ("a", "b"), 1),
+        (["10", "9", "10", "9"], "classification", ("9", "10"), 1),
+        (["1", "2+", "1", "2+"], "classification", ("1", "2+"), 0),
+        (["0.5", "1", "0.25", "-3e-1"], "regression", (), 0.5),
+        (["True", "False", "True", "False"], "classification", ("False", "True"), 1),
+    ],
+)
+def test_labels_say_what_the_task_is(tmp_path, labels, task, classes, first):
+    rows = [{"text": f"t{k}", "label": label} for k, label in enumerate(labels)]
+    corpus = read_corpus(write(tmp_path / "x.csv", rows))
+    assert (corpus.task, corpus.classes) == (task, classes)
+    found = next(e.label for e in [*corpus.train, *corpus.dev] if e.text == "t0")
+    assert found == first
+    assert isinstance(found, float) == (task == "regression")
+
+
+def test_task_and_classes_can_be_given(tmp_path):
+    path = write(tmp_path / "x.jsonl", [{"text": f"t{k}", "label": k % 2} for k in range(8)])
+    assert read_corpus(path, task="regression").task == "regression"
+    corpus = read_corpus(path, classes=["no", "yes"])
+    assert corpus.classes == ("no", "yes")
+    assert {e.text: e.label for e in corpus.train}["t1"] == 1
+    floats = write(tmp_path / "y.parquet", [{"text": f"t{k}", "label": float(k % 2)} for k in range(8)])
+    assert read_corpus(floats).task == "regression"
+    assert read_corpus(floats, task="classification").classes == ("0", "1")
+
+
+RATIONALES = {
+    "rationale_spans": [[0, 1], [2, 4]],
+    "rationale_mask": [1, 0, 1, 1, 0],
+    "rationale_chars": [[0, 3], [9, 15]],
+}
+
+
+@pytest.mark.parametrize("column", RATIONALES)
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_rationales_in_every_form(tmp_path, column, ending):
+    rows = [
+        {"text": "Good but slow food .", "label": "a", column: RATIONALES[column]},
+        {"text": "b", "label": "b"},
+    ]
+    rows[1][column] = None
+    write(tmp_path / f"train.{ending}", rows)
+    write(tmp_path / f"dev.{ending}", rows)
+    dev = read_corpus(tmp_path).dev
+    assert dev[0].rationale == (True, False, True, True, False)
+    assert dev[1].rationale is None
+
+
+def test_a_mask_may_be_written_with_spaces_and_an_empty_rationale_is_one(tmp_path):
+    rows = [
+        {"text": "a b", "label": "a", "rationale_mask": "0 1"},
+        {"text": "c d", "label": "b", "rationale_mask": ""},
+    ]
+    examples = read_examples(write(tmp_path / "x.csv", rows))
+    assert [e.rationale for e in examples] == [(False, True), None]
+    assert examples[0].label is None
+    rows = [{"text": "a b", "rationale_spans": []}]
+    assert read_examples(write(tmp_path / "y.jsonl", rows))[0].rationale == (False, False)
+
+
+def test_tokens_in_every_form(tmp_path):
+    listed = [{"tokens": ["It", "'s", "good"], "label": "a"}, {"tokens": ["no"], "label": "b"}]
+    joined = [{"tokens": "It 's good", "label": "a"}, {"tokens": "no", "label": "b"}]
+    both = [{"text": "It's good", **listed[0]}, {"text": "no", **listed[1]}]
+    cases = [
+        ("a.parquet", listed),
+        ("a.jsonl", listed),
+        ("a.csv", listed),
+        ("b.csv", joined),
+        ("c.jsonl", both),
+    ]
+    for name, rows in cases:
+        example = read_examples(write(tmp_path / name, rows))[0]
+        assert example.tokens == ("It", "'s", "good")
+        assert example.text == ("It's good" if rows is both else "It 's good")
+        assert [example.text[a:b] for a, b in example.offsets] == ["It", "'s", "good"]
+
+
+def test_a_text_that_comes_tokenized_is_split_at_spaces(tmp_path):
+    path = write(tmp_path / "x.csv", [{"text": "it 's well-made", "label": "a"}, {"text": "b", "label": "b"}])
+    assert read_examples(path, pretokenized=True)[0].tokens == ("it", "'s", "well-made")
+    assert read_examples(path)[0].tokens == ("it", "'", "s", "well", "-", "made")
+
+
+def test_columns_can_be_named(tmp_path):
+    rows = [{"review": "a b", "stars": k, "why": [[0, 1]], "tokens": "other"} for k in (1, 5, 1, 5)]
+    columns = Columns(text="review", label="stars", tokens=None, rationale_chars="why")
+    corpus = read_corpus(write(tmp_path / "x.jsonl", rows), columns=columns)
+    assert corpus.classes == ("1", "5")
+    assert corpus.train[0].rationale == (True, False)
+
+
+def test_evaluation_files_take_their_labels_from_the_model(tmp_path):
+    path = write(tmp_path / "x.csv", [{"text": "a", "label": "pos"}])
+    assert read_examples(path, labels=Labels("classification", ("neg", "pos")))[0].label == 1
+    with pytest.raises(
+        DataError, match=r"x.csv, row 1: the label 'pos' is unknown; the classes are bad, good"
+    ):
+        read_examples(path, labels=Labels("classification", ("bad", "good")))
+
+
+def test_held_out_rows_are_seeded_and_stratified(tmp_path):
+    rows = [{"text": f"t{k}", "label": "rare" if k % 10 == 0 else "common"} for k in range(200)]
+    path = write(tmp_path / "x.csv", rows)
+    first, again, other = (read_corpus(path, seed=seed, dev_fraction=0.15) for seed in (0, 0, 1))
+    assert first == again
+    assert first.dev != other.dev
+    assert len(first.dev) == 30
+    assert sum(e.label == first.classes.index("rare") for e in first.dev) == 3
+    assert {e.text for e in first.train} | {e.text for e in first.dev} == {row["text"] for row in rows}
+
+
+def test_a_class_with_one_example_stays_in_train(tmp_path):
+    rows = [{"text": f"t{k}", "label": "once" if k == 3 else "often"} for k in range(10)]
+    corpus = read_corpus(write(tmp_path / "x.csv", rows), dev_fraction=0.5)
+    assert sum(e.label == corpus.classes.index("once") for e in corpus.train) == 1
+    with pytest.raises(DataError, match="every class has a single example"):
+        read_corpus(write(tmp_path / "y.csv", rows[3:5]))
+    with pytest.raises(DataError, match="1 example is too few"):
+        read_corpus(write(tmp_path / "z.csv", rows[:1]))

@@ -1,0 +1,40 @@
+import sys
+from dataclasses import replace
+
+import pytest
+
+from rationalizer.data import DATASETS, DataError, load_dataset
+from tests.data.test_files import write
+
+
+def test_without_the_package_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(ImportError, match=r"pip install 'rationalizer\[hub\]'; or pass data_dir"):
+        load_dataset("imdb")
+
+
+@pytest.fixture
+def offline(monkeypatch, tmp_path):
+    pytest.importorskip("datasets", reason="the extra rationalizer[hub] is not installed")
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
+    folder = tmp_path / "imdb"
+    folder.mkdir()
+    monkeypatch.setitem(DATASETS, "imdb", replace(DATASETS["imdb"], hub=str(folder)))
+    return folder
+
+
+def test_parquet_dataset_through_the_package(offline):
+    rows = [{"text": f"film {k}<br />x", "label": k % 2, "extra": [k]} for k in range(40)]
+    write(offline / "train-00000-of-00001.parquet", rows)
+    write(offline / "test-00000-of-00001.parquet", rows[:3])
+    write(offline / "unsupervised-00000-of-00001.parquet", [{"text": "x", "label": -1, "extra": [0]}])
+    corpus = load_dataset("imdb")
+    assert [len(s) for s in (corpus.train, corpus.dev, corpus.test)] == [36, 4, 3]
+    assert corpus.test[1].tokens == ("film", "1", "x")
+    assert corpus.test[1].label == 1
+
+
+def test_what_cannot_be_read_is_an_error_with_a_remedy(offline):
+    with pytest.raises(DataError, match=r"could not be read from the Hugging Face Hub.*pass data_dir"):
+        load_dataset("imdb")
