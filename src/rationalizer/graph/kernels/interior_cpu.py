@@ -13,7 +13,8 @@ SOLVED, STALLED, INFEASIBLE = 0, 1, 2
 _MAX_ITERATIONS = 150
 _TO_BOUNDARY = 0.999
 # In units of the largest score. Multipliers of 0/1 programs stay far below it.
-_PRICE = 1e5
+_PRICE = 1e4
+_START = 1e-4
 _VIOLATED = 1e-5
 
 
@@ -81,7 +82,7 @@ def interior_point(p, system, gap, x, room, y, lower_dual, upper_dual):
     pairs = 0
     for i in range(rows):
         if p.active[i]:
-            over[i] = under[i] = 1.0 / _PRICE
+            over[i] = under[i] = _START
             pairs += 2
     for j in range(n):
         x[j], room[j], lower_dual[j], upper_dual[j] = 0.0, 0.0, 0.0, 0.0
@@ -98,12 +99,13 @@ def interior_point(p, system, gap, x, room, y, lower_dual, upper_dual):
     while iteration < _MAX_ITERATIONS:
         times_transposed(p, y, transposed)
         times(p, x, product)
-        mu, error = 0.0, 0.0
+        mu, error, size = 0.0, 0.0, 1.0
         for i in range(m):
             if i >= rows or p.active[i]:
                 primal_error[i] = p.rhs[i] - product[i] - over[i] + under[i]
                 mu += over[i] * high[i] + under[i] * low[i]
                 error = max(error, abs(primal_error[i]))
+                size = max(size, abs(y[i]))
         for j in range(n):
             if p.upper[j] > 0.0:
                 slope = p.cost[j] - p.quadratic[j] * x[j] - transposed[j]
@@ -111,7 +113,7 @@ def interior_point(p, system, gap, x, room, y, lower_dual, upper_dual):
                 mu += x[j] * lower_dual[j] + room[j] * upper_dual[j]
                 error = max(error, abs(dual_error[j]))
         mu /= pairs
-        if error <= 1e-11 and mu <= gap:
+        if error <= 1e-11 * size and mu <= gap:
             ended = SOLVED
             break
         if error + mu < 0.7 * best:

@@ -4,19 +4,15 @@ Row i keeps the entries from its first nonzero column to the diagonal, at `value
 fills in nothing outside that profile, so chains cost O(n) and small dense graphs what a dense factorization costs.
 """
 
-import numba
-
-from rationalizer.ops.kernels.runtime import jit
-
-# Reassociation lets the compiler vectorize the sum; the solvers refine their solutions, so its last bit is free.
-_jit_dot = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+from rationalizer.ops.kernels.runtime import jit, reordering
 
 # A pivot this much smaller than its diagonal is rounding: the row depends on earlier ones.
 _DEPENDENT = 1e-13
 _IGNORED = 1e100
+_REGULAR = 1e-12
 
 
-@_jit_dot
+@reordering
 def _dot(a, b):
     total = 0.0
     for i in range(a.shape[0]):
@@ -28,8 +24,8 @@ def _dot(a, b):
 def factorize(first, start, values, pivots, positive):
     """Overwrite `values` with L (its diagonal is unused) and `pivots` with D.
 
-    `positive[i]` is the sign that pivot i must have. Rows that depend on earlier ones get an infinite pivot, which
-    makes their unknown 0: for the consistent systems met here that is a solution.
+    `positive[i]` is the sign that pivot i must have. A positive row that depends on earlier ones gets an infinite pivot,
+    which makes its unknown 0: for the consistent systems met here that is a solution. A negative one is regularized.
     """
     n = first.shape[0]
     for i in range(n):
@@ -46,10 +42,10 @@ def factorize(first, start, values, pivots, positive):
             if w != 0.0:
                 row[j - f] = w / pivots[j]
                 pivot -= w * row[j - f]
-        sign = 1.0 if positive[i] else -1.0
-        if not pivot * sign > _DEPENDENT * abs(diagonal):
-            pivot = sign * _IGNORED
-        pivots[i] = pivot
+        if positive[i]:
+            pivots[i] = pivot if pivot > _DEPENDENT * diagonal else _IGNORED
+        else:
+            pivots[i] = min(pivot, _REGULAR * diagonal)
 
 
 @jit

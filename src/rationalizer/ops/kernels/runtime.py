@@ -6,16 +6,33 @@ server's, autograd's), survives a fork (data-loader workers), and hands a new pi
 matters because rows differ in difficulty.
 """
 
+import functools
+import hashlib
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numba
 import torch
 
-# cache: a second process does not compile again. error_model: division by zero gives inf, as in NumPy.
-jit = numba.njit(cache=True, nogil=True, error_model="numpy")
+@functools.cache
+def _sources(folder: Path) -> str:
+    """A digest of all kernels in a folder.
+
+    Numba keys its disk cache on a function's own file, although code from the files it calls is compiled in. All sources
+    together are the right key: with it an upgrade, or an edit, never runs yesterday's code.
+    """
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*_cpu.py")))).hexdigest()
+
+
+def jit(function: Callable[..., Any]) -> Any:
+    """Compile without the GIL, cached on disk so that a second process does not compile again."""
+    dispatcher = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    dispatcher._cache._cache_file._source_stamp = _sources(Path(function.__code__.co_filename).parent)
+    return dispatcher
+
 
 # For sums whose order does not matter: may be split into vector lanes, but is the same for the same length.
 reordering = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
