@@ -1,0 +1,128 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from rationalizer.learn.config import Config, configure
+from rationalizer.learn.presets import PAPER_DATASETS
+from rationalizer.nn import EXTRACTORS
+
+
+def test_defaults():
+    config = configure()
+    assert (config.method, config.budget, config.patience) == ("spectra", 0.2, 5)
+    assert set(config.options) == {"temperature", "transition"}
+
+
+@pytest.mark.parametrize("method", sorted(EXTRACTORS))
+@pytest.mark.parametrize("dataset", [None, *PAPER_DATASETS])
+def test_every_preset_is_valid_and_survives_json(dataset, method):
+    config = configure(method, {"seed": 3}, dataset=dataset)
+    assert Config.from_json(config.to_json()) == config
+
+
+def test_no_setting_of_a_method_hides_a_common_one():
+    common = {field.name for field in dataclasses.fields(Config)}
+    for extractor in EXTRACTORS.values():
+        assert not common & set(extractor.options())
+
+
+@pytest.mark.parametrize(
+    ("dataset", "method", "expected"),
+    [
+        (
+            "sst",
+            "spectra",
+            {"learning_rate": 1e-4, "weight_decay": 1e-6, "temperature": 0.1, "transition": 1e-3},
+        ),
+        ("agnews", "spectra", {"learning_rate": 1e-3, "temperature": 0.05}),
+        ("imdb", "spectra", {"learning_rate": 1e-4, "temperature": 0.05, "transition": 1e-3, "patience": 5}),
+        ("beer", "spectra", {"learning_rate": 1e-4, "temperature": 0.05}),
+        ("hotels", "spectra", {"temperature": 0.1, "transition": 0.01, "patience": 20}),
+        ("sst", "fusedmax", {"weight_decay": 1e-5, "temperature": 0.1, "tv": 0.7, "learning_rate": 1e-4}),
+        ("beer", "sparsemax", {"weight_decay": 1e-6, "temperature": 0.1, "learning_rate": 1e-4}),
+        ("sst", "sfe", {"learning_rate": 2e-4, "weight_decay": 1e-5, "sparsity": 0.01, "fused": 0.02}),
+        ("agnews", "sfe-baseline", {"learning_rate": 1e-3}),
+        ("hotels", "sfe", {"learning_rate": 1e-3, "sparsity": 0.01}),
+        ("beer", "sfe", {"learning_rate": 1e-4, "weight_decay": 1e-6, "sparsity": 0.001, "fused": 0.002}),
+        ("imdb", "gumbel", {"learning_rate": 1e-4, "weight_decay": 1e-5, "sparsity": 0.001}),
+        (
+            "sst",
+            "hardkuma",
+            {"lagrangian_rate": 0.01, "lambda_max": 1.0, "patience": None, "lambda_init": 1e-4},
+        ),
+        ("imdb", "hardkuma", {"lagrangian_rate": 0.05, "lambda_max": 2.0, "fused_target": 0.0}),
+        ("beer", "hardkuma", {"learning_rate": 1e-3, "lambda_max": 2.0, "fused_target": 0.02}),
+    ],
+)
+def test_presets_hold_the_papers_values(dataset, method, expected):
+    config = configure(method, dataset=dataset)
+    flat = {**config.to_json(), **config.options}
+    assert {key: flat[key] for key in expected} == expected
+    common = {"hidden": 200, "dropout": 0.1, "batch_size": 32, "clip": 5.0, "epochs": 25, "min_epochs": 5}
+    assert {key: flat[key] for key in common} == common
+    assert config.full_text_weight == 0
+
+
+def test_overrides_win_over_presets():
+    config = configure("hardkuma", {"patience": 3, "lambda_max": 4}, dataset="imdb")
+    assert config.patience == 3
+    assert config.options["lambda_max"] == 4.0
+    assert config.learning_rate == 1e-4
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "value"),
+    [
+        ("learning_rate", "1e-4", 1e-4),
+        ("learning_rate", 1, 1.0),
+        ("hidden", "32", 32),
+        ("hidden", np.int64(8), 8),
+        ("hidden", 8.0, 8),
+        ("patience", "none", None),
+        ("patience", "7", 7),
+        ("lower", "false", False),
+        ("budget", "0.1", 0.1),
+        ("budget", "5", 5),
+        ("budget", 5, 5),
+        ("budget", 1.0, 1.0),
+        ("embeddings", "glove.txt", "glove.txt"),
+        ("embeddings", None, None),
+        ("pooling", "mean", "mean"),
+    ],
+)
+def test_values_are_read_as_the_keys_type(key, text, value):
+    read = getattr(configure(overrides={key: text}), key)
+    assert read == value
+    assert type(read) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("learning_rte", 1, r"no setting 'learning_rte'; did you mean 'learning_rate'\?"),
+        ("temprature", 1, r"did you mean 'temperature'\?"),
+        ("qqq", 1, "no setting 'qqq'; known are batch_size"),
+        ("tv", 1, "'tv' is a setting of fusedmax, not of spectra"),
+        ("hidden", "many", "hidden must be a whole number, got 'many'"),
+        ("hidden", 1.5, "hidden must be a whole number, got 1.5"),
+        ("hidden", True, "hidden must be a whole number, got True"),
+        ("hidden", 0, "hidden must be at least 1, got 0"),
+        ("lower", 1, "lower must be true or false, got 1"),
+        ("pooling", "sum", "pooling must be 'max' or 'mean' or 'last', got 'sum'"),
+        ("patience", 0, "patience must be at least 1 or none, got 0"),
+        ("dropout", 1.0, r"dropout must lie in \[0, 1\), got 1.0"),
+        ("learning_rate", float("nan"), "learning_rate must be at least 0, got nan"),
+        ("clip", 0, "clip must be positive, got 0"),
+        ("budget", 0.0, "budget must be a fraction"),
+        ("encoder", "bilstn", r"no encoder 'bilstn'; did you mean 'bilstm'\?"),
+    ],
+)
+def test_mistakes_are_named(key, value, message):
+    with pytest.raises(ValueError, match=message):
+        configure(overrides={key: value})
+
+
+def test_unknown_method_gets_a_suggestion():
+    with pytest.raises(ValueError, match=r"no method 'spectre'; did you mean 'spectra'\?"):
+        configure("spectre")

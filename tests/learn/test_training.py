@@ -1,0 +1,383 @@
+"""Training runs: repeatable, resumable after a kill at any moment, kept without pickle."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from rationalizer.data import Corpus, Example, reviews
+from rationalizer.learn import TrainedModel, configure, evaluate, predict, predict_from, survival, train
+from rationalizer.learn.checkpoint import digest
+from rationalizer.learn.files import read_tensors
+from rationalizer.learn.module import Learner
+from rationalizer.learn.training import describe
+from rationalizer.nn import EXTRACTORS
+
+SMALL = {"hidden": 8, "embedding": 8, "epochs": 3, "min_epochs": 1, "batch_size": 16}
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return reviews(train=96, dev=24, test=24)
+
+
+def weights(trained):
+    return trained.model.state_dict()
+
+
+def same(one, other):
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize("method", sorted(EXTRACTORS))
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(corpus, method):
+    config = configure(method, {**SMALL, "epochs": 2})
+    torch.manual_seed(1)
+    first = train(corpus, config)
+    torch.manual_seed(2)  # the caller's generators do not matter
+    np.random.seed(2)  # noqa: NPY002
+    second = train(corpus, config)
+    assert same(weights(first), weights(second))
+    assert not same(weights(first), weights(train(corpus, replace(config, seed=1))))
+
+
+def test_the_callers_generators_go_on_undisturbed(corpus):
+    torch.manual_seed(5)
+    random.seed(5)
+    expected = torch.rand(3), random.random()
+    torch.manual_seed(5)
+    random.seed(5)
+    train(corpus, configure("sfe", {**SMALL, "epochs": 1}))
+    assert torch.equal(torch.rand(3), expected[0])
+    assert random.random() == expected[1]
+
+
+class Killed(BaseException):
+    """Ends a run in the middle of a step, as nothing within the run can."""
+
+
+def killed_after(monkeypatch, step):
+    original = Learner.training_step
+
+    def training_step(self, batch, batch_idx):
+        if self.progress.step == step:
+            raise Killed
+        return original(self, batch, batch_idx)
+
+    monkeypatch.setattr(Learner, "training_step", training_step)
+
+
+@pytest.mark.parametrize("method", ["spectra", "sfe-baseline", "hardkuma"])
+def test_a_resumed_run_ends_where_the_uninterrupted_one_does(corpus, method, tmp_path, monkeypatch):
+    config = configure(method, {**SMALL, "checkpoint_seconds": 0})
+    expected = train(corpus, config)
+    for step in (0, 3, 5, 6, 11, 17):  # 6 steps an epoch
+        run = tmp_path / f"{step}"
+        with monkeypatch.context() as patch:
+            killed_after(patch, step)
+            with pytest.raises(Killed):
+                train(corpus, config, run)
+        resumed = train(corpus, config, run, resume=True)
+        assert same(weights(resumed), weights(expected)), step
+        for kept in ("best", "best_epoch", "steps"):
+            assert resumed.metrics[kept] == expected.metrics[kept]
+        losses = [
+            [row["loss"] for row in metrics["epochs"]] for metrics in (resumed.metrics, expected.metrics)
+        ]
+        assert losses[0] == losses[1]
+
+
+PROGRAM = """
+import sys, torch
+torch.set_num_threads(1)
+from rationalizer.data import reviews
+from rationalizer.learn import configure, train
+settings = dict(hidden=8, embedding=8, epochs=6, min_epochs=6, batch_size=4, checkpoint_seconds=0)
+train(reviews(train=96, dev=24, test=0), configure("hardkuma", settings), sys.argv[1], resume=True)
+"""
+
+
+def start(run):
+    return subprocess.Popen([sys.executable, "-c", PROGRAM, str(run)], stderr=subprocess.PIPE)
+
+
+def test_killed_processes_resume_to_the_same_weights(tmp_path):
+    """Real processes, ended by SIGKILL at random moments while they train and write."""
+    whole = start(tmp_path / "whole")
+    run, generator, kills, at = tmp_path / "run", random.Random(0), 0, []
+    while True:
+        process = start(run)
+        if kills < 3:
+            before = checkpoint_time(run)
+            while checkpoint_time(run) == before and process.poll() is None:
+                time.sleep(0.001)
+            time.sleep(generator.uniform(0, 0.4))
+            process.send_signal(signal.SIGKILL)
+        process.wait()
+        if process.returncode != -signal.SIGKILL:
+            break
+        kills += 1
+        at.append(read_tensors(run / "checkpoint.safetensors")[1]["progress"]["step"])
+    assert process.returncode == 0, process.stderr.read().decode()
+    assert whole.wait() == 0, whole.stderr.read().decode()
+    assert kills == 3, f"the run ended before it was killed 3 times; checkpoints at {at}"
+    assert at == sorted(set(at))
+    assert at[-1] > 0
+    assert (run / "model.safetensors").read_bytes() == (tmp_path / "whole/model.safetensors").read_bytes()
+    assert not [path for path in run.iterdir() if "checkpoint" in path.name and path.suffix != ".tmp"]
+
+
+def checkpoint_time(run: Path) -> int:
+    try:
+        return os.stat(run / "checkpoint.safetensors").st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def test_run_directory(corpus, tmp_path):
+    config = configure("spectra", SMALL)
+    trained = train(corpus, config, tmp_path / "run")
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert names == {"config.json", "vocabulary.json", "model.safetensors", "metrics.json", "logs"}
+    logs = tmp_path / "run/logs/part_0"
+    rows = (logs / "metrics.csv").read_text().splitlines()
+    assert len(rows) == 1 + 3
+    assert {"epoch", "loss", "macro_f1", "size", "seconds"} <= set(rows[0].split(","))
+    assert list(logs.glob("events.out.tfevents.*"))
+    metrics = json.loads((tmp_path / "run/metrics.json").read_text())
+    assert [row["epoch"] for row in metrics["epochs"]] == [1, 2, 3]
+
+    loaded = TrainedModel.load(tmp_path / "run")
+    assert same(weights(loaded), weights(trained))
+    assert loaded.description == trained.description
+    one, other = predict(loaded, corpus.test), predict(trained, corpus.test)
+    assert np.array_equal(one.outputs, other.outputs)
+    assert all(map(np.array_equal, one.weights, other.weights))
+
+
+def test_a_finished_run_is_loaded_not_trained_again(corpus, tmp_path, monkeypatch):
+    config = configure("spectra", {**SMALL, "epochs": 1})
+    trained = train(corpus, config, tmp_path)
+    monkeypatch.setattr(Learner, "training_step", None)
+    assert same(weights(train(corpus, config, tmp_path, resume=True)), weights(trained))
+
+
+def test_runs_are_not_mixed_up(corpus, tmp_path, monkeypatch):
+    config = configure("spectra", {**SMALL, "checkpoint_seconds": 0})
+    with monkeypatch.context() as patch:
+        killed_after(patch, 4)
+        with pytest.raises(Killed):
+            train(corpus, config, tmp_path)
+    with pytest.raises(FileExistsError, match="pass resume=True"):
+        train(corpus, config, tmp_path)
+    with pytest.raises(FileNotFoundError, match="unfinished run; finish it with resume=True"):
+        TrainedModel.load(tmp_path)
+    with pytest.raises(ValueError, match="a run with hidden = 8, not 9"):
+        train(corpus, replace(config, hidden=9), tmp_path, resume=True)
+    shorter = replace(corpus, dev=corpus.dev[:-1])
+    with pytest.raises(ValueError, match="a run with other training data"):
+        train(shorter, config, tmp_path, resume=True)
+    train(corpus, replace(config, checkpoint_seconds=60.0), tmp_path, resume=True)
+    with pytest.raises(ValueError, match="a run with seed = 0, not 1"):
+        train(corpus, replace(config, seed=1), tmp_path, resume=True)
+
+
+def test_missing_run_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"holds no trained model: config\.json"):
+        TrainedModel.load(tmp_path)
+    with pytest.raises(ValueError, match="needs the run_dir"):
+        train(reviews(train=4, dev=2, test=0), configure(), resume=True)
+
+
+def test_early_stopping_keeps_the_best_epoch(corpus, monkeypatch):
+    scores = iter([0.2, 0.5, 0.4, 0.5, 0.3, 0.1])
+    states = []
+
+    def score(task, truth, predictions, classes):
+        return {"accuracy": 0.0, "macro_f1": next(scores)}
+
+    original = Learner._keep_best
+
+    def keep_best(self, value):
+        states.append({name: w.clone() for name, w in self.model.state_dict().items()})
+        original(self, value)
+
+    monkeypatch.setattr("rationalizer.learn.module.score_task", score)
+    monkeypatch.setattr(Learner, "_keep_best", keep_best)
+    trained = train(corpus, configure("spectra", {**SMALL, "epochs": 9, "patience": 3}))
+    assert (trained.metrics["best"], trained.metrics["best_epoch"]) == (0.5, 2)
+    assert len(trained.metrics["epochs"]) == 5
+    assert same(weights(trained), states[1])
+    assert not same(weights(trained), states[-1])
+
+
+def test_without_patience_the_last_epoch_is_kept(corpus, monkeypatch):
+    scores = iter([0.9, 0.5, 0.4])
+    monkeypatch.setattr(
+        "rationalizer.learn.module.score_task", lambda *_: {"macro_f1": next(scores), "accuracy": 0.0}
+    )
+    trained = train(corpus, configure("hardkuma", SMALL))
+    assert (trained.metrics["best"], trained.metrics["best_epoch"]) == (0.4, 3)
+
+
+def test_a_corpus_without_dev_trains_to_the_end(corpus):
+    trained = train(replace(corpus, dev=()), configure("spectra", {**SMALL, "patience": 1}))
+    assert len(trained.metrics["epochs"]) == 3
+    assert trained.metrics["best"] is None
+
+
+def regression(values):
+    words = ["bad", "poor", "fine", "good", "great"]
+    generator = np.random.default_rng(0)
+    examples = []
+    for _ in range(240):
+        level = int(generator.integers(5))
+        tokens = ["the", "beer", "is", *generator.permutation([words[level], "cold", "brown", "today"])]
+        text = " ".join(tokens)
+        starts = np.cumsum([0, *(len(token) + 1 for token in tokens[:-1])])
+        offsets = tuple((int(s), int(s) + len(t)) for s, t in zip(starts, tokens, strict=True))
+        examples.append(Example(text, tuple(tokens), offsets, float(values[level])))
+    return Corpus("levels", "regression", (), examples[:200], examples[200:], ())
+
+
+@pytest.mark.parametrize("values", [[0.0, 0.25, 0.5, 0.75, 1.0], [-40, -20, 0, 50, 110]])
+def test_regression_learns_values_in_their_own_units(values, tmp_path):
+    corpus = regression(values)
+    settings = {**SMALL, "epochs": 12, "learning_rate": 0.02, "budget": 1, "hidden": 12}
+    trained = train(corpus, configure("spectra", settings), tmp_path)
+    scores = evaluate(trained, corpus.dev)
+    assert scores.mse < 0.1 * np.var(values)
+    assert trained.metrics["score"] == "mse"
+    assert trained.description.target["sigmoid"] == (max(values) <= 1)
+    outputs = predict(TrainedModel.load(tmp_path), corpus.dev).outputs
+    assert np.mean((outputs - [e.label for e in corpus.dev]) ** 2) == pytest.approx(scores.mse, rel=1e-4)
+
+
+def test_pretrained_vectors_are_frozen_and_not_read_again(corpus, tmp_path, monkeypatch):
+    words = sorted({token.lower() for example in corpus.train for token in example.tokens})
+    word = words[len(words) // 2]
+    generator = np.random.default_rng(0)
+    source = tmp_path / "vectors.txt"
+    table = {word: generator.normal(size=5).round(3) for word in words}
+    source.write_text("".join(f"{word} {' '.join(map(str, table[word]))}\n" for word in words))
+    config = configure("spectra", {**SMALL, "embeddings": str(source), "checkpoint_seconds": 0})
+    expected = train(corpus, config)
+    vectors = weights(expected)["embedding.weight"]
+    assert vectors.shape[1] == 5
+    assert vectors[expected.vocabulary.ids([word])[0]].tolist() == pytest.approx(table[word].tolist())
+    with monkeypatch.context() as patch:
+        killed_after(patch, 8)
+        with pytest.raises(Killed):
+            train(corpus, config, tmp_path / "run")
+    source.unlink()
+    assert same(weights(train(corpus, config, tmp_path / "run", resume=True)), weights(expected))
+
+
+def test_bad_corpora_are_named(corpus):
+    config = configure("spectra", SMALL)
+    with pytest.raises(ValueError, match="no training examples"):
+        train(replace(corpus, train=()), config)
+    with pytest.raises(ValueError, match=r"reviews train\[1\] has no label"):
+        train(replace(corpus, train=[corpus.train[0], replace(corpus.train[1], label=None)]), config)
+    with pytest.raises(ValueError, match=r"reviews dev\[0\] has the label 2; expected 0 to 1"):
+        train(replace(corpus, dev=[replace(corpus.dev[0], label=2)]), config)
+
+
+def test_diverging_training_is_named(corpus):
+    with pytest.raises((FloatingPointError, ValueError), match=r"learning_rate|finite"):
+        train(corpus, configure("spectra", {**SMALL, "learning_rate": 1e30, "epochs": 3}))
+
+
+def test_digest_tells_texts_and_labels_apart(corpus):
+    changed = [replace(corpus.train[0], label=1 - corpus.train[0].label), *corpus.train[1:]]
+    moved = replace(corpus, train=corpus.train[:-1], dev=[corpus.train[-1], *corpus.dev])
+    digests = {digest(corpus), digest(replace(corpus, train=changed)), digest(moved)}
+    assert len(digests) == 3
+    assert digest(corpus) == digest(reviews(train=96, dev=24, test=24))
+
+
+def test_no_pickle(tmp_path, corpus, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("pickle")
+
+    for module, name in ((torch, "save"), (torch, "load")):
+        monkeypatch.setattr(module, name, refuse)
+    train(corpus, configure("spectra", {**SMALL, "checkpoint_seconds": 0}), tmp_path)
+    for path in tmp_path.rglob("*"):
+        if path.is_file():
+            assert not path.read_bytes().startswith((b"\x80", b"PK"))
+
+
+@pytest.fixture(scope="module")
+def trained(corpus):
+    return train(corpus, configure("spectra", SMALL))
+
+
+def test_predictions_are_in_the_examples_order(trained, corpus):
+    together = predict(trained, corpus.test, batch_size=5)
+    for i, example in enumerate(corpus.test):
+        alone = predict(trained, [example])
+        np.testing.assert_allclose(together.outputs[i], alone.outputs[0], atol=1e-5)
+        assert np.array_equal(together.weights[i], alone.weights[0])
+        assert len(together.weights[i]) == len(together.scores[i]) == len(example.tokens)
+
+
+def test_predict_from_the_models_own_selection_is_its_prediction(trained, corpus):
+    own = predict(trained, corpus.test)
+    np.testing.assert_array_equal(predict_from(trained, corpus.test, own.weights), own.outputs)
+    with pytest.raises(ValueError, match="mask 0 has 1 entries for"):
+        predict_from(trained, corpus.test[:1], [[1]])
+    with pytest.raises(ValueError, match="one mask per example"):
+        predict_from(trained, corpus.test, [])
+
+
+def test_no_examples(trained):
+    assert predict(trained, []).outputs.shape == (0, 2)
+
+
+@pytest.mark.parametrize("budget", [0.1, 0.5, 1, 6])
+def test_the_budget_can_be_changed_after_training(trained, corpus, budget):
+    selected = predict(trained, corpus.test, budget=budget).selected
+    for mask in selected:
+        wanted = budget if isinstance(budget, int) else max(1, round(budget * len(mask)))
+        assert mask.sum() == wanted
+    assert trained.config.budget == 0.2
+
+
+def test_methods_without_a_budget_say_so(corpus):
+    full = train(corpus, configure("full-text", {**SMALL, "epochs": 1}))
+    with pytest.raises(ValueError, match="what full-text selects does not follow a budget"):
+        predict(full, corpus.test, budget=0.1)
+
+
+def test_evaluate_measures_what_the_examples_allow(trained, corpus):
+    scores = evaluate(trained, corpus.test, faithfulness=True)
+    assert scores.documents == 24
+    assert scores.size == pytest.approx(0.2, abs=0.03)
+    for name in ("macro_f1", "token_f1", "iou_f1", "auprc", "comprehensiveness", "sufficiency"):
+        assert getattr(scores, name) is not None, name
+    bare = evaluate(trained, [replace(example, rationale=None) for example in corpus.test])
+    assert bare.token_f1 is None
+    with pytest.raises(ValueError, match="example 0 has no label"):
+        evaluate(trained, [replace(corpus.test[0], label=None)])
+
+
+def test_description_of_targets():
+    unit = describe(regression([0, 0.2, 0.4, 0.6, 1]), configure(), None)
+    assert unit.target == {"sigmoid": True}
+    wide = describe(regression([0, 2, 4, 6, 8]), configure(), None)
+    assert wide.target["sigmoid"] is False
+    assert wide.target["deviation"] > 1
+
+
+def test_survival_of_labels(trained, corpus):
+    assert 0 <= survival(trained, corpus.test) <= 1

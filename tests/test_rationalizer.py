@@ -1,0 +1,197 @@
+"""The user's object, from texts to explanations and back from disk."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas
+import pytest
+import torch
+
+import rationalizer
+from rationalizer import Explanation, Rationalizer
+from rationalizer.data import reviews
+from rationalizer.learn import evaluate, survival
+
+SMALL = {"hidden": 8, "embedding": 8, "epochs": 2, "batch_size": 16}
+TEXTS = ["A warm, funny film.", "Dull and far too long!", "Funny, warm and short.", "A dull, long evening."]
+TEXTS *= 10
+NAMES = ["good", "bad", "good", "bad"] * 10
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Rationalizer(**{**SMALL, "epochs": 10}, learning_rate=0.02).fit(TEXTS, NAMES)
+
+
+def test_importing_the_package_stays_light():
+    heavy = ("pytorch_lightning", "pandas", "tensorboard", "rationalizer.learn")
+    program = (
+        f"import sys, rationalizer; print([name for name in {heavy} if name in sys.modules]); "
+        "rationalizer.Rationalizer; print('pytorch_lightning' in sys.modules)"
+    )
+    command = [sys.executable, "-c", program]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert printed.split("\n")[:2] == ["[]", "False"]
+    with pytest.raises(AttributeError, match="no attribute 'Rationaliser'"):
+        rationalizer.Rationaliser  # noqa: B018
+
+
+def test_predictions(model):
+    predicted = model.predict(TEXTS[:4])
+    assert predicted.tolist() == NAMES[:4]
+    probabilities = model.predict_proba(TEXTS[:4])
+    assert probabilities.shape == (4, 2)
+    np.testing.assert_allclose(probabilities.sum(1), 1, atol=1e-6)
+    assert model.classes == ("bad", "good")
+    assert [model.classes[i] for i in probabilities.argmax(1)] == NAMES[:4]
+
+
+def test_explanation_of_one_text(model):
+    text = "A warm, funny film."
+    explanation = model.explain(text)
+    assert isinstance(explanation, Explanation)
+    assert explanation.text == text
+    assert explanation.label == "good"
+    assert explanation.probabilities["good"] == pytest.approx(model.predict_proba([text])[0, 1])
+    assert [text[slice(*offset)] for offset in explanation.offsets] == list(explanation.tokens)
+    assert sum(explanation.selected) == 1  # round(0.2 * 6)
+    assert [weight != 0 for weight in explanation.weights] == list(explanation.selected)
+    (span,) = explanation.spans
+    assert text[slice(*span)] == explanation.tokens[explanation.selected.index(True)]
+    assert explanation.rationale is None
+    json.dumps(explanation.to_dict())
+
+
+def test_spans_join_neighbours_on_the_original_text(model):
+    wide = Rationalizer.of(model.trained)
+    wide.budget = 1.0
+    text = "A warm,   funny film."
+    assert wide.explain(text).spans == ((0, len(text)),)
+
+
+def test_explanations_of_a_list_are_those_of_its_texts(model):
+    listed = model.explain(TEXTS[:3], rationales=[[(2, 6)], None, None])
+    for one, text in zip(listed, TEXTS, strict=False):
+        alone = model.explain(text)
+        assert (one.label, one.selected, one.spans) == (alone.label, alone.selected, alone.spans)
+    assert listed[0].rationale == (False, True, False, False, False, False)
+    assert listed[1].rationale is None
+
+
+def test_a_new_budget_is_followed_without_training(model):
+    changed = Rationalizer.of(model.trained)
+    changed.budget = 3
+    assert sum(changed.explain(TEXTS[0]).selected) == 3
+    changed.budget = 0.5
+    assert sum(changed.explain(TEXTS[0]).selected) == 3
+    changed.budget = 0.01
+    assert sum(changed.explain(TEXTS[0]).selected) == 1
+    assert changed.budget == 0.01
+    with pytest.raises(ValueError, match="budget must be a fraction"):
+        changed.budget = 0
+    assert model.budget == 0.2
+
+
+def test_a_budget_that_would_be_ignored_is_refused():
+    attention = Rationalizer("sparsemax", **SMALL).fit(TEXTS, NAMES)
+    with pytest.raises(ValueError, match="what sparsemax selects does not follow a budget"):
+        attention.budget = 0.5
+
+
+def test_save_and_load(model, tmp_path):
+    model.save(tmp_path / "run")
+    loaded = Rationalizer.load(tmp_path / "run")
+    assert loaded.explain(TEXTS[:4]) == model.explain(TEXTS[:4])
+    assert loaded.config == model.config
+    assert repr(loaded) == "Rationalizer(method='spectra', budget=0.2), trained"
+
+
+def test_a_training_run_can_be_loaded(tmp_path):
+    trained = Rationalizer(**SMALL).fit(TEXTS, NAMES, run_dir=tmp_path / "run")
+    assert Rationalizer.load(tmp_path / "run").explain(TEXTS[:4]) == trained.explain(TEXTS[:4])
+    again = Rationalizer(**SMALL).fit(TEXTS, NAMES, run_dir=tmp_path / "run", resume=True)
+    assert again.explain(TEXTS[:4]) == trained.explain(TEXTS[:4])
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        ([1, 0, 1, 0] * 10, (0, 1)),
+        (np.array([3, -1, 3, -1] * 10), (-1, 3)),
+        (pandas.Series([True, False, True, False] * 10), (False, True)),
+        (pandas.Series(NAMES, dtype="category"), ("bad", "good")),
+        (["3", "10", "3", "10"] * 10, ("3", "10")),
+    ],
+)
+def test_labels_keep_their_type(labels, classes, tmp_path):
+    frame = pandas.DataFrame({"text": TEXTS, "label": labels})
+    fitted = Rationalizer(**SMALL).fit(frame["text"], labels)
+    fitted.save(tmp_path)
+    for model in (fitted, Rationalizer.load(tmp_path)):
+        assert model.classes == classes
+        assert all(
+            type(given) is type(expected) for given, expected in zip(model.classes, classes, strict=True)
+        )
+        assert set(model.predict(frame["text"]).tolist()) <= set(classes)
+
+
+def test_regression():
+    values = [4.5, 1.0, 4.5, 1.0] * 10
+    fitted = Rationalizer(**{**SMALL, "epochs": 10}, learning_rate=0.02).fit(np.array(TEXTS), values)
+    predicted = fitted.predict(TEXTS[:2])
+    assert predicted[0] > 3.5
+    assert predicted[1] < 2
+    explanation = fitted.explain(TEXTS[0])
+    assert explanation.label == pytest.approx(predicted[0])
+    assert explanation.probabilities is None
+    with pytest.raises(ValueError, match="no probabilities"):
+        fitted.predict_proba(TEXTS)
+
+
+def test_dev_texts_are_used_and_checked():
+    fitted = Rationalizer(**SMALL).fit(TEXTS, NAMES, dev=(TEXTS[:4], NAMES[:4]))
+    assert len(fitted.trained.metrics["epochs"]) == 2
+    with pytest.raises(ValueError, match="'ugly' is unknown; the classes are bad, good"):
+        Rationalizer(**SMALL).fit(TEXTS, NAMES, dev=(TEXTS[:1], ["ugly"]))
+
+
+def test_use_before_training_is_an_error():
+    for use in ("predict", "predict_proba", "explain"):
+        with pytest.raises(RuntimeError, match=r"not trained yet; call fit\(texts, labels\)"):
+            getattr(Rationalizer(), use)(TEXTS)
+    with pytest.raises(RuntimeError, match="not trained yet"):
+        Rationalizer().save("nowhere")
+
+
+def test_mistakes_are_found_before_training():
+    with pytest.raises(ValueError, match=r"did you mean 'temperature'\?"):
+        Rationalizer(temperatur=1.0)
+    with pytest.raises(ValueError, match="budget must be a fraction"):
+        Rationalizer(budget=0)
+    with pytest.raises(ValueError, match="there are 40 texts but 39 labels"):
+        Rationalizer().fit(TEXTS, NAMES[:-1])
+    with pytest.raises(ValueError, match="texts must be a list"):
+        Rationalizer().fit("one text", NAMES)
+
+
+def test_rationales_are_found_and_say_enough_alone():
+    """On reviews with known rationales; fewer texts and epochs than by default, so that it takes seconds."""
+    corpus = reviews(train=2000, dev=200, test=200)
+    texts, labels = [e.text for e in corpus.train], [corpus.classes[e.label] for e in corpus.train]
+    dev = [e.text for e in corpus.dev], [corpus.classes[e.label] for e in corpus.dev]
+    model = Rationalizer("spectra", 0.2, epochs=6).fit(texts, labels, dev=dev)
+    scores = evaluate(model.trained, corpus.test)
+    assert scores.macro_f1 > 0.9
+    assert scores.token_f1 > 0.8
+    assert scores.size == pytest.approx(0.2, abs=0.02)
+    assert survival(model.trained, corpus.test) > 0.9
