@@ -26,7 +26,9 @@ def shape_for(kind: str, small: int, large: int) -> tuple[int, int]:
     return (large, small) if kind == "columns_exact" else (small, large)
 
 
-def qp(scores: np.ndarray, rows: str = "at_most_one", columns: str = "at_most_one", budget: int | None = None) -> Solution:
+def qp(
+    scores: np.ndarray, rows: str = "at_most_one", columns: str = "at_most_one", budget: int | None = None
+) -> Solution:
     m, n = scores.shape
     sums = {
         "rows": (np.kron(np.eye(m), np.ones((1, n))), np.ones(m), rows),
@@ -55,7 +57,7 @@ def matchings(m: int, n: int):
 
 
 def best_value(scores: np.ndarray, rows: str, columns: str, budget: int | None) -> float:
-    """The MAP's value by SciPy, k-cardinality by dummies: n − k dummy rows and m − k dummy columns worth 0."""
+    """The MAP's value by SciPy, a budget by n − k dummy rows and m − k dummy columns."""
     m, n = scores.shape
     if "exactly_one" in (rows, columns):
         i, j = linear_sum_assignment(scores, maximize=True)
@@ -97,7 +99,9 @@ def planted(rng: np.random.Generator, m: int, n: int, kind: str, scale: float) -
     return z + scale * (a[:, None] + b + c - off), z, options
 
 
-def violation(z: torch.Tensor, rows: str = "at_most_one", columns: str = "at_most_one", budget: int | None = None) -> float:
+def violation(
+    z: torch.Tensor, rows: str = "at_most_one", columns: str = "at_most_one", budget: int | None = None
+) -> float:
     """How far `z` is outside the polytope."""
     parts = [(-z).amax()]
     for dim, kind in ((-1, rows), (-2, columns)):

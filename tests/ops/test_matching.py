@@ -9,9 +9,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.ops.oracles_matching import KINDS, planted, qp, shape_for, violation
 
 from rationalizer import ops
+from tests.ops.oracles_matching import KINDS, planted, qp, shape_for, violation
 
 SCALES = (0.1, 1.0, 3.0, 60.0, 3e3, 1e5)
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -26,7 +26,7 @@ def jacobian(scores: torch.Tensor, **options) -> torch.Tensor:
     return columns.reshape(scores.numel(), scores.numel())
 
 
-# --- the answer ---------------------------------------------------------------------------------------------------
+# --- the answer
 
 
 @settings(max_examples=60, deadline=None)
@@ -67,12 +67,19 @@ def test_finds_the_planted_answer_at_every_scale_and_size(kind, scale):
 @kinds
 @pytest.mark.parametrize("scale", SCALES)
 def test_ties_of_every_sort(kind, scale):
-    """Structured scores, where whole faces of multipliers are optimal; S − Z must be maximised by Z itself."""
+    """Whole faces of multipliers are optimal here; Z must maximise <S − Z, ·>."""
     m, n = shape_for(kind, 11, 14)
     rng = np.random.default_rng(3)
     rows, columns = rng.standard_normal((m, 1)), rng.standard_normal((1, n))
     distance = np.abs(np.arange(m)[:, None] - np.arange(n))
-    batch = [np.ones((m, n)), rng.integers(-1, 2, (m, n)), rows + columns, rows * columns, 3.0 - distance, distance == 0]
+    batch = [
+        np.ones((m, n)),
+        rng.integers(-1, 2, (m, n)),
+        rows + columns,
+        rows * columns,
+        3.0 - distance,
+        distance == 0,
+    ]
     scores = scale * torch.tensor(np.stack(batch).astype(float))
     z, info = ops.matching(scores, **KINDS[kind], return_info=True)
     assert info.converged.all()
@@ -117,7 +124,9 @@ def test_low_temperature_is_the_map(kind):
     m, n = shape_for(kind, 9, 12)
     scores = randn(8, m, n, seed=1)
     assert torch.allclose(
-        ops.matching(scores, **KINDS[kind], temperature=1e-5), ops.matching_map(scores, **KINDS[kind]), atol=1e-9
+        ops.matching(scores, **KINDS[kind], temperature=1e-5),
+        ops.matching_map(scores, **KINDS[kind]),
+        atol=1e-9,
     )
 
 
@@ -127,7 +136,7 @@ def test_temperature_divides_in_float64():
     assert torch.equal(ops.matching(scores, temperature=1e-3), expected)
 
 
-# --- budgets --------------------------------------------------------------------------------------------------------
+# --- budgets
 
 
 def test_budgets_from_zero_to_more_than_fits():
@@ -149,12 +158,10 @@ def test_a_budget_that_does_not_bind_changes_nothing():
 
 def test_exactly_one_with_a_sufficient_budget():
     scores = randn(2, 4, 6)
-    assert torch.equal(
-        ops.matching(scores, rows="exactly_one", budget=4), ops.matching(scores, rows="exactly_one")
-    )
+    assert torch.equal(ops.matching(scores, rows="exactly_one", budget=4), ops.matching(scores, rows="exactly_one"))
 
 
-# --- the gradient ---------------------------------------------------------------------------------------------------
+# --- the gradient
 
 
 @kinds
@@ -206,7 +213,7 @@ def test_gradient_at_test_time_scales_is_finite(kind):
     assert scores.grad.isfinite().all()
 
 
-# --- masks and batches ----------------------------------------------------------------------------------------------
+# --- masks and batches
 
 
 @kinds
@@ -287,7 +294,7 @@ def test_leading_dimensions():
     assert info.converged.shape == info.iterations.shape == info.gap.shape == (2, 3)
 
 
-# --- in a model -----------------------------------------------------------------------------------------------------
+# --- in a model
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -353,7 +360,7 @@ def test_infeasible_requests_raise_under_compile():
         compiled(torch.zeros(2, 5, 3))
 
 
-# --- what it says ---------------------------------------------------------------------------------------------------
+# --- what it says
 
 
 def test_a_solve_that_stops_short_says_so():
@@ -372,7 +379,8 @@ def test_infeasible_requests_name_the_row_and_its_sizes():
     scores = torch.zeros(5, 14, 20)
     columns = torch.ones(5, 20, dtype=torch.bool)
     columns[3, 8:] = False
-    message = r"rows='exactly_one' needs at least as many columns as rows; row 3 of the batch has 14 rows, 8 columns"
+    need = "rows='exactly_one' needs at least as many columns as rows"
+    message = need + "; row 3 of the batch has 14 rows, 8 columns"
     with pytest.raises(ValueError, match=message):
         ops.matching(scores, rows="exactly_one", column_mask=columns)
     with pytest.raises(ValueError, match=r"columns='exactly_one' needs at least as many rows .* row 0 .* 14 rows, 20"):
@@ -397,9 +405,17 @@ def test_infeasible_requests_name_the_row_and_its_sizes():
         ({"rows": "one"}, ValueError, "rows must be 'exactly_one' or 'at_most_one', got 'one'"),
         ({"columns": None}, ValueError, "columns must be 'exactly_one' or 'at_most_one', got None"),
         ({"budget": -1}, ValueError, "budget must be at least 0, got -1"),
-        ({"budget": torch.tensor([1, -2])}, ValueError, "budget must be at least 0, got -2 in row 1 of the batch"),
+        (
+            {"budget": torch.tensor([1, -2])},
+            ValueError,
+            "budget must be at least 0, got -2 in row 1 of the batch",
+        ),
         ({"budget": 1.5}, TypeError, "budget counts .* got 1.5"),
-        ({"budget": torch.tensor([1, 2, 3])}, ValueError, r"budget must be a number or have shape \(2,\), got \(3,\)"),
+        (
+            {"budget": torch.tensor([1, 2, 3])},
+            ValueError,
+            r"budget must be a number or have shape \(2,\), got \(3,\)",
+        ),
         ({"temperature": 0.0}, ValueError, "temperature must be a positive number, got 0.0"),
         ({"row_mask": torch.ones(2, 4, dtype=torch.bool)}, ValueError, r"row_mask must have shape \(2, 3\)"),
         ({"column_mask": torch.ones(2, 4)}, TypeError, "column_mask must be a bool tensor"),

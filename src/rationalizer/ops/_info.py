@@ -28,7 +28,8 @@ def warn_unless_converged(info: Info, op_name: str, remedy: str) -> None:
     late = int((~info.converged).sum())
     worst = float(info.gap.max())
     warnings.warn(
-        f"{op_name}: {late} of {info.converged.numel()} rows stopped before the optimum (gap up to {worst:.1e}); {remedy}",
+        f"{op_name}: {late} of {info.converged.numel()} rows stopped before the optimum "
+        f"(gap up to {worst:.1e}); {remedy}",
         ConvergenceWarning,
         stacklevel=3,
     )

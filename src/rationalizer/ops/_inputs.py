@@ -70,7 +70,9 @@ def as_budget(budget: int | Tensor, lead: torch.Size, device: torch.device, name
     """The budget as an int64 tensor, one entry per row."""
     if isinstance(budget, Tensor):
         if budget.is_floating_point() or budget.is_complex() or budget.dtype == torch.bool:
-            raise TypeError(f"{name} counts tokens and must be an integer tensor, got {budget.dtype}; use {name}.long()")
+            raise TypeError(
+                f"{name} counts tokens and must be an integer tensor, got {budget.dtype}; use {name}.long()"
+            )
         if budget.dim() and budget.shape != lead:
             raise ValueError(f"{name} must be a number or have shape {tuple(lead)}, got {tuple(budget.shape)}")
         return budget.to(device=device, dtype=torch.int64).expand(lead).reshape(-1)
@@ -94,8 +96,8 @@ def as_transition(transition: float | Tensor, rows: Rows, temperature: float) ->
         allowed = (torch.Size([]), torch.Size([edges]), lead + torch.Size([edges]))
         if transition.shape not in allowed:
             raise ValueError(
-                f"transition must be a number or have shape {(edges,)} or {(*lead, edges)} (one per pair of neighbours), "
-                f"got {tuple(transition.shape)}"
+                f"transition must be a number or have shape {(edges,)} or {(*lead, edges)} "
+                f"(one per pair of neighbours), got {tuple(transition.shape)}"
             )
         scaled = transition.to(device=rows.scores.device, dtype=torch.float64) / temperature
         return scaled.expand(lead + torch.Size([edges])).reshape(rows.scores.shape[0], edges)
@@ -127,7 +129,9 @@ def require_finite_scores(scores: Tensor, mask: Tensor) -> None:
 
 
 def require_finite_transition(transition: Tensor) -> None:
-    require_finite(transition, None, "transition", "use a finite bonus; 10x the scores' spread already fuses all tokens")
+    require_finite(
+        transition, None, "transition", "use a finite bonus; 10x the scores' spread already fuses all tokens"
+    )
 
 
 def require_finite_eagerly(rows: Rows) -> None:

@@ -30,9 +30,7 @@ class Pairs(NamedTuple):
         return values.reshape(self.shape[:-2])
 
 
-def as_pairs(
-    scores: Tensor, row_mask: Tensor | None, column_mask: Tensor | None, temperature: float
-) -> Pairs:
+def as_pairs(scores: Tensor, row_mask: Tensor | None, column_mask: Tensor | None, temperature: float) -> Pairs:
     _inputs.check_scores(scores, dims=2, shape_hint="(batch, m, n)")
     _inputs.check_temperature(temperature)
     lead, (m, n) = scores.shape[:-2], scores.shape[-2:]
@@ -81,9 +79,7 @@ def require_feasible(
 def _refuse(bad: Tensor, rows: Tensor, columns: Tensor, need: str) -> None:
     if bad.any():
         where = int(bad.nonzero()[0])
-        raise ValueError(
-            f"{need}; row {where} of the batch has {int(rows[where])} rows, {int(columns[where])} columns"
-        )
+        raise ValueError(f"{need}; row {where} of the batch has {int(rows[where])} rows, {int(columns[where])} columns")
 
 
 def _refuse_budget(bad: Tensor, budget: Tensor, count: Tensor, side: str) -> None:

@@ -8,11 +8,10 @@ from torch import Tensor
 from rationalizer.ops import _inputs
 from rationalizer.ops.kernels.budget_cpu import budget_rows
 from rationalizer.ops.kernels.runtime import for_rows
+from rationalizer.ops.sparsemax import project_out_mean
 
 
-def budget(
-    scores: Tensor, budget: int | Tensor, *, mask: Tensor | None = None, temperature: float = 1.0
-) -> Tensor:
+def budget(scores: Tensor, budget: int | Tensor, *, mask: Tensor | None = None, temperature: float = 1.0) -> Tensor:
     """Select at most `budget` tokens: argmin ‖z − scores/temperature‖² s.t. 0 <= z <= 1, Σz <= budget.
 
     Args:
@@ -56,9 +55,7 @@ def _backward(ctx, g, _):  # type: ignore[no-untyped-def]
     z, tau = ctx.saved_tensors
     # The face: tokens strictly inside (0, 1), their sum fixed where the budget binds (τ > 0).
     free = ((z > 0) & (z < 1)).to(g.dtype)
-    h = g * free
-    mean = h.sum(-1, keepdim=True) / free.sum(-1, keepdim=True).clamp(min=1)
-    return torch.where(tau[:, None] > 0, h - mean * free, h), None, None
+    return torch.where(tau[:, None] > 0, project_out_mean(g, free), g * free), None, None
 
 
 _budget.register_autograd(_backward, setup_context=_save)

@@ -21,8 +21,8 @@ class GumbelMatching(NamedTuple):
 def gumbel_matching(
     scores: Tensor,
     *,
-    temperature: float = 1.0,
-    training: bool = True,
+    temperature: float,
+    training: bool,
     generator: torch.Generator | None = None,
     row_mask: Tensor | None = None,
     column_mask: Tensor | None = None,

@@ -119,9 +119,7 @@ def _matching(
     inputs = map(_inputs.host, (scores, row_mask, column_mask, budget))
     outputs = map(_inputs.host, (z, iterations, gap))
     work = 100 * scores.numel()
-    for_rows(
-        matching_rows, scores.shape[0], work, *inputs, rows_exact, columns_exact, max_iterations, *outputs
-    )
+    for_rows(matching_rows, scores.shape[0], work, *inputs, rows_exact, columns_exact, max_iterations, *outputs)
     device = scores.device
     return z.to(device), iterations.to(device), gap.to(device)
 

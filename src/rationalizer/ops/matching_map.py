@@ -36,9 +36,7 @@ def matching_map(
     Returns:
         (batch, m, n), Y in the dtype of `scores`.
     """
-    pairs = _pairs.as_pairs(
-        scores.detach() if isinstance(scores, Tensor) else scores, row_mask, column_mask, 1.0
-    )
+    pairs = _pairs.as_pairs(scores.detach() if isinstance(scores, Tensor) else scores, row_mask, column_mask, 1.0)
     y = _matching_map(
         pairs.scores,
         pairs.row_mask,

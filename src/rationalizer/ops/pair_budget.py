@@ -64,9 +64,7 @@ def _(scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor) -> tuple
 
 
 @_inputs.opaque("pair_budget_backward")
-def _pair_budget_backward(
-    g: Tensor, z: Tensor, transition: Tensor, mask: Tensor, tau: Tensor
-) -> tuple[Tensor, Tensor]:
+def _pair_budget_backward(g: Tensor, z: Tensor, transition: Tensor, mask: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
     grad_s = torch.empty(z.shape, dtype=torch.float64)
     grad_r = torch.empty(transition.shape, dtype=torch.float64)
     arrays = map(_inputs.host, (g, z, transition, mask, tau > 0, grad_s, grad_r))

@@ -25,7 +25,7 @@ def quadratic_program(
     """argmin ½xᵀQx + q·x  s.t.  A x = b,  C x <= d, by an interior-point method.
 
     An interior point is off by the square root of its gap, so the constraints it shows to be active are then solved as
-    equations; that point is returned, and `proven`, where it satisfies all optimality conditions to 1e-10.
+    equations; that point is returned, and `proven`, where it satisfies all optimality conditions.
     """
     import clarabel
     from scipy import sparse
@@ -73,7 +73,7 @@ def _stationary_point(
     exact = np.linalg.lstsq(system, np.concatenate([-linear, right[active]]), rcond=None)[0]
     point, multipliers = exact[: len(linear)], exact[len(linear) :]
     tolerance = 1e-10 * max(1.0, float(np.abs(linear).max()))
-    feasible = np.all(rows @ point <= right + tolerance) and np.all(held @ point >= right[active] - tolerance)
+    feasible = np.all(rows @ point <= right + 1e-9) and np.all(held @ point >= right[active] - 1e-9)
     stationary = np.all(np.abs(quadratic @ point + linear + held.T @ multipliers) <= tolerance)
     optimal = feasible and stationary and np.all(multipliers[fixed:] >= -tolerance)
     return point if optimal else None

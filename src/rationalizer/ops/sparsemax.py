@@ -21,14 +21,38 @@ def sparsemax(scores: Tensor, *, mask: Tensor | None = None, temperature: float 
         (batch, n), z in the dtype of `scores`. Differentiable in `scores`.
     """
     rows = _inputs.as_rows(scores, mask, temperature)
-    _inputs.require_finite_eagerly(rows)
     return rows.restore(project_simplex(rows.scores, rows.mask))
 
 
+@_inputs.opaque("simplex")
 def project_simplex(scores: Tensor, mask: Tensor) -> Tensor:
+    """Sparsemax of float64 rows. Opaque because `torch.compile` cannot look into entmax's autograd functions."""
+    _inputs.require_finite_scores(scores, mask)
     if scores.numel() == 0:
         return scores.clone()
-    # The support lies within 1 of the maximum, so masked tokens two below it stay out of it, gradient included.
-    low = scores.detach().masked_fill(~mask, -1e300).amax(-1, keepdim=True) - 2.0
-    z = entmax.sparsemax(scores.where(mask, low), dim=-1)
-    return z.masked_fill(~mask, 0.0)
+    # The support lies within 1 of the maximum, so masked tokens two below it stay out of it.
+    low = scores.masked_fill(~mask, -1e300).amax(-1, keepdim=True) - 2.0
+    return entmax.sparsemax(scores.where(mask, low), dim=-1).masked_fill(~mask, 0.0)
+
+
+@project_simplex.register_fake
+def _(scores: Tensor, mask: Tensor) -> Tensor:
+    return scores.new_empty(scores.shape)
+
+
+def _save(ctx, inputs, output):  # type: ignore[no-untyped-def]
+    ctx.save_for_backward(output)
+
+
+def _backward(ctx, g):  # type: ignore[no-untyped-def]
+    (z,) = ctx.saved_tensors
+    return project_out_mean(g, (z > 0).to(g.dtype)), None
+
+
+def project_out_mean(g: Tensor, free: Tensor) -> Tensor:
+    """The projector onto {h: h = 0 off the free set, Σh = 0}: the face of a simplex, or of a budget that binds."""
+    h = g * free
+    return h - free * (h.sum(-1, keepdim=True) / free.sum(-1, keepdim=True).clamp(min=1))
+
+
+project_simplex.register_autograd(_backward, setup_context=_save)

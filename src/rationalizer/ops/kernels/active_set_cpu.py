@@ -160,7 +160,7 @@ def sequence_score(s, r, words, lift, budget):
 
 @jit
 def _grow(array, size):
-    grown = np.empty((size,) + array.shape[1:], array.dtype)
+    grown = np.empty((size, *array.shape[1:]), array.dtype)
     grown[: array.shape[0]] = array
     return grown
 
@@ -224,7 +224,11 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations):
         budgeted_viterbi(reduced, r, budget, lift, y, back, value)
         if k == capacity:
             capacity *= 2
-            columns, p, score = _grow(columns, capacity + 1), _grow(p, capacity + 1), _grow(score, capacity + 1)
+            columns, p, score = (
+                _grow(columns, capacity + 1),
+                _grow(p, capacity + 1),
+                _grow(score, capacity + 1),
+            )
             factor = _grow_square(factor, capacity + 1)
             line, target, unit = np.empty(capacity + 1), np.empty(capacity + 1), np.empty(capacity + 1)
         pack(y, columns[k])
@@ -272,4 +276,6 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations):
         p[:k] = np.maximum(target[:k], 0.0)
         p[:k] /= np.sum(p[:k])
         mixture(columns, p, k, z)
+        for i in range(n):
+            z[i] = min(z[i], 1.0)  # Σp may round above 1
     return columns, p, k, iterations, max(gap, 0.0), converged, level + lift * budget

@@ -6,36 +6,39 @@ server's, autograd's), survives a fork (data-loader workers), and hands a new pi
 matters because rows differ in difficulty.
 """
 
-import functools
 import hashlib
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numba
 import torch
 
-@functools.cache
-def _sources(folder: Path) -> str:
-    """A digest of all kernels in a folder.
 
-    Numba keys its disk cache on a function's own file, although code from the files it calls is compiled in. All sources
-    together are the right key: with it an upgrade, or an edit, never runs yesterday's code.
-    """
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*_cpu.py")))).hexdigest()
+# Numba keys its disk cache on a function's own file, although code from the files it calls is compiled in. All kernels
+# of the package together are the right key: with it an upgrade, or an edit, never runs yesterday's code.
+_PACKAGE = Path(__file__).parents[2]
+_SOURCES = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_PACKAGE.rglob("*_cpu.py")))).hexdigest()
+
+
+def _compile(function: Callable[..., Any], **options: Any) -> Any:
+    dispatcher: Any = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+    dispatcher._cache._cache_file._source_stamp = _SOURCES
+    return dispatcher
 
 
 def jit(function: Callable[..., Any]) -> Any:
     """Compile without the GIL, cached on disk so that a second process does not compile again."""
-    dispatcher = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
-    dispatcher._cache._cache_file._source_stamp = _sources(Path(function.__code__.co_filename).parent)
-    return dispatcher
+    return _compile(function)
 
 
-# For sums whose order does not matter: may be split into vector lanes, but is the same for the same length.
-reordering = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
+def reordering(function: Callable[..., Any]) -> Any:
+    """`jit` for sums whose order does not matter: split into vector lanes, yet the same for the same length."""
+    return _compile(function, fastmath={"reassoc", "nsz", "contract"})
+
 
 _PIECES_PER_THREAD = 4
 _pool: ThreadPoolExecutor | None = None
@@ -62,7 +65,7 @@ def for_rows(kernel: Callable[..., None], rows: int, work: int, *arguments: Any)
         _pool_size = threads - 1
     pieces = min(rows, threads * _PIECES_PER_THREAD)
     bounds = [rows * piece // pieces for piece in range(pieces + 1)]
-    queue = iter(list(zip(bounds[:-1], bounds[1:], strict=True)))  # next() on it is atomic under the GIL
+    queue = iter(list(pairwise(bounds)))  # next() on it is atomic under the GIL
 
     def drain() -> None:
         for first, last in queue:

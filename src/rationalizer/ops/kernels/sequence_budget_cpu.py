@@ -79,14 +79,9 @@ def _release(s, r, z, tau, budget, level, state, work):
             behind_0, behind_1 = 0.0, u
         else:
             behind_0, behind_1 = max(behind_0, behind_1), u + max(behind_0, behind_1 + r[i - 1])
-        if state[i] == HELD_0 and behind_1 + ahead_1[i] > allowed:
-            released += 1
-            work[2, i] = 1.0
-        elif state[i] == HELD_1 and behind_0 + ahead_0[i] > allowed:
-            released += 1
-            work[2, i] = 1.0
-        else:
-            work[2, i] = 0.0
+        flipped = behind_1 + ahead_1[i] if state[i] == HELD_0 else behind_0 + ahead_0[i]
+        work[2, i] = state[i] != IN_DOUBT and flipped > allowed
+        released += int(work[2, i])
     return released
 
 
@@ -120,7 +115,17 @@ def _solve_in_doubt(s, r, z, tau, budget, state, support, max_iterations):
                 pack(y[:count], columns[k])
         small = np.empty(count)
         columns, p, kept, used, gap, converged, level = active_set(
-            scores[:count], edges, limit, columns, p, kept, small, y[:count], back, value, max_iterations - iterations
+            scores[:count],
+            edges,
+            limit,
+            columns,
+            p,
+            kept,
+            small,
+            y[:count],
+            back,
+            value,
+            max_iterations - iterations,
         )
         iterations += used
         for i in range(n):
@@ -150,7 +155,20 @@ def _solve_in_doubt(s, r, z, tau, budget, state, support, max_iterations):
 
 @jit
 def sequence_budget_rows(
-    first, last, scores, transition, mask, budget, max_iterations, z, tight, kept, support, iterations, gap, converged
+    first,
+    last,
+    scores,
+    transition,
+    mask,
+    budget,
+    max_iterations,
+    z,
+    tight,
+    kept,
+    support,
+    iterations,
+    gap,
+    converged,
 ):
     """`kept` 0 says that the closed form was the answer; otherwise so many sequences are in `support`."""
     n = scores.shape[1]
@@ -222,9 +240,7 @@ def _support_backward(g, columns, k, h, grad_r):
 
 
 @jit
-def sequence_budget_backward_rows(
-    first, last, grad, z, transition, mask, tight, kept, support, grad_s, grad_r
-):
+def sequence_budget_backward_rows(first, last, grad, z, transition, mask, tight, kept, support, grad_s, grad_r):
     n = z.shape[1]
     g, real_z, r, h, edges = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     for row in range(first, last):

@@ -14,8 +14,8 @@ def budgeted_viterbi(s, r, budget, lift, y, back, value):
     """max s·y + Σ r_i y_i y_{i+1} + lift·(Σy − budget) s.t. Σy <= budget; returns it and writes its argument to `y`.
 
     `lift` lets a caller take a constant off all scores, so that partial sums stay small and digits are kept, without
-    changing which sequence is best. States are (ones used, last bit). Scratch: `back` (n, budget + 1) uint8, `value` (4, budget + 1). Ties go to fewer
-    ones, then to later tokens left out.
+    changing which sequence is best. States are (ones used, last bit). Scratch: `back` (n, budget + 1) uint8, `value`
+    (4, budget + 1). Ties go to fewer ones, then to later tokens left out.
     """
     n = s.shape[0]
     zero, one, next_zero, next_one = value[0], value[1], value[2], value[3]

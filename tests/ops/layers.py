@@ -1,0 +1,62 @@
+"""The highlight layers as one table, so that every test of the contract runs on every layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from hypothesis import strategies as st
+from torch import Tensor
+
+from rationalizer import ops
+
+Layer = Callable[..., Tensor]
+
+# Each takes (scores, mask) and has its other arguments filled in; all are projections.
+LAYERS: dict[str, Layer] = {
+    "sparsemax": lambda s, mask=None: ops.sparsemax(s, mask=mask, temperature=0.5),
+    "fusedmax": lambda s, mask=None: ops.fusedmax(s, mask=mask, tv=0.3, temperature=0.5),
+    "budget": lambda s, mask=None: ops.budget(s, 3, mask=mask, temperature=0.5),
+    "pair_budget": lambda s, mask=None: ops.pair_budget(s, 3, mask=mask, transition=0.4, temperature=0.5),
+    "sequence_budget": lambda s, mask=None: ops.sequence_budget(s, 3, mask=mask, transition=0.4, temperature=0.5),
+    "anti_contiguous": lambda s, mask=None: ops.sequence_budget(s, 3, mask=mask, transition=-0.4, temperature=0.5),
+}
+HARD: dict[str, Layer] = {
+    "sequence_budget_map": lambda s, mask=None: ops.sequence_budget_map(s, 3, mask=mask, transition=0.4),
+    "top_k": lambda s, mask=None: ops.top_k(s, 3, mask),
+    "contiguous": lambda s, mask=None: ops.contiguous(s, 3, mask),
+}
+EVERY = LAYERS | HARD
+
+
+def random_mask(rows: int, n: int, generator: torch.Generator) -> Tensor:
+    """Padding on the right, on the left, holes, nothing, everything: one of each and then at random."""
+    mask = torch.rand(rows, n, generator=generator) < 0.7
+    mask[0] = True
+    mask[1] = torch.arange(n) < n // 2
+    mask[2] = torch.arange(n) >= n // 2
+    mask[3] = False
+    return mask
+
+
+@st.composite
+def chains(draw: st.DrawFn, longest: int = 8, sign: str = "+") -> tuple[np.ndarray, np.ndarray, int]:
+    """(scores, transitions, budget): every scale, ties, constant scores, zero and huge transitions."""
+    n = draw(st.integers(1, longest))
+    scale = draw(st.sampled_from([0.1, 1.0, 3.0, 30.0, 1e3, 2e4]))
+    unit = st.floats(-1, 1, allow_subnormal=False)
+    scores = np.array(draw(st.lists(unit, min_size=n, max_size=n)))
+    if draw(st.booleans()):
+        scores = np.round(scores * 3) / 3  # ties
+    ratio = draw(st.sampled_from([0.0, 0.003, 0.1, 1.0, 10.0]))
+    edges = np.abs(np.array(draw(st.lists(unit, min_size=n - 1, max_size=n - 1))))
+    if draw(st.booleans()):
+        edges[:] = 1.0
+    if sign == "±":
+        edges *= np.array(draw(st.lists(st.sampled_from([-1.0, 1.0]), min_size=n - 1, max_size=n - 1)))
+    return scores * scale, edges * scale * ratio, draw(st.integers(0, n + 1))
+
+
+def row(values: np.ndarray) -> Tensor:
+    return torch.from_numpy(values)[None]

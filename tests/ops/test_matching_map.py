@@ -1,0 +1,144 @@
+"""The best matching against brute force and SciPy's assignment solver."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rationalizer import ops
+from tests.ops.oracles_matching import KINDS, best_value, matchings, shape_for, violation
+
+kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+def randn(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def allowed(y: np.ndarray, rows: str = "at_most_one", columns: str = "at_most_one", budget: int | None = None) -> bool:
+    exact = (rows != "exactly_one" or y.sum(1).min() == 1) and (columns != "exactly_one" or y.sum(0).min() == 1)
+    return exact and (budget is None or y.sum() <= budget)
+
+
+@settings(max_examples=80, deadline=None)
+@given(data=st.data())
+def test_agrees_with_brute_force(data):
+    kind = data.draw(st.sampled_from(list(KINDS)))
+    small = data.draw(st.integers(1, 4))
+    m, n = shape_for(kind, small, data.draw(st.integers(small, 4)))
+    options = dict(KINDS[kind])
+    if "budget" in options:
+        options["budget"] = data.draw(st.integers(0, small + 1))
+    values = data.draw(st.lists(st.integers(-3, 3).map(float), min_size=m * n, max_size=m * n))
+    scores = np.array(values).reshape(m, n)
+    y = ops.matching_map(torch.tensor(scores), **options).numpy()
+    assert allowed(y, **options)
+    assert set(np.unique(y)) <= {0.0, 1.0}
+    assert (scores * y).sum() == max((scores * other).sum() for other in matchings(m, n) if allowed(other, **options))
+    if kind in ("at_most_one_2", "budget"):
+        # A pair worth nothing is left out where leaving it out costs nothing.
+        fewest = min(
+            other.sum()
+            for other in matchings(m, n)
+            if allowed(other, **options) and (scores * other).sum() == (scores * y).sum()
+        )
+        assert y.sum() == fewest
+
+
+@kinds
+@pytest.mark.parametrize("scale", [0.1, 1.0, 1e5])
+def test_agrees_with_scipy(kind, scale):
+    for seed, (small, large) in enumerate(itertools.product((1, 5, 17, 64), (64, 100))):
+        m, n = shape_for(kind, small, large)
+        scores = scale * randn(m, n, seed=seed)
+        options = {"rows": "at_most_one", "columns": "at_most_one", "budget": None} | KINDS[kind]
+        y = ops.matching_map(scores, **options)
+        assert violation(y, **options) <= 0
+        assert abs(float((scores * y).sum()) - best_value(scores.numpy(), **options)) <= 1e-12 * scale * small * 10
+
+
+def test_every_budget_gives_the_best_matching_of_its_size():
+    scores = randn(12, 15, seed=4)
+    values = []
+    for budget in range(14):
+        y = ops.matching_map(scores, budget=budget)
+        value = float((scores * y).sum())
+        assert y.sum() <= budget
+        assert value == pytest.approx(best_value(scores.numpy(), "at_most_one", "at_most_one", budget), abs=1e-12)
+        values.append(value)
+    gains = np.diff(values)
+    assert (gains >= -1e-12).all()
+    assert (np.diff(gains) <= 1e-12).all()
+
+
+def test_negative_scores_are_left_out_unless_a_side_demands_them():
+    scores = -torch.ones(3, 4)
+    assert ops.matching_map(scores).sum() == 0
+    assert ops.matching_map(scores, rows="exactly_one").sum() == 3
+
+
+@kinds
+def test_masked_is_truncated_and_batch_is_its_rows(kind):
+    m, n = shape_for(kind, 5, 8)
+    scores = randn(6, m + 2, n + 1, seed=8)
+    row_mask = torch.zeros(6, m + 2, dtype=torch.bool)
+    column_mask = torch.zeros(6, n + 1, dtype=torch.bool)
+    for row in range(6):
+        generator = torch.Generator().manual_seed(row)
+        row_mask[row, torch.randperm(m + 2, generator=generator)[:m]] = True
+        column_mask[row, torch.randperm(n + 1, generator=generator)[:n]] = True
+    real = row_mask[:, :, None] & column_mask[:, None, :]
+    y = ops.matching_map(
+        scores.masked_fill(~real, torch.nan), **KINDS[kind], row_mask=row_mask, column_mask=column_mask
+    )
+    assert (y[~real] == 0).all()
+    for row in range(6):
+        short = scores[row][real[row]].reshape(m, n)
+        assert torch.equal(y[row][real[row]].reshape(m, n), ops.matching_map(short, **KINDS[kind]))
+
+
+def test_ties_are_broken_the_same_way_every_time():
+    scores = torch.ones(40, 6, 8)
+    y = ops.matching_map(scores, budget=3)
+    assert (y == y[0]).all()
+    assert y[0].sum() == 3
+
+
+def test_types_shapes_and_gradient():
+    scores = randn(2, 3, 4, 5).to(torch.bfloat16).requires_grad_()
+    y = ops.matching_map(scores)
+    assert y.dtype == torch.bfloat16
+    assert y.shape == (2, 3, 4, 5)
+    assert not y.requires_grad
+    assert torch.equal(ops.matching_map(scores.mT).mT.sum((-1, -2)), y.sum((-1, -2)))
+    for shape in ((0, 3, 4), (2, 0, 4), (2, 3, 0)):
+        assert ops.matching_map(torch.zeros(shape)).shape == shape
+    assert ops.matching_map(torch.ones(2, 3), row_mask=torch.zeros(2, dtype=torch.bool)).sum() == 0
+
+
+def test_compiles_without_graph_breaks():
+    scores = randn(2, 4, 6)
+    compiled = torch.compile(lambda s: ops.matching_map(s, budget=2), fullgraph=True, backend="aot_eager")
+    assert torch.equal(compiled(scores), ops.matching_map(scores, budget=2))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"scores": torch.full((2, 3, 4), torch.inf)}, ValueError, r"scores\[0, 0, 0\] is inf"),
+        ({"columns": "exactly_one"}, ValueError, "row 0 of the batch has 3 rows, 4 columns"),
+        ({"rows": "exactly_one", "budget": 2}, ValueError, "row 0 of the batch has 3 rows, budget 2"),
+        ({"rows": "some"}, ValueError, "rows must be 'exactly_one' or 'at_most_one', got 'some'"),
+        ({"budget": -1}, ValueError, "budget must be at least 0, got -1"),
+        ({"scores": None}, TypeError, "scores must be a torch.Tensor, got NoneType"),
+    ],
+)
+def test_errors_name_the_value(change, error, message):
+    arguments = {"scores": torch.ones(2, 3, 4)} | change
+    with pytest.raises(error, match=message):
+        ops.matching_map(arguments.pop("scores"), **arguments)

@@ -1,0 +1,118 @@
+"""Every layer against a general QP solver and enumeration, on drawn cases."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rationalizer import ops
+from rationalizer.ops import reference
+from tests.ops.layers import chains, row
+
+CASES = settings(max_examples=400, deadline=None)
+
+
+def assert_close(z, want):
+    """An interior point near a kink is good to 1e-4 or so; a proven optimum is one to rounding."""
+    error = np.abs(z[0].numpy() - want.z).max()
+    assert error <= (2e-8 if want.proven else 2e-3), (error, z, want)
+
+
+@CASES
+@given(chains())
+def test_sparsemax(case):
+    s, _, _ = case
+    assert_close(ops.sparsemax(row(s)), reference.sparsemax(s))
+
+
+@CASES
+@given(chains(), st.sampled_from([0.0, 0.1, 0.7, 5.0]))
+def test_fusedmax(case, tv):
+    s, _, _ = case
+    assert_close(ops.fusedmax(row(s), tv=tv), reference.fusedmax(s, tv))
+
+
+@CASES
+@given(chains())
+def test_budget(case):
+    s, _, limit = case
+    assert_close(ops.budget(row(s), limit), reference.budget(s, limit))
+
+
+@CASES
+@given(chains())
+def test_pair_budget(case):
+    s, r, limit = case
+    assert_close(ops.pair_budget(row(s), limit, transition=row(r)), reference.pair_budget(s, r, limit))
+
+
+@CASES
+@given(chains(longest=7))
+def test_sequence_budget(case):
+    s, r, limit = case
+    z, info = ops.sequence_budget(row(s), limit, transition=row(r), return_info=True)
+    assert info.converged.all()
+    assert_close(z, reference.sequence_budget(s, r, limit))
+
+
+@CASES
+@given(chains(longest=7, sign="±"))
+def test_sequence_budget_with_transitions_of_any_sign(case):
+    s, r, limit = case
+    z, info = ops.sequence_budget(row(s), limit, transition=row(r), return_info=True)
+    assert info.converged.all()
+    assert_close(z, reference.sequence_budget(s, r, limit))
+
+
+@settings(max_examples=1500, deadline=None)
+@given(chains(longest=10, sign="±"))
+def test_sequence_budget_map(case):
+    s, r, limit = case
+    y = ops.sequence_budget_map(row(s), limit, transition=row(r))[0].numpy()
+    assert set(np.unique(y)) <= {0.0, 1.0}
+    assert y.sum() <= limit
+    best = reference.sequence_scores(s, r, reference.sequence_budget_map(s, r, limit)[None])[0]
+    assert reference.sequence_scores(s, r, y[None])[0] == pytest.approx(best, rel=1e-12, abs=1e-12)
+
+
+@CASES
+@given(chains(longest=12), st.integers(0, 13))
+def test_decoders(case, k):
+    s, _, _ = case
+    n = len(s)
+    count = min(k, n)
+    top = ops.top_k(row(s), k)[0].numpy()
+    window = ops.contiguous(row(s), k)[0].numpy()
+    assert top.sum() == window.sum() == count
+    assert top @ s == pytest.approx(np.sort(s)[n - count :].sum(), abs=1e-9)
+    sums = [s[i : i + count].sum() for i in range(n - count + 1)]
+    assert window @ s == pytest.approx(max(sums), rel=1e-12, abs=1e-9)
+    assert np.count_nonzero(np.diff(np.pad(window, 1)) > 0) <= 1
+
+
+def test_most_reference_answers_are_proven():
+    """Otherwise the comparisons above would be loose ones."""
+    rng = np.random.default_rng(0)
+    proven = [reference.sequence_budget(rng.normal(size=6), rng.random(5), 2).proven for _ in range(50)]
+    assert np.mean(proven) > 0.8
+
+
+@pytest.mark.parametrize("n", [8, 14])
+@pytest.mark.parametrize("transition", [0.01, 0.3, 1.0])
+@pytest.mark.parametrize("temperature", [0.05, 0.3])
+def test_sequence_budget_is_a_mixture_of_best_sequences(n, transition, temperature):
+    """Exactness without a QP solver: z mixes sequences that are all best at scores s − z (and only such)."""
+    from scipy.optimize import nnls
+
+    limit = max(2, n // 4)
+    s = 0.3 * torch.randn(40, n, dtype=torch.float64, generator=torch.Generator().manual_seed(n)) / temperature
+    r = np.full(n - 1, transition / temperature)
+    z, info = ops.sequence_budget(s, limit, transition=transition / temperature, return_info=True)
+    assert info.converged.all()
+    y = reference.sequences(n, limit).astype(float)
+    for scores, solution in zip(s.numpy(), z.numpy(), strict=True):
+        value = reference.sequence_scores(scores - solution, r, y)
+        best = y[value >= value.max() - 1e-9]
+        _, residual = nnls(np.vstack([best.T, np.ones(len(best))]), np.append(solution, 1.0))
+        assert residual <= 1e-8

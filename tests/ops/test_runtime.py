@@ -1,0 +1,93 @@
+"""Compilation is cached on disk and never stale; threads and forks are safe."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import rationalizer
+from rationalizer import ops
+from rationalizer.ops.kernels.budget_cpu import budget_rows
+from rationalizer.ops.kernels.runtime import for_rows
+
+SOLVE = """
+import torch
+from rationalizer import ops
+from rationalizer.ops.kernels import budget_cpu, pair_budget_cpu
+print(ops.budget(torch.ones(1, 4), 2)[0, 0].item())
+ops.pair_budget(torch.ones(1, 4), 2)
+for kernel in (budget_cpu.budget_rows, pair_budget_cpu.pair_budget_rows):
+    print(sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()))
+"""
+
+
+def run(source: Path, cache: Path) -> list[str]:
+    environment = os.environ | {"PYTHONPATH": str(source), "NUMBA_CACHE_DIR": str(cache)}
+    done = subprocess.run([sys.executable, "-c", SOLVE], env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.split("\n")[:-1]
+
+
+def test_second_process_compiles_nothing_and_an_edit_is_seen(tmp_path):
+    source = tmp_path / "src"
+    package = Path(rationalizer.__file__).parent
+    shutil.copytree(package / "ops", source / "rationalizer" / "ops", ignore=shutil.ignore_patterns("__pycache__"))
+    (source / "rationalizer" / "__init__.py").write_text("from rationalizer import ops\n")
+    assert run(source, tmp_path / "cache") == ["0.5", "0 1", "0 1"]
+    assert run(source, tmp_path / "cache") == ["0.5", "1 0", "1 0"]
+    # An edit in one file, seen through a kernel of another that calls it.
+    edited = source / "rationalizer" / "ops" / "kernels" / "budget_cpu.py"
+    edited.write_text(edited.read_text() + "\n# edited\n")
+    assert run(source, tmp_path / "cache") == ["0.5", "0 1", "0 1"]
+
+
+def test_threads_may_enter_at_once():
+    scores = torch.randn(64, 200, generator=torch.Generator().manual_seed(0))
+    expected = ops.sequence_budget(scores, 40, transition=0.1)
+    results: list[torch.Tensor] = []
+
+    def solve() -> None:
+        for _ in range(5):
+            results.append(ops.sequence_budget(scores, 40, transition=0.1))
+
+    threads = [threading.Thread(target=solve) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 20
+    assert all(torch.equal(result, expected) for result in results)
+
+
+def test_works_after_a_fork():
+    """As in a data-loader worker. Only our own pool is tried there: torch's OpenMP threads do not survive a fork."""
+    scores, mask, limit = (
+        np.random.default_rng(0).normal(size=(64, 2000)),
+        np.ones((64, 2000), bool),
+        np.full(64, 40),
+    )
+    z, tau = np.empty((64, 2000)), np.empty(64)
+    for_rows(budget_rows, 64, 10**9, scores, mask, limit, z, tau)  # the pool's threads exist now
+    expected = z.copy()
+    z[:] = 0.0
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # a hang ends the child, and fails the test
+        for_rows(budget_rows, 64, 10**9, scores, mask, limit, z, tau)
+        os._exit(0 if np.array_equal(z, expected) else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_failures_in_a_kernel_reach_the_caller():
+    def kernel(first: int, last: int) -> None:
+        raise RuntimeError(f"rows {first} to {last}")
+
+    with pytest.raises(RuntimeError, match="rows"):
+        for_rows(kernel, 8, 10**9)

@@ -1,0 +1,166 @@
+"""What is particular to the chain layers: scales, limits, the closed form's certificate, convergence."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from rationalizer import ops
+from rationalizer.ops.kernels.packing_cpu import packable
+from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
+
+
+def best_value(u, r, limit):
+    y = ops.sequence_budget_map(u, limit, transition=r)
+    return (u * y).sum(-1) + (r * y[:, 1:] * y[:, :-1]).sum(-1)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.2, 0.05, 1e-3, 5e-5])
+@pytest.mark.parametrize("ratio", [0.0, 0.003, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("n", [20, 150])
+def test_exact_at_every_scale(temperature, ratio, n):
+    """z is optimal when the sequences it mixes are all best at s − z; `gap` is measured against the oracle's value."""
+    generator = torch.Generator().manual_seed(n)
+    scores = 0.3 * torch.randn(12, n, dtype=torch.float64, generator=generator)
+    limit = n // 5
+    edges = 0.3 * ratio * torch.rand(12, n - 1, dtype=torch.float64, generator=generator)
+    z, info = ops.sequence_budget(scores, limit, transition=edges, temperature=temperature, return_info=True)
+    assert info.converged.all()
+    assert (z.sum(-1) <= limit + 1e-9).all()
+    u, r = scores / temperature - z, edges / temperature
+    best = best_value(u, r, limit)
+    # What z earns at s − z lies between its value in the relaxation and the optimum; where the closed form was used
+    # both must be the optimum itself.
+    earned = (u * z).sum(-1) + (r * torch.minimum(z[:, 1:], z[:, :-1])).sum(-1)
+    tolerance = 1e-10 * (1 + best.abs())
+    assert (earned >= best - tolerance).all()
+    closed = info.iterations == 0
+    assert (earned - best).abs()[closed].le(tolerance[closed]).all()
+    assert (info.gap <= tolerance).all()
+
+
+def test_pair_budget_is_the_upper_bound():
+    """Its polytope contains the sequences': the relaxed objective is at least as large, and equal where certified."""
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(200, 12, dtype=torch.float64, generator=generator)
+    z, info = ops.sequence_budget(scores, 3, transition=0.3, temperature=0.5, return_info=True)
+    relaxed = ops.pair_budget(scores, 3, transition=0.3, temperature=0.5)
+    closed = info.iterations == 0
+    assert closed.any()
+    assert (~closed).any()
+    assert torch.equal(z[closed], relaxed[closed])
+    assert ((z - relaxed).abs().amax(-1)[~closed] > 1e-9).float().mean() > 0.9
+
+
+@pytest.mark.parametrize("transition", [0.0, 0.05, 0.5, 3.0])
+def test_temperature_to_zero_is_the_map(transition):
+    generator = torch.Generator().manual_seed(4)
+    scores = torch.randn(60, 25, dtype=torch.float64, generator=generator)
+    z = ops.sequence_budget(scores, 6, transition=transition, temperature=1e-7)
+    y = ops.sequence_budget_map(scores, 6, transition=transition)
+    torch.testing.assert_close(z, y, rtol=0, atol=1e-8)
+
+
+def test_without_transitions_it_is_the_budget_layer():
+    scores = torch.randn(50, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
+    expected = ops.budget(scores, 8, temperature=0.3)
+    torch.testing.assert_close(ops.sequence_budget(scores, 8, temperature=0.3), expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(ops.pair_budget(scores, 8, temperature=0.3), expected, rtol=0, atol=1e-12)
+
+
+def test_budget_off_is_the_chain():
+    """With room for all tokens the chain's local polytope is exact, so both layers agree without iterating."""
+    scores = torch.randn(50, 15, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
+    z, info = ops.sequence_budget(scores, 15, transition=0.7, return_info=True)
+    assert (info.iterations == 0).all()
+    assert torch.equal(z, ops.pair_budget(scores, 15, transition=0.7))
+
+
+def test_float32_at_test_temperature():
+    """Scores/T of 1e5 in float32: the division and the solve must not lose the digits."""
+    scores = torch.randn(16, 200, generator=torch.Generator().manual_seed(8))
+    for op in (ops.budget, ops.pair_budget, ops.sequence_budget):
+        z = op(scores, 40, temperature=5e-5)
+        exact = op(scores.double(), 40, temperature=5e-5)
+        torch.testing.assert_close(z.double(), exact, rtol=0, atol=1e-6)
+
+
+def test_long_rows():
+    n = 10_000
+    generator = torch.Generator().manual_seed(9)
+    scores = (0.3 * torch.randn(2, n, generator=generator)).requires_grad_()
+    z, info = ops.sequence_budget(scores, n // 5, transition=0.001, temperature=0.05, return_info=True)
+    assert info.converged.all()
+    assert (z.double().sum(-1) - n // 5).abs().max() < 1e-3  # float32 sum of 2,000 terms
+    z.sum().backward()
+    assert torch.isfinite(scores.grad).all()
+    big = ops.sequence_budget(scores.detach(), n // 5, transition=3.0, temperature=0.05)
+    assert big.double().sum(-1).max() <= n // 5 + 1e-2
+
+
+def test_stopping_short_is_said():
+    scores = torch.randn(4, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(10))
+    with pytest.warns(ops.ConvergenceWarning, match=r"of 4 rows stopped before the optimum .* raise max_iterations"):
+        z = ops.sequence_budget(scores, 8, transition=1.0, max_iterations=2)
+    assert z.sum(-1).max() <= 8 + 1e-9  # feasible all the same
+    _, info = ops.sequence_budget(scores, 8, transition=1.0, max_iterations=2, return_info=True)
+    assert not info.converged.all()
+    assert (info.gap[~info.converged] > 0).all()
+    assert (info.iterations <= 2).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ops.sequence_budget(scores, 8, transition=1.0)
+    with pytest.raises(ValueError, match="max_iterations must be an int of at least 1, got 0"):
+        ops.sequence_budget(scores, 8, max_iterations=0)
+
+
+def test_info_has_the_batch_shape():
+    z, info = ops.sequence_budget(torch.randn(2, 3, 9), 2, transition=0.2, return_info=True)
+    assert z.shape == (2, 3, 9)
+    assert info.converged.shape == info.iterations.shape == info.gap.shape == (2, 3)
+    assert info.converged.dtype == torch.bool
+
+
+def test_pair_budget_refuses_negative_transitions():
+    with pytest.raises(ValueError, match=r"transition must be at least 0 here, got -0.5 .* use sequence_budget"):
+        ops.pair_budget(torch.randn(1, 4), 2, transition=-0.5)
+
+
+def test_holes_close_up_with_the_edge_that_leaves_the_earlier_token():
+    scores = torch.tensor([[1.0, 9.0, 1.0, 1.0]], dtype=torch.float64)
+    mask = torch.tensor([[True, False, True, True]])
+    edges = torch.tensor([0.5, 7.0, 0.25], dtype=torch.float64)
+    closed = ops.sequence_budget(scores[:, [0, 2, 3]], 2, transition=edges[[0, 2]], temperature=0.5)
+    z = ops.sequence_budget(scores, 2, transition=edges, mask=mask, temperature=0.5)
+    assert torch.equal(z[mask], closed[0])
+
+
+@pytest.mark.parametrize(
+    ("z", "linked", "capacity", "expected"),
+    [
+        ([0.5, 0.5], [1.0], 1, False),  # fused: both or none, so two at once
+        ([0.5, 0.5], [0.0], 1, True),  # free: one after the other
+        ([0.8, 0.7, 0.0, 0.5], [1.0, 1.0, 1.0], 2, False),
+        ([0.8, 0.7, 0.0, 0.5], [0.0, 1.0, 1.0], 2, True),
+        ([0.3, 0.5, 0.2], [1.0, 1.0], 2, True),  # the outer two side by side inside the middle one
+        ([0.3, 0.5, 0.4], [1.0, 1.0], 2, False),
+        ([1.0, 0.5, 1.0, 0.5], [1.0, 1.0, 1.0], 1, True),
+    ],
+)
+def test_packing(z, linked, capacity, expected):
+    values = np.array(z)
+    work, singles = np.empty((3, 2 * len(z) + 2)), np.empty(len(z))
+    assert packable(values, np.array(linked), capacity, work, singles) == expected
+
+
+def test_viterbi_lift_changes_no_answer():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        s, r, limit = rng.normal(size=9), rng.normal(size=8), 4
+        back, value = np.empty((9, limit + 1), np.uint8), np.empty((4, limit + 1))
+        plain, lifted = np.zeros(9, np.uint8), np.zeros(9, np.uint8)
+        best = budgeted_viterbi(s, r, limit, 0.0, plain, back, value)
+        other = budgeted_viterbi(s - 0.8, r, limit, 0.8, lifted, back, value)
+        assert (plain == lifted).all()
+        assert other + 0.8 * limit == pytest.approx(best)

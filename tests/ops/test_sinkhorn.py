@@ -1,0 +1,174 @@
+"""The transport baselines against their optimality conditions and a generic convex solver."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+
+from rationalizer import ops
+
+kinds = pytest.mark.parametrize(
+    "options", [{"kind": "relaxed"}, {"kind": "exact_k", "k": 3}], ids=["relaxed", "exact_k"]
+)
+
+
+def randn(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def dual_plan(scores: np.ndarray, epsilon: float, k: int | None) -> np.ndarray:
+    """The plan from BFGS on the transport dual: no alternation, no log-domain tricks."""
+    m, n = scores.shape
+    kernel = np.zeros((m + 1, n + 1))
+    kernel[:m, :n] = scores / epsilon
+    if k is not None:
+        kernel[m, n] = -np.inf
+    taken = 0 if k is None else k
+    rows, columns = np.append(np.ones(m), n - taken), np.append(np.ones(n), m - taken)
+
+    def objective(x):
+        plan = np.exp(kernel + x[: m + 1, None] + x[m + 1 :])
+        gradient = np.concatenate([plan.sum(1) - rows, plan.sum(0) - columns])
+        return plan.sum() - x[: m + 1] @ rows - x[m + 1 :] @ columns, gradient
+
+    x = minimize(objective, np.zeros(m + n + 2), jac=True, method="BFGS", options={"gtol": 1e-10, "maxiter": 5000}).x
+    return np.exp(kernel + x[: m + 1, None] + x[m + 1 :])[:m, :n]
+
+
+@kinds
+@pytest.mark.parametrize("shape", [(4, 6), (6, 4), (4, 4)])
+def test_agrees_with_a_generic_solver(options, shape):
+    scores = randn(*shape)
+    plan = ops.sinkhorn(scores, **options, epsilon=0.5, tolerance=1e-10)
+    assert np.abs(plan.numpy() - dual_plan(scores.numpy(), 0.5, options.get("k"))).max() <= 1e-7
+
+
+@kinds
+def test_sums(options):
+    plan, info = ops.sinkhorn(3 * randn(5, 6, 9), **options, epsilon=0.3, return_info=True)
+    assert info.converged.all()
+    assert plan.min() > 0
+    assert plan.sum(-1).max() <= 1 + 1e-6
+    assert plan.sum(-2).max() <= 1 + 1e-6
+    if "k" in options:
+        assert (plan.sum((-1, -2)) - 3).abs().max() <= 1e-5
+
+
+def test_exact_k_from_none_to_all():
+    scores = randn(6, 5, 5)
+    plan = ops.sinkhorn(scores, kind="exact_k", k=torch.arange(6), epsilon=0.5)
+    assert torch.equal(plan[0], torch.zeros(5, 5, dtype=torch.float64))
+    assert (plan.sum((-1, -2)) - torch.arange(6)).abs().max() <= 1e-5
+    assert (plan[5].sum(-1) - 1).abs().max() <= 1e-6
+
+
+@kinds
+def test_small_epsilon_approaches_the_best_matching(options):
+    scores = torch.tensor([[3.0, 0.0, -1.0, -1.0], [1.0, 2.5, -1.0, 0.0], [0.0, 0.0, 2.0, -2.0]])
+    plan = ops.sinkhorn(scores, **options, epsilon=0.05)
+    assert torch.allclose(plan, ops.matching_map(scores), atol=1e-3)
+
+
+@kinds
+def test_gradcheck(options):
+    scores = randn(2, 4, 5).requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda s: ops.sinkhorn(s, **options, epsilon=0.7, tolerance=1e-13, max_iterations=10_000), (scores,)
+    )
+
+
+def test_gradcheck_where_dummies_have_no_mass():
+    scores = randn(2, 3, 3).requires_grad_()
+    call = lambda s: ops.sinkhorn(s, kind="exact_k", k=3, epsilon=0.7, tolerance=1e-13)  # noqa: E731
+    assert torch.autograd.gradcheck(call, (scores,))
+    zero = ops.sinkhorn(scores, kind="exact_k", k=0)
+    zero.sum().backward()
+    assert torch.equal(scores.grad, torch.zeros_like(scores))
+
+
+@kinds
+def test_masked_is_truncated(options):
+    row_mask = torch.tensor([True, False, True, True, True])
+    column_mask = torch.tensor([True, True, False, True, False, True, True])
+    real = row_mask[:, None] & column_mask
+    scores = randn(5, 7)
+    wide = scores.masked_fill(~real, -torch.inf).requires_grad_()
+    short = scores[real].reshape(4, 5).clone().requires_grad_()
+    plan = ops.sinkhorn(wide, **options, row_mask=row_mask, column_mask=column_mask)
+    expected = ops.sinkhorn(short, **options)
+    assert torch.allclose(plan[real].reshape(4, 5), expected, atol=1e-12, rtol=0)
+    assert (plan[~real] == 0).all()
+    plan.square().sum().backward()
+    expected.square().sum().backward()
+    assert torch.allclose(wide.grad[real].reshape(4, 5), short.grad, atol=1e-9, rtol=0)
+    assert (wide.grad[~real] == 0).all()
+
+
+@kinds
+def test_batch_is_its_rows(options):
+    scores = torch.cat([randn(3, 4, 6, seed=1), 5 * randn(3, 4, 6, seed=2)])
+    plan, info = ops.sinkhorn(scores, **options, return_info=True)
+    assert info.iterations.unique().numel() > 1
+    for row in range(6):
+        one, one_info = ops.sinkhorn(scores[row], **options, return_info=True)
+        assert torch.allclose(one, plan[row], atol=1e-12, rtol=0)
+        assert one_info.iterations == info.iterations[row]
+
+
+@kinds
+def test_extreme_scores_neither_overflow_nor_vanish(options):
+    scores = 1e4 * randn(2, 4, 6)
+    plan, info = ops.sinkhorn(scores, **options, max_iterations=50, return_info=True)
+    assert plan.isfinite().all()
+    assert info.iterations.max() <= 50
+
+
+@kinds
+def test_types_shapes_and_compilation(options):
+    scores = randn(2, 3, 4, 5).permute(1, 0, 2, 3).to(torch.bfloat16).requires_grad_()
+    plan, info = ops.sinkhorn(scores, **options, return_info=True)
+    plan.sum().backward()
+    assert plan.dtype == scores.grad.dtype == torch.bfloat16
+    assert info.gap.shape == (3, 2)
+    assert ops.sinkhorn(torch.zeros(0, 4, 5), **options).shape == (0, 4, 5)
+    values = randn(2, 4, 5).float().requires_grad_()
+    compiled = torch.compile(
+        lambda s: ops.sinkhorn(2 * s, **options).square().sum(), fullgraph=True, backend="aot_eager"
+    )
+    compiled(values).backward()
+    from_graph, values.grad = values.grad, None
+    ops.sinkhorn(2 * values, **options).square().sum().backward()
+    assert torch.allclose(from_graph, values.grad)
+
+
+def test_a_plan_that_stops_short_says_so():
+    scores = 10 * randn(2, 4, 6)
+    with pytest.warns(ops.ConvergenceWarning, match=r"sinkhorn: 2 of 2 .*raise epsilon \(now 0.01\)"):
+        ops.sinkhorn(scores, epsilon=0.01, max_iterations=2)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"kind": "exact"}, ValueError, "kind must be 'relaxed' or 'exact_k', got 'exact'"),
+        ({"kind": "exact_k"}, ValueError, "kind='exact_k' needs k"),
+        ({"k": 2}, ValueError, "k=2 is for kind='exact_k' only"),
+        ({"kind": "exact_k", "k": 4}, ValueError, "got 4; row 0 of the batch has 3 rows, 4 columns"),
+        (
+            {"kind": "exact_k", "k": torch.tensor([1, 9])},
+            ValueError,
+            "got 9; row 1 of the batch has 3 rows, 4 columns",
+        ),
+        ({"kind": "exact_k", "k": -1}, ValueError, "k must be at least 0, got -1"),
+        ({"epsilon": 0.0}, ValueError, "epsilon must be a positive number, got 0.0"),
+        ({"tolerance": -1.0}, ValueError, "tolerance must be a positive number, got -1.0"),
+        ({"max_iterations": 0}, ValueError, "max_iterations must be a positive int, got 0"),
+        ({"scores": torch.full((2, 3, 4), torch.nan)}, ValueError, r"scores\[0, 0, 0\] is nan"),
+    ],
+)
+def test_errors_name_the_value(change, error, message):
+    arguments = {"scores": torch.ones(2, 3, 4)} | change
+    with pytest.raises(error, match=message):
+        ops.sinkhorn(arguments.pop("scores"), **arguments)
