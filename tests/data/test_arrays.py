@@ -24,9 +24,7 @@ def test_labels_keep_python_types():
 
 def test_classes_fix_the_order():
     assert [e.label for e in examples_from(TEXTS, ["pos", "neg"], classes=["pos", "neg"])] == [0, 1]
-    with pytest.raises(
-        DataError, match=r"labels, row 2: the label 'neg' is unknown; the classes are pos, neutral"
-    ):
+    with pytest.raises(DataError, match=r"labels, row 2: the label 'neg' is unknown; the classes are pos, neutral"):
         examples_from(TEXTS, ["pos", "neg"], classes=["pos", "neutral"])
 
 

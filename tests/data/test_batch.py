@@ -9,9 +9,7 @@ from rationalizer.data import Batch, BucketSampler, Example, Vocabulary, collate
 
 def texts(n, seed=0):
     generator = random.Random(seed)
-    return [
-        " ".join(f"w{generator.randrange(20)}" for _ in range(generator.randrange(1, 40))) for _ in range(n)
-    ]
+    return [" ".join(f"w{generator.randrange(20)}" for _ in range(generator.randrange(1, 40))) for _ in range(n)]
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +57,7 @@ def test_collate_refuses_half_labelled_and_empty_batches():
 def test_batches_move_between_devices_whole():
     example = Example("a", ("a",), ((0, 1),), 1, (True,))
     moved = collate([(0, example)], Vocabulary(["a"])).to("meta")
-    assert {
-        t.device.type for t in (moved.tokens, moved.mask, moved.labels, moved.rationale, moved.index)
-    } == {"meta"}
+    assert {t.device.type for t in (moved.tokens, moved.mask, moved.labels, moved.rationale, moved.index)} == {"meta"}
 
 
 def test_every_example_comes_once_an_epoch():

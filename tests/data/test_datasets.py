@@ -101,6 +101,7 @@ def test_beer_as_lei_et_al_give_it(tmp_path, packed):
     assert aroma.test[0].label == 0.8
     assert aroma.test[0].rationale == (False, False, False, True)
     assert [len(aroma.train), len(aroma.dev)] == [3, 1]
+    assert {e.label for e in [*aroma.train, *aroma.dev]} == {0.4, 0.9}
 
 
 def test_broken_beer_files_are_named(tmp_path):
@@ -117,9 +118,7 @@ def test_broken_beer_files_are_named(tmp_path):
     with pytest.raises(DataError, match=r"aspect0.train.txt, row 2: expected ratings, a tab and tokens"):
         load_dataset("beer", tmp_path)
     path.write_text("nice\tb\n")
-    with pytest.raises(
-        DataError, match=r"aspect0.train.txt, row 1: expected a rating of appearance in place 1"
-    ):
+    with pytest.raises(DataError, match=r"aspect0.train.txt, row 1: expected a rating of appearance in place 1"):
         load_dataset("beer", tmp_path)
 
 
@@ -144,14 +143,10 @@ def test_hotels_as_bao_et_al_give_them(tmp_path, header, folder):
 def test_broken_hotel_rows_are_named(tmp_path):
     path = tmp_path / "hotel_Service.train"
     path.write_text("task\tlabel\ttext\trationale\nh\t1\ta b\t1\n")
-    with pytest.raises(
-        DataError, match=r"hotel_Service.train, row 1: the rationale mask has 1 flags for 2 tokens"
-    ):
+    with pytest.raises(DataError, match=r"hotel_Service.train, row 1: the rationale mask has 1 flags for 2 tokens"):
         load_dataset("hotels", tmp_path, aspect="service")
     path.write_text("h\t1\n")
-    with pytest.raises(
-        DataError, match=r"row 1: expected task, label, text, rationale between tabs, got 2 of them"
-    ):
+    with pytest.raises(DataError, match=r"row 1: expected task, label, text, rationale between tabs, got 2 of them"):
         load_dataset("hotels", tmp_path, aspect="service")
 
 
@@ -205,9 +200,7 @@ def test_load_tells_sources_apart(tmp_path, monkeypatch):
     assert load(tmp_path / "imdb" / "train.csv").name == "train"
     assert load("reviews", seed=4).train[0] != load("reviews").train[0]
     assert load("reviews", aspect="food").name == "reviews"
-    with pytest.raises(
-        DataError, match=r"imdbb is neither a file.*did you mean 'imdb'\?.*reviews, sst, agnews"
-    ):
+    with pytest.raises(DataError, match=r"imdbb is neither a file.*did you mean 'imdb'\?.*reviews, sst, agnews"):
         load("imdbb")
 
 

@@ -51,9 +51,7 @@ def test_one_file_of_an_archive(tmp_path):
         archive.writestr("a.txt", "\n".join(LINES))
         archive.writestr("b.txt", "good 1\n")
     check(load_embeddings(path / "a.txt", VOCABULARY))
-    with pytest.raises(
-        DataError, match=r"holds several files; pass one of a.txt, b.txt as .*glove.zip/a.txt"
-    ):
+    with pytest.raises(DataError, match=r"holds several files; pass one of a.txt, b.txt as .*glove.zip/a.txt"):
         load_embeddings(path, VOCABULARY)
     with pytest.raises(DataError, match=r"has no file 'c.txt'; pass one of a.txt, b.txt"):
         load_embeddings(path / "c.txt", VOCABULARY)
@@ -65,9 +63,7 @@ def test_npz(tmp_path, dtype):
     vectors = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]], dtype=dtype)
     np.savez(tmp_path / "v.npz", words=words, vectors=vectors)
     check(load_embeddings(tmp_path / "v.npz", VOCABULARY))
-    np.savez(
-        tmp_path / "r.npz", words=words, vectors=vectors[[2, 0]], row=np.array([1, 0, 0], dtype=np.int32)
-    )
+    np.savez(tmp_path / "r.npz", words=words, vectors=vectors[[2, 0]], row=np.array([1, 0, 0], dtype=np.int32))
     check(
         load_embeddings(tmp_path / "r.npz", VOCABULARY),
         {"good": [7, 8, 9], "The": [1, 2, 3], ". . .": [7, 8, 9]},
@@ -84,13 +80,9 @@ def test_exact_case_comes_before_lower_case(tmp_path):
 
 def test_absent_words_get_seeded_vectors_of_their_own(tmp_path):
     rows = np.random.default_rng(0).normal(2.0, 0.5, (500, 20))
-    (tmp_path / "v.txt").write_text(
-        "\n".join(f"w{k} " + " ".join(map(str, row)) for k, row in enumerate(rows))
-    )
+    (tmp_path / "v.txt").write_text("\n".join(f"w{k} " + " ".join(map(str, row)) for k, row in enumerate(rows)))
     vocabulary = Vocabulary([f"w{k}" for k in range(1000)])
-    one, same, other = (
-        load_embeddings(tmp_path / "v.txt", vocabulary, seed=seed).vectors for seed in (0, 0, 1)
-    )
+    one, same, other = (load_embeddings(tmp_path / "v.txt", vocabulary, seed=seed).vectors for seed in (0, 0, 1))
     assert torch.equal(one, same)
     assert not torch.equal(one[502:], other[502:])
     assert torch.equal(one[2:502], other[2:502])

@@ -47,9 +47,8 @@ def test_bad_row(tmp_path, ending, row, message):
 
 
 def test_missing_columns_are_named_with_a_guess(tmp_path):
-    assert (
-        "no column 'label' (did you mean 'labels'?); the file has text, labels; pass the label column's name"
-        in (complaint(write(tmp_path / "a.csv", [{"text": "x", "labels": "a"}])))
+    assert "no column 'label' (did you mean 'labels'?); the file has text, labels; pass the label column's name" in (
+        complaint(write(tmp_path / "a.csv", [{"text": "x", "labels": "a"}]))
     )
     path = write(tmp_path / "b.csv", [{"review": "x", "label": "a"}])
     assert f"{path}: there is no column 'text'; the file has review, label" in complaint(path)
@@ -69,13 +68,17 @@ def test_label_unknown_to_train(tmp_path, split):
     assert complaint(tmp_path) == f"{path}, row 2: the label 'great' is unknown; the classes are neg, pos"
 
 
+def test_a_number_is_no_index_where_the_classes_are_numbers(tmp_path):
+    write(tmp_path / "train.csv", [{"text": "x", "label": label} for label in "121"])
+    path = write(tmp_path / "test.csv", [{"text": "x", "label": "0"}])
+    assert complaint(tmp_path) == f"{path}, row 1: the label 0 is unknown; the classes are 1, 2"
+
+
 def test_numbers_and_names_do_not_mix(tmp_path):
     rows = [{"text": "x", "label": label} for label in ("0.5", "0.25", "n/a")]
     path = write(tmp_path / "x.csv", rows)
     assert f"{path}, row 3: the label 'n/a' is not a number while others are" in complaint(path)
-    assert f"{path}, row 1: the label 0.5 is no class" in complaint(
-        write(path, rows[:2]), task="classification"
-    )
+    assert f"{path}, row 1: the label 0.5 is no class" in complaint(write(path, rows[:2]), task="classification")
     assert "is not a number" in complaint(write(path, ROWS), task="regression")
 
 

@@ -41,9 +41,7 @@ def write(path, rows):
     return path
 
 
-@pytest.mark.parametrize(
-    "name", ["x.csv", "x.tsv", "x.jsonl", "x.json", "x.parquet", "x.csv.gz", "x.jsonl.gz"]
-)
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.jsonl", "x.json", "x.parquet", "x.csv.gz", "x.jsonl.gz"])
 def test_every_format_gives_the_same_corpus(tmp_path, name):
     corpus = read_corpus(write(tmp_path / name, ROWS * 5), seed=1)
     assert corpus.name == "x"
@@ -59,18 +57,14 @@ def test_byte_order_mark_is_no_part_of_the_first_column(tmp_path):
     (tmp_path / "x.csv").write_bytes("text,label\na,0\nb,1\nc,0\n".encode("utf-8-sig"))
     assert read_corpus(tmp_path / "x.csv").classes == ("0", "1")
     (tmp_path / "x.jsonl").write_bytes(
-        '{"text": "a", "label": 0}\n\n{"text": "b", "label": 1}\n{"text": "c", "label": 0}'.encode(
-            "utf-8-sig"
-        )
+        '{"text": "a", "label": 0}\n\n{"text": "b", "label": 1}\n{"text": "c", "label": 0}'.encode("utf-8-sig")
     )
     assert read_corpus(tmp_path / "x.jsonl").classes == ("0", "1")
 
 
 def test_fields_longer_than_the_csv_modules_limit(tmp_path):
     long = "word " * 60_000
-    corpus = read_corpus(
-        write(tmp_path / "x.csv", [{"text": long, "label": "a"}] * 2 + [{"text": "b", "label": "b"}])
-    )
+    corpus = read_corpus(write(tmp_path / "x.csv", [{"text": long, "label": "a"}] * 2 + [{"text": "b", "label": "b"}]))
     assert max(len(example.tokens) for example in corpus.train) == 60_000
 
 
@@ -96,9 +90,7 @@ def test_numbered_parts_are_one_split_and_exact_names_win(tmp_path):
 def test_two_files_for_a_split_are_refused(tmp_path):
     write(tmp_path / "train_a.csv", ROWS)
     write(tmp_path / "train_b.csv", ROWS)
-    with pytest.raises(
-        DataError, match=r"train_a.csv and train_b.csv could all be the train split; leave one"
-    ):
+    with pytest.raises(DataError, match=r"train_a.csv and train_b.csv could all be the train split; leave one"):
         read_corpus(tmp_path)
 
 
@@ -172,6 +164,22 @@ def test_a_mask_may_be_written_with_spaces_and_an_empty_rationale_is_one(tmp_pat
     assert read_examples(write(tmp_path / "y.jsonl", rows))[0].rationale == (False, False)
 
 
+@pytest.mark.parametrize(
+    ("span", "flags"),
+    [
+        ([0, 4], (True, False, False)),
+        ([0, 5], (True, False, False)),
+        ([0, 6], (True, True, False)),
+        ([3, 5], (True, False, False)),
+        ([4, 5], (False, False, False)),
+        ([7, 10], (False, True, True)),
+    ],
+)
+def test_character_spans_mark_the_tokens_they_touch(tmp_path, span, flags):
+    path = write(tmp_path / "x.jsonl", [{"text": "Good but slow", "rationale_chars": [span]}])
+    assert read_examples(path)[0].rationale == flags
+
+
 def test_tokens_in_every_form(tmp_path):
     listed = [{"tokens": ["It", "'s", "good"], "label": "a"}, {"tokens": ["no"], "label": "b"}]
     joined = [{"tokens": "It 's good", "label": "a"}, {"tokens": "no", "label": "b"}]
@@ -207,9 +215,7 @@ def test_columns_can_be_named(tmp_path):
 def test_evaluation_files_take_their_labels_from_the_model(tmp_path):
     path = write(tmp_path / "x.csv", [{"text": "a", "label": "pos"}])
     assert read_examples(path, labels=Labels("classification", ("neg", "pos")))[0].label == 1
-    with pytest.raises(
-        DataError, match=r"x.csv, row 1: the label 'pos' is unknown; the classes are bad, good"
-    ):
+    with pytest.raises(DataError, match=r"x.csv, row 1: the label 'pos' is unknown; the classes are bad, good"):
         read_examples(path, labels=Labels("classification", ("bad", "good")))
 
 

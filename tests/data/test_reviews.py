@@ -90,17 +90,12 @@ def bag_of_words_accuracy(corpus):
 
         def loss(weights=weights, optimizer=optimizer, ridge=ridge):
             optimizer.zero_grad()
-            value = (
-                binary_cross_entropy_with_logits(x @ weights[1:] + weights[0], y)
-                + ridge * weights @ weights / 2
-            )
+            value = binary_cross_entropy_with_logits(x @ weights[1:] + weights[0], y) + ridge * weights @ weights / 2
             value.backward()
             return value
 
         optimizer.step(loss)
-        right = [
-            ((a @ weights[1:] + weights[0] > 0) == (b > 0)).float().mean().item() for a, b in (dev, test)
-        ]
+        right = [((a @ weights[1:] + weights[0] > 0) == (b > 0)).float().mean().item() for a, b in (dev, test)]
         scores.append(right)
     return max(scores)[1]
 

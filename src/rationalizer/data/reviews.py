@@ -99,7 +99,7 @@ def reviews(
     correlation: float = 0.0,
     aspect: str = "service",
 ) -> Corpus:
-    """Reviews labelled with the opinion on `aspect`; every text differs from every other.
+    """Reviews labelled with the opinion on `aspect`.
 
     Each other opinion agrees with the label with probability (1 + correlation) / 2: at 0 the other sentences
     say nothing about the label, at 1 they all agree with it, at -1 they all contradict it.
@@ -111,11 +111,7 @@ def reviews(
     if min(train, dev, test) < 0:
         raise ValueError(f"a split cannot have fewer than 0 reviews, got {train}, {dev}, {test}")
     generator = np.random.default_rng(seed)
-    distinct: dict[str, Example] = {}
-    while len(distinct) < train + dev + test:
-        example = _review(generator, aspect, correlation)
-        distinct.setdefault(example.text, example)
-    examples = list(distinct.values())
+    examples = [_review(generator, aspect, correlation) for _ in range(train + dev + test)]
     return Corpus(
         name="reviews",
         task="classification",
