@@ -191,7 +191,7 @@ def _improve(
 ) -> tuple[Tensor, Tensor]:
     """One iteration: of Sinkhorn's update and Newton steps of three lengths, the one with the smallest error.
 
-    Sinkhorn's never raises the error, from any start; Newton's are fast at the end, where Sinkhorn's are slow.
+    Sinkhorn's never raises the error, from any start; Newton's are fast at the end, where it is slow.
     """
     missing = column_mass - plan.sum(-2)
     row_potential = _potential(kernel + potential[:, None, :], row_mass, -1)
