@@ -1,0 +1,78 @@
+"""The package as a whole: light to import, layered, honest about its version."""
+
+import ast
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import rationalizer
+
+PACKAGE = Path(rationalizer.__file__).parent
+# Bottom to top: a module may import its own layer and those before it.
+ORDER = ["ops", "graph", "nn", "data", "metrics", "learn", "study", "render", "rationalizer", "cli", "app", "__init__"]
+HEAVY = [
+    "pytorch_lightning",
+    "matplotlib",
+    "pyarrow",
+    "pandas",
+    "typer",
+    "rich",
+    "tensorboard",
+    "gradio",
+    "fastapi",
+    "transformers",
+    "datasets",
+    "clarabel",
+]
+
+
+def layer(path: Path) -> str:
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imports(path: Path) -> set[str]:
+    """The layers that a module imports from, wherever in the file."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "rationalizer" and len(parts) > 1 and parts[1] in ORDER:
+                found.add(parts[1])
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_go_downward(path):
+    own = layer(path)
+    if path.name == "__main__.py":
+        own = "cli"
+    assert own in ORDER, f"{own} has no place in the order of layers"
+    above = {name for name in imports(path) if ORDER.index(name) > ORDER.index(own)}
+    assert not above, f"{own} must not import {above}"
+
+
+def test_import_is_light():
+    script = f"import sys, rationalizer; print([name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_version():
+    assert rationalizer.__version__ == version("rationalizer")
+
+
+def test_public_names_exist():
+    for name in rationalizer.__all__:
+        assert getattr(rationalizer, name) is not None
+    for name in rationalizer.ops.__all__:
+        assert callable(getattr(rationalizer.ops, name))
