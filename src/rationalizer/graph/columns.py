@@ -119,7 +119,9 @@ def _own_costs(factor: Factor, configurations: Tensor, temperature: float) -> Te
     costs = factor.extra(configurations)
     if costs.shape != configurations.shape[:2]:
         wanted = tuple(configurations.shape[:2])
-        raise ValueError(f"{type(factor).__name__}.extra must return shape {wanted}, got {tuple(costs.shape)}")
+        raise ValueError(
+            f"{type(factor).__name__}.extra must return shape {wanted}, got {tuple(costs.shape)}"
+        )
     # A factor with nothing but padding has disappeared, scores and all.
     return torch.where(factor.mask.any(-1, keepdim=True), costs.to(torch.float64), 0.0) / temperature
 

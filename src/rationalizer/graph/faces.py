@@ -17,9 +17,6 @@ from rationalizer.graph.solve import Result
 from rationalizer.ops._inputs import host
 from rationalizer.ops.kernels.runtime import for_rows
 
-# Two empty-handed searches in a row end the completion of a face.
-_PATIENCE = 2
-
 
 def differentiable(program: Program, result: Result, temperature: float) -> Tensor:
     """The entries (batch, entries), connected to scores and to the factors' own parameters."""
@@ -74,23 +71,46 @@ def _open_pairs(program: Program, result: Result) -> tuple[Any, BoolArray]:
 def _complete_face(program: Program, result: Result, temperature: float) -> None:
     """Add configurations that are as good as the known ones, until they span the face.
 
-    The solution needs few configurations, the gradient all directions: with tied scores (½, ½, ½, ½ from 1100 and
-    0011) the two differ. Oracles asked under slightly disturbed multipliers show the others.
+    The solution needs few configurations, the gradient all directions: with tied scores (½, ½, ½, ½ from 1100
+    and 0011) the two differ. Multipliers disturbed along a direction that no difference of known configurations
+    has show another configuration, if there is one.
     """
     columns, n_rows = result.columns, program.active.shape[1]
     random = np.random.default_rng(0)
     duals, limits = result.multipliers[:, :n_rows], result.multipliers[:, n_rows:]
     size = 1e-6 * np.maximum(1.0, np.abs(duals).max(axis=1, keepdims=True))
     todo = result.converged
-    idle = 0
-    for _ in range(4 * int(program.copy_size.max())):
-        disturbed = duals + size * random.standard_normal(duals.shape)
+    while todo.any():
+        found = np.zeros(program.batch, np.bool_)
+        directions = size * _unknown_directions(program, result, random)
         before = columns.known.copy()
-        _, added = ask(program, columns, temperature, disturbed, limits, todo, at=duals, margin=result.tolerance)
+        for sign in (1.0, -1.0):
+            disturbed = duals + sign * directions
+            _, added = ask(
+                program, columns, temperature, disturbed, limits, todo, at=duals, margin=result.tolerance
+            )
+            found |= added
         result.fit_columns()
         plain = result.status.shape[1] - columns.capacity
-        for b in added.nonzero()[0]:
+        for b in found.nonzero()[0]:
             result.status[b, plain + before[b] : plain + columns.known[b]] = FREE
-        idle = 0 if added.any() else idle + 1
-        if idle == _PATIENCE:
-            return
+        todo = found
+
+
+def _unknown_directions(program: Program, result: Result, random: np.random.Generator) -> Array:
+    """(batch, rows): for each structured factor a random direction orthogonal to its configurations' differences."""
+    columns = result.columns
+    out = np.zeros(program.active.shape)
+    plain = result.status.shape[1] - columns.capacity
+    for b in range(program.batch):
+        k = columns.known[b]
+        free = result.status[b, plain : plain + k] == FREE
+        for factor, size in enumerate(program.copy_size):
+            kept = columns.configurations[b, :k, :size][free & (columns.owner[b, :k] == factor)]
+            direction = random.standard_normal(size) * program.active[b, program.copy_rows[factor, :size]]
+            if len(kept) > 1:
+                basis, sizes, _ = np.linalg.svd((kept[1:] - kept[0]).T, full_matrices=False)
+                basis = basis[:, sizes > 1e-9 * sizes[0]]
+                direction -= basis @ (basis.T @ direction)
+            out[b, program.copy_rows[factor, :size]] = direction
+    return out

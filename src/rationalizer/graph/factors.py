@@ -111,7 +111,9 @@ class Or(_Count):
 class Budget(_Count):
     """At most `budget` literals are 1; an int, or an int tensor (batch,)."""
 
-    def __init__(self, literals: Literals | Sequence[Literals], budget: int | Tensor, dim: Dim = None) -> None:
+    def __init__(
+        self, literals: Literals | Sequence[Literals], budget: int | Tensor, dim: Dim = None
+    ) -> None:
         super().__init__(literals, dim)
         self.budget = _inputs.as_budget(budget, torch.Size([self.group.graph.batch]), torch.device("cpu"))
         _inputs.require_budget(self.budget)
@@ -144,7 +146,9 @@ class _Out(Factor):
         if out.graph is not self.group.graph:
             raise ValueError(f"{name} mixes variables of two graphs; make them all with one FactorGraph")
         if out.ids[0].size != self.group.count:
-            raise ValueError(f"{name} needs {self.group.count} outputs, got literals of shape {tuple(out.shape)}")
+            raise ValueError(
+                f"{name} needs {self.group.count} outputs, got literals of shape {tuple(out.shape)}"
+            )
         lead = max(out.ids.shape[0], self.group.ids.shape[0])
 
         def append(inputs: Any, outs: Any) -> Any:
@@ -215,7 +219,11 @@ class Pair(Factor):
         batch, count = values.shape
         rows = []
         for side in range(2):
-            literal = Group(self.group.graph, self.group.ids[..., side : side + 1], self.group.negated[..., side : side + 1])
+            literal = Group(
+                self.group.graph,
+                self.group.ids[..., side : side + 1],
+                self.group.negated[..., side : side + 1],
+            )
             attract = present & (values > 0)
             rows.append(builder.literal_rows(self, literal, -1.0, -np.inf, 0.0, attract, (ids[:, None], 1.0)))
         repel = present & (values < 0)

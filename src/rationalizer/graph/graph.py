@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -11,7 +11,9 @@ from torch import Tensor
 from rationalizer.graph.faces import differentiable
 from rationalizer.graph.factors import Factor
 from rationalizer.graph.literals import BoolArray, IntArray, Literals, Variable
-from rationalizer.graph.program import Builder, infeasible
+from rationalizer.graph.program import Builder, Program, infeasible
+from rationalizer.graph.relaxation import branch_and_bound, lp_vertex
+from rationalizer.graph.routes import route
 from rationalizer.graph.solve import Result, solve
 from rationalizer.ops import _inputs
 from rationalizer.ops._info import Info, warn_unless_converged
@@ -97,7 +99,9 @@ class FactorGraph:
         """
         _inputs.check_scores(scores, dims=1, shape_hint="(batch, *shape)")
         if self.variables and scores.shape[0] != self.batch:
-            raise ValueError(f"all variables of a graph share the batch size {self.batch}, got {scores.shape[0]}")
+            raise ValueError(
+                f"all variables of a graph share the batch size {self.batch}, got {scores.shape[0]}"
+            )
         if self.variables and scores.device != self.device:
             raise ValueError(f"all variables of a graph share the device {self.device}, got {scores.device}")
         if isinstance(mask, Tensor) and mask.shape == scores.shape[: mask.dim()]:
@@ -125,33 +129,77 @@ class FactorGraph:
         """argmax s·z + Σ factors' own scores − ½‖z‖² over the local polytope; scores divided by `temperature`.
 
         The local polytope: z for which every factor has a distribution over its allowed configurations with these
-        marginals. Exact, and differentiable in the scores of variables and factors.
+        marginals. The answer is exact, and differentiable in the scores of variables and factors.
+
+        Args:
+            temperature: divides all scores; lower is sparser, in the limit `lp_map`.
+            solver: "auto" hands a graph to the op of `rationalizer.ops` that covers it (budget, pair_budget,
+                sequence_budget, matching) if there is one; "general" always takes the engine's own path.
+            max_rounds: how often the oracles of structured factors are asked, at most.
         """
         _inputs.check_temperature(temperature)
-        program, result = self._solve(temperature, quadratic=True, max_rounds=max_rounds)
-        return self._solution(differentiable(program, result, temperature), result, "lp_sparsemap")
+        if solver not in ("auto", "general"):
+            raise ValueError(f'solver must be "auto" or "general", got {solver!r}')
+        self._require_variables()
+        if solver == "auto" and (routed := route(self.variables, self.factors, temperature)) is not None:
+            return self._solution(*routed, "lp_sparsemap")
+        program = self._program(temperature, quadratic=True)
+        result = solve(program, temperature, max_rounds)
+        self._require_feasible(program, result)
+        return self._solution(
+            differentiable(program, result, temperature), self._info(result), "lp_sparsemap"
+        )
 
-    def _solve(self, temperature: float, quadratic: bool, max_rounds: int, **options: Any) -> Any:
-        if not self.variables:
-            raise ValueError("the graph has no variables; add one with graph.variable(scores)")
+    def lp_map(self, *, max_rounds: int = 500) -> Solution:
+        """argmax s·z + Σ factors' own scores over the local polytope: a vertex, often but not always 0/1. No gradient.
+
+        `solution.integral` says where it is 0/1, and then it is the MAP.
+        """
+        program = self._program(1.0, quadratic=False)
+        result, _ = lp_vertex(program, max_rounds)
+        self._require_feasible(program, result)
+        return self._solution(torch.from_numpy(result.x).to(self.device), self._info(result), "lp_map")
+
+    def map(self, *, max_nodes: int = 2000, max_rounds: int = 500) -> Solution:
+        """The best assignment, exactly 0/1: argmax s·z + Σ factors' own scores over the allowed assignments.
+
+        Branch and bound on `lp_map`: at once where that is 0/1, otherwise a search that may take too long on graphs
+        with many loops. It then raises after `max_nodes` programs for an instance rather than return a guess.
+        """
+        program = self._program(1.0, quadratic=False)
+        values, nodes = branch_and_bound(program, max_rounds, max_nodes)
+        done = torch.ones(self.batch, dtype=torch.bool, device=self.device)
+        return Solution(
+            self,
+            torch.from_numpy(values).to(self.device),
+            converged=done,
+            iterations=torch.from_numpy(nodes).to(self.device),
+            residual=torch.zeros(self.batch, dtype=torch.float64, device=self.device),
+        )
+
+    def _program(self, temperature: float, quadratic: bool) -> Program:
+        self._require_variables()
         builder = Builder(self)
         for factor in self.factors:
             factor.compile(builder)
-        program = builder.build(temperature, quadratic)
-        result = solve(program, temperature, max_rounds, **options)
+        return builder.build(temperature, quadratic)
+
+    def _require_variables(self) -> None:
+        if not self.variables:
+            raise ValueError("the graph has no variables; add one with graph.variable(scores)")
+
+    def _require_feasible(self, program: Program, result: Result) -> None:
         if not result.feasible.all():
             instance = int(np.argmin(result.feasible))
             blame = np.abs(result.multipliers[instance, : len(program.row_factor)])
-            worst = (blame > 1e-6 * blame.max(initial=0.0)).nonzero()[0]
-            raise infeasible(instance, [program.row_factor[i] for i in worst])
-        return program, result
+            raise infeasible(
+                instance, [program.row_factor[i] for i in (blame > 0.1 * blame.max()).nonzero()[0]]
+            )
 
-    def _solution(self, values: Tensor, result: Result, name: str) -> Solution:
-        converged = torch.from_numpy(result.converged)
-        iterations = torch.from_numpy(result.iterations)
-        residual = torch.from_numpy(result.residual)
-        warn_unless_converged(Info(converged, iterations, residual), name, _REMEDY)
-        device = self.device
-        return Solution(
-            self, values[:, : self.size], converged.to(device), iterations.to(device), residual.to(device)
-        )
+    def _info(self, result: Result) -> Info:
+        arrays = (result.converged, result.iterations, result.residual)
+        return Info(*(torch.from_numpy(values).to(self.device) for values in arrays))
+
+    def _solution(self, values: Tensor, info: Info, name: str) -> Solution:
+        warn_unless_converged(info, name, _REMEDY)
+        return Solution(self, values[:, : self.size], *info)

@@ -41,6 +41,7 @@ class Program:
     """The arrays that the kernels take; see `kernels.system_cpu` for the problem they state."""
 
     batch: int
+    variables: int  # the first entries; the others are auxiliary
     costs: Tensor  # (batch, entries), float64, differentiable
     quadratic: Array
     upper: Array
@@ -54,7 +55,9 @@ class Program:
     row_factor: list[Factor]
     structured: list[Factor]
     early: int  # how many rows come first because they copy a variable for the first time
-    copy_rows: IntArray  # (structured factors of an instance, most literals): the rows that copy their literals
+    copy_rows: (
+        IntArray  # (structured factors of an instance, most literals): the rows that copy their literals
+    )
     copy_size: IntArray
     undecided: list[tuple[IntArray, ...]] = field(default_factory=list)
 
@@ -69,7 +72,9 @@ class Builder:
         self.graph = graph
         self.batch = graph.batch
         self._entries = graph.size
-        self._costs = [variable.scores.reshape(self.batch, -1).to(torch.float64) for variable in graph.variables]
+        self._costs = [
+            variable.scores.reshape(self.batch, -1).to(torch.float64) for variable in graph.variables
+        ]
         self._upper = [graph.mask.astype(np.float64)]
         self._copies: list[_Rows] = []
         self._blocks: list[_Rows] = []
@@ -134,12 +139,19 @@ class Builder:
         self._structured.append(factor)
 
     def undecided_pairs(
-        self, literals: Group, ids: IntArray, first: tuple[int, int], second: tuple[int, int], where: BoolArray
+        self,
+        literals: Group,
+        ids: IntArray,
+        first: tuple[int, int],
+        second: tuple[int, int],
+        where: BoolArray,
     ) -> None:
         """Pairs of score 0: absent from the problem, but their scores have a gradient (see `faces`)."""
         if where.any():
             blocks = np.array([first[0], second[0]])
-            self._undecided.append((np.asarray(literals.ids), np.asarray(literals.negated), ids, blocks, where))
+            self._undecided.append(
+                (np.asarray(literals.ids), np.asarray(literals.negated), ids, blocks, where)
+            )
 
     def build(self, temperature: float, quadratic: bool) -> Program:
         blocks = self._copies + self._blocks
@@ -169,6 +181,7 @@ class Builder:
         ]
         return Program(
             batch=self.batch,
+            variables=self.graph.size,
             costs=torch.cat(self._costs, dim=1) / temperature,
             quadratic=squares,
             upper=upper,
@@ -200,7 +213,9 @@ class Builder:
         later = np.ones(low.size, np.bool_)
         if self._copies:
             lead = max(block.ids.shape[0] for block in self._copies)
-            copied = [np.broadcast_to(block.ids[..., 0], (lead, block.ids.shape[1])) for block in self._copies]
+            copied = [
+                np.broadcast_to(block.ids[..., 0], (lead, block.ids.shape[1])) for block in self._copies
+            ]
             ids = np.concatenate(copied, axis=1)
             later[: ids.shape[1]] = False
             for one in ids:
@@ -213,7 +228,9 @@ class Builder:
         ends = np.cumsum([block.ids.shape[1] for block in blocks])
         return np.split(position, ends[:-1]), int((~later).sum())
 
-    def _bounds(self, blocks: list[_Rows], number: list[IntArray], upper: Array) -> tuple[BoolArray, Array, Array]:
+    def _bounds(
+        self, blocks: list[_Rows], number: list[IntArray], upper: Array
+    ) -> tuple[BoolArray, Array, Array]:
         """Rows as Σ + slack = rhs; rows that can never bind become inactive."""
         count = sum(block.ids.shape[1] for block in blocks)
         active = np.zeros((self.batch, count), np.bool_)
@@ -249,7 +266,11 @@ def _by_entry(
     ids = np.concatenate([spread(block.ids, block.ids.shape[1:]) for block in blocks], axis=1)
     values = np.concatenate([spread(block.coefficients, block.ids.shape[1:]) for block in blocks], axis=1)
     rows = np.concatenate(
-        [spread(numbers[:, None], block.ids.shape[1:]) for block, numbers in zip(blocks, number, strict=True)], axis=1
+        [
+            spread(numbers[:, None], block.ids.shape[1:])
+            for block, numbers in zip(blocks, number, strict=True)
+        ],
+        axis=1,
     )
     order = np.argsort(ids, axis=1, kind="stable")
     counts = np.zeros((lead, entries + 1), np.int64)

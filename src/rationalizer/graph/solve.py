@@ -69,6 +69,7 @@ def solve(
     scale = np.abs(np.where(program.upper > 0, costs, 0.0)).max(axis=1, initial=1.0)
     result = blank(program, columns, scale)
     todo = np.ones(batch, np.bool_) if todo is None else todo.copy()
+    result.residual[~todo] = 0.0
     if not program.structured:
         ended = run(program, costs, np.full(batch, EXACT), todo, result)
         result.feasible = ended != INFEASIBLE

@@ -6,7 +6,13 @@ not bind.
 
 import numpy as np
 
-from rationalizer.graph.kernels.system_cpu import Program, factorize_system, solve_system, times, times_transposed
+from rationalizer.graph.kernels.system_cpu import (
+    Program,
+    factorize_system,
+    solve_system,
+    times,
+    times_transposed,
+)
 from rationalizer.ops.kernels.runtime import jit
 
 AT_LOWER, FREE, AT_UPPER = -1, 0, 1
@@ -42,10 +48,28 @@ def solve_on_face(p, system, quadratic, cost, rhs, status, x, y):
             y[i] = 0.0
             x[entries + i] = 0.0
     face = Program(
-        p.indptr, p.rows, p.coefficients, p.early, binding, p.configurations, p.owner, p.copy_rows, p.copy_size,
-        p.quadratic, p.cost, p.upper, p.rhs,
+        p.indptr,
+        p.rows,
+        p.coefficients,
+        p.early,
+        binding,
+        p.configurations,
+        p.owner,
+        p.copy_rows,
+        p.copy_size,
+        p.quadratic,
+        p.cost,
+        p.upper,
+        p.rhs,
     )
-    factorize_system(face, system, inverse, weight, np.full(rows + sums, _ROW_DAMPING))
+    # The copy of a fixed variable says nothing new about weights of a right face; damped, it does not swamp them.
+    damping = np.full(rows + sums, _ROW_DAMPING)
+    damping[: p.early] = 1.0
+    for v in range(entries):
+        if inverse[v] > 0.0:
+            for a in range(p.indptr[v], p.indptr[v + 1]):
+                damping[p.rows[a]] = _ROW_DAMPING
+    factorize_system(face, system, inverse, weight, damping)
     dual_side, primal_side = np.zeros(n), np.zeros(rows + sums)
     transposed, product = np.empty(n), np.empty(rows + sums)
     dx, dy = np.zeros(n), np.zeros(rows + sums)
@@ -62,7 +86,7 @@ def solve_on_face(p, system, quadratic, cost, rhs, status, x, y):
         for i in range(rows + sums):
             primal_side[i] = rhs[i] - product[i] if i >= rows or binding[i] else 0.0
             error = max(error, abs(primal_side[i]))
-        if error <= 1e-15 or error > 0.5 * last:
+        if error <= 1e-15 or not error <= 0.5 * last:
             break
         last = error
         solve_system(face, system, inverse, weight, dual_side, primal_side, dx, dy)
@@ -86,6 +110,8 @@ def residual(p, x, y):
     times_transposed(p, y, transposed)
     times(p, x, product)
     worst = 0.0
+    if not np.all(np.isfinite(transposed)) or not np.all(np.isfinite(product)):
+        return np.inf
     for i in range(y.shape[0]):
         if i >= rows or p.active[i]:
             worst = max(worst, abs(p.rhs[i] - product[i]))

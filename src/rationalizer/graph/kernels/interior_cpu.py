@@ -12,6 +12,7 @@ from rationalizer.ops.kernels.runtime import jit
 SOLVED, STALLED, INFEASIBLE = 0, 1, 2
 _MAX_ITERATIONS = 150
 _TO_BOUNDARY = 0.999
+_NEAR = 1e-7
 # In units of the largest score. Multipliers of 0/1 programs stay far below it.
 _PRICE = 1e4
 _START = 1e-4
@@ -78,6 +79,13 @@ def interior_point(p, system, gap, x, room, y, lower_dual, upper_dual):
     over, under, d_over, d_under = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
     bend_over, bend_under, damping = np.zeros(m), np.zeros(m), np.zeros(m)
     high, low = np.full(m, _PRICE), np.full(m, _PRICE)  # price + y and price − y, without the cancellation
+    # Copies of fixed variables say little; undamped they would swamp the weights.
+    copies_fixed = np.zeros(m, np.bool_)
+    copies_fixed[: p.early] = True
+    for v in range(eliminated - rows):
+        if p.upper[v] > 0.0:
+            for a in range(p.indptr[v], p.indptr[v + 1]):
+                copies_fixed[p.rows[a]] = False
     y[:] = 0.0
     pairs = 0
     for i in range(rows):
@@ -95,7 +103,9 @@ def interior_point(p, system, gap, x, room, y, lower_dual, upper_dual):
     if pairs == 0:
         return SOLVED, 0
     best, waited, iteration = np.inf, 0, 0
-    ended = STALLED
+    best_x, best_room, best_lower, best_upper = x.copy(), room.copy(), lower_dual.copy(), upper_dual.copy()
+    best_y, best_over, best_under = y.copy(), over.copy(), under.copy()
+    ended, step = STALLED, 1.0
     while iteration < _MAX_ITERATIONS:
         times_transposed(p, y, transposed)
         times(p, x, product)
@@ -116,12 +126,19 @@ def interior_point(p, system, gap, x, room, y, lower_dual, upper_dual):
         if error <= 1e-11 * size and mu <= gap:
             ended = SOLVED
             break
-        if error + mu < 0.7 * best:
-            best, waited = error + mu, 0
-        else:
+        # Near the end rounding may spoil a step; the best point so far is the answer then.
+        if error + mu < _NEAR:
+            waited = 0 if error + mu < 0.7 * best else waited + 1
+        elif best < _NEAR or step < 1e-6:
             waited += 1
-            if waited >= 12:
-                break
+        if error + mu < min(best, _NEAR):
+            best = error + mu
+            for kept, values in ((best_x, x), (best_room, room), (best_lower, lower_dual), (best_upper, upper_dual)):
+                kept[:] = values
+            for kept, values in ((best_y, y), (best_over, over), (best_under, under)):
+                kept[:] = values
+        if waited >= (3 if best < _NEAR else 12) or not np.isfinite(error + mu):
+            break
         for j in range(n):
             if p.upper[j] > 0.0:
                 d = p.quadratic[j] + lower_dual[j] / x[j] + upper_dual[j] / room[j]
@@ -132,6 +149,8 @@ def interior_point(p, system, gap, x, room, y, lower_dual, upper_dual):
         for i in range(rows):
             if p.active[i]:
                 damping[i] = over[i] / high[i] + under[i] / low[i]
+                if copies_fixed[i]:
+                    damping[i] += 1e-6
         factorize_system(p, system, inverse, weight, damping)
         target = 0.0
         for phase in range(2):
@@ -191,6 +210,9 @@ def interior_point(p, system, gap, x, room, y, lower_dual, upper_dual):
             over[i] += step * d_over[i]
             under[i] += step * d_under[i]
         iteration += 1
+    if ended == STALLED and best < _NEAR:
+        x[:], room[:], lower_dual[:], upper_dual[:] = best_x, best_room, best_lower, best_upper
+        y[:], over[:], under[:] = best_y, best_over, best_under
     for i in range(rows):
         if over[i] > _VIOLATED or under[i] > _VIOLATED:
             ended = INFEASIBLE

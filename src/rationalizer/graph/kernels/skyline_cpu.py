@@ -34,7 +34,9 @@ def factorize(first, start, values, pivots, positive):
         for j in range(f, i):
             low = max(f, first[j])
             if low < j:
-                row[j - f] -= _dot(row[low - f : j - f], values[start[j] + low - first[j] : start[j] + j - first[j]])
+                row[j - f] -= _dot(
+                    row[low - f : j - f], values[start[j] + low - first[j] : start[j] + j - first[j]]
+                )
         diagonal = row[i - f]
         pivot = diagonal
         for j in range(f, i):

@@ -1,0 +1,67 @@
+"""The engine against the op on the same problem: M:Budget as a graph of AtMostOne rows and columns and a Budget."""
+
+from __future__ import annotations
+
+import torch
+
+from benchmarks.timing import median_ms, print_table
+from rationalizer import ops
+from rationalizer.graph import AtMostOne, Budget, FactorGraph, SequenceBudget
+
+BATCH, ROWS, COLUMNS, BUDGET = 16, 12, 16, 4
+
+
+def engine(scores: torch.Tensor) -> torch.Tensor:
+    g = FactorGraph()
+    z = g.variable(scores)
+    g.add(AtMostOne(z, dim=-1))
+    g.add(AtMostOne(z, dim=-2))
+    g.add(Budget(z, BUDGET))
+    return g.lp_sparsemap(solver="general")[z]
+
+
+def sequence(scores: torch.Tensor) -> torch.Tensor:
+    g = FactorGraph()
+    z = g.variable(scores)
+    g.add(SequenceBudget(z, scores.shape[1] // 5, 0.5))
+    return g.lp_sparsemap(solver="general")[z]
+
+
+def main() -> None:
+    """Forward + backward, both in one run; the engine is meant to be within 30 times of the op."""
+    rows = []
+    generator = torch.Generator().manual_seed(0)
+    cases = [
+        (f"M:Budget {ROWS}x{COLUMNS}, scale {scale}", scale, (BATCH, ROWS, COLUMNS), engine, _matching)
+        for scale in (3, 60)
+    ]
+    cases.append(("H:SeqBudget n=64, scale 1", 1, (BATCH, 64), sequence, _sequence_budget))
+    for name, scale, shape, graph, op in cases:
+        scores = (scale * torch.randn(shape, generator=generator, dtype=torch.float64)).requires_grad_()
+        weights = torch.randn(shape, generator=generator, dtype=torch.float64)
+        outputs, times = [], []
+        for layer in (graph, op):
+
+            def step(layer=layer, scores=scores, weights=weights):  # type: ignore[no-untyped-def]
+                scores.grad = None
+                z = layer(scores)
+                (z * weights).sum().backward()
+                return z.detach(), scores.grad
+
+            outputs.append(step())
+            times.append(median_ms(step))
+        off = max(float((a - b).abs().max()) for a, b in zip(*outputs, strict=True))
+        rows.append([name, times[0], times[1], times[0] / times[1], f"{off:.0e}"])
+    print_table(["graph", "engine ms", "op ms", "ratio", "largest difference"], rows)
+
+
+def _matching(scores: torch.Tensor) -> torch.Tensor:
+    return ops.matching(scores, budget=BUDGET)
+
+
+def _sequence_budget(scores: torch.Tensor) -> torch.Tensor:
+    return ops.sequence_budget(scores, scores.shape[1] // 5, transition=0.5)
+
+
+if __name__ == "__main__":
+    main()
