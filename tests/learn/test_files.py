@@ -15,14 +15,15 @@ def test_tensors_and_their_state_come_back(tmp_path):
     assert all(torch.equal(read[name], tensor) for name, tensor in tensors.items())
 
 
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, call):
     path = tmp_path / "value.json"
     files.write_json(path, {"old": 1})
 
-    def full(_):
+    def full(*_):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, call, full)
     with pytest.raises(OSError, match="no space"):
         files.write_json(path, {"new": 2})
     assert json.loads(path.read_text()) == {"old": 1}

@@ -90,9 +90,7 @@ def test_a_resumed_run_ends_where_the_uninterrupted_one_does(corpus, method, tmp
         assert same(weights(resumed), weights(expected)), step
         for kept in ("best", "best_epoch", "steps"):
             assert resumed.metrics[kept] == expected.metrics[kept]
-        losses = [
-            [row["loss"] for row in metrics["epochs"]] for metrics in (resumed.metrics, expected.metrics)
-        ]
+        losses = [[row["loss"] for row in metrics["epochs"]] for metrics in (resumed.metrics, expected.metrics)]
         assert losses[0] == losses[1]
 
 
@@ -141,6 +139,16 @@ def checkpoint_time(run: Path) -> int:
         return os.stat(run / "checkpoint.safetensors").st_mtime_ns
     except FileNotFoundError:
         return 0
+
+
+def test_methods_advance_their_own_state(corpus):
+    kuma = train(corpus, configure("hardkuma", SMALL)).model.extractor
+    assert kuma.violations[0] > 0
+    assert kuma.multipliers[0] > 1e-4
+    assert kuma.multipliers[1] == torch.tensor(1e-4)  # without a target for changes there is nothing to follow
+    sfe = train(corpus, configure("sfe-baseline", SMALL)).model.extractor
+    assert sfe.batches.item() == 18
+    assert 0.3 < sfe.average.item() < 2
 
 
 def test_run_directory(corpus, tmp_path):
@@ -222,9 +230,7 @@ def test_early_stopping_keeps_the_best_epoch(corpus, monkeypatch):
 
 def test_without_patience_the_last_epoch_is_kept(corpus, monkeypatch):
     scores = iter([0.9, 0.5, 0.4])
-    monkeypatch.setattr(
-        "rationalizer.learn.module.score_task", lambda *_: {"macro_f1": next(scores), "accuracy": 0.0}
-    )
+    monkeypatch.setattr("rationalizer.learn.module.score_task", lambda *_: {"macro_f1": next(scores), "accuracy": 0.0})
     trained = train(corpus, configure("hardkuma", SMALL))
     assert (trained.metrics["best"], trained.metrics["best_epoch"]) == (0.4, 3)
 

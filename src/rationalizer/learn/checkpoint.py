@@ -92,11 +92,7 @@ def identify(description: Description, corpus: Corpus) -> dict[str, Any]:
 def require_same(stored: Mapping[str, Any], given: Mapping[str, Any], path: Path) -> None:
     for key in {**stored, **given}:
         if stored.get(key) != given.get(key):
-            what = (
-                "other training data"
-                if key == "data"
-                else f"{key} = {stored.get(key)!r}, not {given.get(key)!r}"
-            )
+            what = "other training data" if key == "data" else f"{key} = {stored.get(key)!r}, not {given.get(key)!r}"
             raise ValueError(
                 f"{path.parent} holds a run with {what}; give what it was started with, or another directory"
             )
@@ -107,9 +103,7 @@ def digest(corpus: Corpus) -> str:
     sha = hashlib.sha256()
     for split in (corpus.train, corpus.dev):
         for example in split:
-            sha.update(
-                "\x1f".join((*example.tokens, repr(example.label), "\n")).encode("utf-8", "surrogatepass")
-            )
+            sha.update("\x1f".join((*example.tokens, repr(example.label), "\n")).encode("utf-8", "surrogatepass"))
         sha.update(b"\x1e")
     return sha.hexdigest()
 
@@ -129,9 +123,7 @@ def optimizer_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[
     }
 
 
-def restore_optimizer(
-    model: nn.Module, optimizer: torch.optim.Optimizer, stored: Mapping[str, Tensor]
-) -> None:
+def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, stored: Mapping[str, Tensor]) -> None:
     slots: dict[int, dict[str, Tensor]] = {}
     index = {name: i for i, (name, _) in enumerate(_trained(model))}
     for key, value in stored.items():

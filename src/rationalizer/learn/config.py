@@ -45,9 +45,7 @@ class Config:
     checkpoint_seconds: float = 60.0  # between checkpoints within an epoch; one more follows every epoch
 
     def to_json(self) -> dict[str, Any]:
-        return {item.name: getattr(self, item.name) for item in fields(self)} | {
-            "options": dict(self.options)
-        }
+        return {item.name: getattr(self, item.name) for item in fields(self)} | {"options": dict(self.options)}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Config:

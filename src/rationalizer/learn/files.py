@@ -41,9 +41,7 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes())
     except ValueError as error:
-        raise ValueError(
-            f"{path} is not JSON ({error}); it was changed or written by something else"
-        ) from None
+        raise ValueError(f"{path} is not JSON ({error}); it was changed or written by something else") from None
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], state: Any = None) -> None:
@@ -59,6 +57,4 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], Any]:
             state = (file.metadata() or {}).get("state")
             return {name: file.get_tensor(name) for name in file.keys()}, state and json.loads(state)  # noqa: SIM118
     except safetensors.SafetensorError as error:
-        raise ValueError(
-            f"{path} is not a safetensors file ({error}); it is damaged or something else"
-        ) from None
+        raise ValueError(f"{path} is not a safetensors file ({error}); it is damaged or something else") from None

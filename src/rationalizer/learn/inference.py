@@ -26,9 +26,7 @@ class Predictions:
     """What a model says of each example, in the examples' order."""
 
     outputs: NDArray[np.float32]  # (examples, classes) probabilities, or (examples,) values
-    weights: list[
-        NDArray[np.float32]
-    ]  # per example, what each token was multiplied with; 0 where not selected
+    weights: list[NDArray[np.float32]]  # per example, what each token was multiplied with; 0 where not selected
     scores: list[NDArray[np.float32]]  # per example, what ranks its tokens
 
     @property
@@ -118,9 +116,7 @@ def evaluate(
     )
 
 
-def survival(
-    trained: TrainedModel, examples: Sequence[Example], predictions: Predictions | None = None
-) -> float:
+def survival(trained: TrainedModel, examples: Sequence[Example], predictions: Predictions | None = None) -> float:
     """How often the prediction stays the same when the selected words are read as a text of their own.
 
     The words move together and all of them are shown to the predictor: the question is whether the rationale

@@ -221,9 +221,7 @@ class Learner(pl.LightningModule):
     def _out_of_patience(self) -> bool:
         config, progress = self.config, self.progress
         return (
-            config.patience is not None
-            and progress.epoch >= config.min_epochs
-            and progress.waited >= config.patience
+            config.patience is not None and progress.epoch >= config.min_epochs and progress.waited >= config.patience
         )
 
     # Checkpoints

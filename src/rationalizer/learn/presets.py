@@ -16,6 +16,8 @@ PAPER: Values = {"hidden": 200, "learning_rate": 1e-4, "full_text_weight": 0.0}
 PAPER_METHODS: dict[str, Values] = {
     "spectra": {"weight_decay": 1e-6, "temperature": 0.05, "transition": 0.001},
     "pair-budget": {"weight_decay": 1e-6, "temperature": 0.05, "transition": 0.001},
+    "sparsemax": {"temperature": 0.1},
+    "fusedmax": {"temperature": 0.1},
     "sfe": {"weight_decay": 1e-5},
     "sfe-baseline": {"weight_decay": 1e-5},
     "gumbel": {"weight_decay": 1e-5},
@@ -62,8 +64,12 @@ PAPER_DATASETS: dict[str, dict[str, Values]] = {
 
 
 def preset(dataset: str | None, method: str) -> dict[str, Any]:
-    """What differs from the defaults: the paper's settings for its datasets, else only the method's needs."""
+    """What differs from the defaults: the paper's settings for its datasets, else only the method's needs.
+
+    A dataset may name its aspect, as "hotels-location" does.
+    """
     values = dict(METHODS.get(method, {}))
-    if dataset in PAPER_DATASETS:
-        values |= {**PAPER, **PAPER_METHODS.get(method, {}), **PAPER_DATASETS[dataset].get(method, {})}
+    paper = PAPER_DATASETS.get((dataset or "").partition("-")[0])
+    if paper is not None:
+        values |= {**PAPER, **PAPER_METHODS.get(method, {}), **paper.get(method, {})}
     return values

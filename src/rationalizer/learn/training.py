@@ -71,9 +71,7 @@ def train(
     # Lightning starts a run's other processes by calling the program again: they find the first one's files.
     first = int(os.environ.get("LOCAL_RANK", 0)) == 0
     if first and directory is not None and not resume and (directory / CONFIG).exists():
-        raise FileExistsError(
-            f"{directory} already holds a run; pass resume=True to go on with it, or another run_dir"
-        )
+        raise FileExistsError(f"{directory} already holds a run; pass resume=True to go on with it, or another run_dir")
 
     vocabulary = _vocabulary(corpus, config)
     with untouched_generators():
@@ -82,9 +80,7 @@ def train(
         description = describe(corpus, config, vectors, label_type)
         if directory is not None and (directory / METRICS).is_file():
             finished = TrainedModel.load(directory)
-            require_same(
-                identify(finished.description, corpus), identify(description, corpus), directory / METRICS
-            )
+            require_same(identify(finished.description, corpus), identify(description, corpus), directory / METRICS)
             _remove_leftovers(directory)
             return finished
         model = description.build(vocabulary)
@@ -108,9 +104,7 @@ def _remove_leftovers(directory: Path) -> None:
         (directory / name).unlink(missing_ok=True)
 
 
-def describe(
-    corpus: Corpus, config: Config, vectors: Tensor | None, label_type: LabelType = "str"
-) -> Description:
+def describe(corpus: Corpus, config: Config, vectors: Tensor | None, label_type: LabelType = "str") -> Description:
     target: dict[str, Any] = {}
     if corpus.task == "regression":
         values = np.array([example.label for example in corpus.train], dtype=np.float64)

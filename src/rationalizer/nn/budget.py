@@ -18,12 +18,9 @@ def check_budget(budget: float | int) -> float | int:
         if math.isfinite(budget) and 0 < budget <= 1:
             return float(budget)
         if budget > 1 and float(budget).is_integer():
-            raise ValueError(
-                f"budget {budget!r} is a float above 1; write {int(budget)} for a count of tokens"
-            )
+            raise ValueError(f"budget {budget!r} is a float above 1; write {int(budget)} for a count of tokens")
     raise ValueError(
-        "budget must be a fraction of the text (a float in (0, 1]) or a count of tokens (an int >= 1), "
-        f"got {budget!r}"
+        f"budget must be a fraction of the text (a float in (0, 1]) or a count of tokens (an int >= 1), got {budget!r}"
     )
 
 

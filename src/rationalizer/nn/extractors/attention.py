@@ -13,6 +13,8 @@ from rationalizer.nn.extractors.base import Extraction, Extractor, register
 class _Attention(Extractor):
     """Scores v·tanh(W h + b)/√d; weights on the simplex, in training as in use."""
 
+    uses_budget = False
+
     def __init__(self, size: int, *, temperature: float = 0.1) -> None:
         super().__init__(size)
         self.hidden = nn.Linear(size, size)

@@ -28,6 +28,7 @@ class Extractor(nn.Module):
 
     name: ClassVar[str]
     reads_text: ClassVar[bool] = True  # whether it needs the generator's states
+    uses_budget: ClassVar[bool] = True  # whether the budget makes any difference, in training or in use
 
     def __init__(self, size: int) -> None:
         super().__init__()

@@ -26,9 +26,7 @@ def decode_to_budget(decoding: Decoding, scores: Tensor, mask: Tensor, budget: T
 
 
 class _Bernoulli(Extractor):
-    def __init__(
-        self, size: int, *, sparsity: float = 0.01, fused: float = 0.02, decoding: Decoding = "top-k"
-    ) -> None:
+    def __init__(self, size: int, *, sparsity: float = 0.01, fused: float = 0.02, decoding: Decoding = "top-k") -> None:
         super().__init__(size)
         if decoding not in get_args(Decoding):
             raise ValueError(f"decoding must be one of {', '.join(get_args(Decoding))}, got {decoding!r}")

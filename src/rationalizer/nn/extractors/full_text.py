@@ -12,6 +12,7 @@ class FullText(Extractor):
     """z = 1 on every token; there is no generator."""
 
     reads_text = False
+    uses_budget = False
 
     @property
     def follows_budget(self) -> bool:

@@ -41,9 +41,7 @@ class SequenceBudget(_Structured):
     """
 
     def relax(self, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
-        return ops.sequence_budget(
-            scores, budget, transition=self.transition, mask=mask, temperature=self.temperature
-        )
+        return ops.sequence_budget(scores, budget, transition=self.transition, mask=mask, temperature=self.temperature)
 
 
 @register("pair-budget")
@@ -58,6 +56,4 @@ class PairBudget(_Structured):
         super().__init__(size, temperature=temperature, transition=transition)
 
     def relax(self, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
-        return ops.pair_budget(
-            scores, budget, transition=self.transition, mask=mask, temperature=self.temperature
-        )
+        return ops.pair_budget(scores, budget, transition=self.transition, mask=mask, temperature=self.temperature)
