@@ -78,7 +78,7 @@ def flow_program(n: int, limit: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     for t in range(n):
         for used in range(min(t, limit) + 1):
             for bit in (0, 1):
-                if bit and not used or (t == 0 and bit):
+                if (bit and not used) or (t == 0 and bit):
                     continue
                 arcs.append(((t, used, bit), (t + 1, used, 0), -1, -1))
                 if used < limit:

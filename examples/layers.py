@@ -7,7 +7,8 @@ from torch import Tensor
 
 from rationalizer import ops
 
-TOKENS = "The beer pours a dull brown , but the taste is simply wonderful and long .".split()
+TEXT = "The beer pours a dull brown , but the taste is simply wonderful and long ."
+TOKENS = TEXT.split()
 SCORES = torch.tensor(
     [[-1.0, 0.1, 0.2, -0.6, 0.9, 0.3, -1.2, 0.2, -0.4, 1.1, 0.3, 1.0, 2.0, -0.1, 0.7, -1.5]], requires_grad=True
 )
