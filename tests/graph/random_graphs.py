@@ -111,10 +111,6 @@ def _add(g, z, kind, literals, bonus, budget):
         signs = torch.tensor([s for _, s in literals])
         chain = z[:, [v for v, _ in literals]]
         chain.negated = chain.negated ^ signs.numpy()
-        g.add(
-            rg.SequenceBudget(chain, budget, bonus)
-            if kind == "SequenceBudget"
-            else AtLeastTwoInARow(chain, bonus)
-        )
+        g.add(rg.SequenceBudget(chain, budget, bonus) if kind == "SequenceBudget" else AtLeastTwoInARow(chain, bonus))
     else:
         g.add(getattr(rg, kind)(each))

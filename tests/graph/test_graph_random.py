@@ -60,7 +60,7 @@ def test_lp_sparsemap(first):
     assert solved > 10
 
 
-@pytest.mark.parametrize("seed", [1, 4, 5, 8, 12, 20, 22])
+@pytest.mark.parametrize("seed", [2, 4, 6, 17, 22, 25, 26, 38, 39])
 def test_gradient_is_the_symmetric_projector_and_matches_finite_differences(seed):
     scores, build, _ = drawn(seed, small=True)
     g, z = in_engine(scores.requires_grad_(), build)
@@ -149,9 +149,7 @@ def test_lp_map_and_map(first):
             continue
         found = g.map()[z][0].numpy()
         assert set(np.unique(found)) <= {0.0, 1.0}
-        assert local_polytope.assignment_value(values, enumerated, found) == pytest.approx(best, rel=1e-9), (
-            seed
-        )
+        assert local_polytope.assignment_value(values, enumerated, found) == pytest.approx(best, rel=1e-9), seed
         if relaxed.integral.all():
             assert attained == pytest.approx(best, rel=1e-7, abs=1e-7)
         fractional += not relaxed.integral.all()
@@ -165,7 +163,7 @@ def test_map_says_when_it_does_not_finish():
     g.add(Pair(z, z[:, [1, 2, 3, 4, 0]], -2.0))
     assert not g.lp_map().integral.any()
     assert torch.equal(g.map()[z], torch.tensor([[0.0, 0, 1, 0, 1]], dtype=torch.float64))
-    with pytest.raises(RuntimeError, match="did not finish: after 2 programs instance 0.*raise max_nodes"):
+    with pytest.raises(RuntimeError, match=r"did not finish: after 2 programs instance 0.*raise max_nodes"):
         g.map(max_nodes=2)
 
 

@@ -119,9 +119,7 @@ def _own_costs(factor: Factor, configurations: Tensor, temperature: float) -> Te
     costs = factor.extra(configurations)
     if costs.shape != configurations.shape[:2]:
         wanted = tuple(configurations.shape[:2])
-        raise ValueError(
-            f"{type(factor).__name__}.extra must return shape {wanted}, got {tuple(costs.shape)}"
-        )
+        raise ValueError(f"{type(factor).__name__}.extra must return shape {wanted}, got {tuple(costs.shape)}")
     # A factor with nothing but padding has disappeared, scores and all.
     return torch.where(factor.mask.any(-1, keepdim=True), costs.to(torch.float64), 0.0) / temperature
 
@@ -143,7 +141,7 @@ def differentiable_costs(program: Program, columns: Columns, temperature: float)
         known = np.zeros((factor.rows, int(slot.max(initial=-1)) + 1, size))
         known[row, slot] = columns.configurations[b, k, :size]
         costs = _own_costs(factor, torch.from_numpy(known).to(out.device), temperature)
-        at, of = [torch.from_numpy(index).to(out.device) for index in (b, k)], (row, slot)
-        out = out.index_put(at, costs[tuple(torch.from_numpy(index).to(out.device) for index in of)])
+        at, of = (tuple(torch.from_numpy(i).to(out.device) for i in pair) for pair in ((b, k), (row, slot)))
+        out = out.index_put(at, costs[of])
         first_owner += count
     return out

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rationalizer.graph.columns import ask, differentiable_costs
-from rationalizer.graph.kernels.face_cpu import AT_LOWER, FREE
+from rationalizer.graph.kernels.face_cpu import AT_LOWER, FREE, make_orthogonal
 from rationalizer.graph.kernels.solve_cpu import project_rows
 from rationalizer.graph.literals import BoolArray
 from rationalizer.graph.program import Array, Program
@@ -23,7 +23,9 @@ def differentiable(program: Program, result: Result, temperature: float) -> Tens
     if program.structured and torch.is_grad_enabled():
         _complete_face(program, result, temperature)
     costs = differentiable_costs(program, result.columns, temperature)
-    return _Face.apply(program.costs, costs, program, result)
+    return _Face.apply(  # type: ignore[no-untyped-call]
+        program.costs, costs, program, result
+    )
 
 
 class _Face(torch.autograd.Function):
@@ -46,8 +48,8 @@ def project(program: Program, result: Result, g: Array) -> tuple[Array, Array]:
     h, weight_h = np.zeros(result.x.shape), np.zeros(result.weights.shape)
     for_rows(
         project_rows, program.batch, 10**9, program.indptr, program.rows, program.coefficients, program.early,
-        program.row_first, program.quadratic, program.copy_rows, program.copy_size, active, columns.known, columns.configurations,
-        columns.owner, status, g, h, weight_h,
+        program.row_first, program.quadratic, program.copy_rows, program.copy_size, active, columns.known,
+        columns.configurations, columns.owner, status, g, h, weight_h,
     )  # fmt: skip
     return h, weight_h
 
@@ -72,45 +74,60 @@ def _complete_face(program: Program, result: Result, temperature: float) -> None
     """Add configurations that are as good as the known ones, until they span the face.
 
     The solution needs few configurations, the gradient all directions: with tied scores (½, ½, ½, ½ from 1100
-    and 0011) the two differ. Multipliers disturbed along a direction that no difference of known configurations
-    has show another configuration, if there is one.
+    and 0011) the two differ. Multipliers disturbed along a direction that no difference of known
+    configurations has show another configuration, if there is one.
     """
     columns, n_rows = result.columns, program.active.shape[1]
     random = np.random.default_rng(0)
     duals, limits = result.multipliers[:, :n_rows], result.multipliers[:, n_rows:]
     size = 1e-6 * np.maximum(1.0, np.abs(duals).max(axis=1, keepdims=True))
+    fixed = _fixed_literals(program, result)
     todo = result.converged
     while todo.any():
         found = np.zeros(program.batch, np.bool_)
-        directions = size * _unknown_directions(program, result, random)
+        directions = _unknown_directions(program, result, random, todo)
         before = columns.known.copy()
         for sign in (1.0, -1.0):
-            disturbed = duals + sign * directions
-            _, added = ask(
-                program, columns, temperature, disturbed, limits, todo, at=duals, margin=result.tolerance
-            )
+            # Configurations that disagree with fixed variables are not on the face; they should lose ties.
+            disturbed = duals + size * (sign * directions + 10.0 * fixed)
+            _, added = ask(program, columns, temperature, disturbed, limits, todo, at=duals, margin=result.tolerance)
             found |= added
         result.fit_columns()
         plain = result.status.shape[1] - columns.capacity
         for b in found.nonzero()[0]:
-            result.status[b, plain + before[b] : plain + columns.known[b]] = FREE
+            for k in range(before[b], columns.known[b]):
+                owner = columns.owner[b, k]
+                expected = fixed[b, program.copy_rows[owner, : program.copy_size[owner]]]
+                agrees = (2 * columns.configurations[b, k, : expected.size] - 1) * expected >= 0
+                result.status[b, plain + k] = FREE if agrees.all() else AT_LOWER
         todo = found
 
 
-def _unknown_directions(program: Program, result: Result, random: np.random.Generator) -> Array:
-    """(batch, rows): for each structured factor a random direction orthogonal to its configurations' differences."""
+def _fixed_literals(program: Program, result: Result) -> Array:
+    """(batch, rows): 1 and −1 where a structured factor's literal is fixed at 1 and 0, 0 where it is not fixed."""
+    out = np.zeros(program.active.shape)
+    first = 0
+    for factor in program.structured:
+        literals = factor.group
+        status = result.status[np.arange(program.batch)[:, None, None], literals.ids].astype(np.float64)
+        signed = np.where(literals.negated, -status, status) * literals.graph.present(literals.ids)
+        out[:, program.copy_rows[first : first + literals.count, : literals.size]] = signed
+        first += literals.count
+    return out
+
+
+def _unknown_directions(program: Program, result: Result, random: np.random.Generator, todo: BoolArray) -> Array:
+    """(batch, rows): for each structured factor a direction orthogonal to its configurations' differences."""
     columns = result.columns
     out = np.zeros(program.active.shape)
     plain = result.status.shape[1] - columns.capacity
-    for b in range(program.batch):
+    for b in todo.nonzero()[0]:
         k = columns.known[b]
         free = result.status[b, plain : plain + k] == FREE
         for factor, size in enumerate(program.copy_size):
             kept = columns.configurations[b, :k, :size][free & (columns.owner[b, :k] == factor)]
-            direction = random.standard_normal(size) * program.active[b, program.copy_rows[factor, :size]]
-            if len(kept) > 1:
-                basis, sizes, _ = np.linalg.svd((kept[1:] - kept[0]).T, full_matrices=False)
-                basis = basis[:, sizes > 1e-9 * sizes[0]]
-                direction -= basis @ (basis.T @ direction)
-            out[b, program.copy_rows[factor, :size]] = direction
+            copies = program.copy_rows[factor, :size]
+            direction = random.standard_normal(size) * program.active[b, copies]
+            make_orthogonal(np.ascontiguousarray(kept), direction)
+            out[b, copies] = direction
     return out

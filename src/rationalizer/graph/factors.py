@@ -111,9 +111,7 @@ class Or(_Count):
 class Budget(_Count):
     """At most `budget` literals are 1; an int, or an int tensor (batch,)."""
 
-    def __init__(
-        self, literals: Literals | Sequence[Literals], budget: int | Tensor, dim: Dim = None
-    ) -> None:
+    def __init__(self, literals: Literals | Sequence[Literals], budget: int | Tensor, dim: Dim = None) -> None:
         super().__init__(literals, dim)
         self.budget = _inputs.as_budget(budget, torch.Size([self.group.graph.batch]), torch.device("cpu"))
         _inputs.require_budget(self.budget)
@@ -146,9 +144,7 @@ class _Out(Factor):
         if out.graph is not self.group.graph:
             raise ValueError(f"{name} mixes variables of two graphs; make them all with one FactorGraph")
         if out.ids[0].size != self.group.count:
-            raise ValueError(
-                f"{name} needs {self.group.count} outputs, got literals of shape {tuple(out.shape)}"
-            )
+            raise ValueError(f"{name} needs {self.group.count} outputs, got literals of shape {tuple(out.shape)}")
         lead = max(out.ids.shape[0], self.group.ids.shape[0])
 
         def append(inputs: Any, outs: Any) -> Any:
@@ -156,9 +152,7 @@ class _Out(Factor):
             outs = np.broadcast_to(outs, (lead, *outs.shape[1:])).reshape(lead, -1, 1)
             return np.concatenate([inputs, outs], axis=-1)
 
-        self.group = Group(
-            out.graph, append(self.group.ids, out.ids), append(self.group.negated, out.negated)
-        )
+        self.group = Group(out.graph, append(self.group.ids, out.ids), append(self.group.negated, out.negated))
         require_literals(self.group, name)
 
     def _holds(self, builder: Builder) -> Any:
@@ -216,7 +210,6 @@ class Pair(Factor):
         scores = self.scores.reshape(builder.batch, -1)
         values = scores.detach().cpu().numpy()
         ids = builder.auxiliary(scores, present, upper=1.0)
-        batch, count = values.shape
         rows = []
         for side in range(2):
             literal = Group(
@@ -244,8 +237,6 @@ def broadcast_scores(scores: float | Tensor, shape: Sequence[int], factor: Facto
     try:
         spread = scores.to(device=graph.device, dtype=torch.float64).expand(*shape)
     except RuntimeError:
-        raise ValueError(
-            f"{kind}: {name} of shape {tuple(scores.shape)} do not broadcast to {tuple(shape)}"
-        ) from None
+        raise ValueError(f"{kind}: {name} of shape {tuple(scores.shape)} do not broadcast to {tuple(shape)}") from None
     _inputs.require_finite(spread.detach(), None, f"{kind}: {name}", "only finite scores have an answer")
     return spread

@@ -99,9 +99,7 @@ class FactorGraph:
         """
         _inputs.check_scores(scores, dims=1, shape_hint="(batch, *shape)")
         if self.variables and scores.shape[0] != self.batch:
-            raise ValueError(
-                f"all variables of a graph share the batch size {self.batch}, got {scores.shape[0]}"
-            )
+            raise ValueError(f"all variables of a graph share the batch size {self.batch}, got {scores.shape[0]}")
         if self.variables and scores.device != self.device:
             raise ValueError(f"all variables of a graph share the device {self.device}, got {scores.device}")
         if isinstance(mask, Tensor) and mask.shape == scores.shape[: mask.dim()]:
@@ -146,9 +144,7 @@ class FactorGraph:
         program = self._program(temperature, quadratic=True)
         result = solve(program, temperature, max_rounds)
         self._require_feasible(program, result)
-        return self._solution(
-            differentiable(program, result, temperature), self._info(result), "lp_sparsemap"
-        )
+        return self._solution(differentiable(program, result, temperature), self._info(result), "lp_sparsemap")
 
     def lp_map(self, *, max_rounds: int = 500) -> Solution:
         """argmax s·z + Σ factors' own scores over the local polytope: a vertex, often but not always 0/1. No gradient.
@@ -192,9 +188,7 @@ class FactorGraph:
         if not result.feasible.all():
             instance = int(np.argmin(result.feasible))
             blame = np.abs(result.multipliers[instance, : len(program.row_factor)])
-            raise infeasible(
-                instance, [program.row_factor[i] for i in (blame > 0.1 * blame.max()).nonzero()[0]]
-            )
+            raise infeasible(instance, [program.row_factor[i] for i in (blame > 0.1 * blame.max()).nonzero()[0]])
 
     def _info(self, result: Result) -> Info:
         arrays = (result.converged, result.iterations, result.residual)

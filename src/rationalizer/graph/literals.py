@@ -38,17 +38,12 @@ class Literals:
         try:
             picked = positions[tuple(part.cpu() if isinstance(part, Tensor) else part for part in parts)]
         except (IndexError, TypeError) as error:
-            raise IndexError(
-                f"index {index!r} does not fit literals of shape {tuple(self.shape)}: {error}"
-            ) from None
+            raise IndexError(f"index {index!r} does not fit literals of shape {tuple(self.shape)}: {error}") from None
         expected = torch.arange(batch).reshape(-1, *[1] * (picked.dim() - 1)) if picked.dim() else None
         if (
             expected is None
             or picked.shape[0] != batch
-            or (
-                size
-                and not torch.equal((picked // size).contiguous(), expected.expand_as(picked).contiguous())
-            )
+            or (size and not torch.equal((picked // size).contiguous(), expected.expand_as(picked).contiguous()))
         ):
             raise IndexError(
                 f"index {index!r} must keep the batch as the first dimension: start with ':' "
@@ -71,9 +66,7 @@ class Literals:
         return Literals(self.graph, self.ids, ~self.negated)
 
     def __iter__(self) -> Any:
-        raise TypeError(
-            "literals are not iterable (the first dimension is the batch); index them, as in z[:, 0]"
-        )
+        raise TypeError("literals are not iterable (the first dimension is the batch); index them, as in z[:, 0]")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={tuple(self.shape)})"

@@ -55,11 +55,9 @@ class Program:
     row_factor: list[Factor]
     structured: list[Factor]
     early: int  # how many rows come first because they copy a variable for the first time
-    copy_rows: (
-        IntArray  # (structured factors of an instance, most literals): the rows that copy their literals
-    )
+    copy_rows: IntArray  # (structured factors of an instance, most literals): the rows that copy their literals
     copy_size: IntArray
-    undecided: list[tuple[IntArray, ...]] = field(default_factory=list)
+    undecided: list[tuple[Any, ...]] = field(default_factory=list)
 
     def replace(self, **changes: Any) -> Program:
         return replace(self, **changes)
@@ -72,16 +70,14 @@ class Builder:
         self.graph = graph
         self.batch = graph.batch
         self._entries = graph.size
-        self._costs = [
-            variable.scores.reshape(self.batch, -1).to(torch.float64) for variable in graph.variables
-        ]
+        self._costs = [variable.scores.reshape(self.batch, -1).to(torch.float64) for variable in graph.variables]
         self._upper = [graph.mask.astype(np.float64)]
         self._copies: list[_Rows] = []
         self._blocks: list[_Rows] = []
         self._structured: list[Factor] = []
-        self._undecided: list[tuple[IntArray, ...]] = []
+        self._undecided: list[tuple[Any, ...]] = []
 
-    def present(self, literals: Group) -> BoolArray:
+    def present(self, literals: Group) -> Any:
         """(batch, count, size), False on padding."""
         return self.graph.present(literals.ids)
 
@@ -126,8 +122,8 @@ class Builder:
             lead = ids.shape[0]
             ids = np.concatenate([ids, np.broadcast_to(more, (lead, *more.shape))], axis=-1)
             signed = np.concatenate([signed, np.full((lead, *more.shape), sign)], axis=-1)
-        bounds = [np.broadcast_to(bound - shift, shift.shape) for bound in (lower, upper)]
-        return _Rows(factor, ids, signed, *bounds, np.broadcast_to(active, shift.shape))
+        low, high = np.asarray(lower - shift), np.asarray(upper - shift)
+        return _Rows(factor, ids, signed, low, high, np.broadcast_to(active, shift.shape))
 
     def structured(self, factor: Factor) -> None:
         """A factor known by its oracle: each literal equals the mean of the configurations'."""
@@ -149,9 +145,7 @@ class Builder:
         """Pairs of score 0: absent from the problem, but their scores have a gradient (see `faces`)."""
         if where.any():
             blocks = np.array([first[0], second[0]])
-            self._undecided.append(
-                (np.asarray(literals.ids), np.asarray(literals.negated), ids, blocks, where)
-            )
+            self._undecided.append((np.asarray(literals.ids), np.asarray(literals.negated), ids, blocks, where))
 
     def build(self, temperature: float, quadratic: bool) -> Program:
         blocks = self._copies + self._blocks
@@ -213,9 +207,7 @@ class Builder:
         later = np.ones(low.size, np.bool_)
         if self._copies:
             lead = max(block.ids.shape[0] for block in self._copies)
-            copied = [
-                np.broadcast_to(block.ids[..., 0], (lead, block.ids.shape[1])) for block in self._copies
-            ]
+            copied = [np.broadcast_to(block.ids[..., 0], (lead, block.ids.shape[1])) for block in self._copies]
             ids = np.concatenate(copied, axis=1)
             later[: ids.shape[1]] = False
             for one in ids:
@@ -228,9 +220,7 @@ class Builder:
         ends = np.cumsum([block.ids.shape[1] for block in blocks])
         return np.split(position, ends[:-1]), int((~later).sum())
 
-    def _bounds(
-        self, blocks: list[_Rows], number: list[IntArray], upper: Array
-    ) -> tuple[BoolArray, Array, Array]:
+    def _bounds(self, blocks: list[_Rows], number: list[IntArray], upper: Array) -> tuple[BoolArray, Array, Array]:
         """Rows as Σ + slack = rhs; rows that can never bind become inactive."""
         count = sum(block.ids.shape[1] for block in blocks)
         active = np.zeros((self.batch, count), np.bool_)
@@ -253,9 +243,7 @@ class Builder:
         return active, rhs, slack
 
 
-def _by_entry(
-    blocks: list[_Rows], number: list[IntArray], lead: int, entries: int
-) -> tuple[IntArray, IntArray, Array]:
+def _by_entry(blocks: list[_Rows], number: list[IntArray], lead: int, entries: int) -> tuple[IntArray, IntArray, Array]:
     """The matrix by columns: each entry's rows and coefficients, once if all instances share them."""
     if not blocks:
         return np.zeros((1, entries + 1), np.int64), np.zeros((1, 0), np.int64), np.zeros((1, 0))
@@ -266,10 +254,7 @@ def _by_entry(
     ids = np.concatenate([spread(block.ids, block.ids.shape[1:]) for block in blocks], axis=1)
     values = np.concatenate([spread(block.coefficients, block.ids.shape[1:]) for block in blocks], axis=1)
     rows = np.concatenate(
-        [
-            spread(numbers[:, None], block.ids.shape[1:])
-            for block, numbers in zip(blocks, number, strict=True)
-        ],
+        [spread(numbers[:, None], block.ids.shape[1:]) for block, numbers in zip(blocks, number, strict=True)],
         axis=1,
     )
     order = np.argsort(ids, axis=1, kind="stable")

@@ -115,7 +115,7 @@ def branch_and_bound(program: Program, max_rounds: int, max_nodes: int) -> tuple
         if (nodes > max_nodes).any():
             raise _unfinished(int(nodes.argmax()), max_nodes, best, heaps)
         result, values = lp_vertex(program, max_rounds, fixed=fixed, columns=columns, todo=todo)
-        for b in (todo & result.feasible).nonzero()[0]:
+        for b in map(int, (todo & result.feasible).nonzero()[0]):
             if not result.converged[b]:
                 raise _unfinished(b, int(nodes[b]), best, heaps)
             z = result.x[b, :size]

@@ -14,7 +14,7 @@ from rationalizer.graph.literals import Group, Variable
 from rationalizer.graph.sequences import SequenceBudget
 from rationalizer.ops._info import Info
 
-_SUMS = {Xor: "exactly_one", AtMostOne: "at_most_one"}
+_SUMS: dict[type[Factor], str] = {Xor: "exactly_one", AtMostOne: "at_most_one"}
 
 
 def route(variables: list[Variable], factors: list[Factor], temperature: float) -> tuple[Tensor, Info] | None:
@@ -39,18 +39,14 @@ def route(variables: list[Variable], factors: list[Factor], temperature: float) 
                 "mask": mask,
                 "temperature": temperature,
             }
-            answer: tuple[Tensor, Info] = ops.sequence_budget(
-                scores, other.budget, return_info=True, **options
-            )
+            answer: tuple[Tensor, Info] = ops.sequence_budget(scores, other.budget, return_info=True, **options)
             return answer
         neighbours = np.stack([z.ids[:, :-1], z.ids[:, 1:]], axis=-1)
         if type(other) is Pair and limit is not None and _is_plain(other.group, neighbours):
             # The op closes gaps in the mask up; Pair does not.
             gaps = (mask[:, 1:] & ~mask[:, :-1]).any()
             if not gaps and (other.scores >= 0).all():
-                flat = ops.pair_budget(
-                    scores, limit, transition=other.scores, mask=mask, temperature=temperature
-                )
+                flat = ops.pair_budget(scores, limit, transition=other.scores, mask=mask, temperature=temperature)
                 return flat, _closed_form(flat)
     if scores.dim() == 3:
         return _matching(z, others, limit, temperature)

@@ -53,8 +53,8 @@ class Sequence(Factor):
             shape = (lead, count * (n - 1) * k, 1)
             states = Group(graph, ids[:, :, side].reshape(shape), negated[:, :, side].reshape(shape))
             active = present[:, :, side] & real[:, :, there, None]
-            sums = sums.reshape(-1, k)
-            builder.literal_rows(self, states, -1.0, 0.0, 0.0, active.reshape(batch, -1), (sums, 1.0))
+            auxiliary = (sums.reshape(-1, k), 1.0)
+            builder.literal_rows(self, states, -1.0, 0.0, 0.0, active.reshape(batch, -1), auxiliary)
 
 
 class SequenceBudget(Factor):

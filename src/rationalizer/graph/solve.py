@@ -79,7 +79,9 @@ def solve(
     if fresh.any():
         ask(program, columns, temperature, _literal_scores(program, costs), _nothing(program), fresh)
     gap = np.full(batch, _COARSE)
-    for _ in range(max_rounds):
+    for remaining in range(max_rounds, 0, -1):
+        if remaining == 1:
+            gap[:] = EXACT  # so that what is returned lies on a face, optimal or not
         ended = run(program, costs, gap, todo, result)
         # Multipliers at the price of a violation make the oracles look for configurations that end it.
         stuck = todo & (ended == INFEASIBLE) & (gap <= EXACT)

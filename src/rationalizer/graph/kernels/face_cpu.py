@@ -1,7 +1,8 @@
-"""Exact solutions on a face: the polish of an interior point, and the projection that is the layer's Jacobian.
+"""Exact solutions on a face: the polish of an interior point, and the projection that is the layer's
+Jacobian.
 
-A face is a status per coordinate of x: AT_LOWER and AT_UPPER are fixed, FREE is not. A row whose slack is FREE does
-not bind.
+A face is a status per coordinate of x: AT_LOWER and AT_UPPER are fixed, FREE is not. A row whose slack is
+FREE does not bind.
 """
 
 import numpy as np
@@ -24,10 +25,11 @@ _REFINEMENTS = 30
 
 @jit
 def solve_on_face(p, system, quadratic, cost, rhs, status, x, y):
-    """argmin ½ Σ quadratic x² − cost·x s.t. A x = rhs, FREE coordinates only; starts from, and overwrites, `x` and `y`.
+    """argmin ½ Σ quadratic x² − cost·x s.t. A x = rhs, FREE coordinates only; starts from, and overwrites,
+    `x` and `y`.
 
-    Among several solutions (weights of dependent configurations, multipliers of dependent rows) it ends in one near the
-    start. Returns the largest residual of the linear equations.
+    Among several solutions (weights of dependent configurations, multipliers of dependent rows) it ends in
+    one near the start. Returns the largest residual of the linear equations.
     """
     rows, known, sums = p.active.shape[0], p.owner.shape[0], p.copy_rows.shape[0]
     n = quadratic.shape[0]
@@ -139,7 +141,8 @@ def guess_face(p, x, room, lower_dual, upper_dual, status):
 
 @jit
 def polish(p, system, tolerance, attempts, x, y, status):
-    """Solve exactly on the face `status`, correcting the face where the solution leaves it. Returns the residual.
+    """Solve exactly on the face `status`, correcting the face where the solution leaves it. Returns the
+    residual.
 
     `x`, `y` and `status` end as the best found; with a residual above `tolerance` they are not optimal.
     """
@@ -181,3 +184,25 @@ def polish(p, system, tolerance, attempts, x, y, status):
         if not changed or error <= 0.01 * tolerance:
             break
     return best
+
+
+@jit
+def make_orthogonal(points, direction):
+    """Take out of `direction` all that differences of `points` (k, n) span: Gram–Schmidt, twice for
+    accuracy."""
+    k, n = points.shape
+    basis = np.empty((max(k, 1), n))
+    count = 0
+    for i in range(1, k + 1):
+        vector = points[i] - points[0] if i < k else direction
+        for _ in range(2):
+            for j in range(count):
+                product = 0.0
+                for t in range(n):
+                    product += basis[j, t] * vector[t]
+                for t in range(n):
+                    vector[t] -= product * basis[j, t]
+        size = np.sqrt(np.sum(vector * vector))
+        if i < k and size > 1e-9:
+            basis[count] = vector / size
+            count += 1

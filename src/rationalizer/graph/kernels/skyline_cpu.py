@@ -24,8 +24,9 @@ def _dot(a, b):
 def factorize(first, start, values, pivots, positive):
     """Overwrite `values` with L (its diagonal is unused) and `pivots` with D.
 
-    `positive[i]` is the sign that pivot i must have. A positive row that depends on earlier ones gets an infinite pivot,
-    which makes its unknown 0: for the consistent systems met here that is a solution. A negative one is regularized.
+    `positive[i]` is the sign that pivot i must have. A positive row that depends on earlier ones gets an infinite
+    pivot, which makes its unknown 0: for the consistent systems met here that is a solution. A negative one is
+    regularized.
     """
     n = first.shape[0]
     for i in range(n):
@@ -34,9 +35,7 @@ def factorize(first, start, values, pivots, positive):
         for j in range(f, i):
             low = max(f, first[j])
             if low < j:
-                row[j - f] -= _dot(
-                    row[low - f : j - f], values[start[j] + low - first[j] : start[j] + j - first[j]]
-                )
+                row[j - f] -= _dot(row[low - f : j - f], values[start[j] + low - first[j] : start[j] + j - first[j]])
         diagonal = row[i - f]
         pivot = diagonal
         for j in range(f, i):

@@ -56,8 +56,8 @@ def solve_rows(
             multipliers[i] *= scale
         if gap[b] <= EXACT and ended[b] != INFEASIBLE:
             exact = Program(
-                indptr[shared], rows[shared], coefficients[shared], early, active[b], configurations[b, :k], owner[b, :k],
-                copy_rows, copy_size, squares, costs, uppers, sides,
+                indptr[shared], rows[shared], coefficients[shared], early, active[b], configurations[b, :k],
+                owner[b, :k], copy_rows, copy_size, squares, costs, uppers, sides,
             )  # fmt: skip
             face = np.empty(n, np.int8)
             guess_face(scaled, point, room, lower_dual, upper_dual, face)

@@ -1,0 +1,300 @@
+"""Literals and indices, logic factors one by one, padding, errors."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from rationalizer.graph import (
+    AndOut,
+    AtMostOne,
+    Budget,
+    Factor,
+    FactorGraph,
+    Imply,
+    InfeasibleError,
+    Or,
+    OrOut,
+    Pair,
+    Sequence,
+    SequenceBudget,
+    Xor,
+    XorOut,
+)
+from rationalizer.ops import ConvergenceWarning
+
+
+def graph(*shape, scale=1.0, seed=0, **options):
+    scores = scale * torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    g = FactorGraph()
+    return g, g.variable(scores, **options)
+
+
+def test_the_readers_example():
+    g, z = graph(2, 5, 7)
+    g.add(Xor(z, dim=-1))
+    g.add(AtMostOne(z, dim=-2))
+    g.add(Budget(z, 5))
+    solution = g.lp_sparsemap()
+    torch.testing.assert_close(solution[z].sum(-1), torch.ones(2, 5, dtype=torch.float64))
+    assert (solution[z].sum(-2) <= 1 + 1e-9).all()
+    assert solution.converged.tolist() == [True, True]
+    for report in (solution.iterations, solution.residual, solution.integral):
+        assert report.shape == (2,)
+    assert (solution.residual < 1e-9).all()
+
+
+def test_without_factors_scores_are_clipped_and_variables_without_factors_too():
+    scores = torch.tensor([[-1.0, 0.3, 2.0, 5.0]], dtype=torch.float64)
+    g = FactorGraph()
+    z = g.variable(scores)
+    assert torch.equal(g.lp_sparsemap()[z], scores.clamp(0, 1))
+    g.add(AtMostOne(z[:, 2:]))
+    torch.testing.assert_close(g.lp_sparsemap()[z], torch.tensor([[0.0, 0.3, 0.0, 1.0]], dtype=torch.float64))
+    assert g.map()[z].tolist() == [[0, 1, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        (slice(None), 2, slice(None)),
+        (slice(None), slice(None), [0, 3]),
+        (..., 1),
+        (slice(None), torch.tensor([0, 1]), torch.tensor([2, 3])),
+        (slice(None), torch.eye(3, 4, dtype=torch.bool)),
+        (torch.arange(2)[:, None], torch.tensor([[0, 1], [2, 0]]), 1),
+    ],
+)
+def test_indices_are_those_of_tensors(index):
+    g, z = graph(2, 3, 4)
+    g.add(AtMostOne(z, dim=-1))
+    solution = g.lp_sparsemap(solver="general")
+    torch.testing.assert_close(solution[z[index]], solution[z][index])
+    torch.testing.assert_close(solution[~z[index]], 1 - solution[z][index])
+    assert z[index].shape == solution[z][index].shape
+
+
+def test_factors_may_differ_from_instance_to_instance():
+    """Index tensors with a batch dimension: each instance has its own graph."""
+    scores = torch.randn(3, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1)) + 1
+    picks = torch.tensor([[0, 1, 2], [3, 1, 5], [0, 5, 2]])
+    g = FactorGraph()
+    z = g.variable(scores)
+    g.add(Xor(z[torch.arange(3)[:, None], picks]))
+    g.add(Imply(z[:, 0], z[:, 4]))
+    together = g.lp_sparsemap()[z]
+    for b in range(3):
+        h = FactorGraph()
+        w = h.variable(scores[b : b + 1])
+        h.add(Xor(w[:, picks[b]]))
+        h.add(Imply(w[:, 0], w[:, 4]))
+        torch.testing.assert_close(h.lp_sparsemap()[w][0], together[b])
+
+
+def test_several_variables_and_dtypes():
+    g = FactorGraph()
+    z, w = g.variable(torch.tensor([[0.8, 0.9]])), g.variable(torch.tensor([[0.2]], dtype=torch.float64))
+    g.add(OrOut(z, w))
+    solution = g.lp_sparsemap()
+    assert solution[z].dtype == torch.float32
+    assert solution[w].dtype == torch.float64
+    assert float(solution[w]) >= float(solution[z].max()) - 1e-6
+
+
+@pytest.mark.parametrize(
+    ("make", "holds"),
+    [
+        (lambda z: Xor(z), lambda y: y.sum() == 1),
+        (lambda z: AtMostOne(z), lambda y: y.sum() <= 1),
+        (lambda z: Or(~z), lambda y: y.sum() < 4),
+        (lambda z: Budget(z, 2), lambda y: y.sum() <= 2),
+        (lambda z: Imply(z[:, 0], ~z[:, 1]), lambda y: not (y[0] and y[1])),
+        (lambda z: XorOut(z[:, :3], z[:, 3]), lambda y: y[:3].sum() == y[3]),
+        (lambda z: OrOut(z[:, :3], z[:, 3]), lambda y: y[:3].max() == y[3]),
+        (lambda z: AndOut([z[:, 0], ~z[:, 1]], z[:, 3]), lambda y: (y[0] and not y[1]) == y[3]),
+        (lambda z: SequenceBudget(z, 2), lambda y: y.sum() <= 2),
+        (lambda z: Sequence(z.graph_rows), lambda y: y[0] + y[1] == 1 and y[2] + y[3] == 1),
+    ],
+)
+def test_each_factor_allows_what_it_says(make, holds):
+    """The MAP under scores that want a given assignment is that assignment exactly if the factor allows it."""
+    for number in range(16):
+        wanted = np.array([number >> i & 1 for i in range(4)])
+        g = FactorGraph()
+        z = g.variable(torch.from_numpy(2.0 * wanted - 1)[None])
+        z.graph_rows = z[:, torch.tensor([[0, 1], [2, 3]])]
+        g.add(make(z))
+        assert bool((g.map()[z][0].numpy() == wanted).all()) == bool(holds(wanted)), wanted
+
+
+def test_padding_disappears_from_every_factor():
+    mask = torch.tensor([[True, True, False], [False, False, False]])
+    g, z = graph(2, 3, mask=mask)
+    other = g.variable(torch.ones(2, 1, dtype=torch.float64))
+    for factor in (Xor(z), Or(~z), Budget(z, 0), AtMostOne(~z[:, 1:]), XorOut(z, other), OrOut(z, other)):
+        g.factors = [factor]
+        solution = g.lp_sparsemap()
+        assert (solution[z][~mask] == 0).all()
+        assert solution[other][1].item() == 1.0  # with nothing but padding the factor has no say
+    g.factors = [Imply(~z[:, 2], z[:, 0])]
+    g.add(Pair(z[:, 2], other[:, 0], -100.0))
+    assert g.lp_sparsemap()[other].tolist() == [[1.0], [1.0]]
+
+
+def test_a_factor_with_nothing_but_padding_keeps_its_own_scores_to_itself():
+    mask = torch.tensor([[False, False]])
+    g, z = graph(1, 2, mask=mask)
+    g.add(SequenceBudget(z, 1, 3.0))
+    assert g.lp_sparsemap(solver="general")[z].tolist() == [[0.0, 0.0]]
+
+
+def test_masked_scores_may_be_anything():
+    scores = torch.tensor([[1.0, float("nan"), 0.5]], requires_grad=True)
+    g = FactorGraph()
+    z = g.variable(scores, mask=torch.tensor([[True, False, True]]))
+    g.add(Xor(z))
+    g.lp_sparsemap(solver="general")[z].sum().backward()
+    assert torch.isfinite(scores.grad).all()
+
+
+def test_half_precision_in_and_out():
+    g = FactorGraph()
+    z = g.variable(torch.tensor([[0.5, 0.25, 2.0]], dtype=torch.bfloat16))
+    g.add(Budget(z[:, :2], 1))
+    assert g.lp_sparsemap()[z].dtype == torch.bfloat16
+
+
+def test_infeasible_graphs_name_instance_and_factors():
+    g, z = graph(2, 4)
+    g.add(Xor(z[:, :2]))
+    g.add(Xor(z[:, 2:]))
+    g.add(Budget(z, torch.tensor([2, 1])))
+    with pytest.raises(InfeasibleError, match=r"instance 1 of the batch cannot all hold; they clash in: .*Xor.*Budget"):
+        g.lp_sparsemap()
+    with pytest.raises(InfeasibleError, match="instance 1"):
+        g.lp_map()
+    with pytest.raises(InfeasibleError, match="no 0/1 assignment"):
+        g.map()
+
+
+def test_two_xors_that_cannot_both_hold():
+    g, z = graph(1, 3)
+    g.add(Xor(z[:, :2]))
+    g.add(Xor(~z[:, :2]))
+    g.add(Xor(z))
+    g.add(Imply(z[:, 0], z[:, 2]))
+    g.add(Imply(z[:, 1], z[:, 2]))
+    with pytest.raises(InfeasibleError, match="cannot all hold"):
+        g.lp_sparsemap()
+
+
+def test_a_structured_factor_that_clashes():
+    g, z = graph(1, 4)
+    g.add(SequenceBudget(z, 1))
+    g.add(Xor(z[:, :2]))
+    g.add(Xor(z[:, 2:]))
+    with pytest.raises(InfeasibleError, match="SequenceBudget"):
+        g.lp_sparsemap()
+
+
+def test_stopping_early_is_said():
+    g, z = graph(2, 12, seed=3)
+    g.add(SequenceBudget(z, 4, 1.0))
+    with pytest.warns(ConvergenceWarning, match=r"lp_sparsemap: 2 of 2 rows .* raise max_rounds"):
+        solution = g.lp_sparsemap(solver="general", max_rounds=2)
+    assert not solution.converged.any()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert g.lp_sparsemap(solver="general").converged.all()
+
+
+class Silent(Factor):
+    pass
+
+
+class Wrong(Factor):
+    def __init__(self, literals, answer):
+        super().__init__(literals)
+        self.answer = answer
+
+    def map(self, scores):
+        return self.answer
+
+
+def _other_graph():
+    return graph(2, 3)[1]
+
+
+BAD = [
+    (lambda g, z: Xor(z[:, 7]), IndexError, r"index .* does not fit literals of shape \(2, 3\)"),
+    (lambda g, z: Xor(z[0]), IndexError, "must keep the batch as the first dimension"),
+    (lambda g, z: Xor(z[:1]), IndexError, "must keep the batch as the first dimension"),
+    (lambda g, z: Xor(z[:, :0]), ValueError, "Xor has no variables"),
+    (lambda g, z: Or([]), ValueError, "Or has no variables"),
+    (lambda g, z: Xor(z, dim=0), ValueError, r"Xor: dim=0 does not name a dimension"),
+    (lambda g, z: Xor(z, dim=5), ValueError, r"Xor: dim=5"),
+    (lambda g, z: Xor([z[:, 0], z[:, 0]]), ValueError, "the same variable twice"),
+    (lambda g, z: OrOut(z, z[:, 0]), ValueError, "the same variable twice"),
+    (lambda g, z: Xor(torch.zeros(2, 3)), TypeError, "Xor takes literals"),
+    (lambda g, z: Xor([z[:, 0], 1]), TypeError, "list of literals, got int"),
+    (lambda g, z: Imply(z, z[:, :2]), ValueError, "literals of one shape"),
+    (lambda g, z: Imply(z, _other_graph()), ValueError, "two graphs"),
+    (lambda g, z: XorOut(z, z), ValueError, "needs 1 outputs"),
+    (lambda g, z: XorOut(z, 1.0), TypeError, "out must be literals"),
+    (lambda g, z: Budget(z, -1), ValueError, "budget must be at least 0, got -1"),
+    (lambda g, z: Budget(z, 0.2), TypeError, "for a fraction of the text"),
+    (lambda g, z: Budget(z, torch.tensor([1, 2, 3])), ValueError, r"shape \(2,\)"),
+    (lambda g, z: Pair(z[:, 0], z[:, 1], torch.zeros(3)), ValueError, r"do not broadcast to \(2,\)"),
+    (lambda g, z: Pair(z[:, 0], z[:, 1], float("nan")), ValueError, "Pair: scores"),
+    (lambda g, z: Pair(z[:, 0], z[:, 1], "1"), TypeError, "number or a tensor"),
+    (lambda g, z: SequenceBudget(z, 1, torch.zeros(3)), ValueError, r"transition of shape \(3,\)"),
+    (lambda g, z: iter(z), TypeError, "not iterable"),
+]
+
+
+@pytest.mark.parametrize(("make", "error", "message"), BAD)
+def test_bad_factors(make, error, message):
+    g, z = graph(2, 3)
+    with pytest.raises(error, match=message):
+        make(g, z)
+
+
+def test_bad_graphs():
+    g, z = graph(2, 3)
+    with pytest.raises(ValueError, match="share the batch size 2, got 3"):
+        g.variable(torch.zeros(3, 1))
+    with pytest.raises(TypeError, match=r"must be a torch\.Tensor"):
+        g.variable([1.0])
+    with pytest.raises(ValueError, match=r"scores\[0, 1\] is nan"):
+        g.variable(torch.tensor([[0.0, float("nan")], [0.0, 0.0]]))
+    with pytest.raises(ValueError, match="mask must have shape"):
+        g.variable(torch.zeros(2, 3), mask=torch.ones(2, 2, dtype=torch.bool))
+    with pytest.raises(TypeError, match="add takes a factor"):
+        g.add(z)
+    with pytest.raises(ValueError, match="another graph"):
+        g.add(Xor(_other_graph()))
+    with pytest.raises(ValueError, match="no variables; add one"):
+        FactorGraph().lp_sparsemap()
+    with pytest.raises(ValueError, match="temperature must be a positive number"):
+        g.lp_sparsemap(temperature=0.0)
+    with pytest.raises(ValueError, match='solver must be "auto" or "general", got \'fast\''):
+        g.lp_sparsemap(solver="fast")
+    with pytest.raises(KeyError, match="its own graph"):
+        g.lp_sparsemap()[_other_graph()]
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda z: Silent(z), NotImplementedError, r"Silent must define map\(scores\)"),
+        (lambda z: Wrong(z, torch.zeros(2, 2)), ValueError, r"Wrong.map must return shape \(2, 3\), got \(2, 2\)"),
+        (lambda z: Wrong(z, torch.full((2, 3), 0.5)), ValueError, "0 and 1 only"),
+        (lambda z: Wrong(z, None), ValueError, "got NoneType"),
+    ],
+)
+def test_bad_oracles(make, error, message):
+    g, z = graph(2, 3)
+    g.add(make(z))
+    with pytest.raises(error, match=message):
+        g.lp_sparsemap()
