@@ -139,9 +139,7 @@ def test_labels_keep_their_type(labels, classes, tmp_path):
     fitted.save(tmp_path)
     for model in (fitted, Rationalizer.load(tmp_path)):
         assert model.classes == classes
-        assert all(
-            type(given) is type(expected) for given, expected in zip(model.classes, classes, strict=True)
-        )
+        assert all(type(given) is type(expected) for given, expected in zip(model.classes, classes, strict=True))
         assert set(model.predict(frame["text"]).tolist()) <= set(classes)
 
 

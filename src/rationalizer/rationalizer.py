@@ -167,8 +167,7 @@ class Rationalizer:
         """The trained model, for the functions of `learn`."""
         if self._trained is None:
             raise RuntimeError(
-                "this Rationalizer is not trained yet; call fit(texts, labels), or use "
-                "Rationalizer.load(directory)"
+                "this Rationalizer is not trained yet; call fit(texts, labels), or use Rationalizer.load(directory)"
             )
         return self._trained
 
@@ -212,14 +211,10 @@ class Rationalizer:
             return corpus_from(texts, labels, rationales, task=task, seed=seed, budget=budget)
         corpus = corpus_from(texts, labels, rationales, task=task, dev=(), seed=seed, budget=budget)
         dev_texts, dev_labels = dev
-        return replace(
-            corpus, dev=examples_from(dev_texts, dev_labels, None, corpus.classes or None, task=corpus.task)
-        )
+        return replace(corpus, dev=examples_from(dev_texts, dev_labels, None, corpus.classes or None, task=corpus.task))
 
 
-def _character_spans(
-    selected: Sequence[bool], offsets: Sequence[tuple[int, int]]
-) -> tuple[tuple[int, int], ...]:
+def _character_spans(selected: Sequence[bool], offsets: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     spans: list[tuple[int, int]] = []
     for k, (start, end) in enumerate(offsets):
         if not selected[k]:
