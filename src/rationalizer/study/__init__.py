@@ -1,0 +1,45 @@
+"""Studies: training runs that are scored and kept, alone or as a comparison of methods, seeds and budgets."""
+
+from rationalizer.study.compare import Comparison, compare
+from rationalizer.study.grid import (
+    Job,
+    Method,
+    budget_text,
+    parse_budget,
+    parse_budgets,
+    parse_methods,
+    parse_seeds,
+    parse_settings,
+    plan,
+)
+from rationalizer.study.run import is_first_process, score, source_of, suspicions, train_run
+from rationalizer.study.source import Source, pick_split
+from rationalizer.study.table import Row, table
+from rationalizer.study.words import HEADLINES, WORDS, number, score_lines
+
+__all__ = [
+    "HEADLINES",
+    "WORDS",
+    "Comparison",
+    "Job",
+    "Method",
+    "Row",
+    "Source",
+    "budget_text",
+    "compare",
+    "is_first_process",
+    "number",
+    "parse_budget",
+    "parse_budgets",
+    "parse_methods",
+    "parse_seeds",
+    "parse_settings",
+    "pick_split",
+    "plan",
+    "score",
+    "score_lines",
+    "source_of",
+    "suspicions",
+    "table",
+    "train_run",
+]

@@ -1,0 +1,104 @@
+"""Methods compared on the same footing: every run, the tables, the plots; from where an earlier call stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rationalizer.learn.files import write_bytes
+from rationalizer.study.grid import Job
+from rationalizer.study.plot import Point, Series, line_plot
+from rationalizer.study.pool import Outcome, run_all
+from rationalizer.study.run import finished
+from rationalizer.study.table import Row, summarize, write_tables
+
+TITLES = {"macro_f1": "macro-F1", "mse": "mean squared error", "token_f1": "token-F1 against human rationales"}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    rows: list[Row]
+    ran: int  # runs that this call trained; the others were there
+    failed: list[Outcome]
+    files: list[Path]
+
+
+def compare(
+    jobs: Sequence[Job],
+    out: Path,
+    *,
+    workers: int = 1,
+    threads: int = 1,
+    split: str | None = None,
+    notes: Mapping[str, str] | None = None,
+    plots: bool = False,
+    report: Callable[[int, Outcome], None] = lambda count, outcome: None,
+    **trainer: Any,
+) -> Comparison:
+    """Runs what is not yet done of `jobs` (see `plan`), and writes tables of all of them.
+
+    Args:
+        jobs: the runs.
+        out: where tables and plots go.
+        workers: how many trainings run at once.
+        threads: of each training. More of them may change the order of sums, and so the last digits of a result.
+        split: what is scored: "test" or "dev"; by default test, or dev where there is none.
+        notes: by dataset, what a reader must know of the data ("reduced").
+        plots: also draw scores against budgets.
+        report: told of every run that ends: how many have ended, and how.
+        trainer: `accelerator` and `precision` of Lightning's Trainer.
+    """
+    records = {job.directory: record for job in jobs if (record := finished(job)) is not None}
+    missing = [job for job in jobs if job.directory not in records]
+    failed = []
+    with closing(run_all(missing, workers=workers, threads=threads, trainer=trainer)) as outcomes:
+        for count, outcome in enumerate(outcomes, 1):
+            if outcome.record is None:
+                failed.append(outcome)
+            else:
+                records[outcome.job.directory] = outcome.record
+            report(count, outcome)
+    done = [(job, records[job.directory]) for job in jobs if job.directory in records]
+    rows = summarize(done, split=split, notes=notes)
+    drawn = _draw(rows, out) if plots else {}
+    written = write_tables(rows, out, {name: [path.name for path in paths] for name, paths in drawn.items()})
+    pictures = [path for paths in drawn.values() for path in paths]
+    return Comparison(rows, len(missing) - len(failed), failed, written + pictures)
+
+
+def _draw(rows: Sequence[Row], out: Path) -> dict[str, list[Path]]:
+    """Per dataset, the task score and token-F1 against the budget."""
+    drawn: dict[str, list[Path]] = {}
+    for dataset in dict.fromkeys(row.dataset for row in rows):
+        members = [row for row in rows if row.dataset == dataset]
+        for score in dict.fromkeys([members[0].task_score, "token_f1"]):
+            series = _series(members, score)
+            if not any(not one.everywhere for one in series):
+                continue
+            note = f" ({members[0].note})" if members[0].note else ""
+            path = out / f"{dataset}-{score.replace('_', '-')}.svg"
+            title = f"{dataset}{note}, {members[0].split}: {TITLES[score]} against budget"
+            picture = line_plot(series, title=title, x_label="budget, % of the words", y_label=TITLES[score])
+            write_bytes(path, picture.encode())
+            drawn.setdefault(dataset, []).append(path)
+    return drawn
+
+
+def _series(rows: Sequence[Row], score: str) -> list[Series]:
+    points: dict[str, list[Point]] = {}
+    level = set()
+    for row in rows:
+        summary = row.scores.get(score)
+        if summary is None or isinstance(row.budget, int):
+            continue
+        x = 0.0 if row.budget is None else round(100 * row.budget, 6)
+        points.setdefault(row.method, []).append(Point(x, summary.mean, summary.low, summary.high))
+        if row.budget is None:
+            level.add(row.method)
+    return [
+        Series(method, tuple(sorted(found, key=lambda p: p.x)), everywhere=method in level)
+        for method, found in points.items()
+    ]

@@ -1,0 +1,200 @@
+"""The runs of a comparison: datasets × methods × budgets × seeds, each with a folder of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, get_args
+
+from rationalizer.learn import Config, configure
+from rationalizer.nn import EXTRACTORS, check_budget
+from rationalizer.study.source import Source
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method, with how it is decoded where that is not its default: "sfe", "sfe:contiguous"."""
+
+    name: str
+    decoding: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Method:
+        name, _, decoding = text.partition(":")
+        if name not in EXTRACTORS:
+            close = get_close_matches(name, EXTRACTORS, n=1)
+            guess = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(EXTRACTORS)}"
+            raise ValueError(f"there is no method {name!r}; {guess}")
+        if not decoding:
+            return cls(name)
+        options = EXTRACTORS[name].options()
+        choices = get_args(options["decoding"][0]) if "decoding" in options else ()
+        if decoding not in choices:
+            known = ", ".join(f"{name}:{choice}" for choice in choices) or name
+            raise ValueError(f"{name} cannot be decoded by {decoding!r}; write {known}")
+        return cls(name) if decoding == options["decoding"][1] else cls(name, decoding)
+
+    @property
+    def label(self) -> str:
+        return self.name if self.decoding is None else f"{self.name}:{self.decoding}"
+
+    @property
+    def uses_budget(self) -> bool:
+        return EXTRACTORS[self.name].uses_budget
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training run and its scores."""
+
+    source: Source
+    method: Method
+    config: Config
+    directory: Path
+
+    @property
+    def title(self) -> str:
+        budget = f", budget {budget_text(self.config.budget)}" if self.method.uses_budget else ""
+        return f"{self.source.name}, {self.method.label}{budget}, seed {self.config.seed}"
+
+
+def parse_methods(text: str) -> list[Method]:
+    """A list such as "spectra,sfe:contiguous", or "all"."""
+    names = list(EXTRACTORS) if text.strip() == "all" else _listed(text, "--methods")
+    return _distinct([Method.parse(name) for name in names], "method", lambda method: method.label)
+
+
+def parse_seeds(text: str) -> list[int]:
+    seeds = []
+    for item in _listed(text, "--seeds"):
+        if not item.isdecimal():
+            raise ValueError(f"a seed is a whole number from 0, got {item!r}; write --seeds 0,1,2")
+        seeds.append(int(item))
+    return _distinct(seeds, "seed", str)
+
+
+def parse_budget(text: str) -> float | int:
+    """A budget as on a command line: "0.2" and "20%" are shares of the text, "5" is a count of tokens."""
+    try:
+        if text.endswith("%"):
+            return check_budget(_percent(text.removesuffix("%")))
+        return check_budget(int(text) if text.isdecimal() else float(text))
+    except ValueError:
+        raise ValueError(
+            f"a budget is a share of the text such as 0.2 or 20%, or a count of tokens such as 5; got {text!r}"
+        ) from None
+
+
+def parse_budgets(text: str) -> list[float | int]:
+    """Percentages of the text, such as "2,5,10"."""
+    budgets: list[float | int] = []
+    for item in _listed(text, "--budgets"):
+        try:
+            budgets.append(check_budget(_percent(item.removesuffix("%"))))
+        except ValueError:
+            raise ValueError(f"--budgets are percentages of the text between 0 and 100, got {item!r}") from None
+    return sorted(_distinct(budgets, "budget", budget_text))
+
+
+def budget_text(budget: float | int) -> str:
+    if isinstance(budget, int):
+        return f"{budget} tokens" if budget > 1 else "1 token"
+    return f"{round(100 * budget, 6):g}%"
+
+
+def parse_settings(pairs: Sequence[str]) -> dict[str, str]:
+    """`key=value` pairs as a dictionary."""
+    settings: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            raise ValueError(f"a setting is written key=value, got {pair!r}")
+        if key in settings:
+            raise ValueError(f"the setting {key!r} is given twice, as {settings[key]!r} and as {value!r}")
+        settings[key] = value
+    return settings
+
+
+def plan(
+    sources: Sequence[Source],
+    methods: Sequence[Method],
+    seeds: Sequence[int],
+    budgets: Sequence[float | int] | None,
+    settings: Mapping[str, Any],
+    out: Path,
+) -> list[Job]:
+    """All runs, methods with the same seed side by side. A method that has no use for budgets gets one run for all.
+
+    Args:
+        sources: their names must differ.
+        methods: what to compare.
+        seeds: of the models; the texts are the same for all.
+        budgets: to be swept; None: each dataset's own.
+        settings: for all methods, or for one only if the key starts with its name: "spectra.temperature".
+        out: the comparison's folder.
+    """
+    _distinct(sources, "name of a source", lambda source: source.name)
+    jobs = []
+    for source in sources:
+        for seed in seeds:
+            for budget in budgets or [source.budget]:
+                for method in methods:
+                    if not method.uses_budget and budgets and budget != budgets[0]:
+                        continue
+                    jobs.append(_job(source, method, seed, budget, settings, out))
+    return jobs
+
+
+def _job(source: Source, method: Method, seed: int, budget: float | int, settings: Mapping[str, Any], out: Path) -> Job:
+    own = _settings_of(method, settings) | {"seed": seed}
+    own["budget"] = budget if method.uses_budget else source.budget
+    if method.decoding is not None:
+        own["decoding"] = method.decoding
+    folder = f"budget-{budget_text(budget).removesuffix('%')}" if method.uses_budget else "any-budget"
+    directory = out / "runs" / source.name / method.label.replace(":", "-") / folder / f"seed-{seed}"
+    try:
+        config = configure(method.name, own, dataset=source.dataset)
+    except ValueError as error:
+        foreign = next((key for key in own if f"{key!r} is a setting of" in str(error)), None)
+        if foreign is None:
+            raise
+        raise ValueError(f"{error}; write it for one method, as METHOD.{foreign}=...") from None
+    return Job(source, method, config, directory)
+
+
+def _settings_of(method: Method, settings: Mapping[str, Any]) -> dict[str, Any]:
+    own: dict[str, Any] = {}
+    for key, value in settings.items():
+        owner, dot, rest = key.partition(".")
+        if dot and owner not in EXTRACTORS:
+            Method.parse(owner)
+        if not dot:
+            own.setdefault(key, value)
+        elif owner == method.name:
+            own[rest] = value
+    for key, option in {"seed": "--seeds", "budget": "--budgets", "decoding": f"--methods {method.name}:..."}.items():
+        if key in own:
+            raise ValueError(f"the setting {key!r} is what a comparison varies; use {option}")
+    return own
+
+
+def _listed(text: str, option: str) -> list[str]:
+    items = [item.strip() for item in text.split(",")]
+    if not all(items):
+        raise ValueError(f"{option} takes values separated by commas, got {text!r}")
+    return items
+
+
+def _percent(text: str) -> float:
+    return round(float(text) / 100, 8)
+
+
+def _distinct(items: Sequence[Any], what: str, name: Any) -> list[Any]:
+    names = [name(item) for item in items]
+    for item in names:
+        if names.count(item) > 1:
+            raise ValueError(f"the {what} {item!r} occurs twice; leave one out")
+    return list(items)

@@ -1,0 +1,106 @@
+"""Where a run's texts come from, in words that can be kept beside the run and read again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from rationalizer.data import DATASETS, Columns, Corpus, DataError, load
+from rationalizer.data.tables import stem
+
+EMBEDDED = "reviews"
+SEED = 0  # of what is held out for dev: runs with other seeds learn from the same texts
+
+
+@dataclass(frozen=True)
+class Source:
+    """A dataset by name ("reviews" is the embedded one), a file or a folder, and how to read it."""
+
+    source: str
+    data_dir: str | None = None
+    aspect: str | None = None
+    columns: tuple[tuple[str, str], ...] = ()  # (what it holds, its name in the file)
+
+    @classmethod
+    def of(
+        cls,
+        source: str,
+        data_dir: str | Path | None = None,
+        aspect: str | None = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> Source:
+        known = [field.name for field in fields(Columns)]
+        for key in columns or {}:
+            if key not in known:
+                close = get_close_matches(key, known, n=1)
+                guess = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+                raise ValueError(f"there is no column {key!r} to name; {guess}")
+        if source.lower() == EMBEDDED or source.lower() in DATASETS:
+            source = source.lower()
+        elif Path(source).exists():
+            source = str(Path(source).absolute())
+        return cls(
+            source=source,
+            data_dir=None if data_dir is None else str(Path(data_dir).absolute()),
+            aspect=aspect,
+            columns=tuple(sorted((columns or {}).items())),
+        )
+
+    @property
+    def dataset(self) -> str | None:
+        """The name of a dataset of the paper (presets go by it), None for other texts."""
+        return self.source if self.source in DATASETS else None
+
+    @property
+    def name(self) -> str:
+        """A short name for folders and tables; the aspect is part of it."""
+        base, aspect = self.source, self.aspect
+        if self.dataset is not None and aspect is None:
+            aspect = next(iter(DATASETS[self.dataset].aspects), None)
+        elif self.dataset is None and base != EMBEDDED:
+            base = stem(Path(base)) if self.is_file else Path(base).name
+        return base if aspect is None else f"{base}-{aspect}"
+
+    @property
+    def is_file(self) -> bool:
+        return Path(self.source).is_absolute() and Path(self.source).is_file()
+
+    @property
+    def budget(self) -> float | int:
+        return DATASETS[self.dataset].budget if self.dataset is not None else Corpus.budget
+
+    @property
+    def renamed(self) -> Columns | None:
+        return Columns(**dict(self.columns)) if self.columns else None
+
+    def load(self) -> Corpus:
+        return load(self.source, data_dir=self.data_dir, aspect=self.aspect, columns=self.renamed, seed=SEED)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "source": self.source,
+            "data_dir": self.data_dir,
+            "aspect": self.aspect,
+            "columns": dict(self.columns),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Source:
+        columns = tuple(sorted(stored["columns"].items()))
+        return cls(stored["source"], stored["data_dir"], stored["aspect"], columns)
+
+
+def pick_split(corpus: Corpus, split: str | None) -> tuple[str, Sequence[Any]]:
+    """The split asked for, or without a wish the test split, or dev where there is none."""
+    splits = {"train": corpus.train, "dev": corpus.dev, "test": corpus.test}
+    if split is None:
+        split = "test" if corpus.test else "dev"
+    if split not in splits:
+        raise ValueError(f"there is no split {split!r}; known are {', '.join(splits)}")
+    if not splits[split]:
+        there = ", ".join(name for name, examples in splits.items() if examples)
+        raise DataError(f"{corpus.name} has no {split} split; it has {there}")
+    return split, splits[split]

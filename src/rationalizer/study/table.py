@@ -1,0 +1,257 @@
+"""What the runs of a comparison measured, as mean (minimum/maximum) over seeds: Markdown, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rationalizer.learn.files import write_bytes, write_json
+from rationalizer.study.grid import Job, budget_text
+from rationalizer.study.paper import Figure, figure, reported
+from rationalizer.study.run import Record
+from rationalizer.study.words import number
+
+# Columns in their order: the score's name, its heading, and the measure the paper reports it as.
+COLUMNS = (
+    ("macro_f1", "macro-F1", "task"),
+    ("mse", "MSE (lower is better)", "task"),
+    ("token_f1", "token-F1", None),
+    ("token_f1_paper", "token-F1, paper's convention", "token_f1"),
+    ("iou_f1", "IOU-F1", None),
+    ("auprc", "AUPRC", None),
+    ("size", "size", "size"),
+    ("seconds_per_epoch", "s/epoch", None),
+)
+ALL = tuple(name for name, _, _ in COLUMNS)
+
+
+@dataclass(frozen=True)
+class Summary:
+    mean: float
+    low: float
+    high: float
+    values: tuple[float, ...]  # by seed
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Summary:
+        return cls(float(np.mean(values)), min(values), max(values), tuple(values))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method on one dataset at one budget."""
+
+    dataset: str
+    method: str
+    budget: float | int | None  # None: the method has no use for one
+    split: str
+    seeds: tuple[int, ...]
+    scores: dict[str, Summary]  # every score that all seeds have
+    paper: dict[str, Figure]  # under the name of the score of ours that it is to be compared with
+    findings: dict[str, tuple[tuple[int, str], ...]]  # what looks degenerate, by kind: (seed, in words)
+    note: str = ""
+
+    @property
+    def task_score(self) -> str:
+        return "macro_f1" if "macro_f1" in self.scores else "mse"
+
+
+def summarize(
+    done: Iterable[tuple[Job, Record]], *, split: str | None = None, notes: Mapping[str, str] | None = None
+) -> list[Row]:
+    """Rows over the seeds: datasets and methods in the order of the jobs, then budgets.
+
+    Args:
+        done: jobs and what they measured.
+        split: "test" or "dev"; by default test, or dev where there is none.
+        notes: what to say of the data, by dataset.
+    """
+    groups: dict[tuple[str, str], dict[float | int, list[tuple[Job, Record]]]] = {}
+    for job, record in done:
+        budgets = groups.setdefault((job.source.name, job.method.label), {})
+        budgets.setdefault(job.config.budget, []).append((job, record))
+    ordered = [budgets[budget] for budgets in groups.values() for budget in sorted(budgets)]
+    datasets = list(dict.fromkeys(dataset for dataset, _ in groups))
+    ordered.sort(key=lambda members: datasets.index(members[0][0].source.name))
+    return [_row(members, split, notes or {}) for members in ordered]
+
+
+def _row(members: list[tuple[Job, Record]], split: str | None, notes: Mapping[str, str]) -> Row:
+    members = sorted(members, key=lambda member: member[0].config.seed)
+    job = members[0][0]
+    available = [set(record["scores"]) for _, record in members]
+    chosen = split or ("test" if all("test" in splits for splits in available) else "dev")
+    if not all(chosen in splits for splits in available):
+        raise ValueError(f"{job.source.name} has no {chosen} split to score; it has {', '.join(sorted(available[0]))}")
+    measured = [record["scores"][chosen] for _, record in members]
+    names = [name for name in measured[0] if all(name in scores for scores in measured)]
+    own = job.source.budget
+    return Row(
+        dataset=job.source.name,
+        method=job.method.label,
+        budget=job.config.budget if job.method.uses_budget else None,
+        split=chosen,
+        seeds=tuple(job.config.seed for job, _ in members),
+        scores={name: Summary.of([scores[name] for scores in measured]) for name in names},
+        paper=_paper(job, names) if chosen == "test" and job.config.budget == own else {},
+        findings=_findings(members, chosen),
+        note=notes.get(job.source.name, ""),
+    )
+
+
+def _findings(members: list[tuple[Job, Record]], split: str) -> dict[str, tuple[tuple[int, str], ...]]:
+    found: dict[str, list[tuple[int, str]]] = {}
+    for job, record in members:
+        for finding in record["findings"][split]:
+            found.setdefault(finding["kind"], []).append((job.config.seed, finding["message"]))
+    return {kind: tuple(cases) for kind, cases in found.items()}
+
+
+def _paper(job: Job, names: Sequence[str]) -> dict[str, Figure]:
+    decoding = job.config.options.get("decoding")
+    found = {}
+    for name, _, measure in COLUMNS:
+        quoted = figure(measure, job.source.name, job.method.name, decoding) if measure and name in names else None
+        if quoted is not None:
+            found[name] = quoted
+    return found
+
+
+def write_tables(rows: Sequence[Row], out: Path, plots: Mapping[str, Sequence[str]] | None = None) -> list[Path]:
+    """`table.md`, `table.csv` and `table.json`; `plots` are picture files by dataset."""
+    paths = [out / "table.md", out / "table.csv", out / "table.json"]
+    write_bytes(paths[0], markdown(rows, plots or {}).encode())
+    write_bytes(paths[1], _csv(rows).encode())
+    write_json(paths[2], {"rows": [_json(row) for row in rows]})
+    return paths
+
+
+def markdown(rows: Sequence[Row], plots: Mapping[str, Sequence[str]]) -> str:
+    sections = ["# Comparison\n"]
+    for dataset in dict.fromkeys(row.dataset for row in rows):
+        members = [row for row in rows if row.dataset == dataset]
+        sections.append("\n".join(_section(dataset, members, plots.get(dataset, ()))))
+    return "\n".join(sections)
+
+
+def _section(dataset: str, rows: Sequence[Row], plots: Sequence[str]) -> list[str]:
+    note = rows[0].note
+    lines = [f"## {dataset}" + (f" ({note})" if note else ""), "", _caption(dataset, rows), ""]
+    heads, cells = table(rows)
+    lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    lines += [f"| {' | '.join(row)} |" for row in cells]
+    lines += ["", *(f"![{name}]({name})" for name in plots)] if plots else []
+    found = [f"- {_where(row, cases)}: {cases[0][1]}" for row in rows for cases in row.findings.values()]
+    if found:
+        lines += ["", "Looks degenerate:", "", *found]
+    return [*lines, ""]
+
+
+def _where(row: Row, cases: Sequence[tuple[int, str]]) -> str:
+    budget = f", budget {budget_text(row.budget)}" if row.budget is not None else ""
+    return f"{row.method}{budget}, {_seeds([seed for seed, _ in cases])}"
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(map(str, seeds))}"
+
+
+def _caption(dataset: str, rows: Sequence[Row]) -> str:
+    every = sorted({seed for row in rows for seed in row.seeds})
+    caption = f"Mean (minimum/maximum) over {_seeds(every)} on the {rows[0].split} split."
+    for row in rows:
+        if list(row.seeds) != every:
+            caption += f" {row.method} has {_seeds(row.seeds)} only."
+    if any(row.paper for row in rows):
+        caption += ' Columns marked "paper" quote the paper\'s figures (five seeds, 300-dimensional vectors)'
+        caption += f"; our data is {rows[0].note}, which is not the paper's." if rows[0].note else "."
+    elif reported(dataset):
+        caption += " The paper's figures are on the test split at the dataset's own budget; none of them applies here."
+    return caption
+
+
+def table(rows: Sequence[Row], names: Sequence[str] = ALL) -> tuple[list[str], list[list[str]]]:
+    """Headings and cells of the scores in `names`, without columns that no row has a value for."""
+    heads, cells = ["method"], [[row.method] for row in rows]
+    if any(row.budget is not None for row in rows):
+        heads.append("budget")
+        for row, line in zip(rows, cells, strict=True):
+            line.append("any" if row.budget is None else budget_text(row.budget))
+    for name, heading, _ in COLUMNS:
+        quoted = any(name in row.paper for row in rows)
+        # The paper's convention of token-F1 has one use: comparing with the paper.
+        there = quoted if name == "token_f1_paper" else any(name in row.scores for row in rows)
+        if name not in names or not there:
+            continue
+        heads.append(heading)
+        if quoted:
+            heads.append(f"{heading.partition(',')[0].partition(' (')[0]}, paper")
+        for row, line in zip(rows, cells, strict=True):
+            line.append(_cell(name, row.scores.get(name)))
+            if quoted:
+                line.append(_quote(name, row.paper.get(name)))
+    return heads, cells
+
+
+def _cell(name: str, summary: Summary | None) -> str:
+    if summary is None:
+        return ""
+    if len(summary.values) == 1:
+        return number(name, summary.mean)
+    return f"{number(name, summary.mean)} ({number(name, summary.low)}/{number(name, summary.high)})"
+
+
+def _quote(name: str, quoted: Figure | None) -> str:
+    if quoted is None:
+        return ""
+    digits = 3 if name == "mse" else 2
+    mean, low, high = (f"{value:.{digits}f}".removeprefix("0") for value in quoted)
+    return f"{mean} ({low}/{high})"
+
+
+def _csv(rows: Sequence[Row]) -> str:
+    names = [name for name in ALL if any(name in row.scores for row in rows)]
+    quoted = [name for name in names if any(name in row.paper for row in rows)]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    head = ["dataset", "note", "split", "method", "budget", "seeds"]
+    head += [f"{name}_{part}" for name in names for part in ("mean", "min", "max")]
+    head += [f"paper_{name}_{part}" for name in quoted for part in ("mean", "min", "max")]
+    writer.writerow(head)
+    for row in rows:
+        budget = "" if row.budget is None else row.budget
+        line: list[Any] = [row.dataset, row.note, row.split, row.method, budget, " ".join(map(str, row.seeds))]
+        for name in names:
+            summary = row.scores.get(name)
+            line += [summary.mean, summary.low, summary.high] if summary else ["", "", ""]
+        for name in quoted:
+            line += list(row.paper[name]) if name in row.paper else ["", "", ""]
+        writer.writerow(line)
+    return text.getvalue()
+
+
+def _json(row: Row) -> dict[str, Any]:
+    return {
+        "dataset": row.dataset,
+        "note": row.note,
+        "split": row.split,
+        "method": row.method,
+        "budget": row.budget,
+        "seeds": list(row.seeds),
+        "scores": {
+            name: {"mean": s.mean, "min": s.low, "max": s.high, "values": list(s.values)}
+            for name, s in row.scores.items()
+        },
+        "paper": {name: {"mean": f.mean, "min": f.low, "max": f.high} for name, f in row.paper.items()},
+        "findings": [
+            {"kind": kind, "seed": seed, "message": message}
+            for kind, cases in row.findings.items()
+            for seed, message in cases
+        ],
+    }
