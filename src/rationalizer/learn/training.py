@@ -212,6 +212,12 @@ def _fit(
 
 
 class _Bar(TQDMProgressBar):
+    def on_train_epoch_start(self, trainer: pl.Trainer, *_: Any) -> None:
+        super().on_train_epoch_start(trainer)
+        learner = trainer.lightning_module
+        assert isinstance(learner, Learner)
+        self.train_progress_bar.set_description(f"Epoch {learner.progress.epoch + 1}/{learner.config.epochs}")
+
     def get_metrics(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> dict[str, Any]:
         metrics = super().get_metrics(trainer, pl_module)
         metrics.pop("v_num", None)
@@ -253,6 +259,6 @@ def _metrics(learner: Learner) -> dict[str, Any]:
         "best": progress.best,
         "best_epoch": progress.best_epoch,
         "steps": progress.step,
-        "seconds_per_epoch": round(float(np.mean([row["seconds"] for row in progress.history])), 3),
+        "seconds_per_epoch": round(float(np.median([row["seconds"] for row in progress.history])), 3),
         "epochs": progress.history,
     }
