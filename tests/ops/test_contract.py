@@ -79,6 +79,14 @@ def test_mask_is_truncation(layer, generator):
             assert torch.equal(gradient[i, mask[i]], expected[0])
 
 
+@pytest.mark.parametrize("name", ["sparsemax", "fusedmax", "budget", "pair_budget", "sequence_budget"])
+def test_mask_is_truncation_for_huge_scores(name):
+    scores = torch.tensor([[1e17, 1e17, 5.0, 1e17]], dtype=torch.float64)
+    mask = torch.tensor([[True, False, True, False]])
+    assert torch.equal(LAYERS[name](scores, mask)[mask], LAYERS[name](scores[:, [0, 2]])[0])
+    assert LAYERS[name](scores, mask)[0, 0] == 1
+
+
 @every
 def test_batch_is_its_rows(layer, generator):
     scores = 2 * torch.randn(70, 15, dtype=torch.float64, generator=generator)

@@ -115,6 +115,49 @@ def test_stopping_short_is_said():
         ops.sequence_budget(scores, 8, max_iterations=0)
 
 
+@pytest.mark.parametrize("transition", [0.3, 1.0, 3.0])
+def test_wherever_it_stops_z_is_feasible_and_the_gap_a_bound(transition):
+    """Also where the iterations run out just as held tokens are released. ½‖z − z*‖² <= gap by strong convexity."""
+    scores = torch.randn(16, 30, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+    def solve(most):
+        return ops.sequence_budget(
+            scores, 6, transition=transition, temperature=0.3, max_iterations=most, return_info=True
+        )
+
+    optimum, info = solve(100_000)
+    assert info.converged.all()
+    for most in range(1, int(info.iterations.max()) + 1):
+        z, stopped = solve(most)
+        assert z.min() >= 0
+        assert z.max() <= 1
+        assert z.sum(-1).max() <= 6 + 1e-9
+        assert torch.isfinite(stopped.gap).all()
+        assert (0.5 * (z - optimum).square().sum(-1) <= stopped.gap + 1e-12).all()
+        assert torch.equal(stopped.converged, info.iterations <= most)
+
+
+def test_one_sequence_far_above_the_rest():
+    """The weights then sum to 1 up to rounding times the score; that is no gap."""
+    scores = torch.full((1, 8), -539.19786375, dtype=torch.float64)
+    edges = torch.tensor([0.0, 347143.398, 0.0, 0.0, 0.0, -1.0, 109.761], dtype=torch.float64)
+    z, info = ops.sequence_budget(scores, 4, transition=edges, return_info=True)
+    assert info.converged.all()
+    assert torch.equal(z, torch.tensor([[0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]], dtype=torch.float64))
+
+
+@pytest.mark.parametrize("op", [ops.budget, ops.pair_budget, ops.sequence_budget])
+@pytest.mark.parametrize("size", [1e2, 1e5, 1e8, 1e17, 1e200])
+def test_ties_are_split_at_every_size(op, size):
+    """Where neighbouring floats are further apart than 1 the threshold itself cannot be represented."""
+    scores = torch.full((1, 7), size, dtype=torch.float64)
+    scores[0, 2] *= 2
+    scores[0, 5] *= 0.5
+    expected = torch.full((1, 7), 0.4, dtype=torch.float64)
+    expected[0, 2], expected[0, 5] = 1.0, 0.0
+    torch.testing.assert_close(op(scores, 3), expected, rtol=0, atol=1e-12)
+
+
 def test_info_has_the_batch_shape():
     z, info = ops.sequence_budget(torch.randn(2, 3, 9), 2, transition=0.2, return_info=True)
     assert z.shape == (2, 3, 9)

@@ -31,8 +31,8 @@ def project_simplex(scores: Tensor, mask: Tensor) -> Tensor:
     if scores.numel() == 0:
         return scores.clone()
     # The support lies within 1 of the maximum, so masked tokens two below it stay out of it.
-    low = scores.masked_fill(~mask, -1e300).amax(-1, keepdim=True) - 2.0
-    return entmax.sparsemax(scores.where(mask, low), dim=-1).masked_fill(~mask, 0.0)
+    top = scores.masked_fill(~mask, -1e300).amax(-1, keepdim=True)
+    return entmax.sparsemax((scores - top).masked_fill(~mask, -2.0), dim=-1).masked_fill(~mask, 0.0)
 
 
 @project_simplex.register_fake

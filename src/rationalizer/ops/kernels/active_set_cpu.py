@@ -126,8 +126,9 @@ def _drop(columns, score, p, factor, k, j):
 @jit
 def _affine_optimum(factor, score, k, target, unit):
     """The optimum on the support's affine hull, ignoring signs, to `target`; returns the common reduced score λ."""
+    base = score[0]  # a constant on all scores changes λ only; without it no digits go to what they have in common
     for j in range(k):
-        target[j] = score[j]
+        target[j] = score[j] - base
         unit[j] = 1.0
     forward_solve(factor, k, target)
     backward_solve(factor, k, target)
@@ -136,7 +137,7 @@ def _affine_optimum(factor, score, k, target, unit):
     level = (np.sum(target[:k]) - 1.0) / np.sum(unit[:k])
     for j in range(k):
         target[j] -= level * unit[j]
-    return level + 1.0  # G carries 11ᵀ, which adds 1 to the gradient wherever Σp = 1
+    return base + level + 1.0  # G carries 11ᵀ, which adds 1 to the gradient wherever Σp = 1
 
 
 @jit
@@ -214,6 +215,7 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations):
             if blocking < 0:
                 break
             k = _drop(columns, score, p, factor, k, blocking)
+        p[:k] /= np.sum(p[:k])  # 1 up to rounding, which large scores would blow up in the gap
         mixture(columns, p, k, z)
         objective = 0.0
         for i in range(n):
@@ -249,13 +251,14 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations):
         if stalled >= 100:
             break
         entering = sequence_score(lifted, r, columns[k], lift, budget)[0]
-        if append_to_factor(factor, columns, k, line) <= DEPENDENT:
+        distance = append_to_factor(factor, columns, k, line)
+        if distance <= DEPENDENT or k > n:  # n + 1 sequences span everything, whatever the rounding says
             # Inside the affine hull: the same z can be had with a better score. Exchange it for the sequence that
             # leaves first on the way (a simplex pivot).
             backward_solve(factor, k, line)
             step, blocking = np.inf, -1
             for j in range(k):
-                if line[j] > 1e-12 and p[j] < step * line[j]:
+                if line[j] > 1e-9 and p[j] < step * line[j]:
                     step, blocking = p[j] / line[j], j
             for j in range(k):
                 p[j] -= step * line[j]
@@ -276,6 +279,6 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations):
         p[:k] = np.maximum(target[:k], 0.0)
         p[:k] /= np.sum(p[:k])
         mixture(columns, p, k, z)
-        for i in range(n):
-            z[i] = min(z[i], 1.0)  # Σp may round above 1
+    for i in range(n):
+        z[i] = min(max(z[i], 0.0), 1.0)  # sums of weights may round out of [0, 1]
     return columns, p, k, iterations, max(gap, 0.0), converged, level + lift * budget

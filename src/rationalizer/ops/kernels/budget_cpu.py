@@ -4,6 +4,8 @@ import numpy as np
 
 from rationalizer.ops.kernels.runtime import jit
 
+COARSE = 64.0  # above it the spacing of floats, summed over a long row, is more than rounding
+
 
 @jit
 def gather_real(values, mask, out):
@@ -79,8 +81,19 @@ def budget_row(x, budget, z):
         z[:] = 0.0
         return 0.0
     tau = budget_threshold(x, budget)
-    for i in range(x.shape[0]):
-        z[i] = min(max(x[i] - tau, 0.0), 1.0)
+    if tau <= COARSE:
+        for i in range(x.shape[0]):
+            z[i] = min(max(x[i] - tau, 0.0), 1.0)
+    else:
+        # τ has lost digits that z needs. Differences lose none, so count from the first score that does not fit whole:
+        # at 1 below it the budget is exceeded, at itself kept, and what lies further above is 1 anyway.
+        first_out = x.shape[0] - 1 - budget
+        base = np.partition(x, first_out)[first_out]
+        for i in range(x.shape[0]):
+            z[i] = min(x[i] - base + 1.0, 3.0)
+        rest = budget_threshold(z, budget)
+        for i in range(x.shape[0]):
+            z[i] = min(max(z[i] - rest, 0.0), 1.0)
     return tau
 
 

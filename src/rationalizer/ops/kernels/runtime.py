@@ -17,7 +17,6 @@ from typing import Any
 import numba
 import torch
 
-
 # Numba keys its disk cache on a function's own file, although code from the files it calls is compiled in. All kernels
 # of the package together are the right key: with it an upgrade, or an edit, never runs yesterday's code.
 _PACKAGE = Path(__file__).parents[2]

@@ -57,7 +57,7 @@ def _reduce(s, r, state, tokens, scores, edges):
 
 @jit
 def _release(s, r, z, tau, budget, level, state, work):
-    """Release the held tokens that might do better flipped; returns how many.
+    """Mark the held tokens that might do better flipped in `work[2]`; returns how many, and the bound for all sequences.
 
     A sequence with Σy <= B scores at most τB + (its score with τ off every token), whatever τ >= 0; the best such bound
     over all sequences that flip token i comes from one forward and one backward pass over the chain.
@@ -82,7 +82,7 @@ def _release(s, r, z, tau, budget, level, state, work):
         flipped = behind_1 + ahead_1[i] if state[i] == HELD_0 else behind_0 + ahead_0[i]
         work[2, i] = state[i] != IN_DOUBT and flipped > allowed
         released += int(work[2, i])
-    return released
+    return released, max(behind_0, behind_1) + tau * budget
 
 
 @jit
@@ -142,11 +142,13 @@ def _solve_in_doubt(s, r, z, tau, budget, state, support, max_iterations):
                 level += s[i] - z[i]
                 if i + 1 < n and state[i + 1] == HELD_1:
                     level += r[i]
-        if not converged or count == n:
+        if count == n:
             return kept, iterations, gap, converged
-        released = _release(s, r, z, tau, budget, level, state, work)
-        if released == 0:
-            return kept, iterations, gap, converged
+        released, bound = _release(s, r, z, tau, budget, level, state, work)
+        if converged and released == 0:
+            return kept, iterations, gap, True
+        if not converged or iterations >= max_iterations:
+            return kept, iterations, max(gap, bound - level), False
         everything = 2 * (count + released) > n
         for i in range(n):
             if everything or work[2, i] > 0.0:
