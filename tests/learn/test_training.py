@@ -387,3 +387,13 @@ def test_description_of_targets():
 
 def test_survival_of_labels(trained, corpus):
     assert 0 <= survival(trained, corpus.test) <= 1
+
+
+def test_progress_bar_shows_loss_score_and_size(corpus, capsys):
+    config = configure("spectra", {**SMALL, "epochs": 2})
+    train(corpus, config, progress=True)
+    shown = "".join(capsys.readouterr())
+    for part in ("Epoch 1/2", "Epoch 2/2", "loss=", "macro_f1=", "size=0."):
+        assert part in shown
+    train(corpus, config)  # not on a terminal
+    assert capsys.readouterr() == ("", "")
