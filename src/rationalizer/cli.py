@@ -72,18 +72,23 @@ def _is_input_error(error: Exception) -> bool:
     return lightning is not None and isinstance(error, lightning.MisconfigurationException)
 
 
-@app.callback()
-def options(
-    traceback: Annotated[bool, typer.Option("--traceback", help="Show where in the program an error arose.")] = False,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
-) -> None:
-    global traceback_wanted
-    traceback_wanted = traceback
-    if version:
+def _version(asked: bool) -> None:
+    if asked:
         from rationalizer import __version__
 
         out.print(__version__)
         raise typer.Exit
+
+
+@app.callback()
+def options(
+    traceback: Annotated[bool, typer.Option("--traceback", help="Show where in the program an error arose.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    global traceback_wanted
+    traceback_wanted = traceback
 
 
 @command

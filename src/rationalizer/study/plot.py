@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 WIDTH, HEIGHT = 720, 400
 LEFT, RIGHT, TOP, BOTTOM = 70, 190, 46, 54
 
-# Eight hues that differ in lightness too; every line also has a marker and a dash pattern of its own.
+# Hues that differ in lightness too; every line also has a marker and a dash pattern of its own.
 LIGHT = ("#0b6fb8", "#c2410c", "#15803d", "#9333ea", "#b45309", "#be185d", "#0f766e", "#4b5563", "#1e3a8a")
 DARK = ("#6cb8f0", "#fb923c", "#4ade80", "#c99bff", "#fbbf24", "#f58abf", "#3fd6c4", "#b6bec9", "#93aef5")
 DASHES = ("", "7 3", "2 3", "9 3 2 3")
@@ -59,15 +59,17 @@ def line_plot(series: Sequence[Series], *, title: str, x_label: str, y_label: st
     for k, one in enumerate(series):
         body += _line(axes, one, k)
     body += _legend(axes, series)
-    colours = [f"  .c{k} {{ stroke: {light}; --c: {light} }}" for k, light in enumerate(LIGHT)]
-    dark = [f"    .c{k} {{ stroke: {shade}; --c: {shade} }}" for k, shade in enumerate(DARK)]
-    fills = "  .dot { fill: var(--c) }"
-    style = "\n".join([STYLE, *colours, fills, f"  @media (prefers-color-scheme: dark) {{{DARK_STYLE}", *dark, "  }"])
+    dark = f"  @media (prefers-color-scheme: dark) {{{DARK_STYLE}{_colours(DARK)}\n  }}"
+    style = f"{STYLE}{_colours(LIGHT)}\n{dark}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-label="{escape(title, {chr(34): "&quot;"})}">\n<title>{escape(title)}</title>\n'
         f"<style>{style}\n</style>\n" + "\n".join(body) + "\n</svg>\n"
     )
+
+
+def _colours(palette: Sequence[str]) -> str:
+    return "\n".join(f"  .c{k} {{ stroke: {c} }} .dot{k} {{ fill: {c} }}" for k, c in enumerate(palette))
 
 
 class _Axes:
@@ -135,7 +137,7 @@ def _legend(axes: _Axes, series: Sequence[Series]) -> list[str]:
 
 
 def _marker(k: int, x: float, y: float) -> str:
-    kind, colour = MARKERS[k % len(MARKERS)], f"dot c{k % len(LIGHT)}"
+    kind, colour = MARKERS[k % len(MARKERS)], f"dot{k % len(LIGHT)}"
     if kind == "circle":
         return f'<circle class="{colour}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
     corners = {

@@ -12,11 +12,12 @@ from typing import Any
 
 import torch
 
+from rationalizer.data import DataError
 from rationalizer.study.grid import Job
 from rationalizer.study.run import Record, run_job
 
-# What the user can mend: nothing else will work either, so the study stops. Other errors concern one run.
-INPUT_ERRORS = (ValueError, OSError, ImportError)
+# Something the runs share is missing or wrong: the study stops. Any other error concerns one run.
+INPUT_ERRORS = (DataError, OSError, ImportError)
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def _work(connection: Connection, threads: int, trainer: dict[str, Any]) -> None
         try:
             outcome = Outcome(job, run_job(job, progress=False, **trainer))
         except INPUT_ERRORS as error:
-            problem = ValueError(str(error))  # errors of other kinds may not survive the way
+            problem = DataError(str(error))  # errors of other kinds may not survive the way
         except Exception as error:
             outcome = Outcome(job, error=_words(error))
         try:

@@ -1,0 +1,29 @@
+import json
+
+import pytest
+import torch
+
+from rationalizer.data import reviews
+
+
+@pytest.fixture(autouse=True, scope="package")
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="package")
+def folder(tmp_path_factory):
+    """A user's folder: reviews with their rationales as JSON lines."""
+    corpus = reviews(train=160, dev=40, test=40)
+    directory = tmp_path_factory.mktemp("data") / "small"
+    directory.mkdir()
+    for split in ("train", "dev", "test"):
+        rows = [
+            {"text": e.text, "label": corpus.classes[e.label], "rationale_mask": [int(z) for z in e.rationale]}
+            for e in getattr(corpus, split)
+        ]
+        (directory / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return directory

@@ -1,0 +1,200 @@
+"""Comparisons that really train: resumed, killed, run side by side, their tables computed anew."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+
+from rationalizer.data import DataError, read_corpus
+from rationalizer.learn import TrainedModel, predict
+from rationalizer.learn.module import Learner
+from rationalizer.study import Source, compare, parse_methods, plan
+from rationalizer.study import run as run_module
+
+SMALL = {"hidden": 8, "embedding": 8, "epochs": 2, "min_epochs": 1, "batch_size": 16, "learning_rate": 0.02}
+
+
+def jobs_of(folder, out, methods="pair-budget,sparsemax", seeds=(0, 1), **changed):
+    return plan([Source.of(str(folder))], parse_methods(methods), seeds, None, {**SMALL, **changed}, out)
+
+
+@pytest.fixture(scope="module")
+def study(folder, tmp_path_factory):
+    """One comparison, run in this process."""
+    out = tmp_path_factory.mktemp("study")
+    jobs = jobs_of(folder, out)
+    return out, jobs, compare(jobs, out)
+
+
+def timeless(record):
+    """A record without what the clock says."""
+    scores = {
+        split: {name: value for name, value in found.items() if name != "seconds_per_epoch"}
+        for split, found in record["scores"].items()
+    }
+    return {**record, "seconds": None, "scores": scores}
+
+
+def records(out):
+    return {
+        str(path.relative_to(out)): timeless(json.loads(path.read_text())) for path in sorted(out.rglob("scores.json"))
+    }
+
+
+def test_tables_hold_what_the_kept_models_do(study, folder):
+    out, jobs, done = study
+    assert (done.ran, done.failed) == (4, [])
+    test = read_corpus(folder).test
+    truth = [example.label for example in test]
+    stored = json.loads((out / "table.json").read_text())["rows"]
+    assert [(row["method"], row["seeds"], row["split"]) for row in stored] == [
+        ("pair-budget", [0, 1], "test"),
+        ("sparsemax", [0, 1], "test"),
+    ]
+    for row in stored:
+        macro, size, agreement = [], [], []
+        for seed in row["seeds"]:
+            directory = next(j.directory for j in jobs if j.method.label == row["method"] and j.config.seed == seed)
+            found = predict(TrainedModel.load(directory), test)
+            macro.append(f1_score(truth, found.outputs.argmax(1), average="macro"))
+            size.append(np.mean([np.mean(weights > 0) for weights in found.weights]))
+            gold = [np.array(example.rationale) for example in test]
+            agreement.append(np.mean([f1_score(g, w > 0) for g, w in zip(gold, found.weights, strict=True)]))
+        for name, values in (("macro_f1", macro), ("size", size), ("token_f1", agreement)):
+            summary = row["scores"][name]
+            assert summary["values"] == pytest.approx(values)
+            assert summary["mean"] == pytest.approx(np.mean(values))
+            assert (summary["min"], summary["max"]) == pytest.approx((min(values), max(values)))
+            shown = f"{summary['mean']:.3f}".removeprefix("0")
+            assert f"| {row['method']} |" in (out / "table.md").read_text()
+            assert f" {shown} (" in (out / "table.md").read_text()
+    assert stored[0]["scores"]["seconds_per_epoch"]["min"] > 0
+
+
+def test_a_second_call_trains_nothing(study, monkeypatch):
+    out, jobs, _ = study
+    before = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*") if path.is_file()}
+    table = json.loads((out / "table.json").read_text())
+    monkeypatch.setattr(Learner, "training_step", None)
+    monkeypatch.setattr(run_module, "_corpus", None)  # nor are the texts read
+    assert compare(jobs, out).ran == 0
+    assert before == {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*") if path.is_file()}
+    assert json.loads((out / "table.json").read_text()) == table
+
+
+def test_only_what_is_missing_is_trained(study, folder):
+    out, _, _ = study
+    reported = []
+    more = jobs_of(folder, out, "full-text,pair-budget")
+    done = compare(more, out, report=lambda count, outcome: reported.append(outcome.job.title))
+    assert done.ran == 2
+    assert reported == ["small, full-text, seed 0", "small, full-text, seed 1"]
+    assert [row.method for row in done.rows] == ["full-text", "pair-budget"]
+    assert not done.rows[0].findings.get("full_rationales")
+
+
+def test_runs_with_other_settings_are_not_taken_for_these(study, folder):
+    out, _, _ = study
+    with pytest.raises(ValueError, match=r"seed-0 holds a run with hidden = 8, not 9; .*another directory"):
+        compare(jobs_of(folder, out, hidden=9), out)
+    compare(jobs_of(folder, out, checkpoint_seconds=5), out)  # makes no difference to the result
+
+
+def test_processes_side_by_side_learn_the_same(study, folder, tmp_path):
+    out, _, _ = study
+    jobs = jobs_of(folder, tmp_path)
+    assert compare(jobs, tmp_path, workers=2).ran == 4
+    expected = {name: record for name, record in records(out).items() if "full-text" not in name}
+    assert records(tmp_path) == expected
+    for job in jobs:
+        weights = (job.directory / "model.safetensors").read_bytes()
+        assert weights == (out / job.directory.relative_to(tmp_path) / "model.safetensors").read_bytes()
+
+
+COMMAND = [sys.executable, "-m", "rationalizer", "compare"]
+
+
+def test_a_killed_comparison_goes_on(folder, tmp_path):
+    """A real process, ended by SIGKILL in the middle of a run; the next call ends where an undisturbed one does."""
+    settings = {**SMALL, "epochs": 3, "batch_size": 8, "checkpoint_seconds": 0}
+    arguments = [str(folder), "--methods", "full-text,sparsemax", "--seeds", "0", "--out", str(tmp_path / "killed")]
+    for key, value in settings.items():
+        arguments += ["--set", f"{key}={value}"]
+    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.DEVNULL)
+    second = tmp_path / "killed/runs/small/sparsemax/any-budget/seed-0"
+    wait_for(second / "checkpoint.safetensors", process)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (second / "scores.json").exists()
+    first = tmp_path / "killed/runs/small/full-text/any-budget/seed-0/scores.json"
+    written = first.stat().st_mtime_ns
+
+    killed = plan(
+        [Source.of(str(folder))], parse_methods("full-text,sparsemax"), [0], None, settings, tmp_path / "killed"
+    )
+    steps = []
+    original = Learner.training_step
+
+    def counted(self, batch, batch_idx):
+        steps.append(self.progress.step)
+        return original(self, batch, batch_idx)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Learner, "training_step", counted)
+        assert compare(killed, tmp_path / "killed").ran == 1
+    assert steps[0] > 0, "it began anew instead of going on"
+    assert first.stat().st_mtime_ns == written
+    whole = plan(
+        [Source.of(str(folder))], parse_methods("full-text,sparsemax"), [0], None, settings, tmp_path / "whole"
+    )
+    compare(whole, tmp_path / "whole")
+    assert records(tmp_path / "killed") == records(tmp_path / "whole")
+
+
+def wait_for(path: Path, process: subprocess.Popen) -> None:
+    deadline = time.monotonic() + 120
+    while not path.exists():
+        assert process.poll() is None, "the process ended by itself"
+        assert time.monotonic() < deadline, f"{path} did not appear"
+        time.sleep(0.005)
+
+
+def test_a_run_that_fails_does_not_end_the_others(folder, tmp_path, monkeypatch):
+    original = Learner.training_step
+
+    def training_step(self, batch, batch_idx):
+        if self.config.method == "sparsemax":
+            raise RuntimeError("out of memory")
+        return original(self, batch, batch_idx)
+
+    monkeypatch.setattr(Learner, "training_step", training_step)
+    done = compare(jobs_of(folder, tmp_path, "sparsemax,full-text", [0]), tmp_path)
+    assert done.ran == 1
+    assert [outcome.job.method.name for outcome in done.failed] == ["sparsemax"]
+    assert "RuntimeError: out of memory" in done.failed[0].error
+    assert [row.method for row in done.rows] == ["full-text"]
+
+
+def test_bad_texts_end_the_comparison_in_whatever_process(tmp_path):
+    path = tmp_path / "bad.csv"
+    path.write_text("text,label\ngood,1\n,0\n")
+    for workers in (1, 2):
+        with pytest.raises(DataError, match=r"bad\.csv, row 2"):
+            compare(jobs_of(path, tmp_path, "full-text", [0, 1]), tmp_path / "out", workers=workers)
+
+
+def test_a_sweep_is_drawn(folder, tmp_path):
+    jobs = plan([Source.of(str(folder))], parse_methods("pair-budget,full-text"), [0], [0.1, 0.2], SMALL, tmp_path)
+    done = compare(jobs, tmp_path, plots=True, notes={"small": "reduced"})
+    names = [path.name for path in done.files]
+    assert names == ["table.md", "table.csv", "table.json", "small-macro-f1.svg", "small-token-f1.svg"]
+    assert "![small-macro-f1.svg](small-macro-f1.svg)" in (tmp_path / "table.md").read_text()
+    assert "small (reduced), test: macro-F1 against budget" in (tmp_path / "small-macro-f1.svg").read_text()
+    sizes = [row.scores["size"].mean for row in done.rows if row.method == "pair-budget"]
+    assert 0 < sizes[0] < sizes[1] < 0.25

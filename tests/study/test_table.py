@@ -1,0 +1,127 @@
+"""Tables and the paper's figures, from records made by hand."""
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from rationalizer.nn import EXTRACTORS
+from rationalizer.study import Source, parse_methods, plan
+from rationalizer.study.paper import _MEASURES, figure, reported
+from rationalizer.study.plot import HEIGHT, LEFT, RIGHT, WIDTH, Point, Series, line_plot
+from rationalizer.study.table import markdown, summarize, write_tables
+
+
+def record(findings=(), **scores):
+    return {"scores": {"test": scores, "dev": {**scores, "size": 0.5}}, "findings": {"test": list(findings), "dev": []}}
+
+
+def jobs_of(source, methods, seeds=(0, 1, 2), budgets=None):
+    return plan([source], parse_methods(methods), seeds, budgets, {}, Path("out"))
+
+
+def test_mean_minimum_maximum_and_the_papers_figures(tmp_path):
+    values = iter([0.81, 0.78, 0.82, 0.5, 0.6, 0.7])
+    jobs = jobs_of(Source.of("sst"), "spectra,sparsemax")
+    jobs.sort(key=lambda job: job.method.name != "spectra")
+    done = [(job, record(macro_f1=next(values), size=0.2, seconds_per_epoch=12.345)) for job in jobs]
+    write_tables(summarize(done), tmp_path)
+    text = (tmp_path / "table.md").read_text()
+    assert "| method | budget | macro-F1 | macro-F1, paper | size | size, paper | s/epoch |" in text
+    assert "| spectra | 20% | .803 (.780/.820) | .80 (.79/.81) | .200 (.200/.200) |  | 12.3 (12.3/12.3) |" in text
+    assert "| sparsemax | any | .600 (.500/.700) | .82 (.81/.83) | .200 (.200/.200) | .17 (.13/.23) |" in text
+    assert "seeds 0, 1, 2 on the test split" in text
+    assert "is not the paper's" not in text
+
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "table.csv").read_text())))
+    assert [row["method"] for row in rows] == ["spectra", "sparsemax"]
+    assert float(rows[0]["macro_f1_mean"]) == pytest.approx((0.81 + 0.78 + 0.82) / 3)
+    assert (rows[0]["macro_f1_min"], rows[0]["paper_macro_f1_mean"], rows[0]["budget"]) == ("0.78", "0.8", "0.2")
+    assert rows[1]["budget"] == ""
+
+    stored = json.loads((tmp_path / "table.json").read_text())["rows"]
+    assert stored[0]["scores"]["macro_f1"]["values"] == [0.81, 0.78, 0.82]
+    assert stored[0]["paper"]["macro_f1"] == {"mean": 0.8, "min": 0.79, "max": 0.81}
+
+
+def test_reduced_data_says_so_and_own_data_has_no_paper_columns():
+    done = [(job, record(macro_f1=0.5)) for job in jobs_of(Source.of("hotels"), "spectra", [0])]
+    text = markdown(summarize(done, notes={"hotels-location": "rebuilt"}), {})
+    assert "## hotels-location (rebuilt)" in text
+    assert "our data is rebuilt, which is not the paper's" in text
+    own = [(job, record(macro_f1=0.5)) for job in jobs_of(Source.of("reviews"), "spectra", [0])]
+    assert "paper" not in markdown(summarize(own), {})
+
+
+def test_the_paper_is_quoted_at_its_budget_on_test_only():
+    jobs = jobs_of(Source.of("sst"), "spectra", [0], [0.1, 0.2])
+    rows = summarize([(job, record(macro_f1=0.5)) for job in jobs])
+    assert [(row.budget, bool(row.paper)) for row in rows] == [(0.1, False), (0.2, True)]
+    rows = summarize([(job, record(macro_f1=0.5)) for job in jobs], split="dev")
+    assert not any(row.paper for row in rows)
+    assert rows[0].scores["size"].mean == 0.5
+    assert "none of them applies here" in markdown(rows, {})
+
+
+def test_token_f1_is_compared_under_the_papers_convention():
+    jobs = jobs_of(Source.of("beer"), "spectra", [0])
+    text = markdown(summarize([(jobs[0], record(mse=0.0123, token_f1=0.3, token_f1_paper=0.4))]), {})
+    assert "| 10% | .0123 | .017 (.016/.019) | .300 | .400 | .61 (.56/.68) |" in text
+    own = jobs_of(Source.of("reviews"), "spectra", [0])
+    assert "convention" not in markdown(summarize([(own[0], record(macro_f1=1, token_f1=0.3, token_f1_paper=0.4))]), {})
+
+
+def test_missing_seeds_and_findings_are_named():
+    jobs = jobs_of(Source.of("reviews"), "spectra,sfe", [0, 1])
+    finding = {"kind": "empty_rationales", "message": "half of them are empty", "value": 0.5}
+    done = [
+        (job, record([finding] if job.method.name == "sfe" else (), macro_f1=0.9))
+        for job in jobs
+        if (job.method.name, job.config.seed) != ("spectra", 1)
+    ]
+    text = markdown(summarize(done), {})
+    assert "spectra has seed 0 only." in text
+    assert "- sfe, budget 20%, seeds 0, 1: half of them are empty" in text
+    with pytest.raises(ValueError, match="reviews has no test split to score; it has dev"):
+        summarize([(jobs[0], {"scores": {"dev": {}}, "findings": {"dev": []}})], split="test")
+
+
+def test_quoted_figures_are_complete_and_plausible():
+    # Printed with a mean outside its own range.
+    odd = {("task", "agnews", "hardkuma"), ("task", "imdb", "hardkuma")}
+    for measure, (rows, datasets) in _MEASURES.items():
+        for (method, decoding), row in rows.items():
+            assert method in EXTRACTORS
+            assert len(row.split()) == 3 * len(datasets)
+            for dataset in datasets:
+                quoted = figure(measure, dataset, method, decoding)
+                assert (quoted.low <= quoted.mean <= quoted.high) == ((measure, dataset, method) not in odd)
+    assert figure("task", "imdb", "gumbel", "contiguous") == (0.72, 0.72, 0.73)
+    assert figure("token_f1", "hotels-location", "hardkuma", "deterministic") == (0.52, 0.37, 0.57)
+    assert figure("token_f1", "sst", "spectra") is None
+    assert figure("task", "sst", "sfe", None) is None
+    assert reported("beer-appearance")
+    assert not reported("beer-aroma")
+
+
+def test_plot_puts_points_where_they_belong():
+    points = tuple(Point(x, y, y - 0.05, y + 0.05) for x, y in ((2, 0.5), (5, 0.6), (20, 0.8)))
+    level = Series("full <text>", (Point(0, 0.7, 0.7, 0.7),), everywhere=True)
+    text = line_plot([Series("spectra", points), level], title="a & b", x_label="budget", y_label="score")
+    root = ElementTree.fromstring(text)
+    space = {"s": "http://www.w3.org/2000/svg"}
+    line = root.find("s:polyline", space)
+    placed = [tuple(map(float, pair.split(","))) for pair in line.get("points").split()]
+    right = WIDTH - RIGHT
+    assert [x for x, _ in placed] == pytest.approx([LEFT, LEFT + (right - LEFT) * 3 / 18, right], abs=0.05)
+    heights = [y for _, y in placed]
+    assert (heights[0] - heights[1]) * 2 == pytest.approx(heights[1] - heights[2], abs=0.2)  # 0.1 and 0.2 apart
+    assert all(0 < y < HEIGHT for y in heights)
+    words = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"a & b", "spectra", "full <text>", "2", "5", "20", "budget", "score"} <= set(words)
+    assert "prefers-color-scheme: dark" in text
+    with pytest.raises(ValueError, match="nothing to plot"):
+        line_plot([], title="x", x_label="", y_label="")

@@ -1,0 +1,239 @@
+"""The commands: real trainings on small data, and what bad input is answered with."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import rationalizer
+from rationalizer import Rationalizer
+from rationalizer.cli import app
+from rationalizer.data import reviews
+from rationalizer.learn import TrainedModel, evaluate
+
+SETTINGS = ("hidden=8", "embedding=8", "epochs=2", "min_epochs=1", "batch_size=16")
+TINY = [word for setting in SETTINGS for word in ("--set", setting)]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return reviews(train=240, dev=60, test=60)
+
+
+@pytest.fixture(scope="module")
+def table(corpus, tmp_path_factory):
+    """A user's own CSV, with names of its own for the columns."""
+    path = tmp_path_factory.mktemp("table") / "mine.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["review", "stars"])
+        writer.writerows([e.text, ["bad", "good"][e.label]] for e in corpus.train)
+    return path
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def refused(*arguments):
+    """What a call with bad input says, on one line and without a traceback."""
+    result = run(*arguments, code=2)
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: ")
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+@pytest.fixture(scope="module")
+def trained(table, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("runs") / "mine"
+    columns = ["--column", "text=review", "--column", "label=stars"]
+    result = run("train", table, "--method", "pair-budget", "--budget", "25%", "--out", directory, *columns, *TINY)
+    return directory, result
+
+
+def test_own_table_end_to_end(trained, table):
+    directory, result = trained
+    assert "mine: 216 train, 24 dev; classes bad, good" in result.stdout
+    assert f"pair-budget, budget 25%, seed 0: {directory}" in result.stdout
+    assert f"rationalizer evaluate {directory}" in result.stdout
+    model = Rationalizer.load(directory)
+    assert model.classes == ("bad", "good")
+    explained = model.explain("We found truly helpful lovely care.")
+    assert 0 < sum(explained.selected) <= 2  # a quarter of 7 tokens
+    config = model.config
+    assert (config.budget, config.hidden, config.epochs) == (0.25, 8, 2)
+
+
+def test_evaluate_scores_the_held_out_part(trained, tmp_path):
+    directory, printed = trained
+    result = run("evaluate", directory, "--json", tmp_path / "scores.json", "--faithfulness")
+    stored = json.loads((tmp_path / "scores.json").read_text())
+    assert (stored["split"], stored["budget"], stored["scores"]["documents"]) == ("dev", 0.25, 24)
+    for name in ("comprehensiveness", "sufficiency", "aopc_comprehensiveness", "aopc_sufficiency"):
+        assert name in stored["scores"]
+    assert "p(y|x) is this model's predictor on the whole text" in result.stdout
+    shown = f"{stored['scores']['macro_f1']:.3f}".removeprefix("0")
+    assert shown in result.stdout
+    assert shown in printed.stdout
+
+
+def test_evaluate_other_texts_at_another_budget(trained, corpus, tmp_path):
+    directory, _ = trained
+    other = tmp_path / "other.jsonl"
+    rows = [
+        {"text": e.text, "label": ["bad", "good"][e.label], "rationale_mask": [int(z) for z in e.rationale]}
+        for e in corpus.test
+    ]
+    other.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = run("evaluate", directory, other, "--budget", "0.1", "--json", tmp_path / "scores.json")
+    assert "other, all rows" in result.stdout
+    stored = json.loads((tmp_path / "scores.json").read_text())
+    expected = evaluate(TrainedModel.load(directory), corpus.test, budget=0.1).as_dict()
+    assert stored["scores"] == pytest.approx(expected)
+    assert expected["size"] < 0.15
+    assert expected["annotated"] == 60
+    assert "token-F1 (macro, empty = 0)" in result.stdout
+    assert "leave --split out" in refused("evaluate", directory, other, "--split", "test")
+    assert "mine has no test split; it has train, dev" in refused("evaluate", directory, "--split", "test")
+    assert "name one" in refused("evaluate", directory, "--aspect", "food")
+
+
+def test_labels_that_the_run_does_not_know(trained, tmp_path):
+    directory, _ = trained
+    other = tmp_path / "other.csv"
+    other.write_text("text,label\nlovely care,good\nlovely care,fine\n")
+    assert "other.csv, row 2: the label 'fine' is unknown; the classes are bad, good" in refused(
+        "evaluate", directory, other
+    )
+    assert "the run predicts bad, good, but reviews has negative, positive" in refused("evaluate", directory, "reviews")
+
+
+def test_train_resumes_and_never_writes_over_a_run(trained, table):
+    directory, first = trained
+    again = ["train", table, "--method", "pair-budget", "--budget", "0.25", "--out", directory, *TINY]
+    again += ["--column", "text=review", "--column", "label=stars"]
+    before = (directory / "model.safetensors").stat().st_mtime_ns
+    assert "already holds a run; go on with it by --resume, or give another --out" in refused(*again)
+    assert run(*again, "--resume").stdout == first.stdout
+    assert (directory / "model.safetensors").stat().st_mtime_ns == before
+    result = run(*again, "--resume", "--seed", "1", code=2)
+    assert "holds a run with seed = 0, not 1" in result.stderr
+
+
+def test_degenerate_models_are_warned_of(tmp_path):
+    path = tmp_path / "coin.csv"
+    path.write_text("text,label\n" + "".join(f"w{k} w{k} again,{label}\n" for k in range(60) for label in (0, 1)))
+    result = run("train", path, "--out", tmp_path / "run", "--method", "full-text", *TINY)
+    assert "warning (dev): the predictor is no better than always naming one class" in result.stderr
+    assert "complete" not in result.stderr  # a full-text model selects everything on purpose
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "revews"], "revews is neither a file, nor a folder, nor a dataset (did you mean 'reviews'?)"),
+        (["train", "reviews", "--method", "spektra"], "there is no method 'spektra'; did you mean 'spectra'?"),
+        (["train", "reviews", "--set", "hiden=3"], "there is no setting 'hiden'; did you mean 'hidden'?"),
+        (["train", "reviews", "--set", "hidden=few"], "hidden must be a whole number, got 'few'"),
+        (["train", "reviews", "--set", "tv=1"], "'tv' is a setting of fusedmax, not of spectra"),
+        (["train", "reviews", "--set", "hidden"], "a setting is written key=value, got 'hidden'"),
+        (["train", "reviews", "--budget", "0"], "got '0'"),
+        (["train", "reviews", "--budget", "5", "--set", "budget=3"], "budget is given by --budget and by --set"),
+        (["train", "reviews", "--aspect", "fod"], "got 'fod'"),
+        (["train", "reviews", "--data-dir", "x"], "reviews cannot be loaded with the option data_dir"),
+        (["train", "reviews", "--column", "text"], "--column is written KIND=NAME, as text=review, got 'text'"),
+        (["train", "reviews", "--embeddings", "no.txt"], "no.txt: there is no such file"),
+        (["train", "reviews", "--accelerator", "abacus"], "abacus"),
+        (["train", "sst", "--data-dir", "nowhere"], "there is no such folder"),
+        (["evaluate", "nowhere"], "nowhere holds no trained model"),
+        (["compare", "reviews", "--methods", "spectra,sve"], "there is no method 'sve'; did you mean 'sfe'?"),
+        (["compare", "reviews", "--seeds", "a"], "got 'a'; write --seeds 0,1,2"),
+        (["compare", "reviews", "--budgets", "20,200"], "got '200'"),
+        (["compare", "reviews", "--split", "train"], "--split is dev or test, got 'train'"),
+        (["compare", "sst", "imdb", "--data-dir", "x"], "write --data-dir sst=x"),
+        (["compare", "revews", "--methods", "sfe"], "did you mean 'reviews'?"),
+    ],
+)
+def test_bad_input(arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments, code=2)
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not list(tmp_path.rglob("metrics.json"))
+
+
+def test_tracebacks_can_be_asked_for():
+    with pytest.raises(ValueError, match="spektra"):
+        CliRunner().invoke(app, ["--traceback", "train", "reviews", "--method", "spektra"], catch_exceptions=False)
+    refused("train", "reviews", "--method", "spektra")
+
+
+def test_compare_tables(table, tmp_path):
+    arguments = ["compare", table, "--methods", "pair-budget,full-text", "--seeds", "0", "--budgets", "10,20", *TINY]
+    arguments += ["--column", "text=review", "--column", "label=stars", "--out", tmp_path, "--note", "reduced"]
+    result = run(*arguments)
+    assert "3 runs in" in result.stdout
+    assert "3 trained now" in result.stdout
+    assert "## mine (reduced)" in (tmp_path / "table.md").read_text()
+    with (tmp_path / "table.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["method"], row["budget"]) for row in rows] == [
+        ("pair-budget", "0.1"),
+        ("pair-budget", "0.2"),
+        ("full-text", ""),
+    ]
+    for row in rows:
+        assert f"{float(row['macro_f1_mean']):.3f}".removeprefix("0") in result.stdout
+    assert (tmp_path / "mine-macro-f1.svg").exists()
+    assert "0 trained now" in run(*arguments).stdout
+
+
+def test_the_program_itself(table, tmp_path):
+    """A process of its own: what it prints where, its exit code, and Ctrl-C in the middle of a run."""
+    command = [sys.executable, "-m", "rationalizer", "train", str(table), "--method", "full-text", "--out", "run"]
+    command += ["--column", "text=review", "--column", "label=stars", *TINY, "--set", "patience=none"]
+    command[command.index("epochs=2")] = "epochs=100000"
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "run/checkpoint.safetensors").exists():
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert stderr == "Stopped. What is finished stays; the same command (train: with --resume) goes on from here.\n"
+    assert stdout.startswith("mine: 216 train, 24 dev")
+    assert "unfinished run; finish it" in refused("evaluate", tmp_path / "run")
+
+
+def test_version_and_help():
+    assert run("--version").stdout.strip() == rationalizer.__version__
+    for name in ("train", "evaluate", "compare"):
+        assert name in run("--help").stdout
+        assert "Usage" in run(name, "--help").stdout
+
+
+def test_help_does_not_load_the_models():
+    script = "import sys, rationalizer.cli; print([n for n in ('pytorch_lightning', 'pyarrow') if n in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout.strip() == "[]"
