@@ -86,6 +86,17 @@ def test_sequence_budget(n, scale):
     )
 
 
+@pytest.mark.parametrize("temperature", [0.01, 20.0])
+def test_sequence_budget_at_other_temperatures(temperature):
+    compare(
+        normal(2, 24),
+        lambda g, z, r: g.add(SequenceBudget(z, 6, r)),
+        lambda s, r: ops.sequence_budget(s, 6, transition=r, temperature=temperature),
+        normal(23, seed=7),
+        temperature=temperature,
+    )
+
+
 def test_sequence_budget_closes_padding_up():
     mask = torch.tensor([[1, 1, 1, 1, 1, 1, 1, 1], [1, 0, 1, 1, 0, 0, 1, 0]]).bool()
     compare(

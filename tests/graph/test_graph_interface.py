@@ -142,6 +142,34 @@ def test_padding_disappears_from_every_factor():
     assert g.lp_sparsemap()[other].tolist() == [[1.0], [1.0]]
 
 
+def test_a_gap_splits_a_sequence():
+    """States on both sides of a padded position still sum to one, and transitions stay on their side."""
+    scores = torch.tensor([[[0.1, 0.3], [0.2, 0.9], [0.5, 0.4], [0.2, 0.6], [0.8, 0.1]]], dtype=torch.float64)
+    mask = torch.tensor([[True, True, False, True, True]])
+    transition = torch.tensor([[0.7, 0.0], [0.1, 0.2]], dtype=torch.float64)
+    g = FactorGraph()
+    z = g.variable(scores, mask=mask)
+    g.add(Sequence(z, transition))
+    with_gap = g.lp_sparsemap()[z]
+    for part in (slice(0, 2), slice(3, 5)):
+        h = FactorGraph()
+        w = h.variable(scores[:, part])
+        h.add(Sequence(w, transition))
+        torch.testing.assert_close(with_gap[:, part], h.lp_sparsemap()[w])
+    assert (with_gap[:, 2] == 0).all()
+
+
+def test_lp_map_is_a_vertex_where_scores_are_tied():
+    g = FactorGraph()
+    z = g.variable(torch.ones(1, 3, 4, dtype=torch.float64))
+    g.add(AtMostOne(z, dim=-1))
+    g.add(AtMostOne(z, dim=-2))
+    g.add(SequenceBudget(z[:, 0], 2))
+    solution = g.lp_map()
+    assert solution.integral.all()
+    assert solution[z].sum() == 3
+
+
 def test_a_factor_with_nothing_but_padding_keeps_its_own_scores_to_itself():
     mask = torch.tensor([[False, False]])
     g, z = graph(1, 2, mask=mask)
@@ -176,6 +204,14 @@ def test_infeasible_graphs_name_instance_and_factors():
         g.lp_map()
     with pytest.raises(InfeasibleError, match="no 0/1 assignment"):
         g.map()
+
+
+def test_a_matching_with_too_few_columns_names_the_factors_that_clash():
+    g, z = graph(1, 3, 2)
+    g.add(Xor(z, dim=-1))
+    g.add(AtMostOne(z, dim=-2))
+    with pytest.raises(InfeasibleError, match=r"clash in: .*Xor\(3 over 2.*AtMostOne|AtMostOne.*Xor\(3 over 2"):
+        g.lp_sparsemap()
 
 
 def test_two_xors_that_cannot_both_hold():

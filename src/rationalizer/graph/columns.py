@@ -45,16 +45,6 @@ class Columns:
         self.known[instance] += 1
         return True
 
-    def keep(self, kept: BoolArray, program: Program) -> Columns:
-        """Only the columns marked in `kept` (batch, capacity)."""
-        out = Columns(program)
-        sizes = program.copy_size
-        for b, k in zip(*kept.nonzero(), strict=True):
-            if k < self.known[b]:
-                owner = self.owner[b, k]
-                out.add(b, owner, self.configurations[b, k, : sizes[owner]], self.costs[b, k])
-        return out
-
 
 def grown(values: Any, size: int) -> Any:
     """`values` with its second dimension extended to `size` by zeros."""

@@ -6,15 +6,13 @@ import heapq
 from dataclasses import dataclass, field
 
 import numpy as np
+import torch
 
 from rationalizer.graph.columns import Columns
 from rationalizer.graph.faces import project
-from rationalizer.graph.kernels.face_cpu import AT_LOWER, AT_UPPER, FREE
-from rationalizer.graph.kernels.interior_cpu import INFEASIBLE
-from rationalizer.graph.kernels.solve_cpu import EXACT
 from rationalizer.graph.literals import BoolArray, IntArray
 from rationalizer.graph.program import Array, InfeasibleError, Program
-from rationalizer.graph.solve import Result, restricted, row_values, run, solve
+from rationalizer.graph.solve import Result, solve
 from rationalizer.ops._inputs import host
 
 _INTEGRAL = 1e-7
@@ -28,59 +26,40 @@ def lp_vertex(
     columns: Columns | None = None,
     todo: BoolArray | None = None,
 ) -> tuple[Result, Array]:
-    """Solve the LP, and walk to a vertex of its optimal face where it has several optima. Also returns the values.
+    """Solve the LP; where it has several optima, move to a vertex of the optimal face. Also returns the values.
 
-    An interior point ends in the middle of the optimal face. The vertex is where a second, generic objective over that
-    face is largest.
+    An interior point ends in the middle of the optimal face. Scores disturbed generically have one optimum, a vertex;
+    its value under the true scores shows whether it is a vertex of that face.
     """
     todo = np.ones(program.batch, np.bool_) if todo is None else todo
     result = solve(program, 1.0, max_rounds, fixed=fixed, columns=columns, todo=todo)
-    known = np.arange(result.columns.capacity) < result.columns.known[:, None]
-    values = (host(program.costs) * result.x).sum(1) + (result.columns.costs * result.weights * known).sum(1)
-    generic = np.random.default_rng(0).uniform(0.5, 1.0, program.upper.shape)
-    generic[:, ::2] *= -1
+    values = _values(program, result)
+    size = np.abs(host(program.costs)).sum(axis=1, initial=1.0)
+    generic = np.zeros(program.upper.shape)
+    generic[:, : program.variables] = np.random.default_rng(0).uniform(-1.0, 1.0, program.variables)
     moves, _ = project(program.replace(quadratic=np.ones_like(program.quadratic)), result, generic)
     moving = np.abs(moves[:, : program.variables]).max(axis=1, initial=0.0) > 1e-6
     several = todo & result.feasible & result.converged & moving
-    if several.any():
-        _walk(program, result, generic, fixed, several)
+    for disturbance in (1e-5, 1e-7):
+        if not several.any():
+            break
+        costs = program.costs.detach() + torch.from_numpy(disturbance * generic).to(program.costs.device)
+        disturbed = program.replace(costs=costs)
+        vertex = solve(disturbed, 1.0, max_rounds, fixed=fixed, columns=result.columns, todo=several)
+        result.iterations += vertex.iterations
+        optimal = vertex.converged & (_values(program, vertex) >= values - 1e-11 * size)
+        result.x[several & optimal] = vertex.x[several & optimal]
+        several &= ~optimal
     near = np.abs(result.x - np.round(result.x)) < _INTEGRAL
     result.x[near] = np.round(result.x[near])
     return result, values
 
 
-def _walk(program: Program, result: Result, generic: Array, fixed: IntArray | None, todo: BoolArray) -> None:
-    """Replace the solutions in `todo` by vertices of their optimal faces."""
-    entries, n_rows = program.upper.shape[1], program.active.shape[1]
-    if fixed is not None:
-        program, base = restricted(program, fixed)
-    else:
-        base = np.zeros_like(program.upper)
-    status = result.status
-    at_upper = status[:, :entries] == AT_UPPER
-    held = np.where(at_upper, program.upper, 0.0)
-    slack = status[:, entries : entries + n_rows]
-    # Rows that bind stay bound; entries at a bound stay there; configurations without weight go.
-    slack_upper = np.where(slack == FREE, program.slack_upper, 0.0)
-    rhs = program.rhs - np.where(slack == AT_UPPER, program.slack_upper, 0.0) - row_values(program, held)
-    upper = np.where(status[:, :entries] == FREE, program.upper, 0.0)
-    face = program.replace(rhs=rhs, slack_upper=slack_upper, upper=upper, quadratic=np.zeros(entries))
-    kept = result.columns.keep(status[:, entries + n_rows :] != AT_LOWER, program)
-    kept.costs[:] = 0.0
-    vertex = Result(
-        x=np.zeros_like(result.x),
-        weights=np.zeros_like(kept.costs),
-        multipliers=np.zeros_like(result.multipliers),
-        status=np.zeros((program.batch, entries + n_rows + kept.capacity), np.int8),
-        columns=kept,
-        iterations=result.iterations,
-        residual=np.full(program.batch, np.inf),
-        tolerance=result.tolerance,
-        feasible=result.feasible,
-    )
-    ended = run(face, generic, np.full(program.batch, EXACT), todo, vertex)
-    good = todo & (ended != INFEASIBLE) & vertex.converged
-    result.x[good] = (vertex.x + held + base)[good]
+def _values(program: Program, result: Result) -> Array:
+    columns = result.columns
+    known = np.arange(result.weights.shape[1]) < columns.known[:, None]
+    own = (columns.costs[:, : result.weights.shape[1]] * result.weights * known).sum(1)
+    return np.asarray((host(program.costs) * result.x).sum(1) + own)
 
 
 @dataclass(order=True)
