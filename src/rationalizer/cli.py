@@ -114,7 +114,7 @@ def train(
     from rationalizer.learn import configure
 
     given = _settings(settings, embeddings, seed=seed, budget=None if budget is None else study.parse_budget(budget))
-    where = study.Source.of(source, data_dir, aspect, _pairs(column, "--column"))
+    where = study.Source.of(source, data_dir, aspect, study.parse_pairs(column, "--column"))
     config = configure(method, {"budget": where.budget, **given}, dataset=where.dataset)
     directory = out_dir or Path("runs") / f"{where.name}-{method}"
     first = study.is_first_process()
@@ -179,7 +179,7 @@ def evaluate(
         trained = trained.with_budget(study.parse_budget(budget))
     stored = study.source_of(run)
     if source is not None:
-        where = study.Source.of(source, data_dir, aspect, _pairs(column, "--column"))
+        where = study.Source.of(source, data_dir, aspect, study.parse_pairs(column, "--column"))
     elif stored is None:
         raise ValueError(f"{run} does not say which texts it was trained on; name a SOURCE")
     elif data_dir or aspect or column:
@@ -229,10 +229,10 @@ def compare(
     """Train methods × seeds (× budgets) and write tables; go on where an earlier call stopped."""
     from rationalizer import study
 
-    columns = _pairs(column, "--column")
-    dirs, aspects = _by_source(data_dir, sources, "--data-dir"), _by_source(aspect, sources, "--aspect")
+    columns = study.parse_pairs(column, "--column")
+    dirs, aspects = study.by_source(data_dir, sources, "--data-dir"), study.by_source(aspect, sources, "--aspect")
     places = [study.Source.of(source, dirs.get(source), aspects.get(source), columns) for source in sources]
-    notes = _by_source(note, sources, "--note", every=True)
+    notes = study.by_source(note, sources, "--note", every=True)
     if split not in (None, "dev", "test"):
         raise ValueError(f"--split is dev or test, got {split!r}")
     jobs = study.plan(
@@ -269,36 +269,10 @@ def main() -> None:
     app()
 
 
-def _pairs(values: Sequence[str] | None, option: str) -> dict[str, str]:
-    pairs = {}
-    for value in values or ():
-        key, equals, name = value.partition("=")
-        if not (key and equals and name):
-            raise ValueError(f"{option} is written KIND=NAME, as text=review, got {value!r}")
-        pairs[key] = name
-    return pairs
-
-
-def _by_source(
-    values: Sequence[str] | None, sources: Sequence[str], option: str, *, every: bool = False
-) -> dict[str, str]:
-    """Values that may be written for one source, as NAME=VALUE. `every`: a value without a name is for all of them."""
-    found: dict[str, str] = {}
-    for value in values or ():
-        name, equals, rest = value.partition("=")
-        if equals and name in sources:
-            found[name] = rest
-        elif every or len(sources) == 1:
-            found |= {source: value for source in sources if source not in found}
-        else:
-            raise ValueError(f"there are several sources; write {option} {sources[0]}={value}")
-    return found
-
-
 def _settings(pairs: Sequence[str] | None, embeddings: str | None, **options: Any) -> dict[str, Any]:
-    from rationalizer.study import parse_settings
+    from rationalizer.study import parse_pairs
 
-    given: dict[str, Any] = dict(parse_settings(pairs or ()))
+    given: dict[str, Any] = dict(parse_pairs(pairs, "--set"))
     for key, value in {"embeddings": embeddings, **options}.items():
         if value is not None and key in given:
             raise ValueError(f"{key} is given by --{key} and by --set {key}={given[key]}; leave one out")

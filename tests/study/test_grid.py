@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rationalizer.study import Method, Source, parse_budget, parse_budgets, parse_methods, parse_seeds, plan
-from rationalizer.study.grid import budget_text, parse_settings
+from rationalizer.study.grid import budget_text, parse_pairs
 
 SST = Source.of("sst")
 REVIEWS = Source.of("reviews")
@@ -92,7 +92,7 @@ def test_lists_read():
     assert parse_budgets("20,2,5%") == [0.02, 0.05, 0.2]
     assert [budget_text(b) for b in (0.02, 0.125, 1, 7)] == ["2%", "12.5%", "1 token", "7 tokens"]
     assert parse_seeds("2, 0") == [2, 0]
-    assert parse_settings(["a=1", "b=x=y"]) == {"a": "1", "b": "x=y"}
+    assert parse_pairs(["a=1", "b=x=y"], "--set") == {"a": "1", "b": "x=y"}
     for text, message in (
         ("10,150", "between 0 and 100, got '150'"),
         ("2,,5", "separated by commas"),
@@ -104,10 +104,10 @@ def test_lists_read():
         parse_seeds("0,-1")
     with pytest.raises(ValueError, match="the method 'sfe' occurs twice"):
         parse_methods("sfe,sfe:top-k")
-    with pytest.raises(ValueError, match="written key=value, got 'hidden'"):
-        parse_settings(["hidden"])
-    with pytest.raises(ValueError, match="'a' is given twice"):
-        parse_settings(["a=1", "a=2"])
+    with pytest.raises(ValueError, match="--set takes KEY=VALUE, got 'hidden'"):
+        parse_pairs(["hidden"], "--set")
+    with pytest.raises(ValueError, match="--set gives 'a' twice"):
+        parse_pairs(["a=1", "a=2"], "--set")
 
 
 def test_sources_of_one_name_are_refused(tmp_path):

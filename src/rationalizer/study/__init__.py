@@ -8,12 +8,12 @@ from rationalizer.study.grid import (
     parse_budget,
     parse_budgets,
     parse_methods,
+    parse_pairs,
     parse_seeds,
-    parse_settings,
     plan,
 )
 from rationalizer.study.run import is_first_process, score, source_of, suspicions, train_run
-from rationalizer.study.source import Source, pick_split
+from rationalizer.study.source import Source, by_source, pick_split
 from rationalizer.study.table import Row, table
 from rationalizer.study.words import HEADLINES, WORDS, number, score_lines
 
@@ -26,14 +26,15 @@ __all__ = [
     "Row",
     "Source",
     "budget_text",
+    "by_source",
     "compare",
     "is_first_process",
     "number",
     "parse_budget",
     "parse_budgets",
     "parse_methods",
+    "parse_pairs",
     "parse_seeds",
-    "parse_settings",
     "pick_split",
     "plan",
     "score",

@@ -104,18 +104,18 @@ def budget_text(budget: float | int) -> str:
     return f"{round(100 * budget, 6):g}%"
 
 
-def parse_settings(pairs: Sequence[str]) -> dict[str, str]:
-    """`key=value` pairs as a dictionary."""
-    settings: dict[str, str] = {}
-    for pair in pairs:
+def parse_pairs(pairs: Sequence[str] | None, option: str) -> dict[str, str]:
+    """What was given as KEY=VALUE, any number of times, as a dictionary."""
+    found: dict[str, str] = {}
+    for pair in pairs or ():
         key, equals, value = pair.partition("=")
         key = key.strip()
         if not equals or not key:
-            raise ValueError(f"a setting is written key=value, got {pair!r}")
-        if key in settings:
-            raise ValueError(f"the setting {key!r} is given twice, as {settings[key]!r} and as {value!r}")
-        settings[key] = value
-    return settings
+            raise ValueError(f"{option} takes KEY=VALUE, got {pair!r}")
+        if key in found:
+            raise ValueError(f"{option} gives {key!r} twice, as {found[key]!r} and as {value!r}; leave one out")
+        found[key] = value
+    return found
 
 
 def plan(

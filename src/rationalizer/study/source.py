@@ -104,3 +104,19 @@ def pick_split(corpus: Corpus, split: str | None) -> tuple[str, Sequence[Any]]:
         there = ", ".join(name for name, examples in splits.items() if examples)
         raise DataError(f"{corpus.name} has no {split} split; it has {there}")
     return split, splits[split]
+
+
+def by_source(
+    values: Sequence[str] | None, sources: Sequence[str], option: str, *, every: bool = False
+) -> dict[str, str]:
+    """Values that may be given for one source, as NAME=VALUE. `every`: one without a name is for all sources."""
+    found: dict[str, str] = {}
+    for value in values or ():
+        name, equals, rest = value.partition("=")
+        if equals and name in sources:
+            found[name] = rest
+        elif every or len(sources) == 1:
+            found |= {source: value for source in sources if source not in found}
+        else:
+            raise ValueError(f"there are several sources; write {option} {sources[0]}={value}")
+    return found
