@@ -323,3 +323,12 @@ def test_hard_layers_have_no_gradient():
     scores = torch.randn(2, 8, requires_grad=True)
     for layer in HARD.values():
         assert not layer(scores).requires_grad
+
+
+def test_ties_of_hard_layers_go_to_fewer_and_earlier_tokens():
+    mask = torch.tensor([[True, False, True, True, True, True]])
+    first = torch.tensor([[1.0, 0.0, 1.0, 1.0, 0.0, 0.0]])
+    for layer in HARD.values():
+        assert torch.equal(layer(torch.ones(1, 6), mask), first)
+    assert (ops.sequence_budget_map(torch.zeros(1, 6), 3) == 0).all()
+    assert torch.equal(ops.top_k(torch.tensor([[1.0, 2.0, 2.0, 2.0]]), 2), torch.tensor([[0.0, 1.0, 1.0, 0.0]]))

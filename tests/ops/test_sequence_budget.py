@@ -80,8 +80,10 @@ def test_budget_off_is_the_chain():
 def test_float32_at_test_temperature():
     """Scores/T of 1e5 in float32: the division and the solve must not lose the digits."""
     scores = torch.randn(16, 200, generator=torch.Generator().manual_seed(8))
+    scores[8:] = 1 + 5e-5 * scores[8:]  # so close together that the answer is not 0/1
     for op in (ops.budget, ops.pair_budget, ops.sequence_budget):
         z = op(scores, 40, temperature=5e-5)
+        assert ((z[8:] > 0) & (z[8:] < 1)).any(-1).all()
         exact = op(scores.double(), 40, temperature=5e-5)
         torch.testing.assert_close(z.double(), exact, rtol=0, atol=1e-6)
 
@@ -135,6 +137,19 @@ def test_wherever_it_stops_z_is_feasible_and_the_gap_a_bound(transition):
         assert torch.isfinite(stopped.gap).all()
         assert (0.5 * (z - optimum).square().sum(-1) <= stopped.gap + 1e-12).all()
         assert torch.equal(stopped.converged, info.iterations <= most)
+
+
+def test_tied_scores_that_need_as_many_sequences_as_tokens():
+    """Every sequence that enters lies in the affine hull of the others before long, and must be exchanged for one."""
+    n, limit = 40, 18
+    scores = 0.25 + 0.5 * (torch.rand(8, n, generator=torch.Generator().manual_seed(0)) < 0.5).double()
+    edges = torch.full((8, n - 1), 1e-4, dtype=torch.float64)
+    z, info = ops.sequence_budget(scores, limit, transition=edges, return_info=True)
+    assert info.converged.all()
+    assert (info.iterations > n).any()
+    best = best_value(scores - z, edges, limit)
+    earned = ((scores - z) * z).sum(-1) + (edges * torch.minimum(z[:, 1:], z[:, :-1])).sum(-1)
+    assert (earned >= best - 1e-10).all()
 
 
 def test_one_sequence_far_above_the_rest():

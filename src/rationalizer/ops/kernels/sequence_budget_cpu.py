@@ -57,7 +57,7 @@ def _reduce(s, r, state, tokens, scores, edges):
 
 @jit
 def _release(s, r, z, tau, budget, level, state, work):
-    """Mark the held tokens that might do better flipped in `work[2]`; returns how many, and the bound for all sequences.
+    """Mark in `work[2]` the held tokens that might do better flipped; returns how many, and a bound on all sequences.
 
     A sequence with Σy <= B scores at most τB + (its score with τ off every token), whatever τ >= 0; the best such bound
     over all sequences that flip token i comes from one forward and one backward pass over the chain.
