@@ -83,7 +83,8 @@ def test_a_second_call_trains_nothing(study, monkeypatch):
     table = json.loads((out / "table.json").read_text())
     monkeypatch.setattr(Learner, "training_step", None)
     monkeypatch.setattr(run_module, "_corpus", None)  # nor are the texts read
-    assert compare(jobs, out).ran == 0
+    done = compare(jobs, out)
+    assert (done.ran, done.failed) == (0, [])
     assert before == {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*") if path.is_file()}
     assert json.loads((out / "table.json").read_text()) == table
 

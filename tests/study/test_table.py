@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rationalizer.nn import EXTRACTORS
-from rationalizer.study import Source, parse_methods, plan
+from rationalizer.study import Source, number, parse_methods, plan
 from rationalizer.study.paper import _MEASURES, figure, reported
 from rationalizer.study.plot import HEIGHT, LEFT, RIGHT, WIDTH, Point, Series, line_plot
 from rationalizer.study.table import markdown, summarize, write_tables
@@ -33,7 +33,7 @@ def test_mean_minimum_maximum_and_the_papers_figures(tmp_path):
     assert "| method | budget | macro-F1 | macro-F1, paper | size | size, paper | s/epoch |" in text
     assert "| spectra | 20% | .803 (.780/.820) | .80 (.79/.81) | .200 (.200/.200) |  | 12.3 (12.3/12.3) |" in text
     assert "| sparsemax | any | .600 (.500/.700) | .82 (.81/.83) | .200 (.200/.200) | .17 (.13/.23) |" in text
-    assert "seeds 0, 1, 2 on the test split" in text
+    assert "Mean (minimum/maximum) over seeds 0, 1, 2, test split." in text
     assert "is not the paper's" not in text
 
     rows = list(csv.DictReader(io.StringIO((tmp_path / "table.csv").read_text())))
@@ -63,7 +63,7 @@ def test_the_paper_is_quoted_at_its_budget_on_test_only():
     rows = summarize([(job, record(macro_f1=0.5)) for job in jobs], split="dev")
     assert not any(row.paper for row in rows)
     assert rows[0].scores["size"].mean == 0.5
-    assert "none of them applies here" in markdown(rows, {})
+    assert "The paper reports nothing to compare these rows with." in markdown(rows, {})
 
 
 def test_token_f1_is_compared_under_the_papers_convention():
@@ -125,3 +125,23 @@ def test_plot_puts_points_where_they_belong():
     assert "prefers-color-scheme: dark" in text
     with pytest.raises(ValueError, match="nothing to plot"):
         line_plot([], title="x", x_label="", y_label="")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("macro_f1", 0.8126, ".813"),
+        ("macro_f1", 1.0, "1.000"),
+        ("macro_f1", 0.99996, "1.000"),
+        ("sufficiency", -0.0124, "-.012"),
+        ("mse", 0.01734, ".0173"),
+        ("mse", 350.21, "350"),
+        ("mse", 0.00004321, "4.32e-05"),
+        ("seconds_per_epoch", 0.512, "0.51"),
+        ("seconds_per_epoch", 61.26, "61.3"),
+        ("documents", 60.0, "60"),
+        ("spans", 2.967, "2.97"),
+    ],
+)
+def test_numbers(name, value, shown):
+    assert number(name, value) == shown

@@ -164,7 +164,8 @@ def _seeds(seeds: Sequence[int]) -> str:
 
 def _caption(dataset: str, rows: Sequence[Row]) -> str:
     every = sorted({seed for row in rows for seed in row.seeds})
-    caption = f"Mean (minimum/maximum) over {_seeds(every)} on the {rows[0].split} split."
+    what = "Seed" if len(every) == 1 else "Mean (minimum/maximum) over seeds"
+    caption = f"{what} {', '.join(map(str, every))}, {rows[0].split} split."
     for row in rows:
         if list(row.seeds) != every:
             caption += f" {row.method} has {_seeds(row.seeds)} only."
@@ -172,7 +173,7 @@ def _caption(dataset: str, rows: Sequence[Row]) -> str:
         caption += ' Columns marked "paper" quote the paper\'s figures (five seeds, 300-dimensional vectors)'
         caption += f"; our data is {rows[0].note}, which is not the paper's." if rows[0].note else "."
     elif reported(dataset):
-        caption += " The paper's figures are on the test split at the dataset's own budget; none of them applies here."
+        caption += " The paper reports nothing to compare these rows with."
     return caption
 
 

@@ -49,7 +49,7 @@ def number(name: str, value: float) -> str:
         return f"{value:.2f}"
     if name == "mse":
         return f"{value:.4f}".removeprefix("0") if 0.001 <= value < 1 else f"{value:.3g}"
-    return f"{value:.3f}".removeprefix("0")
+    return f"{value:.3f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.3f}"
 
 
 def score_lines(scores: Mapping[str, Scores], names: Sequence[str]) -> list[list[str]]:
