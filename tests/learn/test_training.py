@@ -145,7 +145,7 @@ def test_methods_advance_their_own_state(corpus):
     kuma = train(corpus, configure("hardkuma", SMALL)).model.extractor
     assert kuma.violations[0] > 0
     assert kuma.multipliers[0] > 1e-4
-    assert kuma.multipliers[1] == torch.tensor(1e-4)  # without a target for changes there is nothing to follow
+    assert kuma.multipliers[1] > 1e-4  # any change exceeds the target 0
     sfe = train(corpus, configure("sfe-baseline", SMALL)).model.extractor
     assert sfe.batches.item() == 18
     assert 0.3 < sfe.average.item() < 2

@@ -58,8 +58,8 @@ class HardKuma(Extractor):
     Minimises E[task loss] s.t. rate <= budget/length and changes <= fused_target, both means over the batch,
     with rate = Σ P(z_i ≠ 0)/length and changes = Σ P(exactly one of z_i, z_{i+1} is 0)/length. Each
     multiplier follows the moving average c of its constraint's violation: λ ← λ · exp(lagrangian_rate · c),
-    within [lambda_min, lambda_max]. No selection but all or nothing has no changes: fused_target = 0 switches
-    the second constraint off.
+    within [lambda_min, lambda_max]. No selection but all or nothing has no changes, so with fused_target = 0 the
+    second multiplier grows to its maximum and stays there: a constant price on changes.
 
     `decoding="deterministic"` takes 0, 1 or the mean of each variable, whichever is most likely: the
     selection has the learned size, whatever budget is asked for. "top-k" and "contiguous" keep to the budget.
@@ -126,5 +126,4 @@ class HardKuma(Extractor):
         left, right, real = neighbours(selected, mask)
         changes = ((left * (1 - right) + (1 - left) * right) * real).sum(-1) / lengths
         rate = (selected.sum(-1) - budget) / lengths
-        fused = changes.mean() - self.fused_target if self.fused_target > 0 else rate.new_zeros(())
-        return torch.stack([rate.mean(), fused])
+        return torch.stack([rate.mean(), changes.mean() - self.fused_target])
