@@ -149,8 +149,7 @@ def test_label_encoded_by_position_is_found(classes):
     sizes, truth = lengths(300, shortest=12), labels(300, classes)
     by_token = [select(n, [y]) for n, y in zip(sizes, truth, strict=True)]
     by_region = [
-        select(n, rng.integers(n * y // classes, n * (y + 1) // classes, 3))
-        for n, y in zip(sizes, truth, strict=True)
+        select(n, rng.integers(n * y // classes, n * (y + 1) // classes, 3)) for n, y in zip(sizes, truth, strict=True)
     ]
     for masks in (by_token, by_region):
         assert label_skill(masks, truth) > 0.8

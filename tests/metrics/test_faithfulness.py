@@ -25,9 +25,7 @@ def test_by_hand():
     # Document 0 is of class 1 (logit 3), document 1 of class 0 (logit −2).
     model = additive_model([2.0, 1.0, 0.0], [1.0, -3.0])
     found = faithfulness(model, [[1, 0, 0], [0, 1]])
-    assert found.comprehensiveness_by_document == pytest.approx(
-        [sigmoid(3) - sigmoid(1), sigmoid(2) - sigmoid(-1)]
-    )
+    assert found.comprehensiveness_by_document == pytest.approx([sigmoid(3) - sigmoid(1), sigmoid(2) - sigmoid(-1)])
     assert found.sufficiency_by_document == pytest.approx([sigmoid(3) - sigmoid(2), sigmoid(2) - sigmoid(3)])
     assert found.comprehensiveness == pytest.approx(found.comprehensiveness_by_document.mean())
     assert found.sufficiency == pytest.approx(found.sufficiency_by_document.mean())

@@ -116,9 +116,7 @@ def test_eraser_tokens_against_sets(pair):
 def test_token_properties(pair):
     predicted, gold = pair
     macro = token_scores(predicted, gold)
-    assert (
-        token_scores(predicted, gold, convention="eraser") == macro
-    )  # they differ on empty annotations only
+    assert token_scores(predicted, gold, convention="eraser") == macro  # they differ on empty annotations only
     assert 0 <= macro.f1 <= min(1, (macro.precision + macro.recall) / 2 + 1e-12)  # F1 lies below the mean
     assert token_scores(gold, gold).f1 == 1
     assert token_scores(predicted, gold, convention="paper").f1 >= macro.f1 - 1e-12

@@ -105,10 +105,7 @@ def test_annotators_spans_are_kept_apart_if_given():
     masks, gold = [[1, 1, 0, 0]] * 3, [[1, 1, 1, 1]] * 3
     weights = [[1.0] * 4] * 3
     assert everything(masks=masks, gold=gold, weights=weights).iou_recall == 1
-    assert (
-        everything(masks=masks, gold=gold, weights=weights, gold_spans=[[(0, 2), (2, 4)]] * 3).iou_recall
-        == 0.5
-    )
+    assert everything(masks=masks, gold=gold, weights=weights, gold_spans=[[(0, 2), (2, 4)]] * 3).iou_recall == 0.5
 
 
 def test_full_text_model():

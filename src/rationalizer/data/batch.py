@@ -163,9 +163,7 @@ def loader(
 
     Without `shuffle` batches go from the shortest texts to the longest: put results back by `Batch.index`.
     """
-    sampler = BucketSampler(
-        [len(e.tokens) for e in examples], batch_size, shuffle=shuffle, seed=seed, epoch=epoch
-    )
+    sampler = BucketSampler([len(e.tokens) for e in examples], batch_size, shuffle=shuffle, seed=seed, epoch=epoch)
     return DataLoader(
         _Positioned(examples),  # type: ignore[arg-type]
         batch_sampler=sampler,

@@ -137,8 +137,7 @@ def _pairs(spans: Sequence[Any], unit: str) -> list[tuple[int, int]]:
         valid = isinstance(span, Sequence) and not isinstance(span, str) and len(span) == 2
         if not valid or not all(isinstance(x, int) and not isinstance(x, bool) for x in span):
             raise ValueError(
-                f"the rationale span {span!r} is not a pair of integers; "
-                f"write {unit} spans as [[start, end], ...]"
+                f"the rationale span {span!r} is not a pair of integers; write {unit} spans as [[start, end], ...]"
             )
         pairs.append((span[0], span[1]))
     return pairs

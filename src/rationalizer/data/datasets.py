@@ -102,16 +102,12 @@ def load_dataset(
     else:
         folder = Path(data_dir)
         if not folder.exists():
-            raise DataError(
-                f"{folder}: there is no such folder; pass data_dir with a local copy of {dataset.name}"
-            )
+            raise DataError(f"{folder}: there is no such folder; pass data_dir with a local copy of {dataset.name}")
         splits = dataset.format(folder, aspect or "") if dataset.format and folder.is_dir() else None
         splits = splits or read_splits(folder, wanted)
     if columns is None:
         known = splits["train"][0].columns
-        columns = replace(
-            Columns(), label=next((label for label in candidates if label in known), candidates[0])
-        )
+        columns = replace(Columns(), label=next((label for label in candidates if label in known), candidates[0]))
     return assemble(
         dataset.name if aspect is None else f"{dataset.name}-{aspect}",
         splits,
@@ -167,9 +163,7 @@ def load(
         return reviews(seed=seed) if aspect is None else reviews(seed=seed, aspect=aspect)
     if isinstance(source, str) and key in DATASETS:
         _refuse(key, task=task, classes=classes, pretokenized=pretokenized)
-        return load_dataset(
-            key, data_dir, aspect=aspect, columns=columns, dev_fraction=dev_fraction, seed=seed
-        )
+        return load_dataset(key, data_dir, aspect=aspect, columns=columns, dev_fraction=dev_fraction, seed=seed)
     if not Path(source).exists():
         close = get_close_matches(key, ["reviews", *DATASETS], n=1)
         guess = f" (did you mean {close[0]!r}?)" if close else ""

@@ -105,20 +105,14 @@ def _from_npz(path: Path, wanted: Collection[str]) -> Vectors:
     if words.ndim != 1 or words.dtype.kind != "U":
         raise DataError(f"{at(path)}: 'words' must be a list of strings, got {words.dtype} {words.shape}")
     if vectors.ndim != 2 or vectors.dtype.kind != "f":
-        raise DataError(
-            f"{at(path)}: 'vectors' must be a table of floats, got {vectors.dtype} {vectors.shape}"
-        )
+        raise DataError(f"{at(path)}: 'vectors' must be a table of floats, got {vectors.dtype} {vectors.shape}")
     if rows.shape != words.shape or rows.dtype.kind not in "iu":
         raise DataError(f"{at(path)}: {len(words)} words need as many rows, got {rows.dtype} {rows.shape}")
     outside = np.flatnonzero((rows < 0) | (rows >= len(vectors)))
     if len(outside):
         k = int(outside[0])
-        raise DataError(
-            f"{at(path)}: {str(words[k])!r} is on row {rows[k]}, but there are {len(vectors)} vectors"
-        )
-    known = {
-        word: vectors[row] for word, row in zip(words.tolist(), rows.tolist(), strict=True) if word in wanted
-    }
+        raise DataError(f"{at(path)}: {str(words[k])!r} is on row {rows[k]}, but there are {len(vectors)} vectors")
+    known = {word: vectors[row] for word, row in zip(words.tolist(), rows.tolist(), strict=True) if word in wanted}
     for word, vector in known.items():
         if not np.isfinite(vector).all():
             raise DataError(f"{at(path)}: the vector of {word!r} is not finite; make the file anew")
@@ -130,9 +124,7 @@ def _open_text(path: Path) -> Iterator[IO[bytes]]:
     inside = next((parent for parent in path.parents if parent.suffix == ".zip" and parent.is_file()), None)
     archive = inside or path
     if not archive.is_file():
-        raise DataError(
-            f"{path}: there is no such file; pass vectors as text, .zip, .gz or .npz, or {GLOVE_PACKAGE!r}"
-        )
+        raise DataError(f"{path}: there is no such file; pass vectors as text, .zip, .gz or .npz, or {GLOVE_PACKAGE!r}")
     try:
         if archive.suffix == ".zip":
             with zipfile.ZipFile(archive) as zipped:
@@ -157,9 +149,7 @@ def _member(zipped: zipfile.ZipFile, archive: Path, name: str | None) -> str:
         return str(name)
     problem = "holds several files" if name is None else f"has no file {name!r}"
     first = names[0] if names else "NAME"
-    raise DataError(
-        f"{at(archive)}: the archive {problem}; pass one of {', '.join(names)} as {archive}/{first}"
-    )
+    raise DataError(f"{at(archive)}: the archive {problem}; pass one of {', '.join(names)} as {archive}/{first}")
 
 
 def _from_text(path: Path, file: IO[bytes], wanted: Collection[str]) -> Vectors:
@@ -211,9 +201,7 @@ def _numbers(path: Path, number: int, text: bytes, dimension: int) -> np.ndarray
     try:
         vector = np.array(text.split(b" "), dtype=np.float32)
     except ValueError as error:
-        raise DataError(
-            f"{at(path)}, line {number}: not {dimension} numbers after the word ({error})"
-        ) from None
+        raise DataError(f"{at(path)}, line {number}: not {dimension} numbers after the word ({error})") from None
     if not np.isfinite(vector).all():
         raise DataError(f"{at(path)}, line {number}: the vector is not finite; copy the file again")
     return vector

@@ -24,6 +24,4 @@ class Example:
                 f"one offset a token is needed, got {len(self.offsets)} offsets for {len(self.tokens)} tokens"
             )
         if self.rationale is not None and len(self.rationale) != len(self.tokens):
-            raise ValueError(
-                f"a rationale has a flag a token, got {len(self.rationale)} for {len(self.tokens)} tokens"
-            )
+            raise ValueError(f"a rationale has a flag a token, got {len(self.rationale)} for {len(self.tokens)} tokens")

@@ -114,9 +114,7 @@ def read_examples(
 
 def read_splits(source: Path, columns: Collection[str]) -> dict[str, list[Table]]:
     if source.is_dir():
-        return {
-            name: [read_table(path, columns) for path in paths] for name, paths in find_splits(source).items()
-        }
+        return {name: [read_table(path, columns) for path in paths] for name, paths in find_splits(source).items()}
     return {"train": [read_table(source, columns)]}
 
 

@@ -47,9 +47,7 @@ def _lines(path: Path) -> Iterator[str]:
             try:
                 text = line.decode("utf-8").strip("\r\n")
             except UnicodeDecodeError:
-                raise DataError(
-                    f"{at(path, number)}: the line is not UTF-8; save the file as UTF-8"
-                ) from None
+                raise DataError(f"{at(path, number)}: the line is not UTF-8; save the file as UTF-8") from None
             if text.strip():
                 yield text
 
@@ -115,9 +113,7 @@ def _hotel_reviews(path: Path) -> Table:
     for number, values in enumerate(lines, 1):
         row = dict(zip(header, values, strict=False))
         if not {"label", "text"} <= row.keys():
-            raise DataError(
-                f"{at(path, number)}: expected {', '.join(header)} between tabs, got {len(values)} of them"
-            )
+            raise DataError(f"{at(path, number)}: expected {', '.join(header)} between tabs, got {len(values)} of them")
         rows.append({"tokens": row["text"], "label": row["label"], "rationale_mask": row.get("rationale")})
     return Table(path, ("tokens", "label", "rationale_mask"), rows)
 

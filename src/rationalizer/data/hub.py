@@ -31,9 +31,7 @@ def read_hub(identifier: str, columns: Collection[str]) -> dict[str, list[Table]
         split = split_of(str(name))
         if split is not None:
             keep = [column for column in rows.column_names if column in columns]
-            table = Table(
-                Path(identifier) / str(name), tuple(rows.column_names), rows.select_columns(keep).to_list()
-            )
+            table = Table(Path(identifier) / str(name), tuple(rows.column_names), rows.select_columns(keep).to_list())
             splits.setdefault(split, []).append(table)
     if "train" not in splits:
         raise DataError(f"{identifier} has no train split; it has {', '.join(map(str, found))}")

@@ -27,9 +27,7 @@ class Labels:
         label = plain(value)
         if self.task == "regression":
             if isinstance(label, str):
-                raise ValueError(
-                    f"the label {label!r} is not a number; for classes use task='classification'"
-                )
+                raise ValueError(f"the label {label!r} is not a number; for classes use task='classification'")
             return float(label)
         if isinstance(label, float) and label.is_integer():
             label = int(label)
@@ -75,9 +73,7 @@ class MixedLabels(ValueError):
         self.position = position
 
 
-def infer_labels(
-    values: Sequence[Label], task: Task | None = None, classes: Sequence[str] | None = None
-) -> Labels:
+def infer_labels(values: Sequence[Label], task: Task | None = None, classes: Sequence[str] | None = None) -> Labels:
     """Reads the task and the classes off the labels (as `plain` gives them), where they are not given.
 
     A float means regression; otherwise integers are classes in numerical, names in alphabetical order.

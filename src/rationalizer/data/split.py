@@ -21,9 +21,7 @@ def hold_out(
     if not 0 < fraction < 1:
         raise ValueError(f"the fraction held out must lie between 0 and 1, got {fraction!r}")
     if len(examples) < 2:
-        raise DataError(
-            f"{len(examples)} example is too few to hold some out for dev; add rows, or give a dev split"
-        )
+        raise DataError(f"{len(examples)} example is too few to hold some out for dev; add rows, or give a dev split")
     wanted = min(max(1, round(fraction * len(examples))), len(examples) - 1)
     groups: dict[object, list[int]] = {}
     for position, example in enumerate(examples):

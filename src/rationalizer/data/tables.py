@@ -54,9 +54,7 @@ def read_table(path: str | Path, columns: Collection[str] | None = None) -> Tabl
     content = _content(path)
     claimed = {".csv": "text", ".tsv": "text", ".jsonl": "JSON", ".json": "JSON", ".parquet": "Parquet"}[kind]
     if content != claimed and not (content == "JSON" and claimed == "text" and not _is_json_object(path)):
-        remedy = (
-            "rename it or save it anew" if content in ("JSON", "Parquet", "text") else "save it as UTF-8 CSV"
-        )
+        remedy = "rename it or save it anew" if content in ("JSON", "Parquet", "text") else "save it as UTF-8 CSV"
         raise DataError(f"{at(path)}: the file ends in {kind} but holds {_NAMES[content]}; {remedy}")
     if kind == ".parquet":
         return _read_parquet(path, columns)
@@ -198,8 +196,7 @@ def _json_values(path: Path) -> Iterator[Any]:
             yield json.loads(line)
         except json.JSONDecodeError as error:
             raise DataError(
-                f"{at(path, number)}: not valid JSON ({error.msg}, column {error.colno}); "
-                "write one JSON object a line"
+                f"{at(path, number)}: not valid JSON ({error.msg}, column {error.colno}); write one JSON object a line"
             ) from None
 
 
@@ -211,9 +208,7 @@ def _read_parquet(path: Path, wanted: Collection[str] | None) -> Table:
         with ParquetFile(path) as file:
             names = tuple(file.schema_arrow.names)
             keep = [name for name in names if wanted is None or name in wanted]
-            rows = (
-                file.read(columns=keep).to_pylist() if keep else [{} for _ in range(file.metadata.num_rows)]
-            )
+            rows = file.read(columns=keep).to_pylist() if keep else [{} for _ in range(file.metadata.num_rows)]
     except (ArrowException, OSError) as error:
         raise DataError(f"{at(path)}: damaged Parquet data ({error}); copy the file again") from error
     return Table(path, names, rows)

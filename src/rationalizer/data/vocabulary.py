@@ -27,22 +27,16 @@ class Vocabulary:
             repeated = next(word for word, count in Counter(self.words).items() if count > 1)
             raise ValueError(f"a vocabulary lists each word once, {repeated!r} comes several times")
         if lower and (cased := next((word for word in self.words if word != word.lower()), None)) is not None:
-            raise ValueError(
-                f"a lower-cased vocabulary cannot hold {cased!r}; use lower=False or word.lower()"
-            )
+            raise ValueError(f"a lower-cased vocabulary cannot hold {cased!r}; use lower=False or word.lower()")
 
     @classmethod
-    def from_examples(
-        cls, examples: Iterable[Example], lower: bool = False, min_count: int = 1
-    ) -> Vocabulary:
+    def from_examples(cls, examples: Iterable[Example], lower: bool = False, min_count: int = 1) -> Vocabulary:
         """Every word seen at least `min_count` times, the most frequent first, ties in alphabetical order."""
         if min_count < 1:
             raise ValueError(f"min_count must be at least 1, got {min_count}")
         counts: Counter[str] = Counter()
         for example in examples:
-            counts.update(token.lower() for token in example.tokens) if lower else counts.update(
-                example.tokens
-            )
+            counts.update(token.lower() for token in example.tokens) if lower else counts.update(example.tokens)
         kept = [word for word, count in counts.items() if count >= min_count]
         return cls(sorted(kept, key=lambda word: (-counts[word], word)), lower=lower)
 

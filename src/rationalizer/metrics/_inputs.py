@@ -64,15 +64,11 @@ def as_probabilities(values: Any, name: str, documents: int) -> Floats:
     bad = ~((array >= -slack) & (array <= 1 + slack)).all(axis=1)
     if bad.any():
         i = int(np.argmax(bad))
-        raise ValueError(
-            f"document {i}: {name} is {array[i]}; probabilities lie in [0, 1] (apply softmax to logits)"
-        )
+        raise ValueError(f"document {i}: {name} is {array[i]}; probabilities lie in [0, 1] (apply softmax to logits)")
     bad = np.abs(array.sum(axis=1) - 1) > 10 * slack
     if bad.any():
         i = int(np.argmax(bad))
-        raise ValueError(
-            f"document {i}: {name} sums to {array[i].sum():.6g} over the classes; it must sum to 1"
-        )
+        raise ValueError(f"document {i}: {name} sums to {array[i].sum():.6g} over the classes; it must sum to 1")
     return array
 
 
@@ -92,9 +88,7 @@ def require_same_lengths(**arguments: Sequence[NDArray[Any] | None]) -> None:
     """Every argument has one entry per token, in every document (None: not there)."""
     require_same_count(**arguments)
     for i, row in enumerate(zip(*arguments.values(), strict=True)):
-        lengths = {
-            name: len(values) for name, values in zip(arguments, row, strict=True) if values is not None
-        }
+        lengths = {name: len(values) for name, values in zip(arguments, row, strict=True) if values is not None}
         if len(set(lengths.values())) > 1:
             listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
             raise ValueError(f"document {i}: every argument needs one entry per token, but {listed}")
@@ -107,7 +101,5 @@ def _as_vector(values: Any, name: str, document: int) -> NDArray[Any]:
     if array.size == 0:
         return array.astype(np.bool_)
     if array.dtype.kind not in "biuf":
-        raise TypeError(
-            f"document {document}: {name} must hold numbers, got {array.dtype} such as {array[0]!r}"
-        )
+        raise TypeError(f"document {document}: {name} must hold numbers, got {array.dtype} such as {array[0]!r}")
     return array

@@ -51,9 +51,7 @@ class Violations:
         return max(self.rows, self.columns, self.budget, self.bounds)
 
 
-def alignment_scores(
-    predicted: Sequence[Any], gold: Sequence[Iterable[tuple[int, int]] | None]
-) -> AlignmentScores:
+def alignment_scores(predicted: Sequence[Any], gold: Sequence[Iterable[tuple[int, int]] | None]) -> AlignmentScores:
     """Precision, recall and F1 of predicted alignments against gold ones, per document and as means over
     documents.
 
@@ -74,15 +72,9 @@ def alignment_scores(
         rows.append(_score(alignment, wanted) if wanted else None)
     scored = [row for row in rows if row is not None]
     if not scored:
-        raise ValueError(
-            f"none of the {total} documents has gold alignments; there is nothing to compare with"
-        )
-    precision, recall, f1 = (
-        np.array([(row.precision, row.recall, row.f1) for row in scored]).mean(axis=0).tolist()
-    )
-    return AlignmentScores(
-        precision, recall, f1, float(np.mean(counts)), len(scored), total - len(scored), tuple(rows)
-    )
+        raise ValueError(f"none of the {total} documents has gold alignments; there is nothing to compare with")
+    precision, recall, f1 = np.array([(row.precision, row.recall, row.f1) for row in scored]).mean(axis=0).tolist()
+    return AlignmentScores(precision, recall, f1, float(np.mean(counts)), len(scored), total - len(scored), tuple(rows))
 
 
 def violations(
@@ -143,8 +135,7 @@ def _as_pairs(pairs: Iterable[Any], shape: tuple[int, ...], document: int) -> se
         row, column = (int(k) for k in pair)
         if not (0 <= row < shape[0] and 0 <= column < shape[1]):
             raise ValueError(
-                f"document {document}: the gold pair ({row}, {column}) lies outside "
-                f"its {shape[0]} x {shape[1]} matrix"
+                f"document {document}: the gold pair ({row}, {column}) lies outside its {shape[0]} x {shape[1]} matrix"
             )
         checked.add((row, column))
     return checked

@@ -37,9 +37,7 @@ _FOLDS = 5
 _ENDS = 5
 _BINS = 10
 
-Kind = Literal[
-    "empty_rationales", "full_rationales", "ignores_text", "no_better_than_majority", "label_from_position"
-]
+Kind = Literal["empty_rationales", "full_rationales", "ignores_text", "no_better_than_majority", "label_from_position"]
 
 
 @dataclass(frozen=True)
@@ -132,9 +130,7 @@ def _empty(masks: list[Mask]) -> Finding | None:
     share = float(np.mean([not mask.any() for mask in texts])) if texts else 0.0
     if share <= EMPTY_SHARE:
         return None
-    return Finding(
-        "empty_rationales", f"{share:.1%} of the texts have an empty rationale: raise the budget", share
-    )
+    return Finding("empty_rationales", f"{share:.1%} of the texts have an empty rationale: raise the budget", share)
 
 
 def _full(masks: list[Mask]) -> Finding | None:

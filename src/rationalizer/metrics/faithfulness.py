@@ -97,10 +97,7 @@ def aopc(
         raise ValueError(f"fractions must lie in (0, 1], got {tuple(fractions)}")
     before = _full_text(probabilities, rankings, full)
     curve = [
-        [
-            values.mean()
-            for values in _drops(probabilities, [top_tokens(r, fraction) for r in rankings], before)
-        ]
+        [values.mean() for values in _drops(probabilities, [top_tokens(r, fraction) for r in rankings], before)]
         for fraction in fractions
     ]
     removed, kept = np.array(curve, dtype=np.float64).T
@@ -119,9 +116,7 @@ def top_tokens(scores: Floats, fraction: float) -> Mask:
 def _full_text(probabilities: Probabilities, documents: Sequence[NDArray[Any]], full: Any) -> Floats:
     if full is not None:
         return as_probabilities(full, "full", len(documents))
-    return _ask(
-        probabilities, [np.ones(len(document), dtype=np.bool_) for document in documents], "the full texts"
-    )
+    return _ask(probabilities, [np.ones(len(document), dtype=np.bool_) for document in documents], "the full texts")
 
 
 def _drops(probabilities: Probabilities, rationales: list[Mask], before: Floats) -> tuple[Floats, Floats]:

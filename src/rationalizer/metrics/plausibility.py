@@ -55,9 +55,7 @@ def f1_of(precision: float, recall: float) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-def token_scores(
-    predicted: Sequence[Any], gold: Sequence[Any], *, convention: Convention = "macro"
-) -> Agreement:
+def token_scores(predicted: Sequence[Any], gold: Sequence[Any], *, convention: Convention = "macro") -> Agreement:
     """Token precision, recall and F1 of the selected tokens against the human rationale.
 
     Args:

@@ -154,13 +154,9 @@ def _measured_against_people(masks: Any, weights: Any, gold: Any, gold_spans: An
     }
 
 
-def _measured_on_model(
-    task: Task, probabilities: Probabilities, masks: Any, weights: Any, full: Any
-) -> dict[str, Any]:
+def _measured_on_model(task: Task, probabilities: Probabilities, masks: Any, weights: Any, full: Any) -> dict[str, Any]:
     if task == "regression":
-        raise ValueError(
-            "faithfulness is defined on class probabilities; leave `probabilities` out for a regression"
-        )
+        raise ValueError("faithfulness is defined on class probabilities; leave `probabilities` out for a regression")
     hard = faithfulness(probabilities, masks, full=full)
     found = {"comprehensiveness": hard.comprehensiveness, "sufficiency": hard.sufficiency}
     if weights is not None:

@@ -37,9 +37,7 @@ def as_spans(spans: Iterable[Any], name: str, document: int) -> list[Span]:
         try:
             start, end = (int(bound) for bound in span)
         except (TypeError, ValueError):
-            raise ValueError(
-                f"document {document}: {name} holds {span!r}; a span is a pair (start, end)"
-            ) from None
+            raise ValueError(f"document {document}: {name} holds {span!r}; a span is a pair (start, end)") from None
         if not 0 <= start < end:
             raise ValueError(
                 f"document {document}: {name} holds [{start}, {end}); a half-open span needs 0 <= start < end"

@@ -101,6 +101,4 @@ def _require_known(labels: NDArray[Any], classes: NDArray[Any], name: str) -> No
     unknown = ~np.isin(labels, classes)
     if unknown.any():
         i = int(np.argmax(unknown))
-        raise ValueError(
-            f"document {i}: {name} is {labels[i]!s}, which is not among the classes {classes.tolist()}"
-        )
+        raise ValueError(f"document {i}: {name} is {labels[i]!s}, which is not among the classes {classes.tolist()}")
