@@ -397,3 +397,14 @@ def test_progress_bar_shows_loss_score_and_size(corpus, capsys):
         assert part in shown
     train(corpus, config)  # not on a terminal
     assert capsys.readouterr() == ("", "")
+
+
+def test_interrupt_stays_an_interrupt(corpus, monkeypatch):
+    """Lightning would end the process with exit code 1; a notebook must survive."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rationalizer.learn.module.Learner.training_step", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        train(corpus, configure("spectra", SMALL))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Iterator
@@ -206,9 +207,23 @@ def _fit(
             reload_dataloaders_every_n_epochs=1,  # an epoch's batches depend on its number
             use_distributed_sampler=False,  # the learner shares the batches out itself
         )
-        trainer.fit(learner)
+        with _interruptible():
+            trainer.fit(learner)
     learner.model.to(trainer.strategy.root_device)
     return trainer.is_global_zero
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Lightning answers Ctrl-C with exit code 1, and ignores it from then on; here it stays what it is."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    except SystemExit as stopped:
+        if not isinstance(stopped.__context__, KeyboardInterrupt):
+            raise
+        signal.signal(signal.SIGINT, handler)
+        raise KeyboardInterrupt from None
 
 
 class _Bar(TQDMProgressBar):

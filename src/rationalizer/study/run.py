@@ -7,10 +7,7 @@ Beside what `learn` keeps (see `learn/trained.py`) the folder has `data.json`, w
 from __future__ import annotations
 
 import os
-import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
@@ -33,11 +30,10 @@ Record = dict[str, Any]
 def train_run(
     corpus: Corpus, source: Source, config: Config, directory: Path, *, resume: bool, **trainer: Any
 ) -> TrainedModel:
-    """Trains into `directory`, which then also says where the texts came from. Ctrl-C is a KeyboardInterrupt."""
+    """Trains into `directory`, which then also says where the texts came from."""
     from rationalizer.learn.training import train
 
-    with _interruptible():
-        trained = train(corpus, config, directory, resume=resume, **trainer)
+    trained = train(corpus, config, directory, resume=resume, **trainer)
     if is_first_process():
         write_json(directory / DATA, source.to_json())
     return trained
@@ -106,16 +102,3 @@ def _settings(config: Config) -> dict[str, Any]:
 @lru_cache(maxsize=1)  # the runs of one dataset follow each other
 def _corpus(source: Source) -> Corpus:
     return source.load()
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Lightning answers Ctrl-C with exit code 1, and ignores it from then on; here it stays what it is."""
-    handler = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    except SystemExit as stopped:
-        if not isinstance(stopped.__context__, KeyboardInterrupt):
-            raise
-        signal.signal(signal.SIGINT, handler)
-        raise KeyboardInterrupt from None
