@@ -1,6 +1,8 @@
 import pytest
 import torch
 
+from rationalizer.data import reviews
+
 
 @pytest.fixture(autouse=True, scope="package")
 def one_thread():
@@ -9,3 +11,8 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return reviews(train=96, dev=24, test=24)

@@ -110,3 +110,7 @@ def violation(
     if budget is not None:
         parts.append((z.double().sum((-1, -2)) - budget).amax())
     return max(float(part) for part in parts)
+
+
+def randn(*shape: int, seed: int = 0, scale: float = 1.0) -> torch.Tensor:
+    return scale * torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
