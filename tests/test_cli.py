@@ -9,7 +9,6 @@ import sys
 import time
 
 import pytest
-import torch
 from typer.testing import CliRunner
 
 import rationalizer
@@ -20,14 +19,6 @@ from rationalizer.learn import TrainedModel, evaluate
 
 SETTINGS = ("hidden=8", "embedding=8", "epochs=2", "min_epochs=1", "batch_size=16")
 TINY = [word for setting in SETTINGS for word in ("--set", setting)]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import sys
 import numpy as np
 import pandas
 import pytest
-import torch
 
 import rationalizer
 from rationalizer import Explanation, Rationalizer
@@ -18,14 +17,6 @@ SMALL = {"hidden": 8, "embedding": 8, "epochs": 2, "batch_size": 16}
 TEXTS = ["A warm, funny film.", "Dull and far too long!", "Funny, warm and short.", "A dull, long evening."]
 TEXTS *= 10
 NAMES = ["good", "bad", "good", "bad"] * 10
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

@@ -154,7 +154,7 @@ def test_infeasible_requests_name_the_row_and_its_sizes():
         ({"temperature": 0.0}, ValueError, "temperature must be a positive number, got 0.0"),
         ({"row_mask": torch.ones(2, 4, dtype=torch.bool)}, ValueError, r"row_mask must have shape \(2, 3\)"),
         ({"column_mask": torch.ones(2, 4)}, TypeError, "column_mask must be a bool tensor"),
-        ({"max_iterations": 0}, ValueError, "max_iterations must be a positive int, got 0"),
+        ({"max_iterations": 0}, ValueError, "max_iterations must be an int of at least 1, got 0"),
     ],
 )
 def test_errors_name_the_value(change, error, message):

@@ -164,7 +164,7 @@ def test_a_plan_that_stops_short_says_so():
         ({"kind": "exact_k", "k": -1}, ValueError, "k must be at least 0, got -1"),
         ({"epsilon": 0.0}, ValueError, "epsilon must be a positive number, got 0.0"),
         ({"tolerance": -1.0}, ValueError, "tolerance must be a positive number, got -1.0"),
-        ({"max_iterations": 0}, ValueError, "max_iterations must be a positive int, got 0"),
+        ({"max_iterations": 0}, ValueError, "max_iterations must be an int of at least 1, got 0"),
         ({"scores": torch.full((2, 3, 4), torch.nan)}, ValueError, r"scores\[0, 0, 0\] is nan"),
     ],
 )

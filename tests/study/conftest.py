@@ -1,17 +1,8 @@
 import json
 
 import pytest
-import torch
 
 from rationalizer.data import reviews
-
-
-@pytest.fixture(autouse=True, scope="package")
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="package")

@@ -55,6 +55,11 @@ def check_temperature(temperature: float) -> None:
         )
 
 
+def check_iterations(max_iterations: int) -> None:
+    if isinstance(max_iterations, bool) or not isinstance(max_iterations, int) or max_iterations < 1:
+        raise ValueError(f"max_iterations must be an int of at least 1, got {max_iterations!r}")
+
+
 def check_mask(mask: Tensor | None, shape: torch.Size, device: torch.device, name: str = "mask") -> Tensor:
     if mask is None:
         return torch.ones(shape, dtype=torch.bool, device=device)

@@ -83,8 +83,7 @@ def matching(
         (batch, m, n), Z in the dtype of `scores`, or (Z, Info). Differentiable in `scores`.
     """
     pairs = _pairs.as_pairs(scores, row_mask, column_mask, temperature)
-    if isinstance(max_iterations, bool) or not isinstance(max_iterations, int) or max_iterations < 1:
-        raise ValueError(f"max_iterations must be a positive int, got {max_iterations!r}")
+    _inputs.check_iterations(max_iterations)
     z, iterations, gap = _matching(
         pairs.scores,
         pairs.row_mask,

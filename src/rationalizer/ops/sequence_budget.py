@@ -73,8 +73,7 @@ def sequence_budget(
     rows = _inputs.as_rows(scores, mask, temperature)
     limit = _inputs.as_budget(budget, rows.shape[:-1], scores.device)
     edges = _inputs.as_transition(transition, rows, temperature)
-    if isinstance(max_iterations, bool) or not isinstance(max_iterations, int) or max_iterations < 1:
-        raise ValueError(f"max_iterations must be an int of at least 1, got {max_iterations!r}")
+    _inputs.check_iterations(max_iterations)
     solved = _sequence_budget(rows.scores, edges, rows.mask, limit, max_iterations)
     info = Info(*map(rows.restore_rows, (solved[4].bool(), solved[5], solved[6])))
     if return_info:

@@ -85,8 +85,7 @@ def sinkhorn(
         raise ValueError(f"epsilon must be a positive number, got {epsilon!r}; for the limit 0 use matching_map")
     if not isinstance(tolerance, (int, float)) or not 0 < tolerance < float("inf"):
         raise ValueError(f"tolerance must be a positive number, got {tolerance!r}")
-    if isinstance(max_iterations, bool) or not isinstance(max_iterations, int) or max_iterations < 1:
-        raise ValueError(f"max_iterations must be a positive int, got {max_iterations!r}")
+    _inputs.check_iterations(max_iterations)
     if kind not in ("relaxed", "exact_k"):
         raise ValueError(f"kind must be 'relaxed' or 'exact_k', got {kind!r}")
     if (k is None) == (kind == "exact_k"):
