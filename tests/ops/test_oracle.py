@@ -91,6 +91,14 @@ def test_decoders(case, k):
     assert np.count_nonzero(np.diff(np.pad(window, 1)) > 0) <= 1
 
 
+def test_a_tiny_score_beside_a_huge_one():
+    """What the reference calls proven must be so in absolute terms, not relative to the largest score."""
+    s, r = np.array([2e-8, 0.0, -2e4]), np.zeros(2)
+    assert ops.pair_budget(row(s), 1, transition=row(r))[0].tolist() == [2e-8, 0.0, 0.0]
+    want = reference.pair_budget(s, r, 1)
+    assert not want.proven or abs(want.z[0] - 2e-8) <= 2e-9
+
+
 def test_most_reference_answers_are_proven():
     """Otherwise the comparisons above would be loose ones."""
     rng = np.random.default_rng(0)
