@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
+
+from rationalizer.ops._inputs import may_look_at
 
 
 class ConvergenceWarning(UserWarning):
@@ -22,8 +23,8 @@ class Info(NamedTuple):
 
 
 def warn_unless_converged(info: Info, op_name: str, remedy: str) -> None:
-    """Warn once per call; silent under `torch.compile`, where looking at the data would break the graph."""
-    if torch.compiler.is_compiling() or info.converged.is_cuda or bool(info.converged.all()):
+    """Warn once per call, where the data may be looked at."""
+    if not may_look_at(info.converged) or bool(info.converged.all()):
         return
     late = int((~info.converged).sum())
     worst = float(info.gap.max())

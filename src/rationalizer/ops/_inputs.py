@@ -139,10 +139,9 @@ def require_finite_transition(transition: Tensor) -> None:
     )
 
 
-def require_finite_eagerly(rows: Rows) -> None:
-    """For ops that are plain torch: the check would break the graph under `torch.compile`, and synchronise CUDA."""
-    if not torch.compiler.is_compiling() and not rows.scores.is_cuda:
-        require_finite_scores(rows.scores, rows.mask)
+def may_look_at(values: Tensor) -> bool:
+    """Whether Python may branch on the data: that breaks the graph under `torch.compile`, and synchronises CUDA."""
+    return not torch.compiler.is_compiling() and not values.is_cuda
 
 
 def require_budget(budget: Tensor, name: str = "budget") -> None:

@@ -54,9 +54,9 @@ def contiguous(scores: Tensor, k: int | Tensor, mask: Tensor | None = None) -> T
 
 def _prepare(scores: Tensor, k: int | Tensor, mask: Tensor | None) -> tuple[_inputs.Rows, Tensor]:
     rows = _inputs.as_rows(scores.detach() if isinstance(scores, Tensor) else scores, mask, 1.0)
-    _inputs.require_finite_eagerly(rows)
     count = _inputs.as_budget(k, rows.shape[:-1], scores.device, name="k")
-    if not torch.compiler.is_compiling() and not count.is_cuda:
+    if _inputs.may_look_at(scores):
+        _inputs.require_finite_scores(rows.scores, rows.mask)
         _inputs.require_budget(count, name="k")
     return rows, count
 

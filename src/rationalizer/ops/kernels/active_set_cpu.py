@@ -124,9 +124,12 @@ def _drop(columns, score, p, factor, k, j):
 
 
 @jit
-def _affine_optimum(factor, score, k, target, unit):
-    """The optimum on the support's affine hull, ignoring signs, to `target`; returns the common reduced score λ."""
-    base = score[0]  # a constant on all scores changes λ only; without it no digits go to what they have in common
+def affine_solve(factor, score, k, total, target, unit):
+    """argmin ½pᵀGp − score·p s.t. Σp = total, signs ignored, to `target`; `unit` is scratch.
+
+    With total 1 the weights that are best on the support's affine hull; with total 0 a direction within it.
+    """
+    base = score[0]  # a constant on all scores changes nothing; without it no digits go to what they have in common
     for j in range(k):
         target[j] = score[j] - base
         unit[j] = 1.0
@@ -134,10 +137,9 @@ def _affine_optimum(factor, score, k, target, unit):
     backward_solve(factor, k, target)
     forward_solve(factor, k, unit)
     backward_solve(factor, k, unit)
-    level = (np.sum(target[:k]) - 1.0) / np.sum(unit[:k])
+    level = (np.sum(target[:k]) - total) / np.sum(unit[:k])
     for j in range(k):
         target[j] -= level * unit[j]
-    return base + level + 1.0  # G carries 11ᵀ, which adds 1 to the gradient wherever Σp = 1
 
 
 @jit
@@ -205,7 +207,7 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations):
         iterations += 1
         # Move to the optimum of the support; sequences whose weight would turn negative leave.
         while True:
-            level = _affine_optimum(factor, score, k, target, unit)
+            affine_solve(factor, score, k, 1.0, target, unit)
             step, blocking = 1.0, -1
             for j in range(k):
                 if target[j] < 0.0 and p[j] < step * (p[j] - target[j]):
@@ -275,7 +277,7 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations):
         # Updates drift; the last weights come from a factor computed afresh.
         for j in range(k):
             append_to_factor(factor, columns, j, line)
-        _affine_optimum(factor, score, k, target, unit)
+        affine_solve(factor, score, k, 1.0, target, unit)
         p[:k] = np.maximum(target[:k], 0.0)
         p[:k] /= np.sum(p[:k])
         mixture(columns, p, k, z)

@@ -12,9 +12,8 @@ import numpy as np
 
 from rationalizer.ops.kernels.active_set_cpu import (
     active_set,
+    affine_solve,
     append_to_factor,
-    backward_solve,
-    forward_solve,
     is_set,
     pack,
     word_count,
@@ -216,28 +215,23 @@ def _support_backward(g, columns, k, h, grad_r):
     """h = J g and its counterpart for the transitions, J the projector onto the affine hull of k sequences."""
     n = g.shape[0]
     factor = np.empty((k, k))
-    line, b, unit = np.empty(k), np.empty(k), np.ones(k)
+    line, along, weights, unit = np.empty(k), np.zeros(k), np.empty(k), np.empty(k)
     for j in range(k):
         append_to_factor(factor, columns, j, line)
-        b[j] = 0.0
         for i in range(n):
             if is_set(columns[j], i):
-                b[j] += g[i]
-    for v in (b, unit):
-        forward_solve(factor, k, v)
-        backward_solve(factor, k, v)
-    level = np.sum(b) / np.sum(unit)
+                along[j] += g[i]
+    affine_solve(factor, along, k, 0.0, weights, unit)
     h[:] = 0.0
     grad_r[:] = 0.0
     for j in range(k):
-        weight = b[j] - level * unit[j]
         before = False
         for i in range(n):
             now = is_set(columns[j], i)
             if now:
-                h[i] += weight
+                h[i] += weights[j]
                 if before:
-                    grad_r[i - 1] += weight
+                    grad_r[i - 1] += weights[j]
             before = now
 
 
