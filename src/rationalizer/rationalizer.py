@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -16,30 +16,7 @@ from rationalizer.learn.config import Config, configure
 from rationalizer.learn.inference import predict
 from rationalizer.learn.trained import LabelType, TrainedModel
 from rationalizer.nn import check_budget
-
-Label = str | int | float | bool
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """A prediction and the words it was made from. Token k stands at `text[slice(*offsets[k])]`."""
-
-    text: str
-    label: Label  # the predicted class, or value
-    probabilities: dict[Label, float] | None  # of every class; None for regression
-    tokens: tuple[str, ...]
-    offsets: tuple[tuple[int, int], ...]
-    weights: tuple[float, ...]  # what the predictor multiplied each token with; 0: it did not see it
-    selected: tuple[bool, ...]
-    spans: tuple[tuple[int, int], ...]  # runs of selected tokens as characters of the text
-    rationale: tuple[bool, ...] | None = None  # the human one, if known
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        values = asdict(self)
-        if self.probabilities is not None:
-            values["probabilities"] = {str(label): p for label, p in self.probabilities.items()}
-        return values
+from rationalizer.render import Explanation, Label
 
 
 class Rationalizer:

@@ -1,4 +1,4 @@
-"""One text with its tokens, their places in the text, and what is known about it."""
+"""One text, or two, with their tokens, the tokens' places in the text, and what is known about them."""
 
 from __future__ import annotations
 
@@ -25,3 +25,22 @@ class Example:
             )
         if self.rationale is not None and len(self.rationale) != len(self.tokens):
             raise ValueError(f"a rationale has a flag a token, got {len(self.rationale)} for {len(self.tokens)} tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class PairExample:
+    """Two texts with one label. `alignment` holds the (premise word, hypothesis word) pairs that belong together."""
+
+    premise: Example
+    hypothesis: Example
+    label: int | float | None = None
+    alignment: tuple[tuple[int, int], ...] | None = None
+
+    def __post_init__(self) -> None:
+        m, n = len(self.premise.tokens), len(self.hypothesis.tokens)
+        for i, j in self.alignment or ():
+            if not (0 <= i < m and 0 <= j < n):
+                raise ValueError(
+                    f"the aligned pair ({i}, {j}) lies outside the {m} words of the premise and the {n} of the "
+                    "hypothesis; words are counted from 0"
+                )
