@@ -1,13 +1,20 @@
 """What every op does with its arguments: check them, and bring them into the kernels' form.
 
-Checks that need to look at the data (`require_finite`, `require_budget`) run inside the opaque custom ops, so that they
-hold under `torch.compile` too; checks of type and shape run in Python.
+Checks of type and shape run in Python. Checks that need to look at the data (`require_finite`, `require_budget`) run
+inside the opaque custom ops, so that they hold under `torch.compile` too, and raise. On CUDA looking would make the
+host wait for the device, so nothing is raised there: **a row without an answer (a score or transition that is not
+finite, a negative budget) comes out as NaN on all its real positions**, and the loss shows it.
+
+One op, three paths (`opaque`): Numba for CPU tensors, Triton for CUDA tensors, and for any other device (or CUDA without
+Triton) the op's own function, in plain torch where the layer has a batched form and through the host elsewhere.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache, wraps
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -150,6 +157,28 @@ def require_budget(budget: Tensor, name: str = "budget") -> None:
         raise ValueError(f"{name} must be at least 0, got {int(budget[where])} in row {where} of the batch")
 
 
-def opaque(name: str) -> Callable[[Callable[..., Any]], Any]:
-    """A custom op that `torch.compile` does not look into. Kernels never change their inputs."""
-    return torch.library.custom_op(f"rationalizer::{name}", mutates_args=())
+def opaque(name: str, cuda: str | None = None) -> Callable[[Callable[..., Any]], Any]:
+    """A custom op that `torch.compile` does not look into. Kernels never change their inputs.
+
+    The decorated function serves every device that has no path of its own; `register_kernel("cpu")` gives the CPU one.
+    `cuda`, "module.function" under `kernels`, names the launcher for CUDA tensors: imported when the first one arrives.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        op: Any = torch.library.custom_op(f"rationalizer::{name}", mutates_args=())(function)
+        if cuda is not None:
+            module, _, launcher = cuda.partition(".")
+            # functools.wraps keeps the signature, from which torch infers the op's schema.
+            op.register_kernel("cuda")(wraps(function)(lambda *inputs: _launcher(module, launcher, function)(*inputs)))
+        return op
+
+    return decorate
+
+
+@cache
+def _launcher(module: str, launcher: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    try:
+        import_module("triton")
+    except ImportError:
+        return otherwise
+    return getattr(import_module(f"rationalizer.ops.kernels.{module}"), launcher)
