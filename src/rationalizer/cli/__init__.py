@@ -1,0 +1,10 @@
+"""The command line: one file per command, `base` and `options` for what they share."""
+
+# The help lists the commands in the order of their import.
+# isort: off
+from rationalizer.cli.base import app
+from rationalizer.cli import train, evaluate, compare  # noqa: F401
+
+
+def main() -> None:
+    app()

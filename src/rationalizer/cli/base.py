@@ -1,0 +1,93 @@
+"""What every command is built on: the program, its consoles, its exit codes, its tables."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+app = typer.Typer(
+    name="rationalizer",
+    help="Text classifiers that read only the words they show.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+out = Console(soft_wrap=True, highlight=False)
+err = Console(stderr=True, soft_wrap=True, highlight=False)
+traceback_wanted = False
+
+BAD_INPUT, INTERRUPTED = 2, 130
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def command(*examples: str) -> Callable[[Command], Command]:
+    """Registers a command whose bad input ends in a message and code 2, and Ctrl-C in code 130.
+
+    Args:
+        examples: calls to show at the end of its help.
+    """
+
+    def register(function: Command) -> Command:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except KeyboardInterrupt:
+                err.print("Stopped. What is finished stays; the same command (train: with --resume) goes on from here.")
+                raise typer.Exit(INTERRUPTED) from None
+            except Exception as error:
+                if traceback_wanted or not _is_input_error(error):
+                    raise
+                err.print(f"error: {error}", style="red", markup=False)
+                raise typer.Exit(BAD_INPUT) from None
+
+        app.command(epilog=_epilog(examples))(wrapped)
+        return function
+
+    return register
+
+
+def _epilog(examples: Sequence[str]) -> str:
+    # Typer joins lines and keeps paragraphs; a bracket would be read as markup.
+    return "\n\n".join(["Examples:", *(f"  {escape(example)}" for example in examples)])
+
+
+def _is_input_error(error: Exception) -> bool:
+    if isinstance(error, (ValueError, OSError, ImportError, FloatingPointError)):
+        return True
+    lightning = sys.modules.get("pytorch_lightning.utilities.exceptions")
+    return lightning is not None and isinstance(error, lightning.MisconfigurationException)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from rationalizer import __version__
+
+        out.print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    traceback: Annotated[bool, typer.Option("--traceback", help="Show where in the program an error arose.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    global traceback_wanted
+    traceback_wanted = traceback
+
+
+def show_table(heads: Sequence[str], lines: Sequence[Sequence[str]], title: str | None = None) -> None:
+    shown = Table(*heads, title=title, title_justify="left")
+    for line in lines:
+        shown.add_row(*line)
+    console = out if out.is_terminal else Console(width=240)  # nothing is folded in a file
+    console.print(shown, soft_wrap=False)

@@ -1,0 +1,105 @@
+"""`rationalizer compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rationalizer.cli.base import command, err, out, show_table
+from rationalizer.cli.options import Accelerator, Column, Precision, Vectors, collect_settings
+
+if TYPE_CHECKING:
+    from rationalizer.study import Comparison
+    from rationalizer.study.pool import Outcome
+
+SHOWN = ("macro_f1", "mse", "token_f1", "size", "seconds_per_epoch")  # the files have more
+
+
+@command(
+    "rationalizer compare reviews --methods spectra,sfe,full-text --seeds 0,1,2 --workers 2",
+    "rationalizer compare mine.csv --methods all --budgets 5,10,20 --out study",
+)
+def compare(
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="One or several, as of train.")],
+    methods: Annotated[str, typer.Option(help="all, or names such as spectra,sfe,sfe:contiguous.")] = "all",
+    seeds: Annotated[str, typer.Option(help="Separated by commas.")] = "0,1,2",
+    budgets: Annotated[str | None, typer.Option(help="A sweep in percent, as 2,5,10,15,20.")] = None,
+    out_dir: Annotated[Path, typer.Option("--out", help="Where to keep runs and tables.")] = Path("study"),
+    workers: Annotated[int, typer.Option(min=1, help="Trainings that run at once.")] = 1,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of each training.")] = 1,
+    split: Annotated[str | None, typer.Option(help="test or dev; by default test, or dev if none.")] = None,
+    note: Annotated[
+        list[str] | None, typer.Option(metavar="[NAME=]NOTE", help="What the data is, as reduced or rebuilt.")
+    ] = None,
+    data_dir: Annotated[list[str] | None, typer.Option(metavar="[NAME=]DIR", help="A dataset's local copy.")] = None,
+    aspect: Annotated[list[str] | None, typer.Option(metavar="[NAME=]ASPECT", help="What the label is about.")] = None,
+    column: Column = None,
+    embeddings: Vectors = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="[METHOD.]KEY=VALUE", help="Any setting of the runs.")
+    ] = None,
+    accelerator: Accelerator = "auto",
+    precision: Precision = "32-true",
+) -> None:
+    """Train methods × seeds (× budgets) and write tables; go on where an earlier call stopped."""
+    from rationalizer import study
+
+    columns = study.parse_pairs(column, "--column")
+    dirs, aspects = study.by_source(data_dir, sources, "--data-dir"), study.by_source(aspect, sources, "--aspect")
+    places = [study.Source.of(source, dirs.get(source), aspects.get(source), columns) for source in sources]
+    notes = study.by_source(note, sources, "--note", every=True)
+    if split not in (None, "dev", "test"):
+        raise ValueError(f"--split is dev or test, got {split!r}")
+    jobs = study.plan(
+        places,
+        study.parse_methods(methods),
+        study.parse_seeds(seeds),
+        study.parse_budgets(budgets) if budgets is not None else None,
+        collect_settings(settings, embeddings),
+        out_dir,
+    )
+    out.print(f"{len(jobs)} runs in {out_dir}; those that are finished are not run again")
+
+    def report(count: int, outcome: Outcome) -> None:
+        out.print(f"{count}: {outcome.job.title}: {_headline(outcome)}", markup=False)
+
+    done = study.compare(
+        jobs,
+        out_dir,
+        workers=workers,
+        threads=threads,
+        split=split,
+        notes={place.name: notes[source] for place, source in zip(places, sources, strict=True) if source in notes},
+        plots=budgets is not None,
+        report=report,
+        accelerator=accelerator,
+        precision=precision,
+    )
+    _print_comparison(done)
+    if done.failed:
+        raise typer.Exit(1)
+
+
+def _headline(outcome: Outcome) -> str:
+    from rationalizer.study import WORDS, number
+
+    if outcome.record is None:
+        return f"failed: {outcome.error}"
+    record = outcome.record
+    split = "test" if "test" in record["scores"] else "dev"
+    scores = record["scores"].get(split, {})
+    named = [f"{WORDS[name]} {number(name, scores[name])}" for name in ("macro_f1", "mse", "size") if name in scores]
+    return ", ".join([*named, f"{record['epochs']} epochs, {record['seconds']:.0f} s"])
+
+
+def _print_comparison(done: Comparison) -> None:
+    from rationalizer.study import table
+
+    for dataset in dict.fromkeys(row.dataset for row in done.rows):
+        heads, cells = table([row for row in done.rows if row.dataset == dataset], SHOWN)
+        show_table(heads, cells, title=dataset)
+    for outcome in done.failed:
+        err.print(f"failed: {outcome.job.title}: {outcome.error}", style="red", markup=False)
+    out.print(f"{done.ran} trained now; {', '.join(map(str, done.files))}", markup=False)

@@ -1,0 +1,94 @@
+"""`rationalizer evaluate`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rationalizer.cli.base import command, err, out, show_table
+from rationalizer.cli.options import Aspect, Column, DataDir
+
+if TYPE_CHECKING:
+    from rationalizer.data import Example
+    from rationalizer.learn import TrainedModel
+    from rationalizer.study import Source
+
+
+@command(
+    "rationalizer evaluate runs/mine --faithfulness",
+    "rationalizer evaluate runs/mine other.csv --budget 10% --json scores.json",
+)
+def evaluate(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a trained model.")],
+    source: Annotated[
+        str | None,
+        typer.Argument(metavar="[SOURCE]", help="Other texts than those of the training; of a file, all rows."),
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="train, dev or test; by default test, or dev if none.")] = None,
+    data_dir: DataDir = None,
+    aspect: Aspect = None,
+    column: Column = None,
+    budget: Annotated[str | None, typer.Option(help="If not the one of the training.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the scores to this file.")] = None,
+    faithfulness: Annotated[
+        bool, typer.Option("--faithfulness", help="Also comprehensiveness, sufficiency and their AOPC.")
+    ] = False,
+) -> None:
+    """Score a trained model: everything that the data allows."""
+    from dataclasses import asdict
+
+    from rationalizer import study
+    from rationalizer.learn import TrainedModel, files
+    from rationalizer.learn import evaluate as measure
+
+    if not (run / "metrics.json").is_file() and (run / "checkpoint.safetensors").is_file():
+        raise FileNotFoundError(
+            f"{run} holds an unfinished run; finish it by the command it was started with, --resume"
+        )
+    trained = TrainedModel.load(run)
+    if budget is not None:
+        trained = trained.with_budget(study.parse_budget(budget))
+    stored = study.source_of(run)
+    if source is not None:
+        where = study.Source.of(source, data_dir, aspect, study.parse_pairs(column, "--column"))
+    elif stored is None:
+        raise ValueError(f"{run} does not say which texts it was trained on; name a SOURCE")
+    elif data_dir or aspect or column:
+        raise ValueError("--data-dir, --aspect and --column say how to read a SOURCE; name one")
+    else:
+        where = stored
+    chosen, examples = _examples(trained, where, split, whole=where != stored)
+    scores = measure(trained, examples, faithfulness=faithfulness)
+    used = trained.config.budget
+    out.print(f"{run}: {trained.config.method}, budget {study.budget_text(used)}; {where.name}, {chosen}")
+    show_table(["score", chosen], study.score_lines({chosen: scores}, list(study.WORDS)))
+    if faithfulness:
+        remark = "p(y|x) is this model's predictor on the whole text"
+        out.print(remark if trained.classes else "comprehensiveness and sufficiency are not defined for a regression")
+    found = study.suspicions(trained.config.method, scores)
+    for finding in found:
+        err.print(f"warning: {finding.message}", style="yellow", markup=False)
+    if json_file is not None:
+        kept: dict[str, Any] = {"run": str(run), "source": where.to_json(), "split": chosen, "budget": used}
+        kept |= {"scores": scores.as_dict(), "findings": [asdict(finding) for finding in found]}
+        files.write_json(json_file, kept)
+
+
+def _examples(trained: TrainedModel, where: Source, split: str | None, *, whole: bool) -> tuple[str, Sequence[Example]]:
+    """What to score the model on. `whole`: a file is taken as it is, nothing of it is held out."""
+    from rationalizer.data import DataError, Labels, read_examples
+    from rationalizer.study import pick_split
+
+    if where.is_file and whole:
+        if split is not None:
+            raise ValueError(f"{where.source} is one file, all of which is scored; leave --split out")
+        labels = Labels(trained.task, trained.classes)
+        return "all rows", read_examples(where.source, columns=where.renamed, labels=labels)
+    corpus = where.load()
+    if corpus.classes != trained.classes:
+        ours = ", ".join(trained.classes) or "values"
+        raise DataError(f"the run predicts {ours}, but {where.name} has {', '.join(corpus.classes) or 'values'}")
+    return pick_split(corpus, split)
