@@ -113,5 +113,5 @@ def test_other_targets_are_standardised():
 
 
 def test_unknown_pooling_is_an_error():
-    with pytest.raises(ValueError, match="pooling must be one of max, mean, last, got 'sum'"):
+    with pytest.raises(ValueError, match="pooling must be one of max, mean, last, max-mean, got 'sum'"):
         build(pooling="sum")

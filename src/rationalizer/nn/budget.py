@@ -24,17 +24,19 @@ def check_budget(budget: float | int) -> float | int:
     )
 
 
-def token_budget(budget: float | int, mask: Tensor) -> Tensor:
+def token_budget(budget: float | int, *masks: Tensor) -> Tensor:
     """Each text's budget in tokens: max(1, round(fraction · length)), or the count; at most the length.
+
+    Of two texts, the length of the shorter counts: no matching has more pairs.
 
     Args:
         budget: a fraction or a count; see `check_budget`.
-        mask: (batch, n) bool, True on real tokens.
+        masks: (batch, n) bool, True on real tokens; one for each text.
 
     Returns:
         (batch,) int64; 0 only where a text has no token.
     """
-    lengths = mask.sum(-1)
+    lengths = torch.stack([mask.sum(-1) for mask in masks]).amin(0)
     if isinstance(budget, int):
         return lengths.clamp(max=budget)
     # float64, as in Python's round(fraction * length): float32 would round some halves the other way.

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from rationalizer.nn.encoder import ENCODERS
 from rationalizer.nn.extractors import EXTRACTORS, Extraction
-from rationalizer.nn.predictor import Classification, Pooling, Predictor, Regression
+from rationalizer.nn.model import Model, Output
+from rationalizer.nn.predictor import Head, Pooling, Predictor, make_head, pooled_size
 
 
-class Output(NamedTuple):
-    extraction: Extraction
-    outputs: Tensor  # the head's raw outputs, (batch, classes) or (batch,)
-
-
-class HighlightModel(nn.Module):
+class HighlightModel(Model):
     """Generator (encoder, scorer, extractor) and predictor over one table of word vectors.
 
-    In training mode the extractor relaxes or samples, in evaluation mode it decodes. `predict_from` is the
-    whole of what turns a mask into a prediction: it sees the words with z ≠ 0 and no others.
+    `predict_from` is the whole of what turns a mask into a prediction: it sees the words with z ≠ 0 and no
+    others.
 
     Args:
         vocabulary: how many words the table has; word 0 is padding.
@@ -35,7 +30,7 @@ class HighlightModel(nn.Module):
         encoder: name of the encoder, one of `ENCODERS`.
         hidden: units of the encoders in each direction.
         dropout: of word vectors, generator states and pooled features.
-        pooling: how the predictor's states become one vector: "max", "mean" or "last".
+        pooling: how the predictor's states become one vector: "max", "mean", "max-mean" (both) or "last".
     """
 
     def __init__(
@@ -53,26 +48,18 @@ class HighlightModel(nn.Module):
         dropout: float = 0.1,
         pooling: Pooling = "max",
     ) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(vocabulary, embedding, padding_idx=0)
-        self.embedding.weight.requires_grad_(not frozen)
-        self.dropout = nn.Dropout(dropout)
+        super().__init__(vocabulary=vocabulary, embedding=embedding, frozen=frozen, dropout=dropout)
         extractor = EXTRACTORS[method]
         self.generator = ENCODERS[encoder](embedding, hidden) if extractor.reads_text else None
         size = self.generator.size_out if self.generator is not None else 0
         self.extractor = extractor(size, **(method_options or {}))
         reader = ENCODERS[encoder](embedding, hidden)
-        size = reader.size_out
-        head = Classification(size, classes) if classes else Regression(size, **(target or {}))
+        head = make_head(pooled_size(reader.size_out, pooling), classes, target)
         self.predictor = Predictor(reader, head, pooling=pooling, dropout=dropout)
 
-    @torch.no_grad()
-    def set_vectors(self, vectors: Tensor) -> None:
-        if vectors.shape != self.embedding.weight.shape:
-            raise ValueError(
-                f"vectors must have shape {tuple(self.embedding.weight.shape)}, got {tuple(vectors.shape)}"
-            )
-        self.embedding.weight.copy_(vectors)
+    @property
+    def head(self) -> Head:
+        return self.predictor.head
 
     def forward(self, tokens: Tensor, mask: Tensor, budget: Tensor) -> Output:
         extraction = self.extract(tokens, mask, budget)
@@ -96,3 +83,9 @@ class HighlightModel(nn.Module):
     def predict_from(self, z: Tensor, tokens: Tensor, mask: Tensor) -> Tensor:
         """The head's raw outputs for the selection z (batch, n), however it came about."""
         return self.predictor(self.dropout(self.embedding(tokens)), z, mask)
+
+    def full_text_outputs(self, *inputs: Tensor) -> Tensor | None:
+        if self.generator is None:
+            return None
+        tokens, mask = inputs
+        return self.predict_from(mask.float(), tokens, mask)

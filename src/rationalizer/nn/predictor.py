@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +11,7 @@ from torch.nn import functional
 
 from rationalizer.nn.encoder import Encoder
 
-Pooling = Literal["max", "mean", "last"]
+Pooling = Literal["max", "mean", "last", "max-mean"]
 
 
 class Head(nn.Module):
@@ -70,13 +71,16 @@ class Regression(Head):
         return outputs.float() * self.deviation + self.mean
 
 
+def make_head(size: int, classes: int, target: Mapping[str, Any] | None) -> Head:
+    """For so many classes, or for none: a regression with the arguments `target`."""
+    return Classification(size, classes) if classes else Regression(size, **(target or {}))
+
+
 class Predictor(nn.Module):
     """Encodes z ⊙ x, pools over the text's positions, and applies the head."""
 
     def __init__(self, encoder: Encoder, head: Head, *, pooling: Pooling, dropout: float) -> None:
         super().__init__()
-        if pooling not in get_args(Pooling):
-            raise ValueError(f"pooling must be one of {', '.join(get_args(Pooling))}, got {pooling!r}")
         self.encoder = encoder
         self.head = head
         self.pooling = pooling
@@ -87,18 +91,27 @@ class Predictor(nn.Module):
         the sign of 0 · x comes through."""
         weights = z.to(vectors.dtype)[..., None]
         shown = torch.where(weights != 0, weights * vectors, vectors.new_zeros(()))
-        return self.head(self.dropout(self._pool(self.encoder(shown, mask), mask)))
+        return self.head(self.dropout(pool(self.encoder(shown, mask), mask, self.pooling)))
 
-    def _pool(self, states: Tensor, mask: Tensor) -> Tensor:
-        real = mask[..., None]
-        lengths = mask.sum(1)
-        if self.pooling == "mean":
-            return states.sum(1) / lengths.clamp(min=1)[:, None].to(states.dtype)
-        if self.pooling == "last":
-            # The end of each reading direction: the last token left to right, the first one right to left.
-            half = states.shape[-1] // 2
-            end = (lengths - 1).clamp(min=0)
-            last = states[torch.arange(len(states), device=states.device), end, :half]
-            return torch.cat([last, states[:, 0, half:]], dim=-1)
-        pooled = states.masked_fill(~real, -torch.inf).amax(1)
-        return torch.where(lengths[:, None] > 0, pooled, pooled.new_zeros(()))
+
+def pool(states: Tensor, mask: Tensor, how: Pooling) -> Tensor:
+    """One vector a text from the states of its real positions; "max-mean" is both, side by side."""
+    lengths = mask.sum(1)
+    if how == "max-mean":
+        return torch.cat([pool(states, mask, "max"), pool(states, mask, "mean")], dim=-1)
+    if how == "mean":
+        return states.sum(1) / lengths.clamp(min=1)[:, None].to(states.dtype)
+    if how == "last":
+        # The end of each reading direction: the last token left to right, the first one right to left.
+        half = states.shape[-1] // 2
+        end = (lengths - 1).clamp(min=0)
+        last = states[torch.arange(len(states), device=states.device), end, :half]
+        return torch.cat([last, states[:, 0, half:]], dim=-1)
+    pooled = states.masked_fill(~mask[..., None], -torch.inf).amax(1)
+    return torch.where(lengths[:, None] > 0, pooled, pooled.new_zeros(()))
+
+
+def pooled_size(size: int, how: Pooling) -> int:
+    if how not in get_args(Pooling):
+        raise ValueError(f"pooling must be one of {', '.join(get_args(Pooling))}, got {how!r}")
+    return 2 * size if how == "max-mean" else size

@@ -6,9 +6,9 @@ A new method is one new module in this folder: it is imported, and so registered
 from importlib import import_module
 from pkgutil import iter_modules
 
-from rationalizer.nn.extractors.base import EXTRACTORS, Extraction, Extractor, Objective
+from rationalizer.nn.extractors.base import EXTRACTORS, Extraction, Extractor
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
 
-__all__ = ["EXTRACTORS", "Extraction", "Extractor", "Objective"]
+__all__ = ["EXTRACTORS", "Extraction", "Extractor"]

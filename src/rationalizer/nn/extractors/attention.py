@@ -24,10 +24,6 @@ class _Attention(Extractor):
         nn.init.normal_(self.scorer.weight)
         self.temperature = temperature
 
-    @property
-    def follows_budget(self) -> bool:
-        return False
-
     def forward(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
         scores = self.scorer(self.hidden(states).tanh()).squeeze(-1) / math.sqrt(states.shape[-1])
         return Extraction(self.attend(scores, mask), scores)

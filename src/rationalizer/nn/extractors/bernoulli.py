@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from rationalizer import ops
-from rationalizer.nn.extractors.base import Extraction, Extractor, Objective, neighbours, register
+from rationalizer.nn.extractors.base import Extraction, Extractor, neighbours, register
+from rationalizer.nn.method import Objective
 
 Decoding = Literal["top-k", "contiguous"]
 

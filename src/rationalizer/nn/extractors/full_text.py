@@ -14,10 +14,6 @@ class FullText(Extractor):
     reads_text = False
     uses_budget = False
 
-    @property
-    def follows_budget(self) -> bool:
-        return False
-
     def forward(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
         z = mask.to(states.dtype)
         return Extraction(z, z)

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from rationalizer.nn.extractors.base import Extraction, Extractor, Objective, neighbours, register
+from rationalizer.nn.extractors.base import Extraction, Extractor, neighbours, register
 from rationalizer.nn.extractors.bernoulli import decode_to_budget
+from rationalizer.nn.method import Objective
 
 Decoding = Literal["deterministic", "top-k", "contiguous"]
 

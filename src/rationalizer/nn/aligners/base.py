@@ -1,0 +1,59 @@
+"""What the methods for two texts have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+from torch import Tensor
+
+from rationalizer.nn.method import Method, Objective, register_in
+
+
+class Alignment(NamedTuple):
+    """Weights in [0, 1], 0 on padding. Both are the same matrix unless each text chooses for itself."""
+
+    rows: Tensor  # (batch, m, n) what each premise word takes of the hypothesis words
+    columns: Tensor  # (batch, m, n) what each hypothesis word takes of the premise words
+    scores: Tensor  # (batch, m, n) what ranks the pairs; meaningless on padding
+
+    @property
+    def z(self) -> Tensor:
+        """(batch, m, n) the alignment to show: not 0 exactly where one word reaches the other."""
+        return self.rows if self.rows is self.columns else torch.maximum(self.rows, self.columns)
+
+
+class Aligner(Method):
+    """Aligns m premise words with n hypothesis words by their scores (batch, m, n).
+
+    `budget` is (batch,) int64, how many pairs may be aligned, at most min(m, n).
+    """
+
+    def forward(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor) -> Alignment:
+        raise NotImplementedError
+
+    def decode(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor) -> Alignment:
+        raise NotImplementedError
+
+    def objective(self, alignment: Alignment, task_loss: Tensor, *masks_and_budget: Tensor) -> Objective:
+        """What to minimise, from the (batch,) losses of the task; by default their mean."""
+        return Objective(task_loss.mean())
+
+    @staticmethod
+    def size(z: Tensor, *masks: Tensor) -> Tensor:
+        return (z != 0).sum((-2, -1)).to(z.dtype)
+
+    def constraints(self, m: int, n: int, budget: int) -> dict[str, Any] | None:
+        """What `decode` promises for m × n words, as arguments of `metrics.violations`; None: nothing."""
+        return None
+
+
+ALIGNERS: dict[str, type[Aligner]] = {}
+
+_A = TypeVar("_A", bound=type[Aligner])
+
+
+def register(name: str) -> Callable[[_A], _A]:
+    """Makes an aligner class known as `name`."""
+    return register_in(ALIGNERS, name)

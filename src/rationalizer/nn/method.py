@@ -1,0 +1,60 @@
+"""What all methods have in common: settings that are read off their constructors, and a name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple, TypeVar, get_type_hints
+
+from torch import Tensor, nn
+
+
+class Objective(NamedTuple):
+    loss: Tensor  # what training minimises
+    state: Mapping[str, Tensor] = {}  # new values of the method's buffers: multipliers, moving averages
+
+
+class Method(nn.Module):
+    """The layer that selects. `forward` is for training, `decode` for validation and use; neither has side
+    effects. A method's own settings are the keyword-only arguments of its constructor.
+    """
+
+    name: ClassVar[str]
+    uses_budget: ClassVar[bool] = True  # whether the budget makes any difference, in training or in use
+
+    # What comes in differs: the states of one text, or the scores of two texts' words.
+    decode: Callable[..., Any]
+    objective: Callable[..., Objective]
+
+    @staticmethod
+    def size(z: Tensor, *masks: Tensor) -> Tensor:
+        """(batch,) how much is selected: the share of a text, or the number of pairs."""
+        raise NotImplementedError
+
+    @property
+    def follows_budget(self) -> bool:
+        """Whether `decode` keeps to the budget it is given."""
+        return self.uses_budget
+
+    @classmethod
+    def options(cls) -> dict[str, tuple[type, Any]]:
+        """The method's own settings: name -> (type, default)."""
+        types = get_type_hints(cls.__init__)
+        parameters = inspect.signature(cls.__init__).parameters.values()
+        return {p.name: (types[p.name], p.default) for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+_M = TypeVar("_M", bound=type[Method])
+
+
+def register_in(registry: dict[str, Any], name: str) -> Callable[[_M], _M]:
+    """Makes a class known as `name`."""
+
+    def add(cls: _M) -> _M:
+        if name in registry:
+            raise ValueError(f"the method {name!r} is already taken by {registry[name].__qualname__}")
+        cls.name = name
+        registry[name] = cls
+        return cls
+
+    return add
