@@ -9,7 +9,8 @@ import json
 import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,6 +19,7 @@ from rationalizer.data.errors import DataError, at
 Row = dict[str, Any]
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 _FIELD_LIMIT = 2**31 - 1  # the csv module refuses fields over 128 KiB unless told otherwise
+_PARQUET_ROWS = 1024  # in memory at once
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,19 @@ class Table:
     path: Path
     columns: tuple[str, ...]
     rows: list[Row]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The rows of one file, each read when it is asked for; `columns` are those met so far (only JSON adds any)."""
+
+    path: Path
+    rows: Iterator[Row]
+    _seen: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self._seen)
 
 
 def ending(path: Path) -> str:
@@ -45,6 +60,13 @@ def stem(path: Path) -> str:
 
 def read_table(path: str | Path, columns: Collection[str] | None = None) -> Table:
     """All rows of a file. `columns` limits what is kept to these names, where the file has them."""
+    stream = stream_table(path, columns)
+    rows = list(stream.rows)
+    return Table(stream.path, stream.columns, rows)
+
+
+def stream_table(path: str | Path, columns: Collection[str] | None = None) -> Stream:
+    """As `read_table`, one row at a time: memory does not grow with the file, unless it is one JSON array."""
     path = Path(path)
     if not path.is_file():
         raise DataError(f"{at(path)}: there is no such file")
@@ -56,11 +78,15 @@ def read_table(path: str | Path, columns: Collection[str] | None = None) -> Tabl
     if content != claimed and not (content == "JSON" and claimed == "text" and not _is_json_object(path)):
         remedy = "rename it or save it anew" if content in ("JSON", "Parquet", "text") else "save it as UTF-8 CSV"
         raise DataError(f"{at(path)}: the file ends in {kind} but holds {_NAMES[content]}; {remedy}")
+    seen: dict[str, None] = {}
     if kind == ".parquet":
-        return _read_parquet(path, columns)
-    if kind in (".csv", ".tsv"):
-        return _read_csv(path, "," if kind == ".csv" else "\t", columns)
-    return _read_json(path, columns)
+        rows = _parquet_rows(path, columns, seen)
+    elif kind in (".csv", ".tsv"):
+        rows = _csv_rows(path, "," if kind == ".csv" else "\t", columns, seen)
+    else:
+        rows = _json_rows(path, columns, seen)
+    first = next(rows, None)  # now the header is read
+    return Stream(path, iter(()) if first is None else chain([first], rows), seen)
 
 
 _NAMES = {
@@ -119,43 +145,52 @@ def _is_json_object(path: Path) -> bool:
         return line.strip() in (b"[", b"{")
 
 
-def _text(path: Path) -> str:
+@contextmanager
+def _open_text(path: Path, newline: str) -> Iterator[IO[str]]:
+    try:
+        with open_bytes(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline=newline) as text:
+            yield text
+    except UnicodeDecodeError:
+        raise DataError(_first_bad_byte(path)) from None
+
+
+def _first_bad_byte(path: Path) -> str:
     with open_bytes(path) as raw:
-        data = raw.read()
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"{at(path)}, line {line}: byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8"
-        ) from None
+        for number, line in enumerate(raw, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                byte = line[error.start]
+                return f"{at(path)}, line {number}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8"
+    return f"{at(path)}: the file changed while it was read; read it again"
 
 
-def _read_csv(path: Path, delimiter: str, wanted: Collection[str] | None) -> Table:
+def _csv_rows(path: Path, delimiter: str, wanted: Collection[str] | None, seen: dict[str, None]) -> Iterator[Row]:
     previous = csv.field_size_limit(_FIELD_LIMIT)
+    number = 0
     try:
-        reader = csv.reader(io.StringIO(_text(path), newline=""), delimiter=delimiter, strict=True)
-        header = [name.strip() for name in next(reader, [])]
-        _check_header(path, header)
-        keep = [k for k, name in enumerate(header) if wanted is None or name in wanted]
-        rows: list[Row] = []
-        try:
+        with _open_text(path, newline="") as text:
+            reader = csv.reader(text, delimiter=delimiter, strict=True)
+            header = [name.strip() for name in next(reader, [])]
+            _check_header(path, header)
+            seen.update(dict.fromkeys(header))
+            keep = [k for k, name in enumerate(header) if wanted is None or name in wanted]
             for fields in reader:
                 if not fields:
                     continue
+                number += 1
                 if len(fields) != len(header):
                     raise DataError(
-                        f"{at(path, len(rows) + 1)}: {len(fields)} fields, but {len(header)} in the header; "
+                        f"{at(path, number)}: {len(fields)} fields, but {len(header)} in the header; "
                         f"put fields that contain {delimiter!r} or a line break in double quotes"
                     )
-                rows.append({header[k]: fields[k] for k in keep})
-        except csv.Error as error:
-            raise DataError(
-                f"{at(path, len(rows) + 1)}: broken quoting ({error}); write a quote inside quotes twice"
-            ) from None
+                yield {header[k]: fields[k] for k in keep}
+    except csv.Error as error:
+        raise DataError(
+            f"{at(path, number + 1)}: broken quoting ({error}); write a quote inside quotes twice"
+        ) from None
     finally:
         csv.field_size_limit(previous)
-    return Table(path, tuple(header), rows)
 
 
 def _check_header(path: Path, header: list[str]) -> None:
@@ -164,51 +199,58 @@ def _check_header(path: Path, header: list[str]) -> None:
         raise DataError(f"{at(path)}: the column {repeated[0]!r} comes twice; rename one")
 
 
-def _read_json(path: Path, wanted: Collection[str] | None) -> Table:
-    columns: dict[str, None] = {}
-    rows: list[Row] = []
-    for value in _json_values(path):
-        number = len(rows) + 1
+def _json_rows(path: Path, wanted: Collection[str] | None, seen: dict[str, None]) -> Iterator[Row]:
+    for number, value in enumerate(_json_values(path), 1):
         if not isinstance(value, dict):
             raise DataError(
                 f'{at(path, number)}: a row must be a JSON object such as {{"text": ..., "label": ...}}, '
                 f"got {json.dumps(value)[:60]}"
             )
-        columns.update(dict.fromkeys(value))
-        rows.append({name: item for name, item in value.items() if wanted is None or name in wanted})
-    return Table(path, tuple(columns), rows)
+        seen.update(dict.fromkeys(value))
+        yield {name: item for name, item in value.items() if wanted is None or name in wanted}
 
 
 def _json_values(path: Path) -> Iterator[Any]:
-    text = _text(path)
-    if text.lstrip().startswith("["):  # one array that holds all rows
+    with _open_text(path, newline="\n") as text:  # lines end in \n only: U+2028 may stand inside a JSON string
+        number = 0
+        for line in text:
+            if not line.strip():
+                continue
+            if number == 0 and line.lstrip().startswith("["):
+                yield from _json_array(path)
+                return
+            number += 1
+            try:
+                yield json.loads(line)
+            except json.JSONDecodeError as error:
+                raise DataError(
+                    f"{at(path, number)}: not valid JSON ({error.msg}, column {error.colno}); "
+                    "write one JSON object a line"
+                ) from None
+
+
+def _json_array(path: Path) -> Any:
+    """One array that holds all rows; it can only be read whole."""
+    with _open_text(path, newline="\n") as text:
         try:
-            yield from json.loads(text)
+            return json.load(text)
         except json.JSONDecodeError as error:
             raise DataError(f"{at(path)}, line {error.lineno}: not valid JSON ({error.msg})") from None
-        return
-    number = 0
-    for line in text.split("\n"):  # not splitlines: U+2028 may stand inside a JSON string
-        if not line.strip():
-            continue
-        number += 1
-        try:
-            yield json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DataError(
-                f"{at(path, number)}: not valid JSON ({error.msg}, column {error.colno}); write one JSON object a line"
-            ) from None
 
 
-def _read_parquet(path: Path, wanted: Collection[str] | None) -> Table:
+def _parquet_rows(path: Path, wanted: Collection[str] | None, seen: dict[str, None]) -> Iterator[Row]:
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
     try:
         with ParquetFile(path) as file:
-            names = tuple(file.schema_arrow.names)
+            names = file.schema_arrow.names
+            seen.update(dict.fromkeys(names))
             keep = [name for name in names if wanted is None or name in wanted]
-            rows = file.read(columns=keep).to_pylist() if keep else [{} for _ in range(file.metadata.num_rows)]
+            if not keep:
+                yield from ({} for _ in range(file.metadata.num_rows))
+                return
+            for batch in file.iter_batches(columns=keep, batch_size=_PARQUET_ROWS):
+                yield from batch.to_pylist()
     except (ArrowException, OSError) as error:
         raise DataError(f"{at(path)}: damaged Parquet data ({error}); copy the file again") from error
-    return Table(path, names, rows)
