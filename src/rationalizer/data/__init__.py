@@ -1,12 +1,12 @@
 """Texts with labels and rationales: examples, corpora, batches, vocabularies, embeddings, readers."""
 
-from rationalizer.data.arrays import corpus_from, examples_from
-from rationalizer.data.batch import Batch, BucketSampler, collate, loader
+from rationalizer.data.arrays import are_pairs, corpus_from, examples_from, pair_examples_from
+from rationalizer.data.batch import Batch, BucketSampler, PairBatch, collate, loader
 from rationalizer.data.corpus import Corpus, Task
 from rationalizer.data.datasets import DATASETS, load, load_dataset
 from rationalizer.data.embeddings import Embeddings, load_embeddings
 from rationalizer.data.errors import DataError
-from rationalizer.data.example import Example
+from rationalizer.data.example import AnyExample, Example, PairExample
 from rationalizer.data.files import Columns, read_corpus, read_examples
 from rationalizer.data.labels import Labels
 from rationalizer.data.reviews import reviews
@@ -15,6 +15,7 @@ from rationalizer.data.vocabulary import Vocabulary
 
 __all__ = [
     "DATASETS",
+    "AnyExample",
     "Batch",
     "BucketSampler",
     "Columns",
@@ -23,8 +24,11 @@ __all__ = [
     "Embeddings",
     "Example",
     "Labels",
+    "PairBatch",
+    "PairExample",
     "Task",
     "Vocabulary",
+    "are_pairs",
     "collate",
     "corpus_from",
     "examples_from",
@@ -32,6 +36,7 @@ __all__ = [
     "load_dataset",
     "load_embeddings",
     "loader",
+    "pair_examples_from",
     "read_corpus",
     "read_examples",
     "reviews",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from rationalizer.data.convert import make_example
-from rationalizer.data.corpus import Corpus, Task
+from rationalizer.data.convert import make_example, make_pair
+from rationalizer.data.corpus import PAIR_BUDGET, TEXT_BUDGET, Corpus, Task
 from rationalizer.data.errors import DataError, at
-from rationalizer.data.example import Example
+from rationalizer.data.example import AnyExample, Example, PairExample
 from rationalizer.data.labels import Labels, MixedLabels, infer_labels, plain
 from rationalizer.data.split import hold_out
 
@@ -28,11 +28,7 @@ def examples_from(
     list of tokens; None where there is none. An error names the row, counted from 1.
     """
     rows = _listed(texts, "texts")
-    encoded = [None] * len(rows) if labels is None else _encode(_listed(labels, "labels"), classes, task)[1]
-    given = [None] * len(rows) if rationales is None else _listed(rationales, "rationales")
-    for name, values in (("labels", encoded), ("rationales", given)):
-        if len(values) != len(rows):
-            raise DataError(f"there are {len(rows)} texts but {len(values)} {name}; give one each")
+    encoded, given = _beside(rows, "texts", labels, classes, task, rationales, "rationales")
     examples = []
     for number, (text, label, rationale) in enumerate(zip(rows, encoded, given, strict=True), 1):
         try:
@@ -42,25 +38,75 @@ def examples_from(
     return examples
 
 
+def pair_examples_from(
+    pairs: Iterable[Any],
+    labels: Iterable[Any] | None = None,
+    alignments: Iterable[Any] | None = None,
+    classes: Sequence[str] | None = None,
+    *,
+    task: Task | None = None,
+) -> list[PairExample]:
+    """Pairs (premise, hypothesis), each a string or a list of tokens, with their labels and gold alignments.
+
+    A table with the columns `premise` and `hypothesis`, or with two columns, or an array of shape (n, 2), is
+    taken row by row. An alignment is pairs of token numbers, the premise's first, or Pharaoh's "0-0 1-2";
+    None where there is none. An error names the row, counted from 1.
+    """
+    rows = _listed_pairs(pairs)
+    encoded, given = _beside(rows, "pairs", labels, classes, task, alignments, "alignments")
+    examples = []
+    for number, (pair, label, alignment) in enumerate(zip(rows, encoded, given, strict=True), 1):
+        try:
+            examples.append(_pair(pair, label, alignment))
+        except ValueError as error:
+            raise DataError(f"{at('pairs', number)}: {error}") from None
+    return examples
+
+
+def are_pairs(items: Any) -> bool:
+    """Whether the items are pairs (premise, hypothesis), not texts.
+
+    A pair is a tuple of two; all items must be. A list of two strings counts as a text that comes as tokens:
+    write pairs as tuples. Tables with the columns `premise` and `hypothesis`, or with just two columns, and
+    arrays of shape (n, 2), hold pairs. Nothing is taken from an iterator: it does not count as pairs.
+    """
+    if hasattr(items, "columns"):
+        return _pair_columns(items) is not None
+    if getattr(items, "ndim", 1) == 2:
+        return bool(items.shape[1] == 2)
+    if isinstance(items, (str, Iterator)) or not isinstance(items, Iterable):
+        return False
+    listed = list(items)
+    return bool(listed) and all(isinstance(item, tuple) and len(item) == 2 for item in listed)
+
+
 def corpus_from(
     texts: Iterable[Any],
     labels: Iterable[Any],
     rationales: Iterable[Any] | None = None,
     classes: Sequence[str] | None = None,
     *,
+    pairs: bool = False,
     task: Task | None = None,
-    dev: Sequence[Example] | None = None,
+    dev: Sequence[AnyExample] | None = None,
     dev_fraction: float = 0.1,
     seed: int = 0,
-    budget: float | int = 0.2,
+    budget: float | int | None = None,
 ) -> Corpus:
-    """Texts and labels as a corpus without a test split; dev is held out from them where it is not given."""
+    """Texts and labels as a corpus without a test split; dev is held out from them where it is not given.
+
+    With `pairs`, `texts` are pairs (premise, hypothesis) and `rationales` their gold alignments. Where no
+    budget is given it is 20% of a text's words, for pairs 50% of the shorter text's.
+    """
     labels = _listed(labels, "labels")
     scheme = _encode(labels, classes, task)[0]
-    train = examples_from(texts, labels, rationales, scheme.classes or None, task=scheme.task)
+    make: Callable[..., Sequence[AnyExample]] = pair_examples_from if pairs else examples_from
+    train = make(texts, labels, rationales, scheme.classes or None, task=scheme.task)
     if dev is None:
         train, dev = hold_out(train, dev_fraction, seed=seed, stratify=scheme.task == "classification")
-    return Corpus("texts", scheme.task, scheme.classes, train, dev, (), budget)
+    if budget is None:
+        budget = PAIR_BUDGET if pairs else TEXT_BUDGET
+    return Corpus("pairs" if pairs else "texts", scheme.task, scheme.classes, train, dev, (), budget)
 
 
 def _listed(values: Iterable[Any], name: str) -> list[Any]:
@@ -71,6 +117,47 @@ def _listed(values: Iterable[Any], name: str) -> list[Any]:
     if getattr(values, "ndim", 1) != 1:
         raise DataError(f"{name} must have one dimension, got the shape {tuple(values.shape)}")  # type: ignore[attr-defined]
     return list(values)
+
+
+def _listed_pairs(pairs: Any) -> list[Any]:
+    if isinstance(pairs, tuple) and len(pairs) == 2 and all(isinstance(text, str) for text in pairs):
+        raise DataError(f"pairs must be a list of pairs, got the single pair {pairs!r}; use [pair]")
+    if hasattr(pairs, "columns"):
+        names = _pair_columns(pairs)
+        if names is None:
+            raise DataError(
+                "a table of pairs has the columns premise and hypothesis, or two columns, got "
+                f"{', '.join(map(str, pairs.columns))}; use table[['the premise column', 'the hypothesis column']]"
+            )
+        return list(zip(pairs[names[0]], pairs[names[1]], strict=True))
+    if getattr(pairs, "ndim", 1) == 2:
+        return list(pairs)
+    return _listed(pairs, "pairs")
+
+
+def _pair_columns(table: Any) -> tuple[Any, Any] | None:
+    names = list(table.columns)
+    if "premise" in names and "hypothesis" in names:
+        return "premise", "hypothesis"
+    return (names[0], names[1]) if len(names) == 2 else None
+
+
+def _beside(
+    rows: Sequence[Any],
+    what: str,
+    labels: Iterable[Any] | None,
+    classes: Sequence[str] | None,
+    task: Task | None,
+    marks: Iterable[Any] | None,
+    name: str,
+) -> tuple[Sequence[int | float | None], Sequence[Any]]:
+    """The encoded labels and the rationales or alignments of the rows, None where there are none."""
+    encoded = [None] * len(rows) if labels is None else _encode(_listed(labels, "labels"), classes, task)[1]
+    given = [None] * len(rows) if marks is None else _listed(marks, name)
+    for column, values in (("labels", encoded), (name, given)):
+        if len(values) != len(rows):
+            raise DataError(f"there are {len(rows)} {what} but {len(values)} {column}; give one each")
+    return encoded, given
 
 
 def _encode(
@@ -96,10 +183,23 @@ def _encode(
 
 
 def _example(text: Any, label: int | float | None, rationale: Any) -> Example:
-    listed = not isinstance(text, str) and (isinstance(text, Sequence) or getattr(text, "ndim", 0) == 1)
-    given: dict[str, Any] = {"tokens" if listed else "text": text}
+    given: dict[str, Any] = {"tokens" if _is_listed(text) else "text": text}
     if rationale is not None:
         marks = list(rationale)
         spans = not marks or any(hasattr(mark, "__len__") for mark in marks)
-        given[("spans" if listed else "characters") if spans else "mask"] = marks
+        given[("spans" if _is_listed(text) else "characters") if spans else "mask"] = marks
     return make_example(label=label, **given)
+
+
+def _pair(pair: Any, label: int | float | None, alignment: Any) -> PairExample:
+    if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
+        raise ValueError(f"a pair is (premise, hypothesis), got {pair!r}")
+    given = {
+        f"{side}_tokens" if _is_listed(text) else side: text
+        for side, text in zip(("premise", "hypothesis"), pair, strict=True)
+    }
+    return make_pair(**given, label=label, alignment=alignment)
+
+
+def _is_listed(text: Any) -> bool:
+    return not isinstance(text, str) and (isinstance(text, Sequence) or getattr(text, "ndim", 0) == 1)

@@ -1,12 +1,13 @@
-"""One row of a user's data, in whatever form, into an Example."""
+"""One row of a user's data, in whatever form, into an Example or a PairExample."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
-from rationalizer.data.example import Example
+from rationalizer.data.example import Example, PairExample
 from rationalizer.data.tokenize import Offsets, align, join, split, tokenize
 
 
@@ -48,6 +49,60 @@ def make_example(
     elif characters is not None:
         rationale = from_characters(_parsed(characters, "character spans"), offsets, len(text or ""))
     return Example(text or "", words, offsets, label, rationale)
+
+
+def make_pair(
+    *,
+    premise: Any = None,
+    hypothesis: Any = None,
+    premise_tokens: Any = None,
+    hypothesis_tokens: Any = None,
+    alignment: Any = None,
+    label: int | float | None = None,
+    group: Any = None,
+    pretokenized: bool = False,
+) -> PairExample:
+    """A pair from two texts, or their tokens, or both; ValueError says what is wrong, and on which side.
+
+    `alignment` holds pairs of token numbers counted from 0, the premise's first: [[0, 0], [1, 2]], as a list
+    or as JSON text, or in Pharaoh's notation "0-0 1-2".
+    """
+    sides = []
+    for name, text, tokens in (("premise", premise, premise_tokens), ("hypothesis", hypothesis, hypothesis_tokens)):
+        try:
+            sides.append(make_example(text=text, tokens=tokens, pretokenized=pretokenized))
+        except ValueError as error:
+            raise ValueError(f"the {name}: {error}") from None
+    pairs = None if alignment is None else from_alignment(alignment)
+    return PairExample(sides[0], sides[1], label, pairs, None if group is None else str(group))
+
+
+def from_alignment(alignment: Any) -> tuple[tuple[int, int], ...]:
+    """Aligned pairs of token numbers, sorted, each once."""
+    if isinstance(alignment, str):
+        listed = _json_list(alignment.strip())
+        alignment = [_pharaoh(word) for word in alignment.split()] if listed is None else listed
+    if hasattr(alignment, "tolist"):
+        alignment = alignment.tolist()
+    if not isinstance(alignment, Sequence):
+        raise ValueError(f"the alignment must be a list of pairs, got {alignment!r}; {_ALIGNMENTS}")
+    pairs = []
+    for pair in alignment:
+        if hasattr(pair, "tolist"):
+            pair = pair.tolist()
+        if not _is_integer_pair(pair):
+            raise ValueError(f"the alignment holds {pair!r}, not a pair of integers; {_ALIGNMENTS}")
+        pairs.append((pair[0], pair[1]))
+    return tuple(sorted(set(pairs)))
+
+
+_ALIGNMENTS = 'write alignments as [[0, 0], [1, 2]] or as "0-0 1-2", the premise\'s token first, counted from 0'
+_PHARAOH = re.compile(r"(\d+)-(\d+)")
+
+
+def _pharaoh(word: str) -> Any:
+    match = _PHARAOH.fullmatch(word)
+    return word if match is None else (int(match[1]), int(match[2]))
 
 
 def _given_tokens(tokens: Any, text: str | None) -> tuple[str, tuple[str, ...], Offsets]:
@@ -134,10 +189,14 @@ def _pairs(spans: Sequence[Any], unit: str) -> list[tuple[int, int]]:
     for span in spans:
         if hasattr(span, "tolist"):
             span = span.tolist()
-        valid = isinstance(span, Sequence) and not isinstance(span, str) and len(span) == 2
-        if not valid or not all(isinstance(x, int) and not isinstance(x, bool) for x in span):
+        if not _is_integer_pair(span):
             raise ValueError(
                 f"the rationale span {span!r} is not a pair of integers; write {unit} spans as [[start, end], ...]"
             )
         pairs.append((span[0], span[1]))
     return pairs
+
+
+def _is_integer_pair(value: Any) -> bool:
+    paired = isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2
+    return paired and all(isinstance(x, int) and not isinstance(x, bool) for x in value)

@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
-from rationalizer.data.example import Example
+from rationalizer.data.example import AnyExample, PairExample
 
 Task = Literal["classification", "regression"]
+TEXT_BUDGET = 0.2  # where nothing else is known: a fifth of a text's words,
+PAIR_BUDGET = 0.5  # as many alignments as half the words of the shorter text
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """What a model is trained and judged on. `classes` is empty for regression; a split may be empty."""
+    """What a model is trained and judged on. `classes` is empty for regression; a split may be empty.
+
+    The examples are texts or pairs of texts, one kind in all splits. A whole `budget` counts words, for pairs
+    alignments; a fraction is a share of the text's words, for pairs of the shorter text's. `dropped` says how
+    many rows of each split had no usable label and were left out.
+    """
 
     name: str
     task: Task
     classes: tuple[str, ...]
-    train: Sequence[Example]
-    dev: Sequence[Example]
-    test: Sequence[Example]
-    budget: float | int = 0.2
+    train: Sequence[AnyExample]
+    dev: Sequence[AnyExample]
+    test: Sequence[AnyExample]
+    budget: float | int = TEXT_BUDGET
+    dropped: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.task not in ("classification", "regression"):
             raise ValueError(f"task must be 'classification' or 'regression', got {self.task!r}")
         if (self.task == "regression") != (not self.classes):
             raise ValueError(f"a corpus for {self.task} cannot have the classes {self.classes!r}")
+        if len(self._kinds()) > 1:
+            raise ValueError("a corpus holds texts or pairs of texts, got splits of both kinds; make two corpora")
+
+    @property
+    def pairs(self) -> bool:
+        """Whether the examples are pairs of texts."""
+        return True in self._kinds()
+
+    def _kinds(self) -> set[bool]:
+        return {isinstance(split[0], PairExample) for split in (self.train, self.dev, self.test) if len(split)}

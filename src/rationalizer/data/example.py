@@ -26,15 +26,36 @@ class Example:
         if self.rationale is not None and len(self.rationale) != len(self.tokens):
             raise ValueError(f"a rationale has a flag a token, got {len(self.rationale)} for {len(self.tokens)} tokens")
 
+    @property
+    def texts(self) -> tuple[Example, ...]:
+        return (self,)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of what is said about it: a number per token."""
+        return (len(self.tokens),)
+
 
 @dataclass(frozen=True, slots=True)
 class PairExample:
-    """Two texts with one label. `alignment` holds the (premise word, hypothesis word) pairs that belong together."""
+    """Two texts with one label. `alignment` holds the (premise word, hypothesis word) pairs that belong together;
+    `group` names the part of the data that the pair is counted in, where results are reported by part.
+    """
 
     premise: Example
     hypothesis: Example
     label: int | float | None = None
     alignment: tuple[tuple[int, int], ...] | None = None
+    group: str | None = None
+
+    @property
+    def texts(self) -> tuple[Example, ...]:
+        return self.premise, self.hypothesis
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of what is said about it: a number per pair of words."""
+        return len(self.premise.tokens), len(self.hypothesis.tokens)
 
     def __post_init__(self) -> None:
         m, n = len(self.premise.tokens), len(self.hypothesis.tokens)
@@ -44,3 +65,6 @@ class PairExample:
                     f"the aligned pair ({i}, {j}) lies outside the {m} words of the premise and the {n} of the "
                     "hypothesis; words are counted from 0"
                 )
+
+
+AnyExample = Example | PairExample

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from rationalizer.data.errors import DataError
-from rationalizer.data.example import Example
+from rationalizer.data.example import Example, PairExample
+
+E = TypeVar("E", Example, PairExample, Example | PairExample)
 
 
-def hold_out(
-    examples: Sequence[Example], fraction: float, *, seed: int, stratify: bool
-) -> tuple[list[Example], list[Example]]:
+def hold_out(examples: Sequence[E], fraction: float, *, seed: int, stratify: bool) -> tuple[list[E], list[E]]:
     """(train, held out), both in the order given.
 
     round(fraction · n) examples are held out, at least one. With `stratify` every class gives its share, what
