@@ -12,7 +12,21 @@ import rationalizer
 
 PACKAGE = Path(rationalizer.__file__).parent
 # Bottom to top: a module may import its own layer and those before it.
-ORDER = ["ops", "graph", "nn", "data", "metrics", "learn", "study", "render", "rationalizer", "app", "cli", "__init__"]
+ORDER = [
+    "ops",
+    "graph",
+    "nn",
+    "data",
+    "metrics",
+    "learn",
+    "plot",
+    "study",
+    "render",
+    "rationalizer",
+    "app",
+    "cli",
+    "__init__",
+]
 HEAVY = [
     "pytorch_lightning",
     "matplotlib",

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from rationalizer.learn.files import write_bytes
+from rationalizer.plot import Point, Series, line_plot
 from rationalizer.study.grid import Job
-from rationalizer.study.plot import Point, Series, line_plot
 from rationalizer.study.pool import Outcome, run_all
 from rationalizer.study.run import finished
 from rationalizer.study.table import Row, summarize, write_tables

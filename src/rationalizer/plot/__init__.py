@@ -1,0 +1,7 @@
+"""Plots as SVG text: readable on light and dark pages, in colour and without."""
+
+from rationalizer.plot.histogram import histogram
+from rationalizer.plot.line import Point, Series, line_plot
+from rationalizer.plot.scatter import Dot, Measured, scatter_plot
+
+__all__ = ["Dot", "Measured", "Point", "Series", "histogram", "line_plot", "scatter_plot"]
