@@ -1,0 +1,99 @@
+"""What the Triton row kernels share: one program solves one row, its real tokens closed up in scratch memory.
+
+Kernels mix scalar code (recursions along a row) with vector code (`BLOCK` tokens at a time). A value stored by one lane
+and read by another needs a barrier between; functions here that store end with one. Launch shapes depend on the
+inputs' shapes only and nothing is read back, so calls neither synchronise nor change under CUDA graphs.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK = 128  # tokens a vector step handles; fixed, so that all lengths share one compiled kernel
+LARGEST = tl.constexpr(1.7976931348623157e308)
+
+
+@triton.jit
+def gather_real(values, mask, n, out, BLOCK: tl.constexpr):
+    """Copy the unmasked entries of one row to the front of `out`; returns how many, and whether all are finite."""
+    count = 0
+    bad = 0
+    for start in range(0, n, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        real = tl.load(mask + i, mask=i < n, other=0) != 0
+        value = tl.load(values + i, mask=real, other=0.0)
+        ones = real.to(tl.int32)
+        tl.store(out + count + tl.cumsum(ones, 0) - 1, value, mask=real)
+        bad += tl.sum((real & ~(tl.abs(value) <= LARGEST)).to(tl.int32), 0)
+        count += tl.sum(ones, 0)
+    tl.debug_barrier()
+    return count, bad == 0
+
+
+@triton.jit
+def gather_edges(transition, mask, n, out, BLOCK: tl.constexpr):
+    """The edges of the real tokens closed up: between neighbours a < b the edge that leaves a. Returns as above, and
+    whether any is negative."""
+    count = 0
+    bad = 0
+    negative = 0
+    real_count = 0
+    for start in range(0, n, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        real_count += tl.sum((tl.load(mask + i, mask=i < n, other=0) != 0).to(tl.int32), 0)
+    for start in range(0, n, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        ones = (tl.load(mask + i, mask=i < n, other=0) != 0).to(tl.int32)
+        place = count + tl.cumsum(ones, 0) - 1
+        real = (ones > 0) & (place < real_count - 1)
+        value = tl.load(transition + i, mask=real, other=0.0)
+        tl.store(out + place, value, mask=real)
+        bad += tl.sum((real & ~(tl.abs(value) <= LARGEST)).to(tl.int32), 0)
+        negative += tl.sum((real & (value < 0.0)).to(tl.int32), 0)
+        count += tl.sum(ones, 0)
+    tl.debug_barrier()
+    return bad == 0, negative > 0
+
+
+@triton.jit
+def scatter_real(values, mask, n, answered, out, BLOCK: tl.constexpr):
+    """The inverse of `gather_real`; masked entries become 0, and real ones NaN where the row has no answer."""
+    tl.debug_barrier()
+    count = 0
+    for start in range(0, n, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        ones = (tl.load(mask + i, mask=i < n, other=0) != 0).to(tl.int32)
+        place = count + tl.cumsum(ones, 0) - 1
+        value = tl.load(values + place, mask=(ones > 0) & answered, other=float("nan"))
+        tl.store(out + i, tl.where(ones > 0, value, 0.0), mask=i < n)
+        count += tl.sum(ones, 0)
+
+
+@triton.jit
+def scatter_edges(values, mask, n, real_count, answered, out, BLOCK: tl.constexpr):
+    """The inverse of `gather_edges`, for a row with `real_count` real tokens; edges that are not there become 0."""
+    tl.debug_barrier()
+    count = 0
+    for start in range(0, n, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        ones = (tl.load(mask + i, mask=i < n, other=0) != 0).to(tl.int32)
+        place = count + tl.cumsum(ones, 0) - 1
+        real = (ones > 0) & (place < real_count - 1)
+        value = tl.load(values + place, mask=real & answered, other=float("nan"))
+        tl.store(out + i, tl.where(real, value, 0.0), mask=i < n - 1)
+        count += tl.sum(ones, 0)
+
+
+@triton.jit
+def fill(out, first, last, value, BLOCK: tl.constexpr):
+    """out[first:last] = value."""
+    for start in range(first, last, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        tl.store(out + i, tl.zeros([BLOCK], tl.float64) + value, mask=i < last)
+    tl.debug_barrier()
+
+
+def plain(*tensors):
+    """The tensors as the kernels read them: contiguous, masks as bytes."""
+    tensors = tuple(t.contiguous() for t in tensors)
+    return tuple(t.view(torch.uint8) if t.dtype == torch.bool else t for t in tensors)
