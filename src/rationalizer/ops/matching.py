@@ -100,7 +100,7 @@ def matching(
     return pairs.restore(z)
 
 
-@_inputs.opaque("matching")
+@_inputs.opaque("matching", cuda="matching_cuda.matching_cuda")
 def _matching(
     scores: Tensor,
     row_mask: Tensor,
@@ -140,7 +140,7 @@ def _(
     )
 
 
-@_inputs.opaque("matching_backward")
+@_inputs.opaque("matching_backward", cuda="matching_backward_cuda.matching_backward_cuda")
 def _matching_backward(
     z: Tensor,
     g: Tensor,

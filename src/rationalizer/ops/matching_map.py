@@ -48,7 +48,7 @@ def matching_map(
     return pairs.restore(y)
 
 
-@_inputs.opaque("matching_map")
+@_inputs.opaque("matching_map", cuda="matching_map_cuda.matching_map_cuda")
 def _matching_map(
     scores: Tensor,
     row_mask: Tensor,

@@ -1,0 +1,292 @@
+"""Projection onto the polytope of (budgeted) matchings on CUDA: one program per pair, all of it in registers.
+
+The method is that of `matching_cpu`, step for step: the dual of the assignment problem as the start, Newton steps
+with a ridge on the dual of the short side, steps without one near the end. What is a loop over nodes there is a
+vector operation here; the system of a step is solved by Gauss–Jordan elimination, whose pivots are the only serial
+part. The last column of the tile, beyond the short nodes, stands for the budget: y = (b, c).
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from rationalizer.ops.kernels.matching_map_cuda import (
+    INFINITY,
+    best_matching,
+    launch,
+    new_scratch,
+    on_host,
+    read_pair,
+    too_large,
+    write_pair,
+)
+
+TOLERANCE = tl.constexpr(1e-12)
+NEAR = tl.constexpr(1e-5)
+FIRST_RIDGE = tl.constexpr(1e-3)
+LEAST_RIDGE = tl.constexpr(1e-7)
+DEPENDENT = tl.constexpr(1e-9)
+
+
+@triton.jit
+def threshold(x, target, floor, start, AXIS: tl.constexpr):
+    """The t >= floor with Σ max(x − t, 0) = target along AXIS, or floor where that sum is lower."""
+    high = tl.max(x, AXIS)
+    t = tl.maximum(tl.where(start < high, start, high - target), floor)
+    unsettled = (high > floor).to(tl.int32)
+    t = tl.where(unsettled > 0, t, floor)
+    steps = tl.max(unsettled, 0) - 1
+    going = steps >= 0
+    while going:
+        part = x - tl.expand_dims(t, AXIS)
+        count = tl.sum((part > 0.0).to(tl.float64), AXIS)
+        excess = tl.sum(tl.maximum(part, 0.0), AXIS) - target
+        step = tl.maximum(t + excess / tl.maximum(count, 1.0), floor)
+        settled = (step == t) | ((excess >= 0.0) & (excess <= 1e-16 * count * tl.abs(t)))
+        t = tl.where(unsettled > 0, step, t)
+        unsettled = tl.where(settled, 0, unsettled)
+        steps += 1
+        going = (tl.max(unsettled, 0) > 0) & (steps < 200)
+    return t
+
+
+@triton.jit
+def plus(a, b):
+    """a + b and its rounding error."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+@triton.jit
+def split(y, short, SHORT: tl.constexpr):
+    """y = (b, c): the short nodes' part, 0 elsewhere, and the budget's."""
+    j = tl.arange(0, SHORT)
+    return tl.where(j < short, y, 0.0), tl.sum(tl.where(j == short, y, 0.0), 0)
+
+
+@triton.jit
+def dual(s, y, target, a_floor, a, short, SHORT: tl.constexpr):
+    """The dual objective at y, its minimiser a (from the guess given), the primal point and its sums."""
+    j = tl.arange(0, SHORT)
+    b, c = split(y, short, SHORT)
+    x = s - b[None, :] - c
+    a = threshold(x, 1.0, a_floor, a, 1)
+    z = tl.maximum(x - a[:, None], 0.0)
+    sums = tl.sum(z, 0)
+    value = tl.sum(a, 0) + 0.5 * tl.sum(tl.sum(z * z, 0), 0) + tl.sum(target * y, 0)
+    return value, a, z, tl.where(j == short, tl.sum(sums, 0), sums)
+
+
+@triton.jit
+def curvature(z, tight, short, SHORT: tl.constexpr):
+    """The dual's Hessian in y on the current piece."""
+    j = tl.arange(0, SHORT)
+    count = tl.sum((z > 0.0).to(tl.float64), 1)
+    loose = (tight == 0).to(tl.float64)
+    # A tight node with one entry cannot move: it adds nothing, exactly.
+    moves = (z > 0.0).to(tl.float64) * tl.where((tight > 0) & (count == 1.0), 0.0, 1.0)[:, None]
+    mean = moves * tl.where(tight > 0, 1.0 / tl.maximum(count, 1.0), 0.0)[:, None]
+    diagonal = tl.sum(moves, 0)
+    border = tl.sum(moves * loose[:, None], 0)
+    diagonal = tl.where(j == short, tl.sum(border, 0), diagonal)
+    h = tl.where(j[:, None] == j[None, :], diagonal[:, None], 0.0)
+    h -= tl.dot(tl.trans(mean), moves, out_dtype=tl.float64)
+    h = tl.where((j[:, None] == short) & (j[None, :] < short), border[None, :], h)
+    return tl.where((j[:, None] < short) & (j[None, :] == short), border[:, None], h)
+
+
+@triton.jit
+def solve_free(h, ridge, free, rhs, size, SHORT: tl.constexpr):
+    """x = (h + ridge)⁻¹ rhs on the free variables; 0 elsewhere, and for dependent equations.
+
+    Gauss–Jordan elimination. The part not yet eliminated stays symmetric, so the pivot's column is also its row;
+    columns are not read again once eliminated, and may hold anything.
+    """
+    j = tl.arange(0, SHORT)
+    f = tl.where(j[:, None] == j[None, :], h + ridge, h)
+    x = tl.where(free > 0, rhs, 0.0)
+    k = tl.zeros((), tl.int32)
+    while k < size:
+        here = j == k
+        column = tl.sum(tl.where(here[None, :], f, 0.0), 1)
+        pivot = tl.sum(tl.where(here & (free > 0), column, 0.0), 0)
+        inverse = tl.where(pivot > DEPENDENT, 1.0 / pivot, 0.0)
+        row = column * inverse
+        known = tl.sum(tl.where(here, x, 0.0), 0)
+        f = tl.where(here[:, None], row[None, :], f - column[:, None] * row[None, :])
+        x = tl.where(here, known * inverse, x - row * known)
+        k += 1
+    return tl.where(free > 0, x, 0.0)
+
+
+@triton.jit
+def bounded_step(h, ridge, gradient, room, free, passes, size, SHORT: tl.constexpr):
+    """Minimise gradient·d + ½ d'(h + ridge)d over d >= −room by an active set, from the guess `free`."""
+    j = tl.arange(0, SHORT)
+    step = tl.zeros((SHORT,), tl.float64)
+    going = passes > 0
+    while going:
+        step = tl.where((free > 0) | (j >= size), 0.0, -room)
+        rhs = -gradient - tl.sum(h * step[None, :], 1)
+        step += solve_free(h, ridge, free, rhs, size, SHORT)
+        slope = gradient + ridge * step + tl.sum(h * step[None, :], 1)
+        wrong = (tl.where(free > 0, step < -room, slope < 0.0) & (j < size)).to(tl.int32)
+        free = free ^ wrong
+        passes -= 1
+        going = (passes > 0) & (tl.max(wrong, 0) > 0)
+    return step
+
+
+@triton.jit
+def optimality(sums, target, room, size, SHORT: tl.constexpr):
+    """The dual's gradient, the variables free to move, and the largest violation."""
+    gradient = target - sums
+    free = (((room > 0.0) | (gradient < 0.0)) & (tl.arange(0, SHORT) < size)).to(tl.int32)
+    return gradient, free, tl.max(tl.where(free > 0, tl.abs(gradient), 0.0), 0)
+
+
+@triton.jit
+def newton(s, target, a, y, a_floor, y_floor, short, size, max_iterations, SHORT: tl.constexpr):
+    """Minimise the dual from (a, y) over the first `size` entries of y; returns (z, iterations, violation)."""
+    value, a, z, sums = dual(s, y, target, a_floor, a, short, SHORT)
+    gradient, free, violation = optimality(sums, target, y - y_floor, size, SHORT)
+    ridge = tl.full((), FIRST_RIDGE, tl.float64)
+    centred = violation < 0.0
+    polish = violation >= 0.0
+    iterations = tl.zeros((), tl.int32)
+    going = (violation > 1e-15) & (max_iterations > 0)
+    while going:
+        iterations += 1
+        polishing = polish & (violation < NEAR)
+        if polishing & (not centred):
+            # Move the origin of the multipliers to (a, y): what is left of them is small and keeps its digits.
+            b, c = split(y, short, SHORT)
+            s = s - b[None, :] - c - a[:, None]
+            a_floor -= a
+            y_floor -= y
+            a = tl.zeros_like(a)
+            y = tl.zeros_like(y)
+            centred = polishing
+        b, c = split(y, short, SHORT)
+        z = tl.maximum(s - b[None, :] - c - a[:, None], 0.0)
+        h = curvature(z, (a > a_floor).to(tl.int32), short, SHORT)
+        passes = tl.where(polishing, 1, 10)
+        used = tl.where(polishing, 0.0, ridge)
+        step = bounded_step(h, used, gradient, y - y_floor, free, passes, size, SHORT)
+        trial_y = tl.maximum(y + step, y_floor)
+        trial_value, trial_a, _, sums = dual(s, trial_y, target, a_floor, a, short, SHORT)
+        trial_gradient, trial_free, trial_violation = optimality(sums, target, trial_y - y_floor, size, SHORT)
+        moves = trial_y - y
+        before = tl.sum(gradient * moves, 0)
+        after = tl.sum(trial_gradient * moves, 0)
+        # A slope that still points downhill proves descent where values differ by roundings only.
+        descends = (after <= 0.0) | (trial_value <= value + 1e-4 * before)
+        moved = tl.where(polishing, trial_violation <= 0.1 * violation, descends)
+        stuck = polishing & (not moved) & (violation <= TOLERANCE)
+        if moved:
+            y = trial_y
+            a = trial_a
+            value = trial_value
+            violation = trial_violation
+            gradient = trial_gradient
+            free = trial_free
+        eased = tl.maximum(0.1 * ridge, LEAST_RIDGE)
+        ridge = tl.where(polishing, ridge, tl.where(moved, eased, 8.0 * ridge))
+        polish = moved | (polish & (not polishing))
+        going = (violation > 1e-15) & (iterations < max_iterations) & (ridge < 1e12) & (not stuck)
+    b, c = split(y, short, SHORT)
+    return tl.maximum(s - b[None, :] - c - a[:, None], 0.0), iterations, violation
+
+
+@triton.jit
+def matching_kernel(
+    scores,
+    row_mask,
+    column_mask,
+    budget,
+    out,
+    iterations,
+    violation,
+    ROWS_EXACT: tl.constexpr,
+    COLUMNS_EXACT: tl.constexpr,
+    max_iterations,
+    scratch,
+    m,
+    n,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    LONG: tl.constexpr,
+    SHORT: tl.constexpr,
+):
+    pair = tl.program_id(0)
+    scratch += pair.to(tl.int64) * LONG * SHORT
+    s, long, short, limit, turned, odd = read_pair(
+        scores, row_mask, column_mask, budget, scratch, pair, m, n,
+        ROWS_EXACT, COLUMNS_EXACT, ROWS, COLUMNS, LONG, SHORT,
+    )  # fmt: skip
+    i = tl.arange(0, LONG)
+    j = tl.arange(0, SHORT)
+    long_exact = tl.where(turned, COLUMNS_EXACT, ROWS_EXACT)
+    short_exact = tl.where(turned, ROWS_EXACT, COLUMNS_EXACT)
+    empty = limit == 0
+    budgeted = limit < short
+    partner, u, y, level = best_matching(s, scratch, long, short, limit, long_exact | short_exact, LONG, SHORT)
+    level = tl.where(empty, 0.0, level)
+    a = tl.sum(tl.where(partner[None, :] == i[:, None], u[None, :], 0.0), 1)
+    paired = tl.sum((partner[None, :] == i[:, None]).to(tl.int32), 1)
+    a = tl.where(paired > 0, a, level)
+    # With long_exact (a, y) is dual feasible as it is, and the level may have any sign.
+    lower = tl.where(long_exact, 0.0, level)
+    a = tl.where(i < long, a - lower, 0.0)
+    c = tl.where(budgeted, lower, 0.0)
+    y = tl.where(j < short, y + tl.where(budgeted, 0.0, lower), 0.0)
+    # Rounded once: scores of 1e5 cancel to numbers of order one.
+    inside = (i[:, None] < long) & (j[None, :] < short)
+    s, e1 = plus(tl.where(inside, s, 0.0), -a[:, None])
+    s, e2 = plus(s, -y[None, :])
+    s, e3 = plus(s, -c)
+    s = tl.where(inside, s + (e1 + e2 + e3), -INFINITY)
+    a_floor = tl.where(long_exact & (i < long), -INFINITY, -a)
+    y_floor = tl.where(short_exact & (j < short), -INFINITY, -y)
+    y_floor = tl.where(j == short, -c, y_floor)
+    # The program's duals leave all reduced scores at or below 0, where there is no curvature: minimise over the
+    # total, then over the short side, then (in `newton`) over the long one.
+    target = tl.where(j < short, 1.0, tl.where(j == short, limit.to(tl.float64), 0.0))
+    total_floor = tl.where(budgeted, -c, INFINITY) + tl.zeros((1,), tl.float64)
+    flat = tl.reshape(s, (1, LONG * SHORT))
+    c = tl.sum(threshold(flat, limit.to(tl.float64), total_floor, tl.zeros((1,), tl.float64), 1), 0)
+    c = tl.where(budgeted, c, 0.0)
+    y = threshold(s - c, 1.0, y_floor, tl.zeros((SHORT,), tl.float64), 0)
+    y = tl.where(j < short, y, tl.where(j == short, c, 0.0))
+    size = tl.where(budgeted, short + 1, short)
+    steps = tl.where(empty, 0, max_iterations)
+    z, done, worst = newton(s, target, tl.zeros((LONG,), tl.float64), y, a_floor, y_floor, short, size, steps, SHORT)
+    # A rounding above 0 is not part of the support.
+    z = tl.where((z < TOLERANCE) | empty, 0.0, z)
+    tl.store(iterations + pair, done.to(tl.int64))
+    tl.store(violation + pair, tl.where(odd, float("nan"), tl.where(empty, 0.0, worst)))
+    write_pair(z, odd, out, row_mask, column_mask, scratch, pair, m, n, ROWS, COLUMNS, LONG, SHORT)
+
+
+def matching_cuda(
+    scores: Tensor,
+    row_mask: Tensor,
+    column_mask: Tensor,
+    budget: Tensor,
+    rows_exact: bool,
+    columns_exact: bool,
+    max_iterations: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    if too_large(scores):
+        inputs = (scores, row_mask, column_mask, budget, rows_exact, columns_exact, max_iterations)
+        return on_host(torch.ops.rationalizer.matching, *inputs)
+    z = torch.empty_like(scores, memory_format=torch.contiguous_format)
+    iterations = budget.new_zeros(scores.shape[0])
+    violation = scores.new_zeros(scores.shape[0])
+    if scores.numel():
+        tensors = (scores.contiguous(), row_mask.contiguous(), column_mask.contiguous(), budget.contiguous())
+        arguments = (*tensors, z, iterations, violation, rows_exact, columns_exact, max_iterations)
+        launch(matching_kernel, arguments, scores.shape, new_scratch(scores))
+    return z, iterations, violation

@@ -1,0 +1,274 @@
+"""Best matchings of every size on CUDA: one program per pair, vector operations over its short side.
+
+The same successive shortest paths as in `matching_map_cpu`, ties included. As there, a pair's real entries are
+first gathered into a (long, short) matrix, so that a masked matrix takes the same path as the truncated one.
+Programs of more than one warp pass data through `scratch` (one tile per pair): a barrier stands between writing
+and reading it.
+"""
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+INFINITY = tl.constexpr(float("inf"))
+LARGEST_TILE = 128 * 64  # what one program's shared memory holds
+
+
+def tile_shape(m: int, n: int) -> tuple[int, int]:
+    """(LONG, SHORT) of the tile that holds the gathered pair and one more column, for the budget's multiplier."""
+    long, short = max(m, n), min(m, n) + 1
+    return max(16, triton.next_power_of_2(long)), max(16, triton.next_power_of_2(short))
+
+
+def too_large(values: Tensor) -> bool:
+    """Whether a pair of this shape is beyond one program; `on_host` then takes the CPU kernels, and waits for them."""
+    long, short = tile_shape(*values.shape[1:])
+    return long * short > LARGEST_TILE
+
+
+def on_host(op: Any, *inputs: Any) -> Any:
+    device = inputs[0].device
+    results = op(*(value.cpu() if isinstance(value, Tensor) else value for value in inputs))
+    return tuple(r.to(device) for r in results) if isinstance(results, tuple) else results.to(device)
+
+
+def warps(long: int, short: int) -> int:
+    return min(max(long * short // 256, 1), 16)
+
+
+def launch(kernel: Any, arguments: tuple[Any, ...], shape: torch.Size, scratch: Tensor) -> None:
+    """Run one program per pair, configured by the batch's shape alone."""
+    pairs, m, n = shape
+    long, short = tile_shape(m, n)
+    with torch.cuda.device_of(scratch):
+        kernel[(pairs,)](
+            *arguments,
+            scratch,
+            m,
+            n,
+            ROWS=triton.next_power_of_2(m),
+            COLUMNS=triton.next_power_of_2(n),
+            LONG=long,
+            SHORT=short,
+            num_warps=warps(long, short),
+        )
+
+
+def new_scratch(values: Tensor) -> Tensor:
+    pairs, m, n = values.shape
+    long, short = tile_shape(m, n)
+    return values.new_empty((pairs, long, short), dtype=torch.float64)
+
+
+@triton.jit
+def places(row_mask, column_mask, pair, m, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr, SHORT: tl.constexpr):
+    """Where entry (i, j) of the pair goes in the (long, short) tile, which entries are real, and the real sizes."""
+    i = tl.arange(0, ROWS)
+    j = tl.arange(0, COLUMNS)
+    in_rows = tl.load(row_mask + pair * m + i, mask=i < m, other=0).to(tl.int32)
+    in_columns = tl.load(column_mask + pair * n + j, mask=j < n, other=0).to(tl.int32)
+    rows = tl.sum(in_rows)
+    columns = tl.sum(in_columns)
+    a = tl.cumsum(in_rows, 0)[:, None] - 1
+    b = tl.cumsum(in_columns, 0)[None, :] - 1
+    place = tl.where(rows < columns, b * SHORT + a, a * SHORT + b)
+    real = (in_rows[:, None] > 0) & (in_columns[None, :] > 0)
+    return place, real, rows, columns
+
+
+@triton.jit
+def entries(pair, m, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Where the entries of a pair lie in a (pairs, m, n) tensor, and which the tensor has."""
+    i = tl.arange(0, ROWS)[:, None]
+    j = tl.arange(0, COLUMNS)[None, :]
+    return pair.to(tl.int64) * m * n + i * n + j, (i < m) & (j < n)
+
+
+@triton.jit
+def gather(values, place, real, scratch, long, short, LONG: tl.constexpr, SHORT: tl.constexpr):
+    """The real entries as a (long, short) tile, -inf outside; the tile is also in `scratch`."""
+    i = tl.arange(0, LONG)[:, None]
+    j = tl.arange(0, SHORT)[None, :]
+    tl.debug_barrier()  # others may still be reading
+    tl.store(scratch + place, values, mask=real)
+    tl.debug_barrier()
+    return tl.load(scratch + i * SHORT + j, mask=(i < long) & (j < short), other=-INFINITY)
+
+
+@triton.jit
+def read_pair(
+    scores,
+    row_mask,
+    column_mask,
+    budget,
+    scratch,
+    pair,
+    m,
+    n,
+    ROWS_EXACT: tl.constexpr,
+    COLUMNS_EXACT: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    LONG: tl.constexpr,
+    SHORT: tl.constexpr,
+):
+    """The gathered tile, (long, short, limit, turned), and whether there is no answer.
+
+    Without one (scores that are not finite, a negative budget, an infeasible request) the pair counts as empty.
+    """
+    place, real, rows, columns = places(row_mask, column_mask, pair, m, n, ROWS, COLUMNS, SHORT)
+    where, _ = entries(pair, m, n, ROWS, COLUMNS)
+    values = tl.load(scores + where, mask=real, other=0.0)
+    limit = tl.load(budget + pair)
+    odd = (tl.max(tl.max((tl.abs(values) == INFINITY).to(tl.int32) | (values != values).to(tl.int32), 0), 0) > 0) | (
+        limit < 0
+    )
+    if ROWS_EXACT:
+        odd = odd | (rows > columns) | (limit < rows)
+    if COLUMNS_EXACT:
+        odd = odd | (columns > rows) | (limit < columns)
+    long = tl.where(odd, 0, tl.maximum(rows, columns))
+    short = tl.where(odd, 0, tl.minimum(rows, columns))
+    limit = tl.minimum(limit, short.to(tl.int64)).to(tl.int32)
+    tile = gather(values, place, real, scratch, long, short, LONG, SHORT)
+    return tile, long, short, tl.maximum(limit, 0), rows < columns, odd
+
+
+@triton.jit
+def write_pair(
+    tile,
+    odd,
+    out,
+    row_mask,
+    column_mask,
+    scratch,
+    pair,
+    m,
+    n,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    LONG: tl.constexpr,
+    SHORT: tl.constexpr,
+):
+    """The inverse of gathering: masked entries become 0, real ones of a pair without an answer NaN."""
+    i = tl.arange(0, LONG)[:, None]
+    j = tl.arange(0, SHORT)[None, :]
+    tl.debug_barrier()  # others may still be reading
+    tl.store(scratch + i * SHORT + j, tl.where(odd, float("nan"), tile))
+    tl.debug_barrier()
+    place, real, _, _ = places(row_mask, column_mask, pair, m, n, ROWS, COLUMNS, SHORT)
+    where, present = entries(pair, m, n, ROWS, COLUMNS)
+    tl.store(out + where, tl.load(scratch + place, mask=real, other=0.0), mask=present)
+
+
+@triton.jit
+def best_matching(scores, scratch, long, short, limit, forced, LONG: tl.constexpr, SHORT: tl.constexpr):
+    """The best matching of at most `limit` pairs; of exactly `limit` pairs where `forced`.
+
+    `scores` is the tile, also in `scratch`. Returns partner (of each short node, -1 for none), potentials u, v
+    and the level as the CPU kernel does. `u` is kept with the short nodes: the potential of their partner.
+    """
+    i = tl.arange(0, LONG)
+    j = tl.arange(0, SHORT)
+    matched = tl.zeros((LONG,), tl.int32)
+    partner = tl.full((SHORT,), -1, tl.int32)
+    u = tl.zeros((SHORT,), tl.float64)
+    v = tl.zeros((SHORT,), tl.float64)
+    best, source = tl.max(scores, 0, return_indices=True)
+    level = tl.max(best, 0)
+    count = tl.zeros((), tl.int32)
+    going = limit > 0
+    while going:
+        # Dijkstra over the short nodes; every unmatched long node is a start with potential `level`.
+        distance = level + v - best
+        before = tl.full((SHORT,), -1, tl.int32)  # the short node that the path leaves for this one
+        done = tl.zeros((SHORT,), tl.int32)
+        length = level
+        end = count
+        found = count < 0
+        searching = count >= 0
+        while searching:
+            length, end = tl.min(tl.where(done > 0, INFINITY, distance), 0, return_indices=True)
+            here = j == end
+            through = tl.sum(tl.where(here, partner, 0), 0)
+            found = through < 0
+            searching = (through >= 0) & (forced | (length < level))
+            if searching:
+                done = tl.where(here, 1, done)
+                base = length + tl.sum(tl.where(here, u, 0.0), 0)
+                row = tl.load(scratch + through * SHORT + j, mask=j < short, other=-INFINITY)
+                via = base + v - row
+                closer = (done == 0) & (via < distance)
+                distance = tl.where(closer, via, distance)
+                before = tl.where(closer, end, before)
+        useful = found & (forced | (length < level))
+        length = tl.where(useful, length, level)
+        gain = tl.where(done > 0, length - distance, 0.0)
+        v += gain
+        u -= gain
+        level = tl.where(useful, level - length, 0.0)
+        walking = useful
+        while walking:
+            here = j == end
+            previous = tl.sum(tl.where(here, before, 0), 0)
+            there = j == previous
+            walking = previous >= 0
+            freed = tl.sum(tl.where(there, partner, 0), 0)
+            fresh = tl.sum(tl.where(here, source, 0), 0)
+            potential = tl.where(walking, tl.sum(tl.where(there, u, 0.0), 0), level)
+            node = tl.where(walking, freed, fresh)
+            partner = tl.where(here, node, partner)
+            u = tl.where(here, potential, u)
+            if not walking:
+                matched = tl.where(i == node, 1, matched)
+            end = previous
+        best, source = tl.max(tl.where(matched[:, None] > 0, -INFINITY, scores), 0, return_indices=True)
+        count += 1
+        going = useful & (count < limit)
+    return partner, u, v, level
+
+
+@triton.jit
+def matching_map_kernel(
+    scores,
+    row_mask,
+    column_mask,
+    budget,
+    out,
+    ROWS_EXACT: tl.constexpr,
+    COLUMNS_EXACT: tl.constexpr,
+    scratch,
+    m,
+    n,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    LONG: tl.constexpr,
+    SHORT: tl.constexpr,
+):
+    pair = tl.program_id(0)
+    scratch += pair.to(tl.int64) * LONG * SHORT
+    tile, long, short, limit, _, odd = read_pair(
+        scores, row_mask, column_mask, budget, scratch, pair, m, n,
+        ROWS_EXACT, COLUMNS_EXACT, ROWS, COLUMNS, LONG, SHORT,
+    )  # fmt: skip
+    forced = (short > 0) & (ROWS_EXACT or COLUMNS_EXACT)
+    partner, _, _, _ = best_matching(tile, scratch, long, short, limit, forced, LONG, SHORT)
+    chosen = (partner[None, :] == tl.arange(0, LONG)[:, None]).to(tl.float64)
+    write_pair(chosen, odd, out, row_mask, column_mask, scratch, pair, m, n, ROWS, COLUMNS, LONG, SHORT)
+
+
+def matching_map_cuda(
+    scores: Tensor, row_mask: Tensor, column_mask: Tensor, budget: Tensor, rows_exact: bool, columns_exact: bool
+) -> Tensor:
+    if too_large(scores):
+        return on_host(
+            torch.ops.rationalizer.matching_map, scores, row_mask, column_mask, budget, rows_exact, columns_exact
+        )
+    out = torch.empty_like(scores, memory_format=torch.contiguous_format)
+    if scores.numel():
+        tensors = (scores.contiguous(), row_mask.contiguous(), column_mask.contiguous(), budget.contiguous(), out)
+        launch(matching_map_kernel, (*tensors, rows_exact, columns_exact), scores.shape, new_scratch(scores))
+    return out
