@@ -1,8 +1,8 @@
-"""The user's object: a classifier (or regressor) of texts that shows the words it used."""
+"""The user's object: a classifier (or regressor) of texts, or of pairs of texts, that shows the words it used."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
@@ -10,32 +10,48 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from rationalizer.data import Corpus, Example, corpus_from, examples_from
+from rationalizer.data import (
+    AnyExample,
+    Corpus,
+    PairExample,
+    are_pairs,
+    corpus_from,
+    examples_from,
+    pair_examples_from,
+)
 from rationalizer.data.corpus import Task
 from rationalizer.learn.config import Config, configure
 from rationalizer.learn.inference import predict
 from rationalizer.learn.trained import LabelType, TrainedModel
 from rationalizer.nn import check_budget
-from rationalizer.render import Explanation, Label
+from rationalizer.render import Explanation, Label, PairExplanation
 
 
 class Rationalizer:
-    """Learns to label texts from the words it shows.
+    """Learns to label texts from the words it shows, or pairs of texts from the words it aligns.
 
     >>> model = Rationalizer(method="spectra", budget=0.2).fit(texts, labels)
     >>> model.predict(["A warm, funny film."])
     >>> model.explain("A warm, funny film.").spans
 
+    >>> model = Rationalizer(method="at-most-one").fit(pairs, labels)  # pairs: (premise, hypothesis) tuples
+    >>> model.explain("A man plays a guitar.", "Somebody makes music.").words
+
     Args:
-        method: "spectra", "pair-budget", "sfe", "sfe-baseline", "gumbel", "hardkuma", "sparsemax", "fusedmax"
-            or "full-text".
-        budget: how much may be selected: a share of each text (a float up to 1) or a count of tokens (int).
+        method: for texts "spectra" (the default), "pair-budget", "sfe", "sfe-baseline", "gumbel", "hardkuma",
+            "sparsemax", "fusedmax" or "full-text"; for pairs "at-most-one" (the default), "xor-at-most-one",
+            "budget", "gumbel", "ot-relaxed", "ot-exact-k" or "softmax".
+        budget: how much may be selected: a share of each text (a float up to 1) or a count of tokens (int); by
+            default 20%. For pairs a share of the shorter text, by default 50%, or a count of aligned pairs; it
+            matters to "budget" and "ot-exact-k" only.
         settings: any other setting of training or of the method (see `learn.Config` and the method's class),
-            such as `seed=1`, `embeddings="glove-6b-50d"`, `epochs=10` or `temperature=0.5`.
+            such as `seed=1`, `embeddings="glove-6b-50d"`, `epochs=10`, `temperature=0.5` or `faithful=False`.
     """
 
-    def __init__(self, method: str = "spectra", budget: float | int = 0.2, **settings: Any) -> None:
-        self._config = configure(method, {"budget": check_budget(budget), **settings})
+    def __init__(self, method: str | None = None, budget: float | int | None = None, **settings: Any) -> None:
+        self._method = method
+        self._settings = {**settings, **({} if budget is None else {"budget": check_budget(budget)})}
+        self._config = configure(method, self._settings)
         self._trained: TrainedModel | None = None
 
     def fit(
@@ -51,12 +67,14 @@ class Rationalizer:
         progress: bool | None = None,
         **trainer: Any,
     ) -> Rationalizer:
-        """Trains on texts and their labels: lists, arrays or pandas columns.
+        """Trains on texts, or pairs of texts, and their labels: lists, arrays or pandas columns.
 
         Args:
-            texts: strings, or lists of tokens.
+            texts: strings, or lists of tokens; or tuples (premise, hypothesis) of two such texts, or a table
+                with two columns.
             labels: names or integers are classes, floats are values.
-            rationales: human rationales, a token mask or character spans per text; they are not learned from.
+            rationales: human rationales, a token mask or character spans per text, or for pairs the aligned
+                words as (i, j) each; they are not learned from.
             dev: (texts, labels) to stop by; without it a tenth of the texts is held out.
             task: "classification" or "regression", where the labels leave it open.
             run_dir: where to keep checkpoints, logs and the model.
@@ -66,7 +84,9 @@ class Rationalizer:
         """
         from rationalizer.learn.training import train
 
+        texts = list(texts) if isinstance(texts, Iterator) else texts
         labels = list(labels)
+        self._config = configure(self._method, self._settings, pairs=are_pairs(texts))
         corpus = self._corpus(texts, labels, rationales, dev, task)
         self._trained = train(
             corpus,
@@ -80,49 +100,84 @@ class Rationalizer:
         return self
 
     def predict(self, texts: Iterable[Any]) -> NDArray[Any]:
-        """The labels of the texts, of the type they had in `fit`."""
-        outputs = predict(self.trained, examples_from(texts)).outputs
+        """The labels of the texts (or pairs), of the type they had in `fit`."""
+        outputs = predict(self.trained, self._examples(texts)).outputs
         return outputs if self.classes is None else np.array(self.classes)[outputs.argmax(-1)]
 
     def predict_proba(self, texts: Iterable[Any]) -> NDArray[np.float32]:
         """(texts, classes) probabilities, in the order of `classes`."""
         if self.classes is None:
             raise ValueError("a regression has no probabilities; use predict")
-        return predict(self.trained, examples_from(texts)).outputs
+        return predict(self.trained, self._examples(texts)).outputs
 
     @overload
     def explain(self, texts: str) -> Explanation: ...
     @overload
-    def explain(self, texts: Iterable[Any], rationales: Iterable[Any] | None = ...) -> list[Explanation]: ...
+    def explain(self, texts: str, hypothesis: str) -> PairExplanation: ...
+    @overload
+    def explain(self, texts: Iterable[Any], *, rationales: Iterable[Any] | None = ...) -> list[Any]: ...
     def explain(
-        self, texts: str | Iterable[Any], rationales: Iterable[Any] | None = None
-    ) -> Explanation | list[Explanation]:
-        """Predictions with the words they were made from: of one text, or of a list of texts."""
-        if isinstance(texts, str):
-            return self.explain_examples(examples_from([texts]))[0]
-        return self.explain_examples(examples_from(texts, rationales=rationales))
+        self, texts: Any, hypothesis: str | None = None, *, rationales: Iterable[Any] | None = None
+    ) -> Explanation | PairExplanation | list[Any]:
+        """Predictions with what they were made from: of one text, of a premise and its hypothesis, or of a list.
 
-    def explain_examples(self, examples: Sequence[Example]) -> list[Explanation]:
-        """As `explain`, of examples that are already tokenized."""
-        found = predict(self.trained, examples)
+        Args:
+            texts: a text; a premise; or a list of texts or of (premise, hypothesis) tuples.
+            hypothesis: the second text, if the first argument is a premise.
+            rationales: of a list, the human rationales (for pairs: alignments), to be shown beside the model's.
+        """
+        if self.pairs:
+            if hypothesis is not None:
+                return self.explain_examples(self._examples([(texts, hypothesis)]))[0]
+            if isinstance(texts, str):
+                raise ValueError("this model reads pairs of texts; call explain(premise, hypothesis)")
+        elif hypothesis is not None:
+            raise ValueError("this model reads single texts; call explain(text), or explain([text, text])")
+        if isinstance(texts, str):
+            return self.explain_examples(self._examples([texts]))[0]
+        return self.explain_examples(self._examples(texts, rationales))
+
+    def explain_examples(
+        self, examples: Sequence[AnyExample], *, budget: float | int | None = None
+    ) -> list[Explanation | PairExplanation]:
+        """As `explain`, of examples that are already tokenized; `budget` if not the model's."""
+        found = predict(self.trained, examples, budget=budget)
+        rows = zip(examples, found.outputs, found.weights, strict=True)
+        return [self._explanation(example, output, weights) for example, output, weights in rows]
+
+    def _explanation(
+        self, example: AnyExample, output: NDArray[np.float32], weights: NDArray[np.float32]
+    ) -> Explanation | PairExplanation:
         classes = self.classes
-        explanations = []
-        for example, output, weights in zip(examples, found.outputs, found.weights, strict=True):
-            selected = tuple((weights != 0).tolist())
-            explanations.append(
-                Explanation(
-                    text=example.text,
-                    label=float(output) if classes is None else classes[int(output.argmax())],
-                    probabilities=dict(zip(classes, output.tolist(), strict=True)) if classes else None,
-                    tokens=example.tokens,
-                    offsets=example.offsets,
-                    weights=tuple(weights.tolist()),
-                    selected=selected,
-                    spans=_character_spans(selected, example.offsets),
-                    rationale=example.rationale,
-                )
+        label = float(output) if classes is None else classes[int(output.argmax())]
+        probabilities = dict(zip(classes, output.tolist(), strict=True)) if classes else None
+        if isinstance(example, PairExample):
+            return PairExplanation(
+                premise=example.premise.text,
+                hypothesis=example.hypothesis.text,
+                label=label,
+                probabilities=probabilities,
+                premise_tokens=example.premise.tokens,
+                premise_offsets=example.premise.offsets,
+                hypothesis_tokens=example.hypothesis.tokens,
+                hypothesis_offsets=example.hypothesis.offsets,
+                alignment=weights,
+                pairs=tuple((int(i), int(j)) for i, j in np.argwhere(weights)),
+                faithful=self._config.faithful,
+                gold=example.alignment,
             )
-        return explanations
+        selected = tuple((weights != 0).tolist())
+        return Explanation(
+            text=example.text,
+            label=label,
+            probabilities=probabilities,
+            tokens=example.tokens,
+            offsets=example.offsets,
+            weights=tuple(weights.tolist()),
+            selected=selected,
+            spans=_character_spans(selected, example.offsets),
+            rationale=example.rationale,
+        )
 
     def save(self, directory: str | Path) -> None:
         self.trained.save(directory)
@@ -135,6 +190,10 @@ class Rationalizer:
     @classmethod
     def of(cls, trained: TrainedModel) -> Rationalizer:
         model = cls.__new__(cls)
+        config = trained.config.to_json()
+        model._method = config.pop("method")
+        model._settings = {**config.pop("options"), **config}
+        model._settings.pop("pairs")
         model._config = trained.config
         model._trained = trained
         return model
@@ -153,6 +212,11 @@ class Rationalizer:
         return self._config
 
     @property
+    def pairs(self) -> bool:
+        """Whether it reads pairs of texts; before `fit`, whether its method is one for pairs."""
+        return self._config.pairs
+
+    @property
     def classes(self) -> tuple[Label, ...] | None:
         """The labels that can be predicted; None for regression."""
         description = self.trained.description
@@ -169,6 +233,7 @@ class Rationalizer:
     def budget(self, budget: float | int) -> None:
         if self._trained is not None:
             self._trained = self._trained.with_budget(budget)
+        self._settings["budget"] = check_budget(budget)
         self._config = replace(self._config, budget=check_budget(budget))
 
     def __repr__(self) -> str:
@@ -183,12 +248,18 @@ class Rationalizer:
         dev: tuple[Iterable[Any], Iterable[Any]] | None,
         task: Task | None,
     ) -> Corpus:
-        seed, budget = self._config.seed, self._config.budget
+        known: dict[str, Any] = {"pairs": self.pairs, "seed": self._config.seed, "budget": self._config.budget}
         if dev is None:
-            return corpus_from(texts, labels, rationales, task=task, seed=seed, budget=budget)
-        corpus = corpus_from(texts, labels, rationales, task=task, dev=(), seed=seed, budget=budget)
+            return corpus_from(texts, labels, rationales, task=task, **known)
+        corpus = corpus_from(texts, labels, rationales, task=task, dev=(), **known)
         dev_texts, dev_labels = dev
-        return replace(corpus, dev=examples_from(dev_texts, dev_labels, None, corpus.classes or None, task=corpus.task))
+        make: Callable[..., Sequence[AnyExample]] = pair_examples_from if self.pairs else examples_from
+        return replace(corpus, dev=make(dev_texts, dev_labels, None, corpus.classes or None, task=corpus.task))
+
+    def _examples(self, texts: Iterable[Any], rationales: Iterable[Any] | None = None) -> Sequence[AnyExample]:
+        if self.pairs:
+            return pair_examples_from(texts, alignments=rationales)
+        return examples_from(texts, rationales=rationales)
 
 
 def _character_spans(selected: Sequence[bool], offsets: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

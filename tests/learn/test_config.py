@@ -109,7 +109,7 @@ def test_values_are_read_as_the_keys_type(key, text, value):
         ("hidden", True, "hidden must be a whole number, got True"),
         ("hidden", 0, "hidden must be at least 1, got 0"),
         ("lower", 1, "lower must be true or false, got 1"),
-        ("pooling", "sum", "pooling must be 'max' or 'mean' or 'last', got 'sum'"),
+        ("pooling", "sum", "pooling must be 'max' or 'mean' or 'last' or 'max-mean', got 'sum'"),
         ("patience", 0, "patience must be at least 1 or none, got 0"),
         ("dropout", 1.0, r"dropout must lie in \[0, 1\), got 1.0"),
         ("learning_rate", float("nan"), "learning_rate must be at least 0, got nan"),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
+from itertools import chain
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from rationalizer.data.example import Example
+from rationalizer.data.example import AnyExample, Example, PairExample
 from rationalizer.data.vocabulary import PADDING, Vocabulary
 
 # Shuffled examples are sorted by length within pools of this many batches: enough for little padding,
@@ -20,56 +22,92 @@ POOL_BATCHES = 50
 
 
 @dataclass(frozen=True)
-class Batch:
-    tokens: Tensor  # (batch, n) int64 vocabulary ids, 0 = padding, 1 = unknown
-    mask: Tensor  # (batch, n) bool, True on real tokens
+class _Tensors:
     labels: Tensor | None  # (batch,) int64 classes or float32 values
-    rationale: Tensor | None  # (batch, n) bool; None where no example of the batch has one
     index: Tensor  # (batch,) int64: position of each example in its dataset
 
-    def to(self, device: torch.device | str) -> Batch:
+    def to(self, device: torch.device | str) -> Self:
         return self._map(lambda tensor: tensor.to(device))
 
-    def pin_memory(self) -> Batch:
+    def pin_memory(self) -> Self:
         return self._map(Tensor.pin_memory)
 
-    def _map(self, move: Callable[[Tensor], Tensor]) -> Batch:
-        return Batch(
-            tokens=move(self.tokens),
-            mask=move(self.mask),
-            labels=None if self.labels is None else move(self.labels),
-            rationale=None if self.rationale is None else move(self.rationale),
-            index=move(self.index),
-        )
+    def _map(self, move: Callable[[Tensor], Tensor]) -> Self:
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return replace(self, **{name: move(value) for name, value in values.items() if value is not None})
 
     def __len__(self) -> int:
-        return self.tokens.shape[0]
+        return len(self.index)
 
 
-def collate(examples: Sequence[tuple[int, Example]], vocabulary: Vocabulary) -> Batch:
+@dataclass(frozen=True)
+class Batch(_Tensors):
+    """Examples of one text each."""
+
+    tokens: Tensor  # (batch, n) int64 vocabulary ids, 0 = padding, 1 = unknown
+    mask: Tensor  # (batch, n) bool, True on real tokens
+    rationale: Tensor | None  # (batch, n) bool; None where no example of the batch has one
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """What a model takes: ids and mask of every text."""
+        return self.tokens, self.mask
+
+    @property
+    def masks(self) -> tuple[Tensor, ...]:
+        return (self.mask,)
+
+
+@dataclass(frozen=True)
+class PairBatch(_Tensors):
+    """Examples of two texts each."""
+
+    premise: Tensor  # (batch, m) int64
+    premise_mask: Tensor  # (batch, m) bool
+    hypothesis: Tensor  # (batch, n) int64
+    hypothesis_mask: Tensor  # (batch, n) bool
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        return self.premise, self.premise_mask, self.hypothesis, self.hypothesis_mask
+
+    @property
+    def masks(self) -> tuple[Tensor, ...]:
+        return self.premise_mask, self.hypothesis_mask
+
+
+def collate(examples: Sequence[tuple[int, AnyExample]], vocabulary: Vocabulary) -> Batch | PairBatch:
     """Pads (position, example) pairs to the longest.
 
     In a batch where some examples have a rationale, the others' rows are all False.
     """
     if not examples:
         raise ValueError("a batch needs at least one example")
-    rows, width = len(examples), max(len(example.tokens) for _, example in examples)
-    tokens = np.full((rows, width), PADDING, dtype=np.int64)
-    mask = np.zeros((rows, width), dtype=bool)
-    rationale = np.zeros((rows, width), dtype=bool)
-    for row, (_, example) in enumerate(examples):
-        length = len(example.tokens)
-        tokens[row, :length] = vocabulary.ids(example.tokens)
-        mask[row, :length] = True
-        if example.rationale is not None:
-            rationale[row, :length] = example.rationale
-    return Batch(
-        tokens=torch.from_numpy(tokens),
-        mask=torch.from_numpy(mask),
-        labels=_labels([example.label for _, example in examples]),
-        rationale=torch.from_numpy(rationale) if any(e.rationale is not None for _, e in examples) else None,
-        index=torch.tensor([position for position, _ in examples], dtype=torch.int64),
-    )
+    members = [example for _, example in examples]
+    labels = _labels([example.label for example in members])
+    index = torch.tensor([position for position, _ in examples], dtype=torch.int64)
+    if isinstance(members[0], PairExample):
+        pairs = cast("list[PairExample]", members)
+        premise = _padded([pair.premise for pair in pairs], vocabulary)
+        return PairBatch(labels, index, *premise, *_padded([pair.hypothesis for pair in pairs], vocabulary))
+    texts = cast("list[Example]", members)
+    tokens, mask = _padded(texts, vocabulary)
+    rationale = None
+    if any(example.rationale is not None for example in texts):
+        rationale = torch.zeros_like(mask)
+        for row, example in enumerate(texts):
+            if example.rationale is not None:
+                rationale[row, : len(example.tokens)] = torch.tensor(example.rationale)
+    return Batch(labels, index, tokens, mask, rationale)
+
+
+def _padded(texts: Sequence[Example], vocabulary: Vocabulary) -> tuple[Tensor, Tensor]:
+    """Ids and mask."""
+    lengths = np.array([len(text.tokens) for text in texts])
+    mask = np.arange(lengths.max()) < lengths[:, None]
+    tokens = np.full(mask.shape, PADDING, dtype=np.int64)
+    tokens[mask] = vocabulary.ids(chain.from_iterable(text.tokens for text in texts))
+    return torch.from_numpy(tokens), torch.from_numpy(mask)
 
 
 def _labels(labels: Sequence[int | float | None]) -> Tensor | None:
@@ -138,11 +176,11 @@ class BucketSampler(Sampler[list[int]]):
         return [plan[k] for k in generator.permutation(len(plan))]
 
 
-class _Positioned(Dataset[tuple[int, Example]]):
-    def __init__(self, examples: Sequence[Example]) -> None:
+class _Positioned(Dataset[tuple[int, Any]]):
+    def __init__(self, examples: Sequence[Any]) -> None:
         self.examples = examples
 
-    def __getitem__(self, position: int) -> tuple[int, Example]:
+    def __getitem__(self, position: int) -> tuple[int, Any]:
         return position, self.examples[position]
 
     def __len__(self) -> int:
@@ -150,7 +188,7 @@ class _Positioned(Dataset[tuple[int, Example]]):
 
 
 def loader(
-    examples: Sequence[Example],
+    examples: Sequence[AnyExample],
     vocabulary: Vocabulary,
     *,
     batch_size: int,
@@ -158,15 +196,21 @@ def loader(
     seed: int,
     epoch: int = 0,
     workers: int = 0,
-) -> DataLoader[Batch]:
+) -> DataLoader[Any]:
     """Batches of `examples`; its `batch_sampler` is the BucketSampler, for `set_epoch`.
 
     Without `shuffle` batches go from the shortest texts to the longest: put results back by `Batch.index`.
     """
-    sampler = BucketSampler([len(e.tokens) for e in examples], batch_size, shuffle=shuffle, seed=seed, epoch=epoch)
+    sampler = BucketSampler(list(map(_length, examples)), batch_size, shuffle=shuffle, seed=seed, epoch=epoch)
     return DataLoader(
-        _Positioned(examples),  # type: ignore[arg-type]
+        _Positioned(examples),
         batch_sampler=sampler,
         collate_fn=partial(collate, vocabulary=vocabulary),
         num_workers=workers,
     )
+
+
+def _length(example: AnyExample) -> int:
+    """What batches are sorted by; of pairs the premise, which is mostly longer, and then the hypothesis."""
+    first, *second = example.shape
+    return (first << 20) + second[0] if second else first

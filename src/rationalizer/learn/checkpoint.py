@@ -103,7 +103,8 @@ def digest(corpus: Corpus) -> str:
     sha = hashlib.sha256()
     for split in (corpus.train, corpus.dev):
         for example in split:
-            sha.update("\x1f".join((*example.tokens, repr(example.label), "\n")).encode("utf-8", "surrogatepass"))
+            words = "\x1d".join("\x1f".join(text.tokens) for text in example.texts)
+            sha.update(f"{words}\x1f{example.label!r}\x1f\n".encode("utf-8", "surrogatepass"))
         sha.update(b"\x1e")
     return sha.hexdigest()
 

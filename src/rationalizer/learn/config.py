@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from rationalizer.learn.presets import preset
-from rationalizer.nn import ENCODERS, EXTRACTORS, check_budget
+from rationalizer.nn import ALIGNERS, ENCODERS, EXTRACTORS, Method, check_budget, methods_for
 from rationalizer.nn.predictor import Pooling
 
 
@@ -20,8 +20,10 @@ class Config:
     """One run. `options` are the method's own settings; every other field is common to all methods."""
 
     method: str = "spectra"
+    pairs: bool = False  # whether it is a method for two texts
     options: Mapping[str, Any] = field(default_factory=dict)
-    budget: float | int = 0.2  # share of the text, or a count of tokens
+    budget: float | int = 0.2  # share of the text (of two: of the shorter), or a count of tokens (of pairs)
+    faithful: bool = True  # pairs: whether the premise is read through the alignment only
 
     encoder: str = "bilstm"
     hidden: int = 64  # units in each direction
@@ -49,42 +51,65 @@ class Config:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Config:
-        flat = {key: value for key, value in stored.items() if key not in ("method", "options")}
-        return configure(stored["method"], {**flat, **stored["options"]})
+        flat = {key: value for key, value in stored.items() if key not in _IDENTITY}
+        return configure(stored["method"], {**flat, **stored["options"]}, pairs=stored["pairs"])
+
+
+_IDENTITY = ("method", "pairs", "options")  # what a config is of; the rest can be set
 
 
 def configure(
-    method: str = "spectra", overrides: Mapping[str, Any] | None = None, *, dataset: str | None = None
+    method: str | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    dataset: str | None = None,
+    pairs: bool | None = None,
 ) -> Config:
     """Defaults, then the preset of dataset × method where there is one, then `overrides`.
 
-    Keys are the fields of `Config` and the method's own settings, side by side. Values may be strings (from a
-    command line); they are read as the key's type. Unknown keys and values of the wrong type are errors.
+    `pairs` says whether the data are pairs of texts; without it the method decides ("gumbel" is one of either
+    kind, and then taken for single texts). Without a method: spectra, or at-most-one for pairs. Keys are the
+    fields of `Config` and the method's own settings, side by side. Values may be strings (from a command
+    line); they are read as the key's type. Unknown keys and values of the wrong type are errors.
     """
-    if method not in EXTRACTORS:
-        raise ValueError(f"there is no method {method!r}{_nearest(method, EXTRACTORS)}")
-    common, own = _common_types(), {name: kind for name, (kind, _) in EXTRACTORS[method].options().items()}
+    if pairs is None:
+        pairs = method in ALIGNERS and method not in EXTRACTORS
+    method = method or ("at-most-one" if pairs else "spectra")
+    known = methods_for(pairs)
+    if method not in known:
+        raise ValueError(_no_method(method, pairs))
+    common, own = _common_types(), {name: kind for name, (kind, _) in known[method].options().items()}
     values: dict[str, Any] = {}
-    options = {name: default for name, (_, default) in EXTRACTORS[method].options().items()}
-    for key, value in {**preset(dataset, method), **(overrides or {})}.items():
+    options = {name: default for name, (_, default) in known[method].options().items()}
+    for key, value in {**preset(dataset, method, pairs=pairs), **(overrides or {})}.items():
         if key in own:
             options[key] = _read(key, value, own[key])
         elif key in common:
             values[key] = _read(key, value, common[key])
         else:
-            raise ValueError(_unknown(key, method, common, own))
-    config = Config(method=method, options=options, **values)
+            raise ValueError(_unknown(key, method, known, common, own))
+    config = Config(method=method, pairs=pairs, options=options, **values)
     _check(config)
     return config
 
 
 def _common_types() -> dict[str, Any]:
     hints = get_type_hints(Config)
-    return {name: hints[name] for name in hints if name not in ("method", "options")}
+    return {name: hints[name] for name in hints if name not in _IDENTITY}
 
 
-def _unknown(key: str, method: str, common: Mapping[str, Any], own: Mapping[str, Any]) -> str:
-    others = sorted(name for name, extractor in EXTRACTORS.items() if key in extractor.options())
+def _no_method(method: str, pairs: bool) -> str:
+    here, there = methods_for(pairs), methods_for(not pairs)
+    if method not in there:
+        return f"there is no method {method!r}{_nearest(method, here)}"
+    kind = ("single texts", "pairs of texts") if pairs else ("pairs of texts", "single texts")
+    return f"{method!r} is a method for {kind[0]}; for {kind[1]} use one of {', '.join(here)}"
+
+
+def _unknown(
+    key: str, method: str, known: Mapping[str, type[Method]], common: Mapping[str, Any], own: Mapping[str, Any]
+) -> str:
+    others = sorted(name for name, other in known.items() if key in other.options())
     if others:
         return f"{key!r} is a setting of {', '.join(others)}, not of {method}"
     return f"there is no setting {key!r}{_nearest(key, {**common, **own})}"

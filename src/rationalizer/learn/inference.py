@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rationalizer.data import Example, Vocabulary, loader
+from rationalizer.data import AnyExample, Example, PairExample, Vocabulary, loader
 from rationalizer.data.tokenize import tokenize
 from rationalizer.learn.trained import TrainedModel
-from rationalizer.metrics import Scores
+from rationalizer.metrics import Scores, evaluate_pairs
 from rationalizer.metrics import evaluate as measure
-from rationalizer.nn import token_budget
+from rationalizer.nn import Aligner, HighlightModel, token_budget
 
 BATCH = 128
 
@@ -26,8 +26,9 @@ class Predictions:
     """What a model says of each example, in the examples' order."""
 
     outputs: NDArray[np.float32]  # (examples, classes) probabilities, or (examples,) values
-    weights: list[NDArray[np.float32]]  # per example, what each token was multiplied with; 0 where not selected
-    scores: list[NDArray[np.float32]]  # per example, what ranks its tokens
+    # Per example, a number per token; for pairs of texts, a matrix with one per pair of words.
+    weights: list[NDArray[np.float32]]  # what each token was multiplied with; 0 where not selected
+    scores: list[NDArray[np.float32]]  # what ranks them
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -42,20 +43,21 @@ class Predictions:
 @torch.no_grad()
 def predict(
     trained: TrainedModel,
-    examples: Sequence[Example],
+    examples: Sequence[AnyExample],
     *,
     budget: float | int | None = None,
     batch_size: int = BATCH,
 ) -> Predictions:
     """Selections and predictions; `budget` if not the trained one."""
     trained = trained if budget is None else trained.with_budget(budget)
+    _require_kind(trained, examples)
     model = trained.model.eval()
     ragged = _Ragged(examples)
     rows: list[tuple[Tensor, Tensor]] = []
     for batch in _batches(trained.vocabulary, examples, batch_size):
         batch = batch.to(trained.device)
-        output = model(batch.tokens, batch.mask, token_budget(trained.config.budget, batch.mask))
-        rows.append((batch.index.cpu(), model.predictor.head.predict(output.outputs).cpu()))
+        output = model(*batch.inputs, token_budget(trained.config.budget, *batch.masks))
+        rows.append((batch.index.cpu(), model.head.predict(output.outputs).cpu()))
         ragged.add(rows[-1][0], output.extraction.z, output.extraction.scores)
     return Predictions(_in_order(trained, rows), ragged.columns[0], ragged.columns[1])
 
@@ -67,6 +69,8 @@ def predict_from(
     """Probabilities (or values) when exactly the tokens of `masks` are shown: one 0/1 or weight per token."""
     _check_masks(examples, masks)
     model = trained.model.eval()
+    if not isinstance(model, HighlightModel):
+        raise ValueError("predict_from shows tokens of single texts; this model reads pairs of texts")
     rows: list[tuple[Tensor, Tensor]] = []
     for batch in _batches(trained.vocabulary, examples, batch_size):
         z = np.zeros(batch.tokens.shape, dtype=np.float32)
@@ -74,13 +78,13 @@ def predict_from(
             z[row, : len(masks[position])] = masks[position]
         batch = batch.to(trained.device)
         outputs = model.predict_from(torch.from_numpy(z).to(trained.device), batch.tokens, batch.mask)
-        rows.append((batch.index.cpu(), model.predictor.head.predict(outputs).cpu()))
+        rows.append((batch.index.cpu(), model.head.predict(outputs).cpu()))
     return _in_order(trained, rows)
 
 
 def evaluate(
     trained: TrainedModel,
-    examples: Sequence[Example],
+    examples: Sequence[AnyExample],
     *,
     budget: float | int | None = None,
     faithfulness: bool = False,
@@ -90,30 +94,54 @@ def evaluate(
 
     Args:
         trained: the model.
-        examples: labelled texts, with or without human rationales.
+        examples: labelled texts or pairs of texts, with or without human rationales or alignments.
         budget: if not the trained one.
-        faithfulness: also comprehensiveness and sufficiency, which run the predictor on many other masks; the
-            full-text prediction they compare with is this predictor's on an all-ones mask.
+        faithfulness: (single texts) also comprehensiveness and sufficiency, which run the predictor on many
+            other masks; the full-text prediction they compare with is this predictor's on an all-ones mask.
         predictions: what `predict` gave for these examples, if already there.
     """
-    predictions = predictions or predict(trained, examples, budget=budget)
+    trained = trained if budget is None else trained.with_budget(budget)
+    predictions = predictions or predict(trained, examples)
     unlabelled = next((i for i, example in enumerate(examples) if example.label is None), None)
     if unlabelled is not None:
         raise ValueError(f"example {unlabelled} has no label to compare with; use predict")
     classification = trained.task == "classification"
+    common: dict[str, Any] = {
+        "task": trained.task,
+        "truth": [example.label for example in examples],
+        "predictions": predictions.labels.tolist(),
+        "classes": range(len(trained.classes)) if classification else None,
+        "seconds_per_epoch": trained.metrics.get("seconds_per_epoch"),
+    }
+    if trained.pairs:
+        if faithfulness:
+            raise ValueError("comprehensiveness and sufficiency are defined for single texts; leave faithfulness out")
+        pairs = cast("Sequence[PairExample]", examples)
+        return evaluate_pairs(
+            **common,
+            alignments=predictions.weights,
+            gold=[pair.alignment for pair in pairs],
+            constraints=_constraints(trained, pairs),
+        )
+    texts = cast("Sequence[Example]", examples)
     return measure(
-        task=trained.task,
-        truth=[example.label for example in examples],
-        predictions=predictions.labels.tolist(),
+        **common,
         masks=predictions.selected,
-        classes=range(len(trained.classes)) if classification else None,
         weights=predictions.scores,
-        gold=[example.rationale for example in examples],
-        probabilities=(lambda masks: predict_from(trained, examples, masks))
-        if faithfulness and classification
-        else None,
-        seconds_per_epoch=trained.metrics.get("seconds_per_epoch"),
+        gold=[text.rationale for text in texts],
+        probabilities=(lambda masks: predict_from(trained, texts, masks)) if faithfulness and classification else None,
     )
+
+
+def _constraints(trained: TrainedModel, pairs: Sequence[PairExample]) -> list[dict[str, Any]] | None:
+    """What the alignments have to keep to; None for a method that promises nothing."""
+    shapes = torch.tensor([pair.shape for pair in pairs])
+    masks = (torch.arange(int(side.max())) < side[:, None] for side in shapes.unbind(1))
+    budgets = token_budget(trained.config.budget, *masks).tolist()
+    aligner = trained.model.extractor
+    assert isinstance(aligner, Aligner)
+    kept = [aligner.constraints(m, n, budget) for (m, n), budget in zip(shapes.tolist(), budgets, strict=True)]
+    return None if any(each is None for each in kept) else cast("list[dict[str, Any]]", kept)
 
 
 def survival(trained: TrainedModel, examples: Sequence[Example], predictions: Predictions | None = None) -> float:
@@ -124,6 +152,8 @@ def survival(trained: TrainedModel, examples: Sequence[Example], predictions: Pr
     selection does not survive. A value (in regression) survives if it moves by no more than half the standard
     deviation of the predictions.
     """
+    if trained.pairs:
+        raise ValueError("survival asks whether a text's selected words suffice alone; this model reads pairs of texts")
     predictions = predictions or predict(trained, examples)
     kept = [i for i, selected in enumerate(predictions.selected) if selected.any()]
     if not kept:
@@ -147,19 +177,25 @@ def _excerpt(example: Example, selected: NDArray[np.bool_]) -> Example:
 class _Ragged:
     """Rows of padded tensors, cut to their examples' lengths and put in the examples' order."""
 
-    def __init__(self, examples: Sequence[Example]) -> None:
-        self.lengths = [len(example.tokens) for example in examples]
+    def __init__(self, examples: Sequence[AnyExample]) -> None:
+        self.shapes = [example.shape for example in examples]
         self.columns: tuple[list[Any], list[Any]] = ([None] * len(examples), [None] * len(examples))
 
     def add(self, index: Tensor, *padded: Tensor) -> None:
         positions = index.tolist()
         for column, tensor in zip(self.columns, padded, strict=True):
             for position, row in zip(positions, tensor.float().cpu().numpy(), strict=True):
-                column[position] = row[: self.lengths[position]]
+                column[position] = row[tuple(map(slice, self.shapes[position]))]
 
 
-def _batches(vocabulary: Vocabulary, examples: Sequence[Example], batch_size: int) -> Any:
+def _batches(vocabulary: Vocabulary, examples: Sequence[AnyExample], batch_size: int) -> Any:
     return loader(examples, vocabulary, batch_size=batch_size, shuffle=False, seed=0)
+
+
+def _require_kind(trained: TrainedModel, examples: Sequence[AnyExample]) -> None:
+    if examples and isinstance(examples[0], PairExample) != trained.pairs:
+        ours, theirs = ("pairs of texts", "single texts") if trained.pairs else ("single texts", "pairs of texts")
+        raise ValueError(f"this model reads {ours}, but was given {theirs}")
 
 
 def _in_order(trained: TrainedModel, rows: list[tuple[Tensor, Tensor]]) -> NDArray[np.float32]:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Sampler
 
-from rationalizer.data import Batch, BucketSampler, Corpus, Vocabulary, loader
+from rationalizer.data import Batch, BucketSampler, Corpus, PairBatch, Vocabulary, loader
 from rationalizer.learn.checkpoint import (
     Checkpoint,
     CheckpointFile,
@@ -26,7 +26,9 @@ from rationalizer.learn.checkpoint import (
 from rationalizer.learn.config import Config
 from rationalizer.learn.seeding import seed_all
 from rationalizer.metrics.task import score_task
-from rationalizer.nn import HighlightModel, token_budget
+from rationalizer.nn import Model, token_budget
+
+AnyBatch = Batch | PairBatch
 
 
 class Learner(pl.LightningModule):
@@ -38,7 +40,7 @@ class Learner(pl.LightningModule):
 
     def __init__(
         self,
-        model: HighlightModel,
+        model: Model,
         corpus: Corpus,
         vocabulary: Vocabulary,
         config: Config,
@@ -79,7 +81,7 @@ class Learner(pl.LightningModule):
 
     # Data
 
-    def train_dataloader(self) -> DataLoader[Batch]:
+    def train_dataloader(self) -> DataLoader[AnyBatch]:
         config = self.config
         batches = loader(
             self.corpus.train,
@@ -102,7 +104,7 @@ class Learner(pl.LightningModule):
             num_workers=config.workers,
         )
 
-    def val_dataloader(self) -> DataLoader[Batch]:
+    def val_dataloader(self) -> DataLoader[AnyBatch]:
         # Every process validates on the whole dev set: all then stop at the same epoch, without a word.
         return loader(
             self.corpus.dev,
@@ -113,7 +115,7 @@ class Learner(pl.LightningModule):
             workers=self.config.workers,
         )
 
-    def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
+    def transfer_batch_to_device(self, batch: AnyBatch, device: torch.device, dataloader_idx: int) -> AnyBatch:
         return batch.to(device)
 
     # Training
@@ -122,15 +124,15 @@ class Learner(pl.LightningModule):
         self._loss = torch.tensor(self.progress.loss, dtype=torch.float64).to(self.device, self._sum_type)
         self._clock = time.perf_counter()
 
-    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
+    def on_train_batch_start(self, batch: AnyBatch, batch_idx: int) -> None:
         seed_all(self.config.seed, self.progress.step, self.trainer.global_rank)
 
-    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+    def training_step(self, batch: AnyBatch, batch_idx: int) -> Tensor:
         assert batch.labels is not None
-        budget = token_budget(self.config.budget, batch.mask)
-        output = self.model(batch.tokens, batch.mask, budget)
-        task_loss = self.model.predictor.head.loss(output.outputs, batch.labels)
-        objective = self.model.extractor.objective(output.extraction, task_loss, batch.mask, budget)
+        budget = token_budget(self.config.budget, *batch.masks)
+        output = self.model(*batch.inputs, budget)
+        task_loss = self.model.head.loss(output.outputs, batch.labels)
+        objective = self.model.extractor.objective(output.extraction, task_loss, *batch.masks, budget)
         for name, value in objective.state.items():
             setattr(self.model.extractor, name, value.detach())
         mean = task_loss.detach().mean()
@@ -138,17 +140,15 @@ class Learner(pl.LightningModule):
         self.log("loss", mean, prog_bar=True, logger=False, batch_size=len(batch))
         return objective.loss + self._full_text_loss(batch, batch.labels)
 
-    def _full_text_loss(self, batch: Batch, labels: Tensor) -> Tensor | float:
+    def _full_text_loss(self, batch: AnyBatch, labels: Tensor) -> Tensor | float:
         """The predictor's loss on whole texts. It ties what words mean to the predictor to what they mean in
         texts: without it generator and predictor can agree on a code, in which the choice of words says what
         the words do not. Predictions are made from selections all the same."""
         weight = self.config.full_text_weight
-        if weight == 0 or self.model.generator is None:
-            return 0.0
-        outputs = self.model.predict_from(batch.mask.float(), batch.tokens, batch.mask)
-        return weight * self.model.predictor.head.loss(outputs, labels).mean()
+        outputs = self.model.full_text_outputs(*batch.inputs) if weight else None
+        return 0.0 if outputs is None else weight * self.model.head.loss(outputs, labels).mean()
 
-    def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
+    def on_train_batch_end(self, outputs: Any, batch: AnyBatch, batch_idx: int) -> None:
         self.progress.step += 1
         self.progress.batch += 1
         due = time.perf_counter() - self._saved >= self.config.checkpoint_seconds
@@ -161,12 +161,12 @@ class Learner(pl.LightningModule):
     def on_validation_start(self) -> None:
         self._stop_clock()
 
-    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+    def validation_step(self, batch: AnyBatch, batch_idx: int) -> None:
         assert batch.labels is not None
-        output = self.model(batch.tokens, batch.mask, token_budget(self.config.budget, batch.mask))
-        predicted = self.model.predictor.head.predict(output.outputs)
+        output = self.model(*batch.inputs, token_budget(self.config.budget, *batch.masks))
+        predicted = self.model.head.predict(output.outputs)
         predicted = predicted.argmax(-1) if self.corpus.task == "classification" else predicted
-        size = (output.extraction.z != 0).sum(-1) / batch.mask.sum(-1)
+        size = self.model.extractor.size(output.extraction.z, *batch.masks)
         self._validated.append((batch.labels, predicted, size))
 
     def on_train_epoch_end(self) -> None:

@@ -11,6 +11,9 @@ Values = Mapping[str, Any]
 # stopping would favour the epochs in which nearly everything is selected.
 METHODS: dict[str, Values] = {"hardkuma": {"patience": None}}
 
+# What pairs of texts need whatever the method: ESIM pools by maximum and mean.
+PAIRS: Values = {"pooling": "max-mean", "budget": 0.5}
+
 # Common to the paper's experiments on highlights.
 PAPER: Values = {"hidden": 200, "learning_rate": 1e-4, "full_text_weight": 0.0}
 PAPER_METHODS: dict[str, Values] = {
@@ -62,14 +65,34 @@ PAPER_DATASETS: dict[str, dict[str, Values]] = {
     "movies": {},  # not in the paper: its common settings
 }
 
+# Common to the paper's experiments on matchings; its temperatures are those of all its methods.
+PAPER_PAIRS: Values = {
+    "hidden": 200,
+    "learning_rate": 1e-4,
+    "batch_size": 16,
+    "epochs": 10,
+    "min_epochs": 3,
+    "patience": 3,
+    "temperature": 0.1,
+}
+PAPER_PAIR_DATASETS: dict[str, dict[str, Values]] = {
+    "snli": {"softmax": {"temperature": 1.0}},
+    "mnli": {"softmax": {"temperature": 1.0}},
+    "hans": {"softmax": {"temperature": 1.0}},
+}
 
-def preset(dataset: str | None, method: str) -> dict[str, Any]:
+
+def preset(dataset: str | None, method: str, *, pairs: bool = False) -> dict[str, Any]:
     """What differs from the defaults: the paper's settings for its datasets, else only the method's needs.
 
     A dataset may name its aspect, as "hotels-location" does.
     """
+    name = (dataset or "").partition("-")[0]
+    if pairs:
+        paper = PAPER_PAIR_DATASETS.get(name)
+        return {**PAIRS, **({} if paper is None else {**PAPER_PAIRS, **paper.get(method, {})})}
     values = dict(METHODS.get(method, {}))
-    paper = PAPER_DATASETS.get((dataset or "").partition("-")[0])
+    paper = PAPER_DATASETS.get(name)
     if paper is not None:
         values |= {**PAPER, **PAPER_METHODS.get(method, {}), **paper.get(method, {})}
     return values

@@ -22,7 +22,7 @@ from rationalizer.data import Vocabulary
 from rationalizer.data.corpus import Task
 from rationalizer.learn.config import Config
 from rationalizer.learn.files import read_json, read_tensors, write_json, write_tensors
-from rationalizer.nn import HighlightModel, check_budget
+from rationalizer.nn import HighlightModel, Model, PairModel, check_budget
 
 LabelType = Literal["str", "int", "float", "bool"]
 
@@ -43,21 +43,26 @@ class Description:
     target: dict[str, Any] = field(default_factory=dict)  # arguments of `nn.Regression`
     label_type: LabelType = "str"  # what the user's class labels were before they became names
 
-    def build(self, vocabulary: Vocabulary) -> HighlightModel:
+    @property
+    def pairs(self) -> bool:
+        return self.config.pairs
+
+    def build(self, vocabulary: Vocabulary) -> Model:
         config = self.config
-        return HighlightModel(
-            vocabulary=len(vocabulary),
-            embedding=self.vector_size,
-            frozen=self.frozen_vectors,
-            method=config.method,
-            method_options=config.options,
-            classes=len(self.classes),
-            target=self.target,
-            encoder=config.encoder,
-            hidden=config.hidden,
-            dropout=config.dropout,
-            pooling=config.pooling,
-        )
+        settings: dict[str, Any] = {
+            "vocabulary": len(vocabulary),
+            "embedding": self.vector_size,
+            "frozen": self.frozen_vectors,
+            "method": config.method,
+            "method_options": config.options,
+            "classes": len(self.classes),
+            "target": self.target,
+            "encoder": config.encoder,
+            "hidden": config.hidden,
+            "dropout": config.dropout,
+            "pooling": config.pooling,
+        }
+        return PairModel(**settings, faithful=config.faithful) if self.pairs else HighlightModel(**settings)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -95,7 +100,7 @@ class TrainedModel:
 
     description: Description
     vocabulary: Vocabulary
-    model: HighlightModel
+    model: Model
     metrics: dict[str, Any]
 
     @property
@@ -111,6 +116,11 @@ class TrainedModel:
         return self.description.classes
 
     @property
+    def pairs(self) -> bool:
+        """Whether it reads pairs of texts."""
+        return self.description.pairs
+
+    @property
     def device(self) -> torch.device:
         return self.model.embedding.weight.device
 
@@ -118,10 +128,8 @@ class TrainedModel:
         """The same weights, other selections."""
         budget = check_budget(budget)
         if budget != self.config.budget and not self.model.extractor.follows_budget:
-            raise ValueError(
-                f"what {self.config.method} selects does not follow a budget; use spectra, pair-budget, or a "
-                "method decoded by 'top-k' or 'contiguous'"
-            )
+            others = "budget or ot-exact-k" if self.pairs else "spectra, pair-budget, or one decoded by 'top-k'"
+            raise ValueError(f"what {self.config.method} selects does not follow a budget; use the method {others}")
         config = replace(self.config, budget=budget)
         return replace(self, description=replace(self.description, config=config))
 

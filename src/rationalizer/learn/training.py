@@ -19,10 +19,10 @@ from pytorch_lightning.callbacks import TQDMProgressBar
 from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger
 from torch import Tensor
 
-from rationalizer.data import Corpus, Example, Vocabulary
+from rationalizer.data import AnyExample, Corpus, Vocabulary
 from rationalizer.data.embeddings import load_embeddings
 from rationalizer.learn.checkpoint import CheckpointFile, identify, require_same
-from rationalizer.learn.config import Config
+from rationalizer.learn.config import Config, configure
 from rationalizer.learn.files import read_tensors, write_json, write_tensors
 from rationalizer.learn.module import Learner
 from rationalizer.learn.seeding import seed_all, untouched_generators
@@ -65,7 +65,7 @@ def train(
         accelerator, devices, precision, strategy, num_nodes: as of `pytorch_lightning.Trainer`.
         label_type: what class labels were before they became the corpus' class names; kept with the model.
     """
-    _check_corpus(corpus)
+    _check_corpus(corpus, config)
     directory = Path(run_dir) if run_dir is not None else None
     if directory is None and resume:
         raise ValueError("resume=True needs the run_dir of the run to go on with")
@@ -126,16 +126,20 @@ def _standard(values: np.ndarray) -> dict[str, Any]:
     return {"sigmoid": False, "mean": float(values.mean()), "deviation": float(values.std()) or 1.0}
 
 
-def _check_corpus(corpus: Corpus) -> None:
+def _check_corpus(corpus: Corpus, config: Config) -> None:
     if not corpus.train:
         raise ValueError(f"the corpus {corpus.name!r} has no training examples")
+    if corpus.pairs != config.pairs:
+        configure(config.method, pairs=corpus.pairs)  # says what is wrong, unless both kinds have such a method
+        kind = "pairs of" if corpus.pairs else "single"
+        raise ValueError(f"{corpus.name!r} holds {kind} texts; configure with pairs={corpus.pairs}")
     for split, examples in (("train", corpus.train), ("dev", corpus.dev)):
         for i, example in enumerate(examples):
             _check_example(example, f"{corpus.name} {split}[{i}]", corpus)
 
 
-def _check_example(example: Example, where: str, corpus: Corpus) -> None:
-    if not example.tokens:
+def _check_example(example: AnyExample, where: str, corpus: Corpus) -> None:
+    if not all(example.shape):
         raise ValueError(f"{where} has no tokens; leave empty texts out")
     if example.label is None:
         raise ValueError(f"{where} has no label; training and validation need one for every text")
@@ -145,7 +149,8 @@ def _check_example(example: Example, where: str, corpus: Corpus) -> None:
 
 def _vocabulary(corpus: Corpus, config: Config) -> Vocabulary:
     # A dev word that training never sees has a vector only if vectors are pretrained.
-    texts = [*corpus.train, *corpus.dev] if config.embeddings else corpus.train
+    examples = [*corpus.train, *corpus.dev] if config.embeddings else corpus.train
+    texts = (text for example in examples for text in example.texts)
     return Vocabulary.from_examples(texts, lower=config.lower, min_count=config.min_count)
 
 

@@ -8,7 +8,7 @@ from rationalizer.metrics.degeneration import Finding, check, label_skill, posit
 from rationalizer.metrics.faithfulness import Aopc, Faithfulness, aopc, faithfulness, top_tokens
 from rationalizer.metrics.plausibility import Agreement, RankingAgreement, auprc, iou_scores, token_scores
 from rationalizer.metrics.rationale import RationaleStatistics, Statistic, rationale_statistics
-from rationalizer.metrics.report import Scores, evaluate
+from rationalizer.metrics.report import Scores, evaluate, evaluate_pairs
 from rationalizer.metrics.spans import mask_to_spans, spans_to_mask
 from rationalizer.metrics.task import accuracy, macro_f1, mse, score_task
 
@@ -29,6 +29,7 @@ __all__ = [
     "auprc",
     "check",
     "evaluate",
+    "evaluate_pairs",
     "faithfulness",
     "iou_scores",
     "label_skill",

@@ -23,7 +23,8 @@ class Statistic:
 
     @property
     def mean(self) -> float:
-        return float(self.values.mean())
+        # Rounding would put the mean of equal values beside them.
+        return float(np.clip(self.values.mean(), self.minimum, self.maximum))
 
     @property
     def minimum(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -15,6 +15,7 @@ from rationalizer.metrics._inputs import (
     require_same_count,
     require_same_lengths,
 )
+from rationalizer.metrics.alignment import alignment_scores, violations
 from rationalizer.metrics.degeneration import Finding, check
 from rationalizer.metrics.faithfulness import Probabilities, aopc, faithfulness
 from rationalizer.metrics.plausibility import auprc, iou_scores, token_scores
@@ -50,11 +51,19 @@ class Scores:
     aopc_comprehensiveness: float | None = None
     aopc_sufficiency: float | None = None
 
-    size: float  # mean share of the tokens that is selected
-    size_min: float
-    size_max: float
-    tokens: float  # mean number of selected tokens
-    spans: float  # mean number of runs of selected tokens
+    size: float | None = None  # mean share of the tokens that is selected
+    size_min: float | None = None
+    size_max: float | None = None
+    tokens: float | None = None  # mean number of selected tokens
+    spans: float | None = None  # mean number of runs of selected tokens
+
+    aligned: int | None = None  # pairs of texts with a gold alignment
+    alignment_precision: float | None = None  # per-pair means, empty alignments count as 0
+    alignment_recall: float | None = None
+    alignment_f1: float | None = None
+    alignments: float | None = None  # mean number of aligned word pairs
+    violation: float | None = None  # by how much an alignment breaks its constraints at worst
+
     empty: float  # share of documents with nothing selected
     full: float  # share of documents with everything selected
 
@@ -121,6 +130,56 @@ def evaluate(
         full=float(np.mean(shape.fraction.values == 1)),
         seconds_per_epoch=seconds_per_epoch,
         findings=tuple(check(rationales, truth=truth, predictions=predictions, task=task)),
+    )
+
+
+def evaluate_pairs(
+    *,
+    task: Task,
+    truth: Sequence[Any],
+    predictions: Sequence[Any],
+    alignments: Sequence[Any],
+    classes: Sequence[Any] | None = None,
+    gold: Sequence[Iterable[tuple[int, int]] | None] | None = None,
+    constraints: Sequence[Mapping[str, Any]] | None = None,
+    seconds_per_epoch: float | None = None,
+) -> Scores:
+    """As `evaluate`, for pairs of texts.
+
+    Args:
+        task: `"classification"` or `"regression"`.
+        truth: per pair, the true class or number.
+        predictions: per pair, the predicted class or number.
+        alignments: per pair, an (m, n) matrix of weights; words with a weight other than 0 are aligned.
+        classes: all classes of the task, for macro-F1.
+        gold: per pair, the word pairs (i, j) that should be aligned, or None.
+        constraints: per pair, what its alignment should keep to: arguments of `violations`.
+        seconds_per_epoch: training time, handed through.
+    """
+    matrices = [np.asarray(alignment) for alignment in alignments]
+    count = require_same_count(alignments=matrices, truth=truth, predictions=predictions)
+    found: dict[str, Any] = dict(score_task(task, truth, predictions, classes))
+    chosen = [matrix != 0 for matrix in matrices]
+    if gold is not None:
+        found["aligned"] = sum(bool(pairs) for pairs in gold)
+    if gold is not None and found["aligned"]:
+        scores = alignment_scores(chosen, gold)
+        found |= {
+            "alignment_precision": scores.precision,
+            "alignment_recall": scores.recall,
+            "alignment_f1": scores.f1,
+        }
+    if constraints is not None:
+        require_same_count(alignments=matrices, constraints=constraints)
+        worst = (violations(matrix, **kept).worst for matrix, kept in zip(matrices, constraints, strict=True))
+        found["violation"] = max(worst, default=0.0)
+    return Scores(
+        documents=count,
+        **found,
+        alignments=float(np.mean([matrix.sum() for matrix in chosen])),
+        empty=float(np.mean([not matrix.any() for matrix in chosen])),
+        full=float(np.mean([matrix.all() for matrix in chosen])),
+        seconds_per_epoch=seconds_per_epoch,
     )
 
 
