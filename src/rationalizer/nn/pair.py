@@ -57,14 +57,13 @@ class PairModel(Model):
         pooling: Pooling = "max-mean",
     ) -> None:
         super().__init__(vocabulary=vocabulary, embedding=embedding, frozen=frozen, dropout=dropout)
-        self.faithful = faithful
         self.pooling: Pooling = pooling
         self.encoder = ENCODERS[encoder](embedding, hidden)
         self.extractor = ALIGNERS[method](**(method_options or {}))
         size = self.encoder.size_out
-        self.compose_hypothesis = nn.Linear(4 * size, hidden)
-        # As in ESIM both texts are composed by one layer, unless one of them has less to show.
-        self.compose_premise = nn.Linear(size, hidden) if faithful else self.compose_hypothesis
+        self.compose = nn.Linear(4 * size, hidden)
+        # As in ESIM one layer serves both texts, unless the premise has less to show.
+        self.compose_premise = nn.Linear(size, hidden) if faithful else None
         self.reader = ENCODERS[encoder](hidden, hidden)
         self.output = make_head(4 * pooled_size(self.reader.size_out, pooling), classes, target)
 
@@ -104,9 +103,12 @@ class PairModel(Model):
         """The head's raw outputs: the whole of what turns an alignment and the encoder's states into a prediction."""
         to_premise = alignment.rows.to(hypothesis_states.dtype) @ hypothesis_states
         to_hypothesis = alignment.columns.to(premise_states.dtype).mT @ premise_states
-        shown = to_premise if self.faithful else _compared(premise_states, to_premise)
-        p = self._read(self.compose_premise(shown), premise_mask)
-        h = self._read(self.compose_hypothesis(_compared(hypothesis_states, to_hypothesis)), hypothesis_mask)
+        if self.compose_premise is not None:
+            composed = self.compose_premise(to_premise)
+        else:
+            composed = self.compose(_compared(premise_states, to_premise))
+        p = self._read(composed, premise_mask)
+        h = self._read(self.compose(_compared(hypothesis_states, to_hypothesis)), hypothesis_mask)
         return self.output(self.dropout(torch.cat([p, h, p - h, p * h], dim=-1)))
 
     def _read(self, composed: Tensor, mask: Tensor) -> Tensor:
