@@ -9,6 +9,7 @@ from rationalizer.data.errors import DataError
 from rationalizer.data.example import AnyExample, Example, PairExample
 from rationalizer.data.files import Columns, read_corpus, read_examples
 from rationalizer.data.labels import Labels
+from rationalizer.data.pairs import pairs
 from rationalizer.data.reviews import reviews
 from rationalizer.data.tokenize import tokenize
 from rationalizer.data.vocabulary import Vocabulary
@@ -37,6 +38,7 @@ __all__ = [
     "load_embeddings",
     "loader",
     "pair_examples_from",
+    "pairs",
     "read_corpus",
     "read_examples",
     "reviews",

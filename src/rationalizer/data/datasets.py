@@ -12,10 +12,12 @@ from rationalizer.data.errors import DataError
 from rationalizer.data.files import Columns, assemble, read_corpus, read_splits
 from rationalizer.data.formats import BEER_ASPECTS, HOTEL_ASPECTS, read_beer, read_hotels, read_movies
 from rationalizer.data.labels import Label
+from rationalizer.data.pairs import pairs
 from rationalizer.data.reviews import reviews
 from rationalizer.data.tables import Table
 
 BINARY = ("negative", "positive")
+EMBEDDED: dict[str, Callable[..., Corpus]] = {"reviews": reviews, "pairs": pairs}
 
 
 @dataclass(frozen=True)
@@ -143,33 +145,28 @@ def load(
     dev_fraction: float | None = None,
     seed: int = 0,
 ) -> Corpus:
-    """The corpus that `source` names: "reviews" (the embedded one), a dataset of the paper, a file or a
-    folder.
+    """The corpus that `source` names: "reviews" or "pairs" (the embedded ones), a dataset of the paper, a file
+    or a folder.
 
     A name wins over a file of the same name: write `./imdb` for a folder called imdb. `seed` chooses the
-    rows held out for dev, and for "reviews" the texts. An option that the source cannot use is an error.
+    rows held out for dev, and the texts of an embedded corpus. An option that the source cannot use is an error.
     """
     key = str(source).lower()
-    if isinstance(source, str) and key == "reviews":
-        _refuse(
-            "reviews",
-            data_dir=data_dir,
-            columns=columns,
-            task=task,
-            classes=classes,
-            pretokenized=pretokenized,
-        )
-        _refuse("reviews", dev_fraction=dev_fraction)
-        return reviews(seed=seed) if aspect is None else reviews(seed=seed, aspect=aspect)
+    if isinstance(source, str) and key in EMBEDDED:
+        _refuse(key, data_dir=data_dir, columns=columns, task=task, classes=classes, pretokenized=pretokenized)
+        _refuse(key, dev_fraction=dev_fraction)
+        if aspect is not None and key != "reviews":
+            _refuse(key, aspect=aspect)
+        return EMBEDDED[key](seed=seed) if aspect is None else reviews(seed=seed, aspect=aspect)
     if isinstance(source, str) and key in DATASETS:
         _refuse(key, task=task, classes=classes, pretokenized=pretokenized)
         return load_dataset(key, data_dir, aspect=aspect, columns=columns, dev_fraction=dev_fraction, seed=seed)
     if not Path(source).exists():
-        close = get_close_matches(key, ["reviews", *DATASETS], n=1)
+        close = get_close_matches(key, [*EMBEDDED, *DATASETS], n=1)
         guess = f" (did you mean {close[0]!r}?)" if close else ""
         raise DataError(
             f"{source} is neither a file, nor a folder, nor a dataset{guess}; "
-            f"the datasets are reviews, {', '.join(DATASETS)}"
+            f"the datasets are {', '.join([*EMBEDDED, *DATASETS])}"
         )
     _refuse("users' own files", data_dir=data_dir, aspect=aspect)
     return read_corpus(
