@@ -23,6 +23,7 @@ _ASCII = (
 )
 BOLD = 1.08  # how much wider bold letters are at most, on the average of a word
 
+_NARROW = frozenset("\u05d5\u05d6\u05d9\u05df\u0622\u0623\u0625\u0627\u0644")  # vav, yod, alef, lam and the like
 _ZWJ, _ZWNJ, _EMOJI_STYLE = "\u200d", "\u200c", "\ufe0f"
 _REPLACED = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"}  # pictures: ␀, ␛, ...
 _REPLACED |= {0x7F: 0x2421, 0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD}
@@ -109,6 +110,10 @@ def _em(cluster: str) -> float:
     columns = _cells(cluster)
     if columns != 1:
         return 1.25 if columns and unicodedata.category(base) == "So" else columns / 2
+    if base in _NARROW:
+        return 0.3
+    if "\u0590" <= base <= "\u08ff":  # Hebrew, Arabic
+        return 0.52
     return 0.74 if unicodedata.category(base) in ("Lu", "So") else 0.6
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,34 @@ from numpy.typing import NDArray
 Label = str | int | float | bool
 
 
+class _Drawn:
+    """Ways to look at a prediction; see `rationalizer.render` for more of them."""
+
+    def to_html(self, *, truth: Label | None = None) -> str:
+        """A fragment of HTML with its style."""
+        from rationalizer.render.html import to_html
+
+        return to_html(self, truth=truth)  # type: ignore[arg-type]
+
+    def to_svg(
+        self, *, truth: Label | None = None, width: int = 720, style: Literal["lines", "heatmap"] = "lines"
+    ) -> str:
+        """A picture as a file of its own."""
+        from rationalizer.render.svg import to_svg
+
+        return to_svg(self, truth=truth, width=width, style=style)  # type: ignore[arg-type]
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def __str__(self) -> str:
+        from rationalizer.render.terminal import to_terminal
+
+        return to_terminal(self, colour=False)  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(_Drawn):
     """A prediction and the words it was made from. Token k stands at `text[slice(*offsets[k])]`."""
 
     text: str
@@ -31,7 +57,7 @@ class Explanation:
 
 
 @dataclass(frozen=True, eq=False)
-class PairExplanation:
+class PairExplanation(_Drawn):
     """A prediction for two texts and the word alignment it was made from.
 
     Word i of the premise stands at `premise[slice(*premise_offsets[i])]`, likewise for the hypothesis.

@@ -1,0 +1,184 @@
+"""Explanations as HTML: a fragment for notebooks and pages, or a whole document that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+from rationalizer.plot.text import escape
+from rationalizer.render.explanation import Explanation, Label, PairExplanation
+from rationalizer.render.looks import PAGE_STYLE, STYLE
+from rationalizer.render.pieces import CHOSEN, Piece, pieces, sides
+from rationalizer.render.summary import PAIR_WORDS, SHADES, WORDS, is_shaded, key, percent, probabilities, verdict
+from rationalizer.render.svg import drawing
+
+Picture = Literal["lines", "heatmap"]
+
+
+def to_html(
+    explanation: Explanation | PairExplanation,
+    *,
+    truth: Label | None = None,
+    style: Picture = "lines",
+    styled: bool = True,
+) -> str:
+    """A fragment: the prediction, its probabilities, and the text with the words it was made from.
+
+    Args:
+        explanation: of a text or of a pair.
+        truth: the true label, if known.
+        style: how alignments are drawn: "lines" or "heatmap".
+        styled: with the style sheet; a page needs it once only (`html_opening` has it).
+    """
+    if isinstance(explanation, PairExplanation):
+        premise, hypothesis = sides(explanation)
+        body = _paragraph(premise, "premise") + _paragraph(hypothesis, "hypothesis")
+        body += drawing(explanation, style=style)
+    else:
+        body = _paragraph(pieces(explanation))
+    sheet = f"<style>{STYLE}</style>" if styled else ""
+    return (
+        f'<figure class="rationalizer">{sheet}\n{_head(explanation, truth)}\n{body}\n{_key(explanation)}\n</figure>\n'
+    )
+
+
+def _paragraph(cut: Sequence[Piece], name: str = "") -> str:
+    named = f' aria-label="{name}"' if name else ""
+    words = PAIR_WORDS if name else WORDS
+    drawn = []
+    for kind, group in groupby(cut, key=lambda piece: piece.kind):
+        members = list(group)
+        if not kind:
+            drawn.append("".join(escape(piece.text) for piece in members))
+        elif kind in CHOSEN:
+            inner = "".join(
+                f'<span style="--w:{piece.shade:.2f}" title="weight {piece.weight:.3g}, {words[kind]}">'
+                f"{escape(piece.text)}</span>"
+                for piece in members
+            )
+            drawn.append(f'<mark class="rz-{kind}">{inner}</mark>')
+        else:
+            drawn.append(f'<u class="rz-missed" title="{words[kind]}">{escape("".join(p.text for p in members))}</u>')
+    return f'<p class="rz-text" dir="auto"{named}>{"".join(drawn)}</p>'
+
+
+def _head(explanation: Explanation | PairExplanation, truth: Label | None) -> str:
+    said = verdict(explanation, truth)
+    remark = f'<span class="rz-remark{" rz-wrong" if said.right is False else ""}">{escape(said.remark)}</span>'
+    bars = "".join(
+        f'<bdi>{escape(name)}</bdi><span class="rz-track"><span style="width:{100 * p:.1f}%"></span></span>'
+        f'<span class="rz-percent">{percent(p)}</span>'
+        for name, p in probabilities(explanation)
+    )
+    bars = f'<span class="rz-bars">{bars}</span>' if bars else ""
+    return (
+        f'<figcaption class="rz-head"><span class="rz-verdict"><bdi class="rz-label">{escape(said.label)}</bdi>'
+        f"{remark if said.remark else ''}</span>{bars}</figcaption>"
+    )
+
+
+def _key(explanation: Explanation | PairExplanation) -> str:
+    entries = []
+    for kind, words in key(explanation):
+        sample = f'<mark class="rz-{kind}"><span>abc</span></mark>' if kind in CHOSEN else ""
+        sample = '<u class="rz-missed">abc</u>' if kind == "missed" else sample
+        entries.append(f"<li>{sample}{words}</li>")
+    if is_shaded(explanation):
+        entries.append(f"<li>{SHADES}</li>")
+    return f'<ul class="rz-key">{"".join(entries)}</ul>'
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page: what stands in it is drawn in the order of the fields."""
+
+    title: str = ""
+    text: str = ""  # paragraphs are separated by empty lines
+    notices: Sequence[str] = ()  # warnings
+    tables: Sequence[Table] = ()
+    pictures: Sequence[str] = ()  # SVG, as of `rationalizer.plot`
+    explanations: Sequence[Explanation | PairExplanation] = ()
+    truths: Sequence[Label | None] | None = None  # of the explanations
+
+
+@dataclass(frozen=True)
+class Table:
+    """Headings and lines of plain text; all columns but the first are set as numbers."""
+
+    heads: Sequence[str]
+    lines: Sequence[Sequence[str]]
+    caption: str = ""
+
+
+def to_html_page(
+    explanations: Sequence[Explanation | PairExplanation] = (),
+    *,
+    title: str,
+    lead: str = "",
+    truths: Sequence[Label | None] | None = None,
+    sections: Iterable[Section] = (),
+) -> str:
+    """One document that needs nothing beside it.
+
+    Args:
+        explanations: drawn one below the other.
+        title: of the page.
+        lead: what to say before everything else.
+        truths: the true labels of the explanations.
+        sections: what follows them.
+    """
+    first = [Section(explanations=explanations, truths=truths)] if explanations else []
+    body = "".join(section_html(section) for section in [*first, *sections])
+    return html_opening(title, lead) + body + html_closing()
+
+
+def html_opening(title: str, lead: str = "") -> str:
+    """The beginning of a document; fragments of `to_html(..., styled=False)` and `html_closing` may follow."""
+    # The policy holds whatever a text says: no scripts, nothing fetched.
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{PAGE_STYLE}{STYLE}</style>\n</head>\n<body>\n"
+        f'<h1 dir="auto">{escape(title)}</h1>\n' + (f'<p class="lead">{escape(lead)}</p>\n' if lead else "")
+    )
+
+
+def html_closing() -> str:
+    return "</body>\n</html>\n"
+
+
+def section_html(section: Section) -> str:
+    truths = section.truths if section.truths is not None else [None] * len(section.explanations)
+    if len(truths) != len(section.explanations):
+        raise ValueError(f"{len(section.explanations)} explanations have {len(truths)} true labels; give one for each")
+    parts = [f"<h2>{escape(section.title)}</h2>"] if section.title else []
+    parts += [f"<p>{escape(paragraph)}</p>" for paragraph in section.text.split("\n\n") if paragraph.strip()]
+    parts += [f'<p class="notice">{escape(notice)}</p>' for notice in section.notices]
+    parts += [_table(table) for table in section.tables]
+    parts += [f'<div class="picture">{picture}</div>' for picture in section.pictures]
+    for explanation, truth in zip(section.explanations, truths, strict=True):
+        parts.append(article(explanation, truth))
+    return "<section>\n" + "\n".join(parts) + "\n</section>\n"
+
+
+def article(explanation: Explanation | PairExplanation, truth: Label | None = None) -> str:
+    """An explanation as it stands in a document."""
+    return f"<article>{to_html(explanation, truth=truth, styled=False)}</article>\n"
+
+
+def _table(table: Table) -> str:
+    def line(cells: Sequence[str], tag: str) -> str:
+        first, *rest = cells
+        numbers = "".join(f'<{tag} class="number"><bdi>{escape(cell)}</bdi></{tag}>' for cell in rest)
+        return f"<tr><{tag}><bdi>{escape(first)}</bdi></{tag}>{numbers}</tr>"
+
+    caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
+    head = f"<thead>{line(table.heads, 'th')}</thead>" if any(table.heads) else ""
+    return (
+        f'<div class="scroll"><table>{caption}{head}<tbody>{"".join(line(cells, "td") for cells in table.lines)}'
+        "</tbody></table></div>"
+    )

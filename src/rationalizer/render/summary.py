@@ -1,0 +1,89 @@
+"""What stands above and below a drawing, in words: the prediction, its probabilities, the key to the looks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+from rationalizer.render.explanation import Explanation, Label, PairExplanation
+from rationalizer.render.pieces import Kind, token_kinds
+
+SHOWN = 5  # classes with a bar of their own
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A prediction, and how it compares with the truth if that is known."""
+
+    label: str
+    remark: str = ""
+    right: bool | None = None  # None: unknown, or a matter of degree
+
+
+def label_text(label: Label) -> str:
+    if isinstance(label, Real) and not isinstance(label, Integral):
+        return f"{float(label):.4g}"
+    return str(label)
+
+
+def verdict(explanation: Explanation | PairExplanation, truth: Label | None) -> Verdict:
+    label = label_text(explanation.label)
+    if truth is None:
+        return Verdict(label)
+    if explanation.probabilities is None:
+        off = abs(float(explanation.label) - float(truth))
+        return Verdict(label, f"true value {label_text(truth)}, off by {off:.3g}")
+    right = label == label_text(truth)
+    return Verdict(label, "right" if right else f"wrong: the true label is {label_text(truth)}", right)
+
+
+def probabilities(explanation: Explanation | PairExplanation) -> list[tuple[str, float]]:
+    """The most probable classes, and what is left for the others."""
+    if explanation.probabilities is None:
+        return []
+    ordered = sorted(explanation.probabilities.items(), key=lambda item: -item[1])
+    shown = [(label_text(label), float(p)) for label, p in ordered]
+    if len(shown) <= SHOWN + 1:
+        return shown
+    rest = shown[SHOWN:]
+    return [*shown[:SHOWN], (f"{len(rest)} others", sum(p for _, p in rest))]
+
+
+def percent(share: float) -> str:
+    return f"{share:.0%}" if 0.005 <= share < 0.995 or share in (0, 1) else f"{share:.1%}"
+
+
+WORDS: dict[Kind, str] = {
+    "selected": "read by the model",
+    "both": "read by the model and named by people",
+    "extra": "read by the model only",
+    "missed": "named by people only",
+}
+PAIR_WORDS: dict[Kind, str] = {
+    "selected": "aligned by the model",
+    "both": "aligned by the model and by people",
+    "extra": "aligned by the model only",
+    "missed": "aligned by people only",
+}
+
+
+SHADES = "the stronger the colour, the larger the weight"
+
+
+def key(explanation: Explanation | PairExplanation) -> list[tuple[Kind, str]]:
+    """The looks that occur, in words; all three where a human rationale is known, so that absence says something."""
+    if isinstance(explanation, PairExplanation):
+        kinds: list[Kind] = ["both", "extra", "missed"] if explanation.gold is not None else ["selected"]
+        return [(kind, PAIR_WORDS[kind]) for kind in kinds]
+    kinds = ["both", "extra", "missed"] if explanation.rationale is not None else ["selected"]
+    words = [(kind, WORDS[kind]) for kind in kinds]
+    return words if any(token_kinds(explanation)) or len(words) > 1 else [("", "no word was read by the model")]
+
+
+def is_shaded(explanation: Explanation | PairExplanation) -> bool:
+    """Whether there are weights that differ, so that the shades need a word."""
+    if isinstance(explanation, PairExplanation):
+        weights = [float(explanation.alignment[pair]) for pair in explanation.pairs]
+    else:
+        weights = [w for w, chosen in zip(explanation.weights, explanation.selected, strict=True) if chosen]
+    return bool(weights) and max(weights) - min(weights) > 0.005 * max(weights)
