@@ -14,7 +14,7 @@ from rationalizer.render.shapes import FAINT, Group, fitted, frame, ground, labe
 SIZES = (16.0, 15.0, 14.0, 13.0)  # of the words, the first at which two lines fit
 GAP = 0.8  # between words, in their size
 CAPTION = 12.0
-ROW = 30.0  # of a word in a column
+ROW = 27.0  # of a word in a column
 CELL, SMALLEST_CELL = 34.0, 15.0
 LONGEST_WORD = 150.0
 
@@ -44,12 +44,15 @@ class _Box:
 
 def lines(explanation: PairExplanation, room: float) -> Group:
     """Premise above, hypothesis below, curves between aligned words; side by side in columns if they are too long."""
-    links = _links(explanation)
-    words = _words(explanation)
-    for size in SIZES:
-        if all(_line_width(side, size) <= room for side in words):
-            return _in_lines(explanation, words, links, room, size)
-    return _in_columns(words, links, room)
+    links, words = _links(explanation), _words(explanation)
+    size = _size_of_lines(words, room)
+    if size is None:
+        return _in_columns(words, links, room)
+    return _in_lines(explanation, words, links, room, size)
+
+
+def fits_in_lines(explanation: PairExplanation, room: float) -> bool:
+    return _size_of_lines(_words(explanation), room) is not None
 
 
 def heatmap(explanation: PairExplanation, room: float) -> Group:
@@ -114,6 +117,11 @@ def _words(explanation: PairExplanation) -> tuple[list[str], list[str]]:
     return premise, hypothesis
 
 
+def _size_of_lines(words: tuple[list[str], list[str]], room: float) -> float | None:
+    """The largest size at which either text is one line."""
+    return next((size for size in SIZES if all(_line_width(side, size) <= room for side in words)), None)
+
+
 def _line_width(words: Sequence[str], size: float) -> float:
     return sum(width(word, size) + GAP * size for word in words)
 
@@ -162,7 +170,7 @@ def _line(words: Sequence[str], boxes: Sequence[_Box], size: float, backwards: b
 
 
 def _in_columns(words: tuple[list[str], list[str]], links: Sequence[_Link], room: float) -> Group:
-    size, height = SIZES[0], ROW - 6
+    size, height = SIZES[0], ROW - 4
     column = min(0.36 * room, 220.0)
     most = max(len(side) for side in words)
     boxes: list[list[_Box]] = []
@@ -188,7 +196,7 @@ def _in_columns(words: tuple[list[str], list[str]], links: Sequence[_Link], room
 def _marks(boxes: Sequence[_Box], links: Sequence[_Link], side: int) -> list[str]:
     """The ground of every aligned word, in the look of its best link, and the line under those that people aligned."""
     drawn = []
-    order = ("both", "selected", "extra", "missed")
+    order: tuple[Kind, ...] = ("both", "selected", "extra", "missed")
     for k, box in enumerate(boxes):
         own = [link for link in links if (link.row, link.column)[side] == k]
         if not own:
@@ -196,8 +204,9 @@ def _marks(boxes: Sequence[_Box], links: Sequence[_Link], side: int) -> list[str
         best = min(own, key=lambda link: (order.index(link.kind), -link.shade))
         if best.kind in CHOSEN:
             drawn.append(ground(best.kind, best.shade, box.x, box.y, box.width, box.height))
-        if best.kind in ("both", "missed"):
-            drawn.append(underline(best.kind, box.x + 5, box.y + box.height - 3, box.width - 10))
+        human = sorted({link.kind for link in own} & {"both", "missed"})
+        if human:
+            drawn.append(underline(human[0], box.x + 5, box.y + box.height - 3, box.width - 10))
     return drawn
 
 

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Literal
 
 from rationalizer.plot.text import escape
+from rationalizer.render.alignment import fits_in_lines
 from rationalizer.render.explanation import Explanation, Label, PairExplanation
 from rationalizer.render.looks import PAGE_STYLE, STYLE
 from rationalizer.render.pieces import CHOSEN, Piece, pieces, sides
@@ -15,6 +16,7 @@ from rationalizer.render.summary import PAIR_WORDS, SHADES, WORDS, is_shaded, ke
 from rationalizer.render.svg import drawing
 
 Picture = Literal["lines", "heatmap"]
+ROOM = 700.0  # of drawings in pages, which scale them down if need be
 
 
 def to_html(
@@ -23,6 +25,7 @@ def to_html(
     truth: Label | None = None,
     style: Picture = "lines",
     styled: bool = True,
+    legend: bool = True,
 ) -> str:
     """A fragment: the prediction, its probabilities, and the text with the words it was made from.
 
@@ -31,17 +34,18 @@ def to_html(
         truth: the true label, if known.
         style: how alignments are drawn: "lines" or "heatmap".
         styled: with the style sheet; a page needs it once only (`html_opening` has it).
+        legend: with the key to the looks, which several explanations need once only.
     """
     if isinstance(explanation, PairExplanation):
-        premise, hypothesis = sides(explanation)
-        body = _paragraph(premise, "premise") + _paragraph(hypothesis, "hypothesis")
-        body += drawing(explanation, style=style)
+        body = drawing(explanation, style=style, room=ROOM)
+        if style == "heatmap" or not fits_in_lines(explanation, ROOM):  # then the texts cannot be read in the drawing
+            premise, hypothesis = sides(explanation)
+            body = _paragraph(premise, "premise") + _paragraph(hypothesis, "hypothesis") + body
     else:
         body = _paragraph(pieces(explanation))
+    key_html = f"{_key([explanation])}\n" if legend else ""
     sheet = f"<style>{STYLE}</style>" if styled else ""
-    return (
-        f'<figure class="rationalizer">{sheet}\n{_head(explanation, truth)}\n{body}\n{_key(explanation)}\n</figure>\n'
-    )
+    return f'<figure class="rationalizer">{sheet}\n{_head(explanation, truth)}\n{body}\n{key_html}</figure>\n'
 
 
 def _paragraph(cut: Sequence[Piece], name: str = "") -> str:
@@ -79,13 +83,14 @@ def _head(explanation: Explanation | PairExplanation, truth: Label | None) -> st
     )
 
 
-def _key(explanation: Explanation | PairExplanation) -> str:
+def _key(explanations: Sequence[Explanation | PairExplanation]) -> str:
+    """The looks of all of them."""
     entries = []
-    for kind, words in key(explanation):
+    for kind, words in dict.fromkeys(entry for explanation in explanations for entry in key(explanation)):
         sample = f'<mark class="rz-{kind}"><span>abc</span></mark>' if kind in CHOSEN else ""
         sample = '<u class="rz-missed">abc</u>' if kind == "missed" else sample
         entries.append(f"<li>{sample}{words}</li>")
-    if is_shaded(explanation):
+    if any(is_shaded(explanation) for explanation in explanations):
         entries.append(f"<li>{SHADES}</li>")
     return f'<ul class="rz-key">{"".join(entries)}</ul>'
 
@@ -160,14 +165,16 @@ def section_html(section: Section) -> str:
     parts += [f'<p class="notice">{escape(notice)}</p>' for notice in section.notices]
     parts += [_table(table) for table in section.tables]
     parts += [f'<div class="picture">{picture}</div>' for picture in section.pictures]
+    if section.explanations:
+        parts.append(f'<div class="rationalizer">{_key(section.explanations)}</div>')
     for explanation, truth in zip(section.explanations, truths, strict=True):
-        parts.append(article(explanation, truth))
+        parts.append(article(explanation, truth, legend=False))
     return "<section>\n" + "\n".join(parts) + "\n</section>\n"
 
 
-def article(explanation: Explanation | PairExplanation, truth: Label | None = None) -> str:
+def article(explanation: Explanation | PairExplanation, truth: Label | None = None, *, legend: bool = True) -> str:
     """An explanation as it stands in a document."""
-    return f"<article>{to_html(explanation, truth=truth, styled=False)}</article>\n"
+    return f"<article>{to_html(explanation, truth=truth, styled=False, legend=legend)}</article>\n"
 
 
 def _table(table: Table) -> str:

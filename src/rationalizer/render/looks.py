@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from rationalizer.render.pieces import Kind
 
-HUES: dict[Kind, str] = {"selected": "#0072b2", "both": "#0072b2", "extra": "#e69f00", "missed": "#d55e00"}
+BLUE, BRIGHT_BLUE = "#0072b2", "#56b4e9"  # the latter for dark pages
+HUES: dict[Kind, str] = {"selected": BLUE, "both": BLUE, "extra": "#e69f00", "missed": "#d55e00"}
 FAINTEST, STRONGEST = 0.13, 0.42  # opacity of the ground at shades 0 and 1
 
 INK, PAPER = "#1f2328", "#ffffff"
@@ -25,16 +26,25 @@ def _rgb(colour: str) -> str:
 
 
 def _ground(kind: Kind) -> str:
-    rgb = _rgb(HUES[kind])
+    rgb = "var(--rz-blue)" if HUES[kind] == BLUE else _rgb(HUES[kind])
+    alpha = f"calc({FAINTEST} + {STRONGEST - FAINTEST:.2f} * var(--w, 1))"
     return (
-        f".rz-{kind} {{ border-color: rgb({rgb} / .75) }}\n"
-        f".rz-{kind} > span {{ background: rgb({rgb} / calc({FAINTEST} + {STRONGEST - FAINTEST:.2f} * var(--w, 1))) }}"
+        f".rationalizer .rz-{kind} {{ border-color: rgb({rgb} / .75) }}\n"
+        f".rationalizer .rz-{kind} > span {{ background: rgb({rgb} / {alpha}) }}"
+    )
+
+
+def brighter(picture: str) -> str:
+    """Rules for the pictures inside `picture` on a dark page."""
+    return (
+        f"{picture} [fill='{BLUE}'] {{ fill: {BRIGHT_BLUE} }} {picture} [stroke='{BLUE}'] {{ stroke: {BRIGHT_BLUE} }}"
     )
 
 
 STYLE = f"""
-.rationalizer {{ margin: 0; font: 16px/1.75 system-ui, sans-serif; color: inherit; overflow-wrap: anywhere }}
-.rationalizer .rz-head {{ display: flex; flex-wrap: wrap; gap: .3em 2em; align-items: flex-start; margin: 0 0 .6em;
+.rationalizer {{ --rz-blue: {_rgb(BLUE)}; margin: 0; font: 16px/1.75 system-ui, sans-serif; color: inherit;
+  overflow-wrap: anywhere }}
+.rationalizer .rz-head {{ display: flex; flex-wrap: wrap; gap: .3em 2em; align-items: flex-start; margin: 0 0 1em;
   font-size: 14px; line-height: 1.5 }}
 .rationalizer .rz-verdict {{ flex: 0 1 auto; min-width: 8em; max-width: 100% }}
 .rationalizer .rz-label {{ font-size: 18px; font-weight: 650; line-height: 1.3 }}
@@ -44,7 +54,7 @@ STYLE = f"""
 .rationalizer .rz-bars {{ display: grid; flex: 1 1 16em; max-width: 30em; align-items: center; gap: 2px .7em;
   grid-template-columns: fit-content(45%) 1fr 3.2em; font-variant-numeric: tabular-nums; font-size: 13px }}
 .rationalizer .rz-track {{ height: 8px; border-radius: 4px; background: rgb(128 128 128 / .18); overflow: hidden }}
-.rationalizer .rz-track > span {{ display: block; height: 100%; border-radius: 4px; background: {HUES["selected"]} }}
+.rationalizer .rz-track > span {{ display: block; height: 100%; border-radius: 4px; background: rgb(var(--rz-blue)) }}
 .rationalizer .rz-percent {{ text-align: right }}
 .rationalizer .rz-text {{ margin: 0; max-width: 46em; white-space: pre-wrap; unicode-bidi: plaintext;
   text-align: start }}
@@ -60,12 +70,16 @@ STYLE = f"""
 .rationalizer .rz-both, .rationalizer .rz-missed {{ text-decoration: underline 2px; text-underline-offset: 4px;
   text-decoration-skip-ink: none }}
 .rationalizer .rz-missed {{ text-decoration-style: dashed; text-decoration-color: {HUES["missed"]} }}
-.rationalizer .rz-key {{ display: flex; flex-wrap: wrap; gap: .2em 1.6em; margin: .7em 0 0; padding: 0;
+.rationalizer .rz-key {{ display: flex; flex-wrap: wrap; gap: .2em 1.6em; margin: 1.1em 0 0; padding: 0;
   list-style: none; font-size: 12.5px; line-height: 1.7; opacity: .85 }}
 .rationalizer .rz-key li {{ margin: 0 }}
 .rationalizer .rz-key :is(mark, u) {{ margin-inline-end: .5em }}
 .rationalizer svg {{ display: block; max-width: 100%; height: auto }}
+.rationalizer .rz-text + .rz-text {{ margin-top: .5em }}
+.rationalizer .rz-text + svg {{ margin-top: 1.2em }}
 .rationalizer, .rationalizer * {{ -webkit-print-color-adjust: exact; print-color-adjust: exact }}
+@media (prefers-color-scheme: dark) {{
+  .rationalizer {{ --rz-blue: {_rgb(BRIGHT_BLUE)} }} {brighter(".rationalizer svg")} }}
 @media print {{ .rationalizer {{ break-inside: avoid }} }}
 @media (forced-colors: active) {{
   .rationalizer mark {{ border-color: Highlight }}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rationalizer.plot.text import FONT, escape
 from rationalizer.plot.text import width as text_width
-from rationalizer.render.looks import DARK_INK, HUES, INK, opacity
+from rationalizer.render.looks import DARK_INK, HUES, INK, brighter, opacity
 from rationalizer.render.pieces import Kind
 
 FAINT = 0.72  # opacity of what is said beside the text
@@ -40,7 +40,7 @@ def document(groups: list[Group], name: str, *, margin: float, spacing: float, l
 
 _SCHEME = f"""<style>
 .rz-picture {{ color: {INK}; print-color-adjust: exact }}
-@media (prefers-color-scheme: dark) {{ .rz-picture {{ color: {DARK_INK} }} }}
+@media (prefers-color-scheme: dark) {{ .rz-picture {{ color: {DARK_INK} }} {brighter(".rz-picture")} }}
 </style>
 """
 
