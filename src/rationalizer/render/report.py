@@ -1,0 +1,159 @@
+"""A model's evaluation as one page: scores, sizes, budgets, and the texts to look at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rationalizer.metrics import Finding, Scores
+from rationalizer.plot import Point, Series, histogram, line_plot
+from rationalizer.render.explanation import Explanation, Label, PairExplanation
+from rationalizer.render.html import Section, Table, to_html_page
+from rationalizer.render.summary import label_text
+from rationalizer.study.words import WORDS, score_lines
+
+MOST_CLASSES = 12  # of a table of confusions; of more, the commonest are listed
+COMMONEST = 10
+GROUPS = {
+    "Task": ("documents", "accuracy", "macro_f1", "mse"),
+    "Agreement with people": (
+        *("annotated", "token_precision", "token_recall", "token_f1", "token_f1_eraser", "token_f1_micro"),
+        *("token_f1_paper", "iou_precision", "iou_recall", "iou_f1", "iou_f1_micro", "auprc"),
+        *("aligned", "alignment_precision", "alignment_recall", "alignment_f1"),
+    ),
+    "Faithfulness": ("comprehensiveness", "sufficiency", "aopc_comprehensiveness", "aopc_sufficiency"),
+    "Rationales": (
+        *("size", "size_min", "size_max", "tokens", "spans", "alignments", "violation", "empty", "full"),
+        "seconds_per_epoch",
+    ),
+}
+CURVES = ("macro_f1", "mse", "token_f1", "alignment_f1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What a report is made of: plain values that were measured before."""
+
+    title: str
+    scores: Scores
+    explanations: Sequence[Explanation | PairExplanation]  # of the scored texts
+    truths: Sequence[Label]  # their true labels, of the same type as `Explanation.label`
+    findings: Sequence[Finding] = ()  # what looks degenerate
+    facts: Mapping[str, str] = field(default_factory=dict)  # what was evaluated: method, budget, data, ...
+    budgets: Mapping[float | int, Scores] = field(default_factory=dict)  # the scores at several budgets
+    examples: int = 4  # texts to show of either kind
+
+
+def evaluation_report(report: Report) -> str:
+    """The report as one HTML document that needs nothing beside it."""
+    if len(report.truths) != len(report.explanations):
+        raise ValueError(
+            f"{len(report.explanations)} explanations have {len(report.truths)} true labels; give one for each"
+        )
+    sections = [_about(report), _scores(report), _sizes(report), _budgets(report), _confusions(report)]
+    sections += _examples(report)
+    return to_html_page(title=report.title, sections=[section for section in sections if section is not None])
+
+
+def _about(report: Report) -> Section:
+    facts = [Table(("", ""), [(name, value) for name, value in report.facts.items()])] if report.facts else []
+    found = [f"Looks degenerate: {finding.message}." for finding in report.findings]
+    said = "" if found else "No sign of degeneration was found."
+    return Section(text=said, notices=found, tables=facts)
+
+
+def _scores(report: Report) -> Section:
+    tables = []
+    for name, members in GROUPS.items():
+        lines = score_lines({"": report.scores}, [member for member in members if member in WORDS])
+        if lines:
+            tables.append(Table((name, ""), lines))
+    return Section("Scores", tables=tables)
+
+
+def _sizes(report: Report) -> Section | None:
+    """How much was selected: shares of texts, or counts of aligned words."""
+    texts = [one for one in report.explanations if isinstance(one, Explanation) and one.tokens]
+    pairs = [one for one in report.explanations if isinstance(one, PairExplanation)]
+    pictures = []
+    if texts:
+        shares = [100 * sum(one.selected) / len(one.tokens) for one in texts]
+        pictures.append(histogram(shares, title="How much of each text was read", x_label="% of the words"))
+    if pairs:
+        counts = [len(one.pairs) for one in pairs]
+        title = "How many words of each pair were aligned"
+        pictures.append(histogram(counts, title=title, x_label="aligned word pairs", y_label="pairs"))
+    return Section("Rationale sizes", pictures=pictures) if pictures else None
+
+
+def _budgets(report: Report) -> Section | None:
+    if len(report.budgets) < 2:
+        return None
+    budgets = sorted(report.budgets)
+    in_words = all(isinstance(budget, int) for budget in budgets)
+    if not in_words and any(isinstance(budget, int) for budget in budgets):
+        raise ValueError(f"budgets are shares or counts of words, not both: {', '.join(map(str, budgets))}")
+    pictures = []
+    for name in CURVES:
+        values = [report.budgets[budget].as_dict().get(name) for budget in budgets]
+        found = [(b, value) for b, value in zip(budgets, values, strict=True) if value is not None]
+        if len(found) > 1:
+            points = [Point(b if in_words else round(100 * b, 6), value, value, value) for b, value in found]
+            label = "budget, words" if in_words else "budget, % of the words"
+            series = [Series(WORDS[name], tuple(points))]
+            pictures.append(
+                line_plot(series, title=f"{WORDS[name]} against budget", x_label=label, y_label=WORDS[name])
+            )
+    text = "The same model, solved again at each budget; it was not trained anew."
+    return Section("Scores and budget", text=text, pictures=pictures) if pictures else None
+
+
+def _confusions(report: Report) -> Section | None:
+    if not report.explanations or any(one.probabilities is None for one in report.explanations):
+        return None
+    predicted = [label_text(one.label) for one in report.explanations]
+    true = [label_text(truth) for truth in report.truths]
+    counts = Counter(zip(true, predicted, strict=True))
+    classes = [label_text(label) for label in report.explanations[0].probabilities or ()]
+    classes = list(dict.fromkeys([*classes, *true, *predicted]))
+    if len(classes) <= MOST_CLASSES:
+        lines = [[name, *(str(counts[name, other]) for other in classes)] for name in classes]
+        return Section("Confusions", tables=[Table(["true label, and how often it was taken for", *classes], lines)])
+    wrong = [(pair, count) for pair, count in counts.most_common() if pair[0] != pair[1]]
+    lines = [[name, other, str(count)] for (name, other), count in wrong[:COMMONEST]]
+    heads = ("true label", "taken for", "how often")
+    return Section("Commonest confusions", tables=[Table(heads, lines)]) if lines else None
+
+
+def _examples(report: Report) -> list[Section | None]:
+    """The texts that say most: of a classifier the surest right and wrong ones, of a regressor the best and worst."""
+    pairs = list(zip(report.explanations, report.truths, strict=True))
+    classified = [pair for pair in pairs if pair[0].probabilities is not None]
+    values = [pair for pair in pairs if pair[0].probabilities is None]
+    right = [pair for pair in classified if label_text(pair[0].label) == label_text(pair[1])]
+    wrong = [pair for pair in classified if label_text(pair[0].label) != label_text(pair[1])]
+    return [
+        _shown("Right, and surest", right, lambda pair: -_confidence(pair[0]), report.examples),
+        _shown("Wrong, and surest", wrong, lambda pair: -_confidence(pair[0]), report.examples),
+        _shown("Closest", values, _error, report.examples),
+        _shown("Farthest off", values, lambda pair: -_error(pair), report.examples),
+    ]
+
+
+_Pair = tuple[Explanation | PairExplanation, Label]
+
+
+def _shown(title: str, pairs: Sequence[_Pair], key: Callable[[_Pair], float], count: int) -> Section | None:
+    chosen = sorted(pairs, key=key)[:count]
+    if not chosen:
+        return None
+    return Section(title, explanations=[one for one, _ in chosen], truths=[truth for _, truth in chosen])
+
+
+def _confidence(explanation: Explanation | PairExplanation) -> float:
+    return max((explanation.probabilities or {}).values(), default=0.0)
+
+
+def _error(pair: _Pair) -> float:
+    return abs(float(pair[0].label) - float(pair[1]))
