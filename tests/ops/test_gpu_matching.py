@@ -148,7 +148,7 @@ def test_leading_dimensions_and_strides():
 
 def test_stopping_short_is_told():
     scores = randn(3, 20, 30, scale=2.0).cuda()
-    z, info = ops.matching(scores, max_iterations=1, return_info=True)
+    _, info = ops.matching(scores, max_iterations=1, return_info=True)
     assert not info.converged.any()
     assert torch.equal(info.iterations.cpu(), torch.ones(3, dtype=torch.int64))
 

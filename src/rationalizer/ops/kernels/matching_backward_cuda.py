@@ -12,6 +12,7 @@ from rationalizer.ops.kernels.matching_map_cuda import (
     launch,
     new_scratch,
     on_host,
+    pair_kernel,
     places,
     read_pair,
     too_large,
@@ -31,7 +32,7 @@ def centre_rows(z, g, weight, tight):
     return tl.where(support, out - mean[:, None], 0.0)
 
 
-@triton.jit
+@pair_kernel
 def matching_backward_kernel(
     z,
     g,
@@ -39,8 +40,8 @@ def matching_backward_kernel(
     column_mask,
     budget,
     out,
-    ROWS_EXACT: tl.constexpr,
-    COLUMNS_EXACT: tl.constexpr,
+    rows_exact,
+    columns_exact,
     scratch,
     m,
     n,
@@ -53,7 +54,7 @@ def matching_backward_kernel(
     scratch += pair.to(tl.int64) * LONG * SHORT
     face, long, short, limit, turned, odd = read_pair(
         z, row_mask, column_mask, budget, scratch, pair, m, n,
-        ROWS_EXACT, COLUMNS_EXACT, ROWS, COLUMNS, LONG, SHORT,
+        rows_exact, columns_exact, ROWS, COLUMNS, LONG, SHORT,
     )  # fmt: skip
     place, real, _, _ = places(row_mask, column_mask, pair, m, n, ROWS, COLUMNS, SHORT)
     where, _ = entries(pair, m, n, ROWS, COLUMNS)
@@ -61,8 +62,8 @@ def matching_backward_kernel(
     gradient = gather(gradient, place, real, scratch, long, short, LONG, SHORT)
     i = tl.arange(0, LONG)
     j = tl.arange(0, SHORT)
-    long_exact = tl.where(turned, COLUMNS_EXACT, ROWS_EXACT)
-    short_exact = tl.where(turned, ROWS_EXACT, COLUMNS_EXACT)
+    long_exact = tl.where(turned, columns_exact, rows_exact) > 0
+    short_exact = tl.where(turned, rows_exact, columns_exact) > 0
     mass = tl.maximum(face, 0.0)
     sums = tl.sum(mass, 0)
     sums = tl.where(j == short, tl.sum(sums, 0), sums)
@@ -88,5 +89,5 @@ def matching_backward_cuda(
     out = torch.empty_like(z, memory_format=torch.contiguous_format)
     if z.numel():
         tensors = (z.contiguous(), g.contiguous(), row_mask.contiguous(), column_mask.contiguous(), budget.contiguous())
-        launch(matching_backward_kernel, (*tensors, out, rows_exact, columns_exact), z.shape, new_scratch(z))
+        launch(matching_backward_kernel, (*tensors, out, int(rows_exact), int(columns_exact)), z.shape, new_scratch(z))
     return out

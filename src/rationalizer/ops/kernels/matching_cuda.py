@@ -17,6 +17,7 @@ from rationalizer.ops.kernels.matching_map_cuda import (
     launch,
     new_scratch,
     on_host,
+    pair_kernel,
     read_pair,
     too_large,
     write_pair,
@@ -31,7 +32,11 @@ DEPENDENT = tl.constexpr(1e-9)
 
 @triton.jit
 def threshold(x, target, floor, start, AXIS: tl.constexpr):
-    """The t >= floor with Σ max(x − t, 0) = target along AXIS, or floor where that sum is lower."""
+    """The t >= floor with Σ max(x − t, 0) = target along AXIS, or floor where that sum is lower.
+
+    Newton steps from `start`: the sum is convex and decreasing in t, so after one step t is left of the root and
+    then only grows; where it does not, roundings are all that is left.
+    """
     high = tl.max(x, AXIS)
     t = tl.maximum(tl.where(start < high, start, high - target), floor)
     unsettled = (high > floor).to(tl.int32)
@@ -43,7 +48,7 @@ def threshold(x, target, floor, start, AXIS: tl.constexpr):
         count = tl.sum((part > 0.0).to(tl.float64), AXIS)
         excess = tl.sum(tl.maximum(part, 0.0), AXIS) - target
         step = tl.maximum(t + excess / tl.maximum(count, 1.0), floor)
-        settled = (step == t) | ((excess >= 0.0) & (excess <= 1e-16 * count * tl.abs(t)))
+        settled = (step == t) | ((step < t) & (steps > 0))
         t = tl.where(unsettled > 0, step, t)
         unsettled = tl.where(settled, 0, unsettled)
         steps += 1
@@ -200,7 +205,7 @@ def newton(s, target, a, y, a_floor, y_floor, short, size, max_iterations, SHORT
     return tl.maximum(s - b[None, :] - c - a[:, None], 0.0), iterations, violation
 
 
-@triton.jit
+@pair_kernel
 def matching_kernel(
     scores,
     row_mask,
@@ -209,8 +214,8 @@ def matching_kernel(
     out,
     iterations,
     violation,
-    ROWS_EXACT: tl.constexpr,
-    COLUMNS_EXACT: tl.constexpr,
+    rows_exact,
+    columns_exact,
     max_iterations,
     scratch,
     m,
@@ -224,12 +229,12 @@ def matching_kernel(
     scratch += pair.to(tl.int64) * LONG * SHORT
     s, long, short, limit, turned, odd = read_pair(
         scores, row_mask, column_mask, budget, scratch, pair, m, n,
-        ROWS_EXACT, COLUMNS_EXACT, ROWS, COLUMNS, LONG, SHORT,
+        rows_exact, columns_exact, ROWS, COLUMNS, LONG, SHORT,
     )  # fmt: skip
     i = tl.arange(0, LONG)
     j = tl.arange(0, SHORT)
-    long_exact = tl.where(turned, COLUMNS_EXACT, ROWS_EXACT)
-    short_exact = tl.where(turned, ROWS_EXACT, COLUMNS_EXACT)
+    long_exact = tl.where(turned, columns_exact, rows_exact) > 0
+    short_exact = tl.where(turned, rows_exact, columns_exact) > 0
     empty = limit == 0
     budgeted = limit < short
     partner, u, y, level = best_matching(s, scratch, long, short, limit, long_exact | short_exact, LONG, SHORT)
@@ -287,6 +292,6 @@ def matching_cuda(
     violation = scores.new_zeros(scores.shape[0])
     if scores.numel():
         tensors = (scores.contiguous(), row_mask.contiguous(), column_mask.contiguous(), budget.contiguous())
-        arguments = (*tensors, z, iterations, violation, rows_exact, columns_exact, max_iterations)
+        arguments = (*tensors, z, iterations, violation, int(rows_exact), int(columns_exact), max_iterations)
         launch(matching_kernel, arguments, scores.shape, new_scratch(scores))
     return z, iterations, violation

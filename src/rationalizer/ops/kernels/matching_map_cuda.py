@@ -14,7 +14,10 @@ import triton.language as tl
 from torch import Tensor
 
 INFINITY = tl.constexpr(float("inf"))
-LARGEST_TILE = 128 * 64  # what one program's shared memory holds
+SHARED_BYTES = 18  # of shared memory, at most, for each entry of the tile
+
+# Sizes and flags are data: a kernel is compiled once per shape of the tile.
+pair_kernel = triton.jit(do_not_specialize=["m", "n", "rows_exact", "columns_exact", "max_iterations"])
 
 
 def tile_shape(m: int, n: int) -> tuple[int, int]:
@@ -24,9 +27,12 @@ def tile_shape(m: int, n: int) -> tuple[int, int]:
 
 
 def too_large(values: Tensor) -> bool:
-    """Whether a pair of this shape is beyond one program; `on_host` then takes the CPU kernels, and waits for them."""
+    """Whether a pair of this shape is beyond one program: `on_host` then takes the CPU kernels, and waits for them."""
+    if not values.is_cuda:
+        return False
     long, short = tile_shape(*values.shape[1:])
-    return long * short > LARGEST_TILE
+    available = torch.cuda.get_device_properties(values.device).shared_memory_per_block_optin
+    return SHARED_BYTES * long * short > available
 
 
 def on_host(op: Any, *inputs: Any) -> Any:
@@ -49,8 +55,8 @@ def launch(kernel: Any, arguments: tuple[Any, ...], shape: torch.Size, scratch: 
             scratch,
             m,
             n,
-            ROWS=triton.next_power_of_2(m),
-            COLUMNS=triton.next_power_of_2(n),
+            ROWS=max(16, triton.next_power_of_2(m)),
+            COLUMNS=max(16, triton.next_power_of_2(n)),
             LONG=long,
             SHORT=short,
             num_warps=warps(long, short),
@@ -108,8 +114,8 @@ def read_pair(
     pair,
     m,
     n,
-    ROWS_EXACT: tl.constexpr,
-    COLUMNS_EXACT: tl.constexpr,
+    rows_exact,
+    columns_exact,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
     LONG: tl.constexpr,
@@ -126,10 +132,8 @@ def read_pair(
     odd = (tl.max(tl.max((tl.abs(values) == INFINITY).to(tl.int32) | (values != values).to(tl.int32), 0), 0) > 0) | (
         limit < 0
     )
-    if ROWS_EXACT:
-        odd = odd | (rows > columns) | (limit < rows)
-    if COLUMNS_EXACT:
-        odd = odd | (columns > rows) | (limit < columns)
+    odd = odd | ((rows_exact > 0) & ((rows > columns) | (limit < rows)))
+    odd = odd | ((columns_exact > 0) & ((columns > rows) | (limit < columns)))
     long = tl.where(odd, 0, tl.maximum(rows, columns))
     short = tl.where(odd, 0, tl.minimum(rows, columns))
     limit = tl.minimum(limit, short.to(tl.int64)).to(tl.int32)
@@ -231,15 +235,15 @@ def best_matching(scores, scratch, long, short, limit, forced, LONG: tl.constexp
     return partner, u, v, level
 
 
-@triton.jit
+@pair_kernel
 def matching_map_kernel(
     scores,
     row_mask,
     column_mask,
     budget,
     out,
-    ROWS_EXACT: tl.constexpr,
-    COLUMNS_EXACT: tl.constexpr,
+    rows_exact,
+    columns_exact,
     scratch,
     m,
     n,
@@ -252,9 +256,9 @@ def matching_map_kernel(
     scratch += pair.to(tl.int64) * LONG * SHORT
     tile, long, short, limit, _, odd = read_pair(
         scores, row_mask, column_mask, budget, scratch, pair, m, n,
-        ROWS_EXACT, COLUMNS_EXACT, ROWS, COLUMNS, LONG, SHORT,
+        rows_exact, columns_exact, ROWS, COLUMNS, LONG, SHORT,
     )  # fmt: skip
-    forced = (short > 0) & (ROWS_EXACT or COLUMNS_EXACT)
+    forced = (short > 0) & ((rows_exact | columns_exact) > 0)
     partner, _, _, _ = best_matching(tile, scratch, long, short, limit, forced, LONG, SHORT)
     chosen = (partner[None, :] == tl.arange(0, LONG)[:, None]).to(tl.float64)
     write_pair(chosen, odd, out, row_mask, column_mask, scratch, pair, m, n, ROWS, COLUMNS, LONG, SHORT)
@@ -270,5 +274,5 @@ def matching_map_cuda(
     out = torch.empty_like(scores, memory_format=torch.contiguous_format)
     if scores.numel():
         tensors = (scores.contiguous(), row_mask.contiguous(), column_mask.contiguous(), budget.contiguous(), out)
-        launch(matching_map_kernel, (*tensors, rows_exact, columns_exact), scores.shape, new_scratch(scores))
+        launch(matching_map_kernel, (*tensors, int(rows_exact), int(columns_exact)), scores.shape, new_scratch(scores))
     return out
