@@ -1,0 +1,15 @@
+"""The web page and its JSON endpoint; needs the extra `web`."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+if any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
+    raise ImportError('the web page needs FastAPI and uvicorn; install them by: pip install "rationalizer[web]"')
+
+from rationalizer.app.listen import run
+from rationalizer.app.requests import Limits
+from rationalizer.app.served import Served, load_models
+from rationalizer.app.server import create_app
+
+__all__ = ["Limits", "Served", "create_app", "load_models", "run"]

@@ -1,0 +1,211 @@
+"""What `POST /explain` takes, what it answers, and what is wrong with a request that it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
+
+from rationalizer.app.served import Served, Text
+from rationalizer.nn import check_budget
+from rationalizer.study import parse_budget
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much one request may ask for, and how much may wait."""
+
+    items: int = 64  # texts or pairs of one request
+    characters: int = 10_000  # of one text
+    waiting: int = 1024  # texts of all requests that are not answered yet
+
+    def __post_init__(self) -> None:
+        for name in ("items", "characters", "waiting"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"the limit of {name} must be at least 1, got {getattr(self, name)}")
+
+    @property
+    def body(self) -> int:
+        """Bytes of a request: a character takes up to 12 as JSON (two escapes), and a pair has two texts."""
+        return 4096 + 24 * self.items * self.characters
+
+
+class ExplainRequest(BaseModel):
+    """One of `text`, `texts`, `premise` with `hypothesis`, or `pairs`."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"text": "A warm, funny film."},
+                {"texts": ["A warm, funny film.", "Dull and far too long."], "budget": "10%"},
+                {"premise": "A man plays a guitar.", "hypothesis": "A man makes music."},
+            ]
+        },
+    )
+
+    text: str | None = Field(None, description="One text.")
+    texts: list[str] | None = Field(None, description="Several texts.")
+    premise: str | None = Field(None, description="The first text of a pair; needs `hypothesis`.")
+    hypothesis: str | None = Field(None, description="The second text of a pair; needs `premise`.")
+    pairs: list[tuple[str, str]] | None = Field(None, description="Several pairs [premise, hypothesis].")
+    budget: StrictInt | StrictFloat | str | None = Field(
+        None, description='A share ("20%", 0.2) or a count (5) of what may be selected, if not the model\'s own.'
+    )
+    model: str | None = Field(None, description="A name of GET /models; by default the first.")
+    html: bool = Field(False, description="Whether each explanation shall also come as an HTML fragment.")
+
+
+class Answer(BaseModel):
+    """Explanations in the order of the texts; their fields are those of `rationalizer.Explanation`."""
+
+    model: str
+    budget: int | float
+    explanations: list[dict[str, Any]]
+
+
+class Problem(BaseModel):
+    field: str = Field(description="The field at fault; `body` for the request as a whole.")
+    problem: str
+    remedy: str
+
+
+class Refusal(BaseModel):
+    error: Problem
+
+
+class Refused(Exception):
+    """A request that is not answered, as HTTP tells it."""
+
+    def __init__(self, status: int, field: str, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.status = status
+        self.content = {"error": {"field": field, "problem": problem, "remedy": remedy}}
+
+    def response(self) -> JSONResponse:
+        return JSONResponse(self.content, self.status, {"Retry-After": "1"} if self.status == 503 else None)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A request that can be answered."""
+
+    served: Served
+    budget: float | int | None
+    texts: Sequence[Text]
+
+
+def understand(request: ExplainRequest, models: Mapping[str, Served], limits: Limits) -> Question:
+    """The question in a request; Refused where it has none, or too much of it."""
+    served = _model(request.model, models)
+    field, texts = _texts(request, served)
+    if len(texts) > limits.items:
+        raise Refused(413, field, f"{len(texts)} items, but at most {limits.items} a request", "send several requests")
+    for number, text in enumerate(texts):
+        for part in (text,) if isinstance(text, str) else text:
+            _check_text(part, f"{field}[{number}]" if field in ("texts", "pairs") else field, limits)
+    return Question(served, _budget(request.budget, served), texts)
+
+
+def _model(name: str | None, models: Mapping[str, Served]) -> Served:
+    if name is None:
+        return next(iter(models.values()))
+    if name not in models:
+        raise Refused(422, "model", f"there is no model {name!r}", f"name one of {', '.join(models)}, or leave it out")
+    return models[name]
+
+
+def _texts(request: ExplainRequest, served: Served) -> tuple[str, list[Text]]:
+    """The field that holds the texts, and the texts."""
+    given = [name for name in ("text", "texts", "pairs") if getattr(request, name) is not None]
+    if request.premise is not None or request.hypothesis is not None:
+        given.append("premise")
+    wanted = ("premise", "pairs") if served.model.pairs else ("text", "texts")
+    remedy = (
+        'send {"premise": ..., "hypothesis": ...} or {"pairs": [[premise, hypothesis], ...]}'
+        if served.model.pairs
+        else 'send {"text": ...} or {"texts": [...]}'
+    )
+    if len(given) != 1:
+        problem = f"{' and '.join(given)} exclude each other" if given else "there is no text to explain"
+        raise Refused(400, given[-1] if given else "body", problem, remedy)
+    field = given[0]
+    if field not in wanted:
+        kind = "pairs of texts" if served.model.pairs else "single texts"
+        raise Refused(422, field, f"the model {served.name!r} reads {kind}", remedy)
+    if field == "premise":
+        for part in ("premise", "hypothesis"):
+            if getattr(request, part) is None:
+                raise Refused(400, part, f"{part} is missing", remedy)
+        return field, [(str(request.premise), str(request.hypothesis))]
+    if field == "text":
+        return field, [str(request.text)]
+    texts: list[Text] = list(getattr(request, field))
+    if not texts:
+        raise Refused(422, field, "the list is empty", "give at least one item")
+    return field, texts
+
+
+def _check_text(text: str, field: str, limits: Limits) -> None:
+    if len(text) > limits.characters:
+        problem = f"the text has {len(text)} characters, but may have {limits.characters}"
+        raise Refused(413, field, problem, "shorten it, or send its parts")
+    if not text.strip():
+        raise Refused(422, field, "the text is empty", "give at least one word")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        problem = f"character {error.start} is half of a surrogate pair ({text[error.start]!a})"
+        raise Refused(422, field, problem, "send the text as UTF-8") from None
+
+
+def _budget(budget: int | float | str | None, served: Served) -> float | int | None:
+    if budget is None:
+        return None
+    try:
+        found = parse_budget(budget.strip()) if isinstance(budget, str) else check_budget(budget)
+    except ValueError as error:
+        raise Refused(422, "budget", str(error), 'write "20%" or 0.2 for a share, 5 for a count') from None
+    if found != served.model.budget and not served.follows_budget:
+        method = served.model.config.method
+        raise Refused(422, "budget", f"what {method} selects does not follow a budget", "leave the budget out")
+    return found
+
+
+async def refuse_malformed(_: Request, error: Exception) -> JSONResponse:
+    """FastAPI's own findings (not JSON, wrong types, unknown fields) in the form of all others."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    place = [str(part) for part in first["loc"] if part not in ("body", "int", "float", "str")]
+    if first["type"] == "json_invalid":
+        message = first.get("ctx", {}).get("error", first["msg"])
+        return Refused(400, "body", f"the request is not JSON: {message}", "send one JSON object").response()
+    if not place:
+        remedy = "send one JSON object, with the header Content-Type: application/json"
+        return Refused(422, "body", "the request is not a JSON object", remedy).response()
+    field = place[0] + "".join(f"[{part}]" for part in place[1:] if part.isdigit())
+    if first["type"] == "extra_forbidden":
+        known = list(ExplainRequest.model_fields)
+        close = get_close_matches(field, known, n=1)
+        remedy = f"did you mean {close[0]!r}?" if close else f"known fields are {', '.join(known)}"
+        return Refused(422, field, f"there is no field {field!r}", remedy).response()
+    problem = first["msg"].replace("Input should be", "the value should be")
+    return Refused(422, field, problem, "see the types of the fields at /docs").response()
+
+
+async def refuse(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, Refused)
+    return error.response()
+
+
+async def apologize(_: Request, __: Exception) -> JSONResponse:
+    """What is not the client's fault; the server's log has the traceback."""
+    return Refused(
+        500, "body", "the server failed on this request", "report it with what the server printed"
+    ).response()

@@ -1,0 +1,65 @@
+"""The models behind the page: what they are, and what they say at a given budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rationalizer.data import AnyExample, examples_from, pair_examples_from
+from rationalizer.rationalizer import Rationalizer
+from rationalizer.render import Explanation, PairExplanation
+
+Text = str | tuple[str, str]  # one text, or premise and hypothesis
+AnyExplanation = Explanation | PairExplanation
+
+
+@dataclass(frozen=True)
+class Served:
+    """A loaded model under the name that requests call it by."""
+
+    name: str
+    model: Rationalizer
+
+    def explain(self, budget: float | int | None, texts: Sequence[Text]) -> list[AnyExplanation]:
+        """Explanations at another budget than the model's own, if one is given; the model itself stays as it is."""
+        examples: Sequence[AnyExample] = (pair_examples_from if self.model.pairs else examples_from)(texts)
+        return self.model.explain_examples(examples, budget=budget)
+
+    @property
+    def follows_budget(self) -> bool:
+        return self.model.trained.model.extractor.follows_budget
+
+    def facts(self) -> dict[str, Any]:
+        """What a client needs to know before it asks."""
+        trained = self.model.trained
+        return {
+            "name": self.name,
+            "method": trained.config.method,
+            "pairs": self.model.pairs,
+            "task": trained.task,
+            "classes": list(trained.classes),
+            "budget": trained.config.budget,
+            "follows_budget": self.follows_budget,
+        }
+
+
+def load_models(directories: Iterable[Path]) -> list[Served]:
+    """Runs under their folders' names; all for single texts, or all for pairs."""
+    models: list[Served] = []
+    for directory in directories:
+        name = _free_name(directory.resolve().name, {served.name for served in models})
+        models.append(Served(name, Rationalizer.load(directory)))
+    pairs = [served.name for served in models if served.model.pairs]
+    if pairs and len(pairs) < len(models):
+        raise ValueError(f"{pairs[0]} reads pairs of texts, the other model single texts; serve models of one kind")
+    return models
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name}-{number}"
+    return free

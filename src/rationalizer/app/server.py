@@ -1,0 +1,151 @@
+"""The page and the endpoint: routes, limits, and how requests reach the model."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Any, Literal
+
+from fastapi import FastAPI
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, JSONResponse, Response
+
+from rationalizer import __version__, render
+from rationalizer.app.batcher import Batcher, Busy
+from rationalizer.app.guard import Guard
+from rationalizer.app.requests import (
+    Answer,
+    ExplainRequest,
+    Limits,
+    Question,
+    Refusal,
+    Refused,
+    apologize,
+    refuse,
+    refuse_malformed,
+    understand,
+)
+from rationalizer.app.served import AnyExplanation, Served, Text
+
+STATIC = files("rationalizer.app") / "static"
+TYPES = {"css": "text/css", "js": "text/javascript", "html": "text/html", "svg": "image/svg+xml"}
+WARM_UP: tuple[str, tuple[str, str]] = ("A first text.", ("A first text.", "A second one."))
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": Refusal, "description": "Not JSON, or fields that contradict each other."},
+    413: {"model": Refusal, "description": "Too many items, or too long a text."},
+    422: {"model": Refusal, "description": "A field with a wrong type or value."},
+    503: {"model": Refusal, "description": "Too much is waiting; try again after the seconds of Retry-After."},
+}
+
+
+def create_app(models: Sequence[Served], *, limits: Limits | None = None, examples: Sequence[Text] = ()) -> FastAPI:
+    """The web application.
+
+    Args:
+        models: at least one; the first answers requests that name none.
+        limits: how much a request may ask for.
+        examples: texts (or pairs) that the page offers to click.
+    """
+    if not models:
+        raise ValueError("there is no model to serve; give at least one")
+    limits = limits or Limits()
+    by_name = {served.name: served for served in models}
+
+    def run(key: tuple[str, float | int | None], texts: Sequence[Text]) -> list[AnyExplanation]:
+        name, budget = key
+        return by_name[name].explain(budget, texts)
+
+    batcher: Batcher[tuple[str, float | int | None], Text, AnyExplanation] = Batcher(
+        run, max_batch=limits.items, capacity=limits.waiting
+    )
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with batcher:
+            for served in models:  # what is compiled on first use is compiled before the first request
+                await batcher.submit((served.name, None), [WARM_UP[served.model.pairs]])
+            yield
+
+    app = FastAPI(
+        title="rationalizer",
+        description="Text classifiers that read only the words they show.",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,  # FastAPI's page loads its scripts from elsewhere; ours is in static/
+        redoc_url=None,
+    )
+    app.add_middleware(Guard, limit=limits.body)
+    app.add_exception_handler(RequestValidationError, refuse_malformed)
+    app.add_exception_handler(Refused, refuse)
+    app.add_exception_handler(Exception, apologize)
+
+    async def answer(question: Question) -> list[AnyExplanation]:
+        try:
+            return await batcher.submit((question.served.name, question.budget), question.texts)
+        except Busy as error:
+            raise Refused(503, "body", str(error), "try again in a second") from None
+        except ValueError as error:  # a text without a token, which only the tokenizer finds
+            raise Refused(422, "body", str(error), "correct the text or leave it out") from None
+
+    @app.post(
+        "/explain",
+        response_model=Answer,
+        responses=REFUSALS,
+        summary="Labels and the words they rest on",
+        response_description="The model's name, the budget, and explanations in the order of the texts.",
+    )
+    async def explain(request: ExplainRequest) -> JSONResponse:
+        question = understand(request, by_name, limits)
+        found = await answer(question)
+        rows = [explanation.to_dict() for explanation in found]
+        if request.html:
+            drawn = await run_in_threadpool(lambda: [render.to_html(explanation) for explanation in found])
+            rows = [{**row, "html": html} for row, html in zip(rows, drawn, strict=True)]
+        budget = question.served.model.budget if question.budget is None else question.budget
+        return JSONResponse({"model": question.served.name, "budget": budget, "explanations": rows})
+
+    @app.post("/render/{kind}", responses=REFUSALS, response_class=Response, summary="Explanations as a file")
+    async def draw(kind: Literal["html", "svg"], request: ExplainRequest) -> Response:
+        question = understand(request, by_name, limits)
+        found = await answer(question)
+        if kind == "svg" and len(found) > 1:
+            raise Refused(422, "texts", f"a picture shows one text, got {len(found)}", "send one text, or ask for html")
+        title = f"Explained by {question.served.name}"
+        content = await run_in_threadpool(
+            lambda: render.to_svg(found[0]) if kind == "svg" else render.to_html_page(found, title=title)
+        )
+        headers = {"Content-Disposition": f'attachment; filename="explanation.{kind}"'}
+        return Response(content, media_type=TYPES[kind], headers=headers)
+
+    @app.get("/models", summary="The models that can be asked")
+    async def list_models() -> dict[str, Any]:
+        limited = {"items": limits.items, "characters": limits.characters}
+        return {"models": [served.facts() for served in models], "limits": limited}
+
+    @app.get("/examples", summary="Texts to try")
+    async def list_examples() -> dict[str, Any]:
+        return {"examples": examples}
+
+    @app.get("/health", summary="Whether the server answers, and how much waits")
+    async def health() -> dict[str, Any]:
+        return {"status": "ok", "version": __version__, "models": list(by_name), "waiting": batcher.waiting}
+
+    _add_pages(app)
+    return app
+
+
+def _add_pages(app: FastAPI) -> None:
+    def page(name: str) -> Callable[[], Awaitable[FileResponse]]:
+        async def send() -> FileResponse:
+            kind = name.rpartition(".")[2]
+            # Asked for again each time: a page must not meet the script of another version.
+            return FileResponse(str(STATIC / name), media_type=TYPES[kind], headers={"Cache-Control": "no-cache"})
+
+        return send
+
+    for path, name in {"/": "index.html", "/docs": "docs.html"}.items():
+        app.get(path, include_in_schema=False)(page(name))
+    for name in ("style.css", "page.js", "docs.js"):
+        app.get(f"/static/{name}", include_in_schema=False)(page(name))

@@ -1,0 +1,272 @@
+"use strict";
+
+const PAUSE = 180; // milliseconds without a change before the models are asked
+
+const at = (id) => document.getElementById(id);
+const state = {
+  models: [],
+  limits: { characters: Infinity },
+  shown: [], // names of the models whose cards are on the page
+  budget: null, // as the endpoint takes it; null: each model's own
+  timer: 0,
+  asking: null, // the AbortController of the requests under way
+};
+
+/* An element with text and attributes; text never becomes markup. */
+function make(tag, text = "", attributes = {}) {
+  const element = document.createElement(tag);
+  element.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+}
+
+const model = (name) => state.models.find((candidate) => candidate.name === name);
+const inPairs = () => state.models[0].pairs;
+const fields = () => (inPairs() ? [at("premise"), at("hypothesis")] : [at("text")]);
+const texts = () => Object.fromEntries(fields().map((field) => [field.id, field.value]));
+const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
+
+function budgetInWords(budget) {
+  const unit = inPairs() ? "pair" : "word";
+  if (Number.isInteger(budget)) return `up to ${plural(budget, unit)}`;
+  const share = typeof budget === "string" ? budget : `${+(100 * budget).toFixed(1)}%`;
+  return inPairs() ? `pairs for up to ${share} of the shorter text` : `up to ${share} of the words`;
+}
+
+/* ---- asking ---- */
+
+async function post(path, body, signal) {
+  const response = await fetch(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+    signal,
+  });
+  if (response.ok) return response;
+  const { error } = await response.json().catch(() => ({}));
+  throw new Error(error ? `${error.problem}; ${error.remedy}.` : `The server answered ${response.status}.`);
+}
+
+function question(name) {
+  const body = { ...texts(), model: name };
+  if (state.budget !== null && model(name).follows_budget) body.budget = state.budget;
+  return body;
+}
+
+function askSoon(pause = PAUSE) {
+  clearTimeout(state.timer);
+  state.timer = setTimeout(ask, pause);
+}
+
+async function ask() {
+  clearTimeout(state.timer);
+  state.asking?.abort();
+  const ready = fields().every((field) => field.value.trim());
+  measure();
+  if (!ready || fields().some((field) => field.value.length > state.limits.characters)) {
+    clear();
+    return;
+  }
+  const asking = new AbortController();
+  state.asking = asking;
+  at("results").classList.add("stale");
+  try {
+    const answers = await Promise.all(
+      state.shown.map(async (name) => {
+        const asked = question(name);
+        return { asked, answer: await (await post("explain", { ...asked, html: true }, asking.signal)).json() };
+      }),
+    );
+    if (state.asking !== asking) return;
+    at("results").replaceChildren(...answers.map(({ asked, answer }) => card(asked, answer)));
+    at("waiting").hidden = true;
+    at("status").textContent = answers.map(({ answer }) => spoken(answer)).join(" ");
+    showProblem("");
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    clear();
+    showProblem(error instanceof TypeError ? "The server does not answer; is it still running?" : error.message);
+  } finally {
+    if (state.asking === asking) at("results").classList.remove("stale");
+  }
+}
+
+function clear() {
+  at("results").replaceChildren();
+  at("waiting").hidden = false;
+  at("status").textContent = "";
+  showProblem("");
+}
+
+function showProblem(message) {
+  at("problem").textContent = message;
+  at("problem").hidden = !message;
+  if (message) at("waiting").hidden = true;
+}
+
+/* ---- showing ---- */
+
+function amount(explanation) {
+  if (inPairs()) return `${plural(explanation.pairs.length, "pair")} of words aligned`;
+  const chosen = explanation.selected.filter(Boolean).length;
+  return `${chosen} of ${plural(explanation.tokens.length, "word")} read`;
+}
+
+function spoken({ model: name, explanations: [explanation] }) {
+  const label = typeof explanation.label === "number" ? +explanation.label.toPrecision(4) : explanation.label;
+  return `${name}: ${label}, ${amount(explanation)}.`;
+}
+
+function card(asked, answer) {
+  const [explanation] = answer.explanations;
+  const element = make("article", "", { class: "card" });
+  const heading = make("h2", `${answer.model} `);
+  const { method } = model(answer.model);
+  const facts = [method, budgetNote(answer)].filter((fact) => fact !== answer.model);
+  heading.append(make("span", facts.join(", "), { class: "method" }));
+  const drawing = make("div", "", { class: "drawing" });
+  drawing.innerHTML = explanation.html; // drawn by the server, which escapes the text
+  for (const picture of drawing.querySelectorAll("svg")) {
+    picture.style.minWidth = `min(${picture.getAttribute("width")}px, 30rem)`; // to be scrolled, not shrunk to dust
+  }
+  element.append(heading, drawing, make("p", amount(explanation), { class: "summary" }), downloads(asked, answer));
+  return element;
+}
+
+function budgetNote(answer) {
+  return model(answer.model).follows_budget ? budgetInWords(answer.budget) : "follows no budget";
+}
+
+function downloads(asked, answer) {
+  const row = make("div", "Download as ", { class: "downloads" });
+  const files = {
+    HTML: async () => (await post("render/html", asked)).blob(),
+    SVG: async () => (await post("render/svg", asked)).blob(),
+    JSON: async () => {
+      const { html, ...explanation } = answer.explanations[0];
+      const kept = { model: answer.model, budget: answer.budget, explanation };
+      return new Blob([JSON.stringify(kept, null, 1)], { type: "application/json" });
+    },
+  };
+  for (const [kind, load] of Object.entries(files)) {
+    const name = `${answer.model}.${kind.toLowerCase()}`;
+    const button = make("button", kind, { type: "button", "aria-label": `Download ${name}` });
+    button.addEventListener("click", () => save(load, name));
+    row.append(button);
+  }
+  return row;
+}
+
+async function save(load, name) {
+  try {
+    const address = URL.createObjectURL(await load());
+    make("a", "", { href: address, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 10_000);
+  } catch (error) {
+    showProblem(error.message);
+  }
+}
+
+/* ---- the form ---- */
+
+function measure() {
+  const longest = Math.max(...fields().map((field) => field.value.length));
+  const limit = state.limits.characters;
+  const hint = at("length");
+  hint.classList.toggle("over", longest > limit);
+  if (longest > limit) hint.textContent = `${longest} characters; at most ${limit} are read. Shorten the text.`;
+  else hint.textContent = longest > limit / 2 ? `${longest} of ${limit} characters` : "";
+}
+
+function setUpModels() {
+  const group = at("models");
+  const names = state.models.map(({ name }) => name);
+  const choices = names.map((name) => [name, [name]]);
+  if (names.length > 1) choices.push(["Both", names]);
+  choices.forEach(([title, shown], k) => {
+    const input = make("input", "", { type: "radio", name: "model", id: `model-${k}` });
+    input.checked = k === 0;
+    input.addEventListener("change", () => show(shown));
+    group.append(input, make("label", title, { for: `model-${k}` }));
+  });
+  group.hidden = names.length < 2;
+  show([names[0]]);
+}
+
+function show(names) {
+  state.shown = names;
+  setUpBudget();
+  askSoon(0);
+}
+
+function setUpBudget() {
+  const followers = state.shown.map(model).filter((candidate) => candidate.follows_budget);
+  const slider = at("budget");
+  slider.disabled = !followers.length;
+  const others = state.shown.map(model).filter((candidate) => !candidate.follows_budget);
+  at("why").textContent = others.length
+    ? `What ${others.map((one) => `${one.name} (${one.method})`).join(" and ")} selects follows no budget.`
+    : "How much the model may show; it chooses anew at once, without being trained again.";
+  const { budget } = followers[0] ?? state.models[0];
+  slider.max = Number.isInteger(budget) ? Math.max(20, 3 * budget) : 100;
+  slider.dataset.unit = Number.isInteger(budget) ? "count" : "share";
+  if (state.budget === null) slider.value = Number.isInteger(budget) ? budget : Math.round(100 * budget);
+  describeBudget(followers);
+}
+
+function describeBudget(followers = state.shown.map(model).filter((candidate) => candidate.follows_budget)) {
+  const own = followers.length ? followers[0].budget : null;
+  const words = own === null ? "" : budgetInWords(state.budget ?? own);
+  at("amount").textContent = words;
+  at("budget").setAttribute("aria-valuetext", words);
+  at("reset").hidden = state.budget === null || !followers.length;
+}
+
+function moveBudget() {
+  const slider = at("budget");
+  // A share is sent as text: the number 1 would be read as one word.
+  state.budget = slider.dataset.unit === "count" ? Number(slider.value) : `${slider.value}%`;
+  describeBudget();
+  askSoon(60);
+}
+
+function setUpExamples(examples) {
+  const group = at("examples");
+  for (const example of examples) {
+    const values = inPairs() ? example : [example];
+    const button = make("button", values.join(" / "), { type: "button", dir: "auto", title: values.join("\n") });
+    button.addEventListener("click", () => {
+      fields().forEach((field, k) => (field.value = values[k]));
+      ask();
+    });
+    group.append(button);
+  }
+  group.hidden = !examples.length;
+}
+
+async function start() {
+  const [described, offered] = await Promise.all(["models", "examples"].map(async (path) => (await fetch(path)).json()));
+  state.models = described.models;
+  state.limits = described.limits;
+  at(inPairs() ? "pair" : "single").hidden = false;
+  if (inPairs()) at("lead").textContent = "A classifier of pairs that shows which words it compared.";
+  setUpExamples(offered.examples);
+  setUpModels();
+  for (const field of fields()) {
+    field.addEventListener("input", () => askSoon());
+    field.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) ask();
+    });
+  }
+  at("budget").addEventListener("input", moveBudget);
+  at("reset").addEventListener("click", () => {
+    state.budget = null;
+    setUpBudget();
+    askSoon(0);
+    at("budget").focus();
+  });
+  at("question").addEventListener("submit", (event) => event.preventDefault());
+  fields()[0].focus();
+}
+
+start().catch(() => showProblem("The server does not answer; is it still running?"));
