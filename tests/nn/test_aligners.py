@@ -1,0 +1,132 @@
+"""The alignment layers: what each promises, in training and in use."""
+
+import pytest
+import torch
+
+from rationalizer import ops
+from rationalizer.metrics import violations
+from rationalizer.nn import ALIGNERS, token_budget
+
+METHODS = list(ALIGNERS)
+SHAPES = [(5, 3), (3, 5), (4, 4), (1, 4), (6, 1)]
+
+
+@pytest.fixture
+def pairs():
+    """Scores of pairs with every kind of length, padded to 6 × 5."""
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(len(SHAPES), 6, 5, generator=generator, dtype=torch.float64)
+    rows = torch.stack([torch.arange(6) < m for m, _ in SHAPES])
+    columns = torch.stack([torch.arange(5) < n for _, n in SHAPES])
+    return scores, rows, columns, token_budget(2, rows, columns)
+
+
+def test_the_names_are_those_of_the_paper():
+    assert set(METHODS) == {
+        "xor-at-most-one",
+        "at-most-one",
+        "budget",
+        "gumbel",
+        "ot-relaxed",
+        "ot-exact-k",
+        "softmax",
+    }
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("use", ["forward", "decode"])
+def test_padding_gets_nothing_and_changes_nothing(method, use, pairs):
+    scores, rows, columns, budget = pairs
+    aligner = ALIGNERS[method]()
+    torch.manual_seed(0)
+    found = getattr(aligner, use)(scores, rows, columns, budget)
+    real = rows[:, :, None] & columns[:, None, :]
+    assert (found.z[~real] == 0).all()
+    assert ((found.z >= 0) & (found.z <= 1 + 1e-9)).all()
+    if method == "gumbel" and use == "forward":
+        return  # the noise is drawn for the padded shape
+    for k, (m, n) in enumerate(SHAPES):
+        alone = getattr(aligner, use)(
+            scores[k : k + 1, :m, :n], rows[k : k + 1, :m], columns[k : k + 1, :n], budget[k : k + 1]
+        )
+        torch.testing.assert_close(alone.rows[0], found.rows[k, :m, :n])
+        torch.testing.assert_close(alone.columns[0], found.columns[k, :m, :n])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_decoded_alignments_keep_their_constraints(method, pairs):
+    scores, rows, columns, budget = pairs
+    aligner = ALIGNERS[method]()
+    found = aligner.decode(scores, rows, columns, budget)
+    promised = [aligner.constraints(m, n, int(b)) for (m, n), b in zip(SHAPES, budget, strict=True)]
+    if method in ("softmax", "gumbel"):
+        assert promised == [None] * len(SHAPES)
+        return
+    assert set(found.z.unique().tolist()) <= {0.0, 1.0}
+    for z, (m, n), kept in zip(found.z, SHAPES, promised, strict=True):
+        assert violations(z[:m, :n].numpy(), **kept).worst == 0
+
+
+def test_exactly_one_is_asked_of_the_shorter_text(pairs):
+    scores, rows, columns, budget = pairs
+    for use in ("forward", "decode"):
+        z = getattr(ALIGNERS["xor-at-most-one"](), use)(scores, rows, columns, budget).z
+        for one, (m, n) in zip(z, SHAPES, strict=True):
+            short, long = (one.sum(1)[:m], one.sum(0)[:n]) if m <= n else (one.sum(0)[:n], one.sum(1)[:m])
+            torch.testing.assert_close(short, torch.ones_like(short))
+            assert (long <= 1 + 1e-9).all()
+
+
+def test_exact_k_aligns_k_pairs_even_where_all_scores_are_negative(pairs):
+    scores, rows, columns, budget = pairs
+    found = ALIGNERS["ot-exact-k"]().decode(scores - 100, rows, columns, budget)
+    assert found.z.sum((1, 2)).tolist() == budget.tolist()
+    relaxed = ALIGNERS["ot-relaxed"]().decode(scores - 100, rows, columns, budget)
+    assert relaxed.z.sum() == 0
+
+
+def test_transport_decodes_to_its_limit_without_entropy(pairs):
+    scores, rows, columns, budget = pairs
+    for method in ("ot-relaxed", "ot-exact-k"):
+        sharp = ALIGNERS[method](temperature=0.002)
+        relaxed = sharp(scores, rows, columns, budget).z
+        torch.testing.assert_close(relaxed, sharp.decode(scores, rows, columns, budget).z, atol=1e-3, rtol=0)
+
+
+def test_budget_limits_the_sum_in_training_too(pairs):
+    scores, rows, columns, budget = pairs
+    z = ALIGNERS["budget"](temperature=0.5)(scores + 3, rows, columns, budget).z
+    torch.testing.assert_close(z.sum((1, 2)), budget.double())
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"softmax", "gumbel"}))
+def test_one_matrix_serves_both_texts(method, pairs):
+    found = ALIGNERS[method]()(*pairs)
+    assert found.rows is found.columns
+
+
+def test_softmax_is_a_distribution_in_each_direction(pairs):
+    scores, rows, columns, budget = pairs
+    found = ALIGNERS["softmax"]()(scores, rows, columns, budget)
+    torch.testing.assert_close(found.rows.sum(-1), rows.double())
+    torch.testing.assert_close(found.columns.sum(-2), columns.double())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_training_reaches_the_scores(method, pairs):
+    scores, rows, columns, budget = pairs
+    leaf = scores.clone().requires_grad_()
+    found = ALIGNERS[method](temperature=2.0)(leaf, rows, columns, budget)
+    weights = torch.randn(found.z.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    (found.z * weights).sum().backward()
+    assert leaf.grad.abs().sum() > 0
+    assert (leaf.grad[~(rows[:, :, None] & columns[:, None, :])] == 0).all()
+
+
+def test_map_is_the_limit_of_the_relaxation(pairs):
+    scores, rows, columns, budget = pairs
+    for method in ("at-most-one", "budget", "xor-at-most-one"):
+        sharp = ALIGNERS[method](temperature=1e-3)
+        torch.testing.assert_close(sharp(*pairs).z, sharp.decode(*pairs).z, atol=1e-6, rtol=0)
+    expected = ops.matching_map(scores, row_mask=rows, column_mask=columns)
+    assert torch.equal(ALIGNERS["at-most-one"]().decode(scores, rows, columns, budget).z, expected)
