@@ -27,11 +27,12 @@ BAD_INPUT, INTERRUPTED = 2, 130
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def command(*examples: str) -> Callable[[Command], Command]:
+def command(*examples: str, stopped: str = "Stopped.") -> Callable[[Command], Command]:
     """Registers a command whose bad input ends in a message and code 2, and Ctrl-C in code 130.
 
     Args:
         examples: calls to show at the end of its help.
+        stopped: what to say after Ctrl-C: what is left, and how to go on.
     """
 
     def register(function: Command) -> Command:
@@ -40,7 +41,7 @@ def command(*examples: str) -> Callable[[Command], Command]:
             try:
                 return function(*args, **kwargs)
             except KeyboardInterrupt:
-                err.print("Stopped. What is finished stays; the same command (train: with --resume) goes on from here.")
+                err.print(stopped)
                 raise typer.Exit(INTERRUPTED) from None
             except Exception as error:
                 if traceback_wanted or not _is_input_error(error):
