@@ -15,11 +15,17 @@ def test_the_table_follows_the_paper():
         "beer": ("regression", 0, 0.1),
         "hotels": ("classification", 2, 0.15),
         "movies": ("classification", 2, 0.2),
+        "snli": ("classification", 3, 4),
+        "mnli": ("classification", 3, 6),
+        "hans": ("classification", 2, 4),
     }
     assert {d.name: d.dev_fraction for d in DATASETS.values() if d.hub} == {
         "sst": 0.1,
         "agnews": 0.15,
         "imdb": 0.1,
+        "snli": 0.1,
+        "mnli": 0.1,
+        "hans": 0.1,
     }
 
 
@@ -30,6 +36,7 @@ def test_sst_drops_neutral_sentences_and_splits_at_spaces(tmp_path):
     corpus = load("sst", data_dir=tmp_path)
     assert [len(s) for s in (corpus.train, corpus.dev, corpus.test)] == [3, 3, 3]
     assert [e.label for e in corpus.train] == [1, 0, 1]
+    assert corpus.dropped == {"train": 1, "dev": 1, "test": 1}
     assert corpus.classes == ("negative", "positive")
     write(tmp_path / "test.parquet", [{"text": "well-made film .", "label": "Positive"}])
     example = load_dataset("SST", tmp_path).test[0]

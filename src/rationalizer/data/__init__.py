@@ -2,13 +2,15 @@
 
 from rationalizer.data.arrays import are_pairs, corpus_from, examples_from, pair_examples_from
 from rationalizer.data.batch import Batch, BucketSampler, PairBatch, collate, loader
+from rationalizer.data.columns import Columns
 from rationalizer.data.corpus import Corpus, Task
 from rationalizer.data.datasets import DATASETS, load, load_dataset
 from rationalizer.data.embeddings import Embeddings, load_embeddings
 from rationalizer.data.errors import DataError
 from rationalizer.data.example import AnyExample, Example, PairExample
-from rationalizer.data.files import Columns, read_corpus, read_examples
+from rationalizer.data.files import read_corpus, read_examples
 from rationalizer.data.labels import Labels
+from rationalizer.data.nli import with_hans
 from rationalizer.data.pairs import pairs
 from rationalizer.data.reviews import reviews
 from rationalizer.data.tokenize import tokenize
@@ -43,4 +45,5 @@ __all__ = [
     "read_examples",
     "reviews",
     "tokenize",
+    "with_hans",
 ]

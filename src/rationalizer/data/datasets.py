@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
+from rationalizer.data.columns import Columns
 from rationalizer.data.corpus import Corpus, Task
 from rationalizer.data.errors import DataError
-from rationalizer.data.files import Columns, assemble, read_corpus, read_splits
+from rationalizer.data.files import SPLIT_NAMES, SplitNames, assemble, read_corpus, read_splits
 from rationalizer.data.formats import BEER_ASPECTS, HOTEL_ASPECTS, read_beer, read_hotels, read_movies
 from rationalizer.data.labels import Label
+from rationalizer.data.nli import (
+    HANS,
+    HANS_SPLITS,
+    MNLI_SPLITS,
+    NLI,
+    NLI_COLUMNS,
+    NO_GOLD,
+    SNLI_SPLITS,
+    TIDY,
+    read_nli,
+    tidy,
+    tidy_hans,
+)
 from rationalizer.data.pairs import pairs
 from rationalizer.data.reviews import reviews
+from rationalizer.data.split import hold_out
 from rationalizer.data.tables import Table
 
 BINARY = ("negative", "positive")
@@ -25,12 +40,15 @@ class Dataset:
     """What is particular to a dataset.
 
     `labels` are the columns that may hold the label, `{aspect}` standing for the aspect asked for: the first
-    one that train has is used. `dev_fraction` of train is held out where there is no dev split.
+    one that train has is used. `dev_fraction` of train is held out where there is no dev split; with `halve_dev`
+    the dev split is halved into dev and test where there is no test split.
+
+    Pairs of texts have `tidy`, which gives their tables one form, and `splits`, what their splits are called.
     """
 
     name: str
     classes: tuple[str, ...] = ()
-    budget: float = 0.2
+    budget: float | int = 0.2
     hub: str | None = None
     dev_fraction: float = 0.1
     pretokenized: bool = False
@@ -38,6 +56,9 @@ class Dataset:
     drop_labels: tuple[Label, ...] = ()
     aspects: tuple[str, ...] = ()
     format: Callable[[Path, str], dict[str, list[Table]] | None] | None = None
+    halve_dev: bool = False
+    splits: SplitNames = field(default_factory=lambda: SPLIT_NAMES)
+    tidy: Callable[[Table, Columns], Table] | None = None
 
     @property
     def task(self) -> Task:
@@ -67,6 +88,18 @@ DATASETS = {
         ),
         Dataset("hotels", BINARY, 0.15, pretokenized=True, aspects=HOTEL_ASPECTS, format=read_hotels),
         Dataset("movies", BINARY, 0.2, pretokenized=True, format=read_movies),
+        Dataset("snli", NLI, 4, hub="stanfordnlp/snli", drop_labels=NO_GOLD, splits=SNLI_SPLITS, tidy=tidy),
+        Dataset(
+            "mnli",
+            NLI,
+            6,
+            hub="nyu-mll/multi_nli",
+            drop_labels=NO_GOLD,
+            halve_dev=True,
+            splits=MNLI_SPLITS,
+            tidy=tidy,
+        ),
+        Dataset("hans", HANS, 4, hub="jhu-cogsci/hans", splits=HANS_SPLITS, tidy=tidy_hans),
     )
 }
 
@@ -84,6 +117,9 @@ def load_dataset(
 
     `data_dir` is a local copy: in the format researchers have, or as users' own files (see `read_corpus`; one
     aspect, in the column `label`, or for Beer in a column named after it). Without it the Hub is asked.
+
+    `seed` chooses what is held out for dev, and the halves of MNLI's dev set. Each pair of HANS has its heuristic
+    as `group`; `Columns(group="subcase")` has the subcases instead.
     """
     dataset = _find(name)
     if dataset.aspects:
@@ -94,23 +130,15 @@ def load_dataset(
         raise ValueError(f"{dataset.name} has no aspects, got aspect={aspect!r}; leave it out")
     candidates = [label.format(aspect=aspect) for label in dataset.labels]
     wanted = (columns or Columns()).names() | set(candidates)
-    splits: dict[str, list[Table]] | None = None
-    if data_dir is None:
-        if dataset.hub is None:
-            raise DataError(f"{dataset.name} is not on the Hub; pass data_dir with a local copy of its files")
-        from rationalizer.data.hub import read_hub
-
-        splits = read_hub(dataset.hub, wanted)
-    else:
-        folder = Path(data_dir)
-        if not folder.exists():
-            raise DataError(f"{folder}: there is no such folder; pass data_dir with a local copy of {dataset.name}")
-        splits = dataset.format(folder, aspect or "") if dataset.format and folder.is_dir() else None
-        splits = splits or read_splits(folder, wanted)
-    if columns is None:
+    splits = _read(dataset, None if data_dir is None else Path(data_dir), aspect or "", wanted)
+    if dataset.tidy is not None:
+        tidied = columns or Columns()
+        splits = {split: [dataset.tidy(table, tidied) for table in tables] for split, tables in splits.items()}
+        columns = TIDY
+    elif columns is None:
         known = splits["train"][0].columns
         columns = replace(Columns(), label=next((label for label in candidates if label in known), candidates[0]))
-    return assemble(
+    corpus = assemble(
         dataset.name if aspect is None else f"{dataset.name}-{aspect}",
         splits,
         columns,
@@ -122,6 +150,27 @@ def load_dataset(
         drop_labels=dataset.drop_labels,
         budget=dataset.budget,
     )
+    if dataset.halve_dev and "dev" in splits and not corpus.test:
+        dev, test = hold_out(corpus.dev, 0.5, seed=seed, stratify=True)
+        corpus = replace(corpus, dev=dev, test=test)
+    return corpus
+
+
+def _read(dataset: Dataset, folder: Path | None, aspect: str, wanted: set[str]) -> Mapping[str, Sequence[Table]]:
+    if dataset.tidy is not None:
+        wanted = wanted | NLI_COLUMNS
+    if folder is None:
+        if dataset.hub is None:
+            raise DataError(f"{dataset.name} is not on the Hub; pass data_dir with a local copy of its files")
+        from rationalizer.data.hub import read_hub
+
+        return read_hub(dataset.hub, wanted, dataset.splits)
+    if not folder.exists():
+        raise DataError(f"{folder}: there is no such folder; pass data_dir with a local copy of {dataset.name}")
+    if dataset.tidy is not None:
+        return read_nli(folder, wanted, dataset.splits)
+    found = dataset.format(folder, aspect) if dataset.format and folder.is_dir() else None
+    return found or read_splits(folder, wanted)
 
 
 def _find(name: str) -> Dataset:

@@ -4,67 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rationalizer.data.convert import make_example
-from rationalizer.data.corpus import Corpus, Task
+from rationalizer.data.columns import Columns
+from rationalizer.data.convert import make_example, make_pair
+from rationalizer.data.corpus import PAIR_BUDGET, TEXT_BUDGET, Corpus, Task
 from rationalizer.data.errors import DataError, at
-from rationalizer.data.example import Example
+from rationalizer.data.example import AnyExample, PairExample
 from rationalizer.data.labels import Label, Labels, MixedLabels, infer_labels, plain
 from rationalizer.data.split import hold_out
 from rationalizer.data.tables import ENDINGS, Row, Table, ending, read_table, stem
 
-SPLIT_NAMES = {
+# Of files or of a folder's parts: regular expressions, matched as a whole or up to what is no letter.
+SplitNames = Mapping[str, tuple[str, ...]]
+SPLIT_NAMES: SplitNames = {
     "train": ("train", "training"),
     "dev": ("dev", "val", "valid", "validation", "heldout"),
     "test": ("test",),
 }
 Splits = Mapping[str, Sequence[Table]]  # "train", "dev", "test": the files of each
-
-
-@dataclass(frozen=True)
-class Columns:
-    """What the columns of a file are called; None for a column that is there but should not be used."""
-
-    text: str | None = "text"
-    tokens: str | None = "tokens"
-    label: str | None = "label"
-    rationale_spans: str | None = "rationale_spans"
-    rationale_mask: str | None = "rationale_mask"
-    rationale_chars: str | None = "rationale_chars"
-
-    def names(self) -> set[str]:
-        return {name for field in fields(self) if (name := getattr(self, field.name)) is not None}
-
-    def found_in(self, table: Table) -> Columns:
-        """The columns this file has; an error where it lacks one that it must have."""
-        for field in fields(self):
-            name = getattr(self, field.name)
-            asked = name is not None and (name != field.default or field.name == "label")
-            if asked and name not in table.columns:
-                raise DataError(_missing(table, name, f"pass the {field.name} column's name"))
-        if self.text not in table.columns and self.tokens not in table.columns:
-            wanted = self.text or self.tokens or "text"
-            raise DataError(_missing(table, wanted, "pass the text column's name"))
-        present = {field.name: getattr(self, field.name) for field in fields(self)}
-        present = {key: name if name in table.columns else None for key, name in present.items()}
-        rationales = [name for key, name in present.items() if key.startswith("rationale") and name]
-        if len(rationales) > 1:
-            raise DataError(
-                f"{at(table.path)}: the columns {' and '.join(rationales)} both hold rationales; "
-                "set all but one of them to None"
-            )
-        return Columns(**present)
-
-
-def _missing(table: Table, name: str, remedy: str) -> str:
-    close = get_close_matches(name, table.columns, n=1, cutoff=0.6)
-    guess = f" (did you mean {close[0]!r}?)" if close else ""
-    known = ", ".join(table.columns) or "no columns at all"
-    return f"{at(table.path)}: there is no column {name!r}{guess}; the file has {known}; {remedy}"
 
 
 def read_corpus(
@@ -77,7 +37,7 @@ def read_corpus(
     dev_fraction: float = 0.1,
     seed: int = 0,
 ) -> Corpus:
-    """A user's file or folder as a corpus.
+    """A user's file or folder as a corpus, of texts or of pairs of texts (see `Columns`).
 
     A folder holds `train`, and may hold `dev` (or `validation`) and `test`; a single file is all `train`.
     Without dev files, `dev_fraction` of train is held out, the same rows for the same seed, classes in
@@ -103,13 +63,13 @@ def read_examples(
     columns: Columns | None = None,
     labels: Labels | None = None,
     pretokenized: bool = False,
-) -> list[Example]:
+) -> list[AnyExample]:
     """The rows of one file, to predict or evaluate; without `labels`, its labels are not read."""
     columns = columns or Columns()
     if labels is None:
         columns = replace(columns, label=None)
     table = read_table(path, columns.names())
-    return _examples([table], columns, labels, pretokenized, ())
+    return _examples([table], columns, labels, pretokenized, ())[0]
 
 
 def read_splits(source: Path, columns: Collection[str]) -> dict[str, list[Table]]:
@@ -129,20 +89,33 @@ def assemble(
     dev_fraction: float = 0.1,
     seed: int = 0,
     drop_labels: Collection[Label] = (),
-    budget: float | int = 0.2,
+    budget: float | int | None = None,
 ) -> Corpus:
-    """Tables of rows as a corpus; rows whose label is in `drop_labels` are left out."""
+    """Tables of rows as a corpus; rows whose label is in `drop_labels` are left out and counted."""
     labels = _labels_of(splits["train"], columns, task, classes, drop_labels)
-    parts = {
-        part: _examples(splits.get(part, ()), columns, labels, pretokenized, drop_labels)
-        for part in ("train", "dev", "test")
-    }
+    parts: dict[str, list[AnyExample]] = {}
+    dropped: dict[str, int] = {}
+    for part in ("train", "dev", "test"):
+        parts[part], count = _examples(splits.get(part, ()), columns, labels, pretokenized, drop_labels)
+        if count:
+            dropped[part] = count
     train, dev = parts["train"], parts["dev"]
     if not train:
         raise DataError(f"{at(splits['train'][0].path)}: there are no rows to train on")
+    _check_one_kind(splits, columns)
     if not dev:
         train, dev = hold_out(train, dev_fraction, seed=seed, stratify=labels.task == "classification")
-    return Corpus(name, labels.task, labels.classes, train, dev, parts["test"], budget)
+    if budget is None:
+        budget = PAIR_BUDGET if isinstance(train[0], PairExample) else TEXT_BUDGET
+    return Corpus(name, labels.task, labels.classes, train, dev, parts["test"], budget, dropped)
+
+
+def _check_one_kind(splits: Splits, columns: Columns) -> None:
+    tables = [table for part in splits.values() for table in part]
+    kinds = [columns.found_in(table).are_pairs for table in tables]
+    if len(set(kinds)) > 1:
+        pair, text = tables[kinds.index(True)], tables[kinds.index(False)]
+        raise DataError(f"{at(pair.path)} holds pairs of texts, {text.path} single texts; give all files one form")
 
 
 def _labels_of(
@@ -182,32 +155,47 @@ def _examples(
     labels: Labels | None,
     pretokenized: bool,
     drop: Collection[Label],
-) -> list[Example]:
-    examples = []
+) -> tuple[list[AnyExample], int]:
+    """The tables' rows as examples, and how many were dropped for their label."""
+    examples: list[AnyExample] = []
+    dropped = 0
     for table in tables:
         found = columns.found_in(table)
         for number, row in enumerate(table.rows, 1):
             try:
                 if labels is not None and drop and plain(row.get(found.label or "")) in drop:
-                    continue
-                examples.append(_example(row, found, labels, pretokenized))
+                    dropped += 1
+                else:
+                    examples.append(_example(row, found, labels, pretokenized))
             except ValueError as error:
                 raise DataError(f"{at(table.path, number)}: {error}") from None
-    return examples
+    return examples, dropped
 
 
-def _example(row: Row, columns: Columns, labels: Labels | None, pretokenized: bool) -> Example:
+def _example(row: Row, columns: Columns, labels: Labels | None, pretokenized: bool) -> AnyExample:
     def cell(name: str | None) -> Any:
         value = row.get(name) if name is not None else None
         return None if value == "" and name != columns.text else value  # an empty CSV field holds nothing
 
+    label = None if labels is None else labels.encode(cell(columns.label))
+    if columns.are_pairs:
+        return make_pair(
+            premise=cell(columns.premise),
+            hypothesis=cell(columns.hypothesis),
+            premise_tokens=cell(columns.premise_tokens),
+            hypothesis_tokens=cell(columns.hypothesis_tokens),
+            alignment=cell(columns.alignment),
+            label=label,
+            group=cell(columns.group),
+            pretokenized=pretokenized,
+        )
     return make_example(
         text=cell(columns.text),
         tokens=cell(columns.tokens),
         spans=cell(columns.rationale_spans),
         mask=cell(columns.rationale_mask),
         characters=cell(columns.rationale_chars),
-        label=None if labels is None else labels.encode(cell(columns.label)),
+        label=label,
         pretokenized=pretokenized,
     )
 
@@ -215,21 +203,31 @@ def _example(row: Row, columns: Columns, labels: Labels | None, pretokenized: bo
 _SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 
 
-def split_of(name: str) -> str | None:
+def split_of(name: str, names: SplitNames = SPLIT_NAMES) -> str | None:
     """Which split a name such as `train_subset`, `val`, `test2k` or `train-00000-of-00002` stands for."""
-    for split, names in SPLIT_NAMES.items():
-        if re.match(rf"({'|'.join(names)})(?![a-z])", name.lower()):
+    for split, known in names.items():
+        if re.match(rf"({'|'.join(known)})(?![a-z])", name.lower()):
             return split
     return None
 
 
-def find_splits(folder: Path) -> dict[str, list[Path]]:
+def find_splits(
+    folder: Path, names: SplitNames = SPLIT_NAMES, endings: Sequence[str] = ENDINGS
+) -> dict[str, list[Path]]:
     """The files of each split in a folder: one file, or the numbered parts of one."""
-    files = sorted(p for p in folder.iterdir() if p.is_file() and ending(p) in ENDINGS)
+    files = sorted(p for p in folder.iterdir() if p.is_file() and ending(p) in endings)
+    splits = {path: split_of(stem(path), names) for path in files}
+    if "train" not in splits.values():
+        seen = ", ".join(path.name for path in files[:8]) or "no data file"
+        raise DataError(
+            f"{at(folder)}: there is no train file; expected train{'|'.join(endings)}, "
+            f"and dev (or validation) and test if you have them; the folder holds {seen}"
+        )
     found: dict[str, list[Path]] = {}
-    for split, names in SPLIT_NAMES.items():
-        candidates = [path for path in files if split_of(stem(path)) == split]
-        exact = [path for path in candidates if _SHARD.sub("", stem(path)).lower() in names]
+    for split, known in names.items():
+        candidates = [path for path in files if splits[path] == split]
+        whole = re.compile("|".join(known))
+        exact = [path for path in candidates if whole.fullmatch(_SHARD.sub("", stem(path)).lower())]
         chosen = exact or candidates
         kinds = {(_SHARD.sub("", stem(path)), ending(path)) for path in chosen}
         if len(kinds) > 1:
@@ -239,10 +237,4 @@ def find_splits(folder: Path) -> dict[str, list[Path]]:
             )
         if chosen:
             found[split] = chosen
-    if "train" not in found:
-        seen = ", ".join(path.name for path in files[:8]) or "no data file"
-        raise DataError(
-            f"{at(folder)}: there is no train file; expected train{'|'.join(ENDINGS)}, "
-            f"and dev (or validation) and test if you have them; the folder holds {seen}"
-        )
     return found

@@ -41,7 +41,8 @@ def _existing(folder: Path, *names: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _lines(path: Path) -> Iterator[str]:
+def text_lines(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 file, without those that are blank."""
     with open_bytes(path) as raw:
         for number, line in enumerate(raw, 1):
             try:
@@ -54,7 +55,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 def _beer_reviews(path: Path, aspect: int) -> Table:
     rows: list[Row] = []
-    for number, line in enumerate(_lines(path), 1):
+    for number, line in enumerate(text_lines(path), 1):
         ratings, tab, tokens = line.partition("\t")
         if not tab:
             raise DataError(f"{at(path, number)}: expected ratings, a tab and tokens, got {line[:60]!r}")
@@ -73,7 +74,7 @@ def _rating(ratings: Sequence[object], aspect: int, place: str) -> float:
 
 def _beer_annotations(path: Path, aspect: int) -> Table:
     rows: list[Row] = []
-    for number, line in enumerate(_lines(path), 1):
+    for number, line in enumerate(text_lines(path), 1):
         try:
             item = json.loads(line)
             tokens, ratings, spans = item["x"], item["y"], item.get(str(aspect))
@@ -105,7 +106,7 @@ def read_hotels(folder: Path, aspect: str) -> dict[str, list[Table]] | None:
 
 
 def _hotel_reviews(path: Path) -> Table:
-    lines = [line.split("\t") for line in _lines(path)]
+    lines = [line.split("\t") for line in text_lines(path)]
     header = ["task", "label", "text", "rationale"]
     if lines and "text" in lines[0] and "label" in lines[0]:
         header = lines.pop(0)

@@ -6,11 +6,14 @@ from collections.abc import Collection
 from pathlib import Path
 
 from rationalizer.data.errors import DataError
-from rationalizer.data.files import split_of
+from rationalizer.data.files import SPLIT_NAMES, SplitNames, split_of
 from rationalizer.data.tables import Table
 
+SCRIPT = "Dataset scripts are no longer supported"
+CONVERTED = "refs/convert/parquet"  # where the Hub keeps its own copy of a dataset that comes as a script
 
-def read_hub(identifier: str, columns: Collection[str]) -> dict[str, list[Table]]:
+
+def read_hub(identifier: str, columns: Collection[str], names: SplitNames = SPLIT_NAMES) -> dict[str, list[Table]]:
     """The splits of a Hub dataset, or of a local folder that `datasets` can read."""
     try:
         import datasets
@@ -20,7 +23,12 @@ def read_hub(identifier: str, columns: Collection[str]) -> dict[str, list[Table]
             "pip install 'rationalizer[hub]'; or pass data_dir with a local copy"
         ) from error
     try:
-        found = datasets.load_dataset(identifier)
+        try:
+            found = datasets.load_dataset(identifier)
+        except RuntimeError as error:
+            if SCRIPT not in str(error):
+                raise
+            found = datasets.load_dataset(identifier, revision=CONVERTED)
     except (OSError, ValueError, RuntimeError) as error:
         raise DataError(
             f"{identifier} could not be read from the Hugging Face Hub ({error}); "
@@ -28,7 +36,7 @@ def read_hub(identifier: str, columns: Collection[str]) -> dict[str, list[Table]
         ) from error
     splits: dict[str, list[Table]] = {}
     for name, rows in found.items():
-        split = split_of(str(name))
+        split = split_of(str(name), names)
         if split is not None:
             keep = [column for column in rows.column_names if column in columns]
             table = Table(Path(identifier) / str(name), tuple(rows.column_names), rows.select_columns(keep).to_list())
