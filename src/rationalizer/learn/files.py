@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import safetensors
 import safetensors.torch
 from torch import Tensor
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Replaces the file in one step: written beside it, flushed to the disk, renamed over it."""
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which takes the place of `path` in one step at the end, or is gone after an exception."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with beside.open("wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
@@ -31,6 +33,12 @@ def write_bytes(path: Path, content: bytes) -> None:
             os.fsync(directory)
         finally:
             os.close(directory)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replaces the file in one step."""
+    with replacing(path) as file:
+        file.write(content)
 
 
 def write_json(path: Path, value: Any) -> None:
