@@ -4,8 +4,14 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from rationalizer.plot import Point, Series, line_plot
-from rationalizer.plot.axes import HEIGHT, LEFT, RIGHT, WIDTH
+from rationalizer.plot import Dot, Measured, Point, Series, histogram, line_plot, scatter_plot
+from rationalizer.plot.axes import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, ticks
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def words(root):
+    return [node.text for node in root.iter(f"{SVG}text")]
 
 
 def test_lines_go_through_their_points():
@@ -13,16 +19,107 @@ def test_lines_go_through_their_points():
     level = Series("full <text>", (Point(0, 0.7, 0.7, 0.7),), everywhere=True)
     text = line_plot([Series("spectra", points), level], title="a & b", x_label="budget", y_label="score")
     root = ElementTree.fromstring(text)
-    space = {"s": "http://www.w3.org/2000/svg"}
-    line = root.find("s:polyline", space)
+    line = root.find(f"{SVG}polyline")
     placed = [tuple(map(float, pair.split(","))) for pair in line.get("points").split()]
     right = WIDTH - RIGHT
     assert [x for x, _ in placed] == pytest.approx([LEFT, LEFT + (right - LEFT) * 3 / 18, right], abs=0.05)
     heights = [y for _, y in placed]
     assert (heights[0] - heights[1]) * 2 == pytest.approx(heights[1] - heights[2], abs=0.2)  # 0.1 and 0.2 apart
     assert all(0 < y < HEIGHT for y in heights)
-    words = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"a & b", "spectra", "full <text>", "2", "5", "20", "budget", "score"} <= set(words)
+    assert {"a & b", "spectra", "full <text>", "2", "5", "20", "budget", "score"} <= set(words(root))
     assert "prefers-color-scheme: dark" in text
-    with pytest.raises(ValueError, match="nothing to plot"):
-        line_plot([], title="x", x_label="", y_label="")
+
+
+def test_one_line_needs_no_legend():
+    points = tuple(Point(x, x / 10, x / 10, x / 10) for x in (1, 2, 3))
+    root = ElementTree.fromstring(line_plot([Series("only", points)], title="t", x_label="x", y_label="y"))
+    assert "only" not in words(root)
+    last = root.find(f"{SVG}polyline").get("points").split()[-1]
+    assert float(last.split(",")[0]) > WIDTH - RIGHT  # the room is used
+
+
+def test_dots_stand_at_their_means_with_crosses_over_their_ranges():
+    dots = [
+        Dot("spectra", Measured(20, 18, 22), Measured(0.8, 0.7, 0.9)),
+        Dot("sfe", Measured(10, 10, 10), Measured(0.6, 0.6, 0.6)),
+        Dot("spectra", Measured(30, 30, 30), Measured(0.85, 0.85, 0.85)),
+    ]
+    root = ElementTree.fromstring(scatter_plot(dots, title="t", x_label="size", y_label="score"))
+    circles = [(float(c.get("cx")), float(c.get("cy"))) for c in root.iter(f"{SVG}circle")]
+    spreads = [line for line in root.iter(f"{SVG}line") if "spread" in line.get("class")]
+    assert len(spreads) == 2
+    (x, y), horizontal = circles[0], spreads[0]
+    assert float(horizontal.get("y1")) == float(horizontal.get("y2")) == y
+    assert float(horizontal.get("x1")) < x < float(horizontal.get("x2"))
+    assert x - float(horizontal.get("x1")) == pytest.approx(float(horizontal.get("x2")) - x, abs=0.2)
+    vertical = spreads[1]
+    assert float(vertical.get("x1")) == float(vertical.get("x2")) == x
+    assert circles[1][0] > x  # the other dot of spectra, farther right and higher
+    assert circles[1][1] < y
+    assert words(root).count("spectra") == 1  # one entry of the legend for both
+
+
+def bars(root):
+    found = [rect for rect in root.iter(f"{SVG}rect") if "bar" in rect.get("class", "")]
+    return [(float(r.get("x")), float(r.get("width")), float(r.get("height"))) for r in found]
+
+
+def test_bars_are_as_high_as_counts():
+    root = ElementTree.fromstring(histogram([1, 1, 1, 2, 4], title="t", x_label="words"))
+    drawn = bars(root)
+    assert len(drawn) == 3
+    heights = [height for _, _, height in drawn]
+    assert heights == pytest.approx([3 * heights[1], heights[1], heights[1]], abs=0.3)
+    assert {"1", "2", "3", "4", "mean 1.8"} <= set(words(root))
+    middle = drawn[1][0] + drawn[1][1] / 2
+    tick = next(n for n in root.iter(f"{SVG}text") if n.text == "2" and float(n.get("y")) > HEIGHT - BOTTOM)
+    assert float(tick.get("x")) == pytest.approx(middle, abs=0.1)
+
+
+@pytest.mark.parametrize("values", [[k * 0.37 % 7 for k in range(100)], [0.0, 0.1 + 0.2]])
+def test_every_value_is_in_some_bar(values):
+    root = ElementTree.fromstring(histogram(values, title="t", x_label="%"))
+    counted = [int(node.text.split()[0]) for node in root.iter(f"{SVG}title") if node.text != "t"]
+    assert sum(counted) == len(values)
+
+
+@pytest.mark.parametrize("values", [[0.2], [0.0, 0.0], [5], [0.1 + 0.2, 0.3]])
+def test_equal_values_make_one_bar(values):
+    root = ElementTree.fromstring(histogram(values, title="t", x_label="%"))
+    assert len(bars(root)) == 1
+
+
+def test_nothing_cannot_be_plotted():
+    for draw in (
+        line_plot,
+        scatter_plot,
+        lambda v, title, x_label, y_label: histogram(v, title=title, x_label=x_label),
+    ):
+        with pytest.raises(ValueError, match="nothing to plot as 'empty'"):
+            draw([], title="empty", x_label="", y_label="")
+    with pytest.raises(ValueError, match="value 1 is nan"):
+        histogram([1.0, float("nan")], title="t", x_label="")
+
+
+def test_styles_stay_in_their_plot():
+    """Several plots stand in one page, and none may change it."""
+    sheet = histogram([1], title="t", x_label="").split("<style>")[1].split("</style>")[0]
+    selectors = [
+        rule.split("{")[0].strip() for rule in sheet.replace("@media (prefers-color-scheme: dark) {", "").split("}")
+    ]
+    assert all(selector.startswith(".rz-plot") for selector in selectors if selector)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0, 1), (0.81, 0.83), (3, 3), (-5, 20), (0, 0), (1e-7, 2e-7), (0, 12345), (0.3, 0.1 + 0.2)]
+)
+def test_ticks_surround_the_range(low, high):
+    found = ticks(low, high)
+    assert found[0] <= low
+    assert found[-1] >= high * (1 - 1e-9)
+    assert 2 <= len(found) <= 8
+    assert found == sorted(set(found))
+
+
+def test_same_input_same_bytes():
+    assert histogram([1, 2], title="t", x_label="x") == histogram([1, 2], title="t", x_label="x")

@@ -102,12 +102,14 @@ def _ends(ticks: Sequence[float]) -> tuple[float, float]:
 
 def ticks(low: float, high: float) -> list[float]:
     """Round numbers around the range, 4 to 8 of them."""
-    span = high - low or abs(high) or 1.0
+    span = high - low
+    if span <= 1e-9 * max(abs(low), abs(high)):  # the same but for rounding
+        span = abs(high) or 1.0
     step = 10 ** math.floor(math.log10(span / 4))
     step = next(step * factor for factor in (1, 2, 2.5, 5, 10) if span / (step * factor) <= 6)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     last = max(last, first + 1)
-    return [round(k * step, 10) for k in range(first, last + 1)]
+    return [float(f"{k * step:.10g}") for k in range(first, last + 1)]
 
 
 def line(kind: str, x1: float, y1: float, x2: float, y2: float, more: str = "") -> str:

@@ -21,7 +21,7 @@ def histogram(values: Sequence[float], *, title: str, x_label: str, y_label: str
         first = int(np.flatnonzero(~np.isfinite(numbers))[0])
         raise ValueError(f"value {first} is {numbers[first]}; a histogram needs finite values")
     edges, x_ticks = _bins(numbers)
-    counts, _ = np.histogram(numbers, edges)
+    counts, _ = np.histogram(numbers.clip(edges[0], edges[-1]), edges)  # ends may differ by rounding
     y_ticks = [tick for tick in ticks(0, int(counts.max())) if tick == int(tick)]
     axes = Axes(x_ticks, y_ticks, right=30, x_range=(edges[0], edges[-1]))
     body = axes.draw(x_label, y_label)

@@ -98,23 +98,23 @@ def _cells(cluster: str) -> int:
 def width(text: str, size: float) -> float:
     """About how wide the text is in `FONT` at `size`; rather too wide where the script is not Latin."""
     if text.isascii():
-        return sum(_ASCII[ord(c) - 32] if " " <= c <= "~" else 278 for c in text) * size / 1000
-    return sum(_em(text[start:end]) for start, end in clusters(text)) * size
+        return sum(map(_thousandths, text)) * size / 1000
+    return sum(_thousandths(text[start:end]) for start, end in clusters(text)) * size / 1000
 
 
 @lru_cache(maxsize=1 << 14)
-def _em(cluster: str) -> float:
+def _thousandths(cluster: str) -> int:
     base = unicodedata.normalize("NFD", cluster)[0]
-    if " " <= base <= "~":
-        return _ASCII[ord(base) - 32] / 1000
+    if base <= "~":
+        return _ASCII[ord(base) - 32] if base >= " " else 278
     columns = _cells(cluster)
     if columns != 1:
-        return 1.25 if columns and unicodedata.category(base) == "So" else columns / 2
+        return 1250 if columns and unicodedata.category(base) == "So" else 500 * columns
     if base in _NARROW:
-        return 0.3
+        return 300
     if "\u0590" <= base <= "\u08ff":  # Hebrew, Arabic
-        return 0.52
-    return 0.74 if unicodedata.category(base) in ("Lu", "So") else 0.6
+        return 520
+    return 740 if unicodedata.category(base) in ("Lu", "So") else 600
 
 
 def is_wide(character: str) -> bool:
