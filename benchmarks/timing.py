@@ -20,6 +20,26 @@ def median_ms(step: Callable[[], object], *, seconds: float = 0.5, least: int = 
     return 1e3 * statistics.median(times)
 
 
+def interleaved_ms(steps: Sequence[Callable[[], object]], *, seconds: float = 1.0, least: int = 10) -> list[float]:
+    """The median of each step, taken in turns, so that a change of the machine's mood hits all alike. On CUDA every
+    step is waited for."""
+    import torch
+
+    wait = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
+    times: list[list[float]] = [[] for _ in steps]
+    until = 0.0
+    while until == 0.0 or len(times[0]) < least + 3 or time.perf_counter() < until:
+        for step, taken in zip(steps, times, strict=True):
+            wait()
+            start = time.perf_counter()
+            step()
+            wait()
+            taken.append(time.perf_counter() - start)
+        if until == 0.0:
+            until = time.perf_counter() + seconds
+    return [1e3 * statistics.median(taken[3:]) for taken in times]
+
+
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """A Markdown table, columns aligned."""
     cells = [[f"{c:.3g}" if isinstance(c, float) else str(c) for c in row] for row in (header, *rows)]

@@ -1,0 +1,137 @@
+"""The structured layers on a GPU against their targets; exits with 1 where one is missed. Needs CUDA.
+
+python -m benchmarks gpu
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import torch
+
+from benchmarks.graph import engine
+from benchmarks.timing import interleaved_ms, print_table
+from benchmarks.training_step import (
+    BUDGET,
+    TEMPERATURE,
+    TRANSITION,
+    highlight_model,
+    highlight_ratio,
+    pair_rows,
+    planted_texts,
+    train_on_planted,
+    training_step,
+)
+from rationalizer import ops
+
+SPECTRA_RATIO, PAIR_RATIO, WIDE_RATIO = 1.10, 1.15, 1.2
+LAYER_MS, PAIR_LAYER_MS = 1.5, 2.0
+KINDS = {"xor-at-most-one": {"columns": "exactly_one"}, "at-most-one": {}, "budget": {"budget": 4}}
+
+
+def layer_ms(layer, scores: torch.Tensor) -> float:
+    """Forward and backward."""
+    weights = torch.randn_like(scores)
+
+    def step() -> None:
+        layer(scores.detach().requires_grad_()).backward(weights)
+
+    return interleaved_ms([step])[0]
+
+
+def verdict(value: float, target: float) -> str:
+    return "met" if value <= target else "missed"
+
+
+def highlights() -> list[tuple[object, ...]]:
+    rows: list[tuple[object, ...]] = []
+    for n in (20, 64, 256, 1024):
+        model = highlight_model()
+        for state in ("start", "trained"):
+            if state == "trained":
+                train_on_planted(model, n, steps=150)
+            base, ours = highlight_ratio(model, n)
+            rows.append((f"step, spectra, n = {n}, {state}", ours, f"{ours / base:.3f}x of {base:.2f} ms"))
+            rows[-1] += (f"<= {SPECTRA_RATIO}x", verdict(ours / base, SPECTRA_RATIO))
+            if n == 256:
+                rows += layer_alone(model, state)
+            if n == 256 and state == "start":
+                rows.append(wide_batch(model, ours))
+    return rows
+
+
+def layer_alone(model, state: str) -> list[tuple[object, ...]]:
+    tokens, mask, _ = planted_texts(32, 256, seed=1)
+    with torch.no_grad():
+        budget = (mask.sum(1) * BUDGET).round().long()
+        scores = model.extract(tokens, mask, budget).scores
+    layer = lambda s: ops.sequence_budget(s, budget, transition=TRANSITION, mask=mask, temperature=TEMPERATURE)  # noqa: E731
+    _, info = ops.sequence_budget(
+        scores, budget, transition=TRANSITION, mask=mask, temperature=TEMPERATURE, return_info=True
+    )
+    closed = float((info.iterations == 0).float().mean())
+    ms = layer_ms(layer, scores)
+    what = f"layer alone, n = 256, {state} ({closed:.0%} of rows closed form)"
+    return [(what, ms, "", f"<= {LAYER_MS} ms", verdict(ms, LAYER_MS))]
+
+
+def wide_batch(model, narrow: float) -> tuple[object, ...]:
+    tokens, mask, labels = planted_texts(256, 256, seed=2)
+    wide = interleaved_ms([training_step(model, (tokens, mask), labels, BUDGET, rate=1e-7)])[0]
+    ratio = wide / narrow
+    return (
+        "step, spectra, n = 256, batch 256",
+        wide,
+        f"{ratio:.3f}x of batch 32",
+        f"<= {WIDE_RATIO}x",
+        verdict(ratio, WIDE_RATIO),
+    )
+
+
+def matchings() -> list[tuple[object, ...]]:
+    rows: list[tuple[object, ...]] = []
+    for size, kind, base, ms, ratio in pair_rows():
+        told = f"{ratio:.3f}x of {base:.2f} ms"
+        rows.append((f"step, {kind}, {size}", ms, told, f"<= {PAIR_RATIO}x", verdict(ratio, PAIR_RATIO)))
+    generator = torch.Generator().manual_seed(0)
+    for m, n in ((16, 10), (32, 24)):
+        for scale in (3.0, 60.0):
+            scores = (scale * torch.randn(16, m, n, generator=generator)).cuda()
+            for kind, options in KINDS.items():
+                ms = layer_ms(lambda s, options=options: ops.matching(s, **options), scores)
+                rows.append(
+                    (
+                        f"layer alone, {kind}, {m}x{n}, scale {scale:g}",
+                        ms,
+                        "",
+                        f"<= {PAIR_LAYER_MS} ms",
+                        verdict(ms, PAIR_LAYER_MS),
+                    )
+                )
+    return rows
+
+
+def engine_row() -> tuple[object, ...]:
+    """M:Budget as a factor graph: reported, not bounded."""
+    scores = torch.randn(16, 12, 16, generator=torch.Generator().manual_seed(0)).cuda()
+    ours = layer_ms(engine, scores)
+    base = layer_ms(lambda s: ops.matching(s, budget=4), scores)
+    return ("engine, M:Budget 12x16", ours, f"{ours / base:.1f}x the op", "", "")
+
+
+def main() -> None:
+    if not torch.cuda.is_available():
+        print("no CUDA device here: nothing was measured")
+        return
+    properties = torch.cuda.get_device_properties(0)
+    print(f"{properties.name}, torch {torch.__version__}, {time.strftime('%Y-%m-%d')}. Milliseconds are medians.\n")
+    rows = [*highlights(), *matchings(), engine_row()]
+    print_table(("what", "ms", "ratio", "target", ""), rows)
+    missed = [row[0] for row in rows if row[-1] == "missed"]
+    if missed:
+        sys.exit(f"{len(missed)} targets missed: {'; '.join(map(str, missed))}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""Whole training steps (forward, backward, clip, Adam) with a structured layer against the same model without one.
+
+Highlights: the paper's BiLSTM rationalizer (300d, hidden 200), H:SeqBudget against entmax.sparsemax as the mask.
+Matchings: the pair model, SPECTRA's three graphs against softmax (plain ESIM).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+
+import entmax
+import torch
+from torch import Tensor, nn
+
+from benchmarks.timing import interleaved_ms, print_table
+from rationalizer.nn import HighlightModel, Model, PairModel, token_budget
+
+VOCABULARY, EMBEDDING, HIDDEN = 20_000, 300, 200
+BUDGET, TEMPERATURE, TRANSITION = 0.2, 0.05, 0.001  # the paper's for IMDB
+GRAPHS = ("xor-at-most-one", "at-most-one", "budget")
+Step = Callable[[], object]
+
+
+def device_kind() -> str:
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def planted_texts(batch: int, n: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Ids, mask and labels of texts in which a run of six words tells the label, the rest is noise."""
+    generator = torch.Generator().manual_seed(seed)
+    tokens = torch.randint(1000, VOCABULARY, (batch, n), generator=generator)
+    labels = torch.randint(0, 2, (batch,), generator=generator)
+    start = torch.randint(0, n - 6, (batch, 1), generator=generator)
+    words = torch.randint(2, 200, (batch, 6), generator=generator) + 300 * labels[:, None]
+    tokens.scatter_(1, start + torch.arange(6), words)
+    device = device_kind()
+    return tokens.to(device), torch.ones(batch, n, dtype=torch.bool, device=device), labels.to(device)
+
+
+def highlight_model() -> HighlightModel:
+    torch.manual_seed(0)
+    options = {"temperature": TEMPERATURE, "transition": TRANSITION}
+    model = HighlightModel(
+        vocabulary=VOCABULARY, embedding=EMBEDDING, frozen=True, hidden=HIDDEN, method_options=options
+    )
+    return model.to(device_kind()).train()
+
+
+def with_sparsemax(model: HighlightModel) -> HighlightModel:
+    """The same weights; the mask is entmax.sparsemax of the same scores."""
+    other = copy.deepcopy(model)
+    other.extractor.relax = lambda scores, mask, budget: entmax.sparsemax(scores / TEMPERATURE, dim=-1)
+    return other
+
+
+def training_step(model: Model, inputs: Sequence[Tensor], labels: Tensor, budget: float | int, rate: float) -> Step:
+    trained = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.Adam(trained, lr=rate)
+    limit = token_budget(budget, *inputs[1::2])
+
+    def step() -> None:
+        optimizer.zero_grad()
+        output = model(*inputs, limit)
+        model.head.loss(output.outputs, labels).mean().backward()
+        nn.utils.clip_grad_norm_(trained, 5.0)
+        optimizer.step()
+
+    return step
+
+
+def train_on_planted(model: HighlightModel, n: int, steps: int) -> None:
+    """Makes the scores those of a model that has learned something."""
+    for seed in range(steps):
+        tokens, mask, labels = planted_texts(32, n, seed)
+        if seed == 0:
+            optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=1e-3)
+        optimizer.zero_grad()
+        output = model(tokens, mask, token_budget(BUDGET, mask))
+        model.head.loss(output.outputs, labels).mean().backward()
+        optimizer.step()
+
+
+def highlight_ratio(model: HighlightModel, n: int, batch: int = 32) -> tuple[float, float]:
+    """Milliseconds of the sparsemax step and of the spectra step; the weights hardly move meanwhile."""
+    tokens, mask, labels = planted_texts(batch, n, seed=10_000)
+    steps = [
+        training_step(one, (tokens, mask), labels, BUDGET, rate=1e-7)
+        for one in (with_sparsemax(model), copy.deepcopy(model))
+    ]
+    return tuple(interleaved_ms(steps))  # type: ignore[return-value]
+
+
+def pair_steps_ms(m: int, n: int, batch: int = 16) -> list[float]:
+    """Milliseconds of the softmax step, then of each graph's."""
+    generator = torch.Generator().manual_seed(0)
+    device = device_kind()
+    premise = torch.randint(2, VOCABULARY, (batch, m), generator=generator).to(device)
+    hypothesis = torch.randint(2, VOCABULARY, (batch, n), generator=generator).to(device)
+    masks = [torch.ones(batch, k, dtype=torch.bool, device=device) for k in (m, n)]
+    labels = torch.randint(0, 3, (batch,), generator=generator).to(device)
+    steps = []
+    for method in ("softmax", *GRAPHS):
+        torch.manual_seed(0)
+        model = PairModel(vocabulary=VOCABULARY, embedding=EMBEDDING, frozen=True, hidden=HIDDEN, method=method)
+        model = model.to(device).train()
+        steps.append(training_step(model, (premise, masks[0], hypothesis, masks[1]), labels, 4, rate=1e-7))
+    return interleaved_ms(steps)
+
+
+def pair_rows() -> list[tuple[object, ...]]:
+    rows: list[tuple[object, ...]] = []
+    for m, n in ((16, 10), (32, 24)):
+        base, *graphs = pair_steps_ms(m, n)
+        rows += [(f"{m}x{n}", graph, base, ms, ms / base) for graph, ms in zip(GRAPHS, graphs, strict=True)]
+    return rows
+
+
+def main() -> None:
+    print(f"On {device_kind()}, {torch.get_num_threads()} threads.\n")
+    model = highlight_model()
+    rows = []
+    for n in (20, 64, 256):
+        base, ours = highlight_ratio(model, n)
+        rows.append((n, base, ours, ours / base))
+    print_table(("n", "sparsemax step, ms", "spectra step, ms", "ratio"), rows)
+    print()
+    print_table(("pairs", "graph", "softmax step, ms", "step, ms", "ratio"), pair_rows())
+
+
+if __name__ == "__main__":
+    main()
