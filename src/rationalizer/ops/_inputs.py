@@ -5,8 +5,9 @@ inside the opaque custom ops, so that they hold under `torch.compile` too, and r
 host wait for the device, so nothing is raised there: **a row without an answer (a score or transition that is not
 finite, a negative budget) comes out as NaN on all its real positions**, and the loss shows it.
 
-One op, three paths (`opaque`): Numba for CPU tensors, Triton for CUDA tensors, and for any other device (or CUDA without
-Triton) the op's own function, in plain torch where the layer has a batched form and through the host elsewhere.
+One op, three paths (`opaque`): Numba for CPU tensors, Triton for CUDA tensors, and for any other device (or CUDA
+without Triton) the op's own function: plain torch where the layer has a compact batched form, through the host
+(`on_host`) elsewhere.
 """
 
 from __future__ import annotations
@@ -42,8 +43,13 @@ def as_rows(scores: Tensor, mask: Tensor | None, temperature: float) -> Rows:
     check_temperature(temperature)
     flat = (math.prod(scores.shape[:-1]), scores.shape[-1])
     # float64 before the division: at test temperatures scores/T reach 1e5, where float32 is coarser than the answer.
-    scaled = scores.to(torch.float64).reshape(flat) / temperature
+    scaled = scores.to(_precision(scores.device)).reshape(flat) / temperature
     return Rows(scaled, check_mask(mask, scores.shape, scores.device).reshape(flat), scores.shape, scores.dtype)
+
+
+def _precision(device: torch.device) -> torch.dtype:
+    """What the layers compute in: float64, except where the device knows none."""
+    return torch.float32 if device.type == "mps" else torch.float64
 
 
 def check_scores(scores: Any, dims: int, shape_hint: str) -> None:
@@ -87,7 +93,7 @@ def as_budget(budget: int | Tensor, lead: torch.Size, device: torch.device, name
             )
         if budget.dim() and budget.shape != lead:
             raise ValueError(f"{name} must be a number or have shape {tuple(lead)}, got {tuple(budget.shape)}")
-        return budget.to(device=device, dtype=torch.int64).expand(lead).reshape(-1)
+        return budget.to(device=device, dtype=torch.int64, non_blocking=True).expand(lead).reshape(-1)
     if isinstance(budget, bool) or not isinstance(budget, (int, np.integer)):
         raise TypeError(
             f"{name} counts tokens and must be an int or an int tensor, got {budget!r}; "
@@ -111,7 +117,7 @@ def as_transition(transition: float | Tensor, rows: Rows, temperature: float) ->
                 f"transition must be a number or have shape {(edges,)} or {(*lead, edges)} "
                 f"(one per pair of neighbours), got {tuple(transition.shape)}"
             )
-        scaled = transition.to(device=rows.scores.device, dtype=torch.float64) / temperature
+        scaled = transition.to(rows.scores) / temperature
         return scaled.expand(lead + torch.Size([edges])).reshape(rows.scores.shape[0], edges)
     if isinstance(transition, bool) or not isinstance(transition, (int, float)):
         raise TypeError(f"transition must be a number or a tensor, got {type(transition).__name__}")
@@ -151,6 +157,14 @@ def may_look_at(values: Tensor) -> bool:
     return not torch.compiler.is_compiling() and not values.is_cuda
 
 
+def nan_without_answer(z: Tensor, scores: Tensor, mask: Tensor, budget: Tensor | None = None) -> Tensor:
+    """`z` with rows as NaN whose real scores are not all finite, or whose budget is negative: for CUDA, see above."""
+    bad = (~torch.isfinite(scores) & mask).any(-1, keepdim=True)
+    if budget is not None:
+        bad = bad | (budget < 0)[:, None]
+    return z.masked_fill(bad & mask, torch.nan)
+
+
 def require_budget(budget: Tensor, name: str = "budget") -> None:
     if (budget < 0).any():
         where = _first(budget < 0)[0]
@@ -175,10 +189,31 @@ def opaque(name: str, cuda: str | None = None) -> Callable[[Callable[..., Any]],
     return decorate
 
 
+def on_host(op: Callable[..., Any], *inputs: Any) -> Any:
+    """`op` for a device that has no path of its own, where the layer has no compact batched form in torch: computed on
+    the host in float64, brought back."""
+    like = inputs[0]
+    results = op(*(x.cpu().double() if isinstance(x, Tensor) and x.is_floating_point() else _cpu(x) for x in inputs))
+    if isinstance(results, Tensor):
+        return results.to(like)
+    return tuple(r.to(like) if r.is_floating_point() else r.to(like.device) for r in results)
+
+
+def _cpu(value: Any) -> Any:
+    return value.cpu() if isinstance(value, Tensor) else value
+
+
 @cache
 def _launcher(module: str, launcher: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    if not has_triton():
+        return otherwise
+    return getattr(import_module(f"rationalizer.ops.kernels.{module}"), launcher)
+
+
+@cache
+def has_triton() -> bool:
     try:
         import_module("triton")
     except ImportError:
-        return otherwise
-    return getattr(import_module(f"rationalizer.ops.kernels.{module}"), launcher)
+        return False
+    return True

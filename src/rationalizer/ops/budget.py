@@ -30,15 +30,37 @@ def budget(scores: Tensor, budget: int | Tensor, *, mask: Tensor | None = None, 
     return rows.restore(z)
 
 
-@_inputs.opaque("budget")
+@_inputs.opaque("budget", cuda="budget_cuda.budget")
 def _budget(scores: Tensor, mask: Tensor, budget: Tensor) -> tuple[Tensor, Tensor]:
     _inputs.require_finite_scores(scores, mask)
     _inputs.require_budget(budget)
-    z = torch.empty(scores.shape, dtype=torch.float64)
-    tau = torch.empty(scores.shape[0], dtype=torch.float64)
+    rows, n = scores.shape
+    if n == 0:
+        return scores.clone(), scores.new_zeros(rows)
+    x = scores.masked_fill(~mask, -torch.inf)
+    tight = (budget > 0) & (x.clamp(0, 1).sum(-1) > budget)
+    # τ lies at most 1 below the first score that does not fit whole; counted from there nothing loses digits.
+    base = x.sort(-1, descending=True).values.gather(-1, budget.clamp(max=n - 1)[:, None])
+    base = base.masked_fill(~tight[:, None], 0.0)
+    near = (x - base).clamp(-1, 2)
+    low, high = near.new_full((rows, 1), -1.0), near.new_zeros(rows, 1)
+    for _ in range(60):
+        middle = (low + high) / 2
+        over = (near - middle).clamp(0, 1).sum(-1, keepdim=True) > budget[:, None]
+        low, high = torch.where(over, middle, low), torch.where(over, high, middle)
+    z = torch.where(tight[:, None], (near - high).clamp(0, 1), x.clamp(0, 1))
+    tau = torch.where(tight, (base + high)[:, 0].clamp(min=torch.finfo(x.dtype).tiny), 0.0)
+    return z.masked_fill(budget[:, None] == 0, 0.0), tau
+
+
+@_budget.register_kernel("cpu")
+def _(scores: Tensor, mask: Tensor, budget: Tensor) -> tuple[Tensor, Tensor]:
+    _inputs.require_finite_scores(scores, mask)
+    _inputs.require_budget(budget)
+    z, tau = torch.empty_like(scores, memory_format=torch.contiguous_format), scores.new_empty(scores.shape[0])
     arrays = map(_inputs.host, (scores, mask, budget, z, tau))
     for_rows(budget_rows, scores.shape[0], 10 * scores.numel(), *arrays)
-    return z.to(scores.device), tau.to(scores.device)
+    return z, tau
 
 
 @_budget.register_fake

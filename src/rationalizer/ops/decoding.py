@@ -22,7 +22,7 @@ def top_k(scores: Tensor, k: int | Tensor, mask: Tensor | None = None) -> Tensor
     rows, count = _prepare(scores, k, mask)
     order = rows.scores.masked_fill(~rows.mask, -torch.inf).argsort(dim=-1, descending=True, stable=True)
     rank = _ranks(order)
-    return rows.restore((rank < count[:, None]) & rows.mask)
+    return _restore((rank < count[:, None]) & rows.mask, rows, count)
 
 
 def contiguous(scores: Tensor, k: int | Tensor, mask: Tensor | None = None) -> Tensor:
@@ -38,18 +38,18 @@ def contiguous(scores: Tensor, k: int | Tensor, mask: Tensor | None = None) -> T
     """
     rows, count = _prepare(scores, k, mask)
     n = rows.scores.shape[1]
-    length = rows.mask.sum(-1)
-    count = torch.minimum(count, length)
+    length = rows.mask.sum(-1, keepdim=True)
+    size = count[:, None].clamp(min=0).minimum(length)
     order = (~rows.mask).to(torch.uint8).argsort(dim=-1, stable=True)  # real tokens first, in their order
     place = _ranks(order)
     total = rows.scores.masked_fill(~rows.mask, 0.0).gather(-1, order).cumsum(-1)
     total = torch.nn.functional.pad(total, (1, 0))
     start = torch.arange(n, device=scores.device).expand_as(order)
-    end = (start + count[:, None]).clamp(max=n)
+    end = (start + size).clamp(max=n)
     window = total.gather(-1, end) - total.gather(-1, start)
-    fits = start + count[:, None] <= length[:, None]
+    fits = start + size <= length
     best = window.masked_fill(~fits, -torch.inf).argmax(-1, keepdim=True) if n else start
-    return rows.restore((place >= best) & (place < best + count[:, None]) & rows.mask)
+    return _restore((place >= best) & (place < best + size) & rows.mask, rows, count)
 
 
 def _prepare(scores: Tensor, k: int | Tensor, mask: Tensor | None) -> tuple[_inputs.Rows, Tensor]:
@@ -59,6 +59,13 @@ def _prepare(scores: Tensor, k: int | Tensor, mask: Tensor | None) -> tuple[_inp
         _inputs.require_finite_scores(rows.scores, rows.mask)
         _inputs.require_budget(count, name="k")
     return rows, count
+
+
+def _restore(chosen: Tensor, rows: _inputs.Rows, count: Tensor) -> Tensor:
+    z = chosen.to(rows.scores.dtype)
+    if not _inputs.may_look_at(z):
+        z = _inputs.nan_without_answer(z, rows.scores, rows.mask, count)
+    return rows.restore(z)
 
 
 def _ranks(order: Tensor) -> Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import torch
 from torch import Tensor
 
 from rationalizer.ops import _inputs
@@ -35,13 +34,18 @@ def fusedmax(scores: Tensor, *, tv: float = 0.7, mask: Tensor | None = None, tem
     return rows.restore(project_simplex(smooth, rows.mask))
 
 
-@_inputs.opaque("total_variation")
+@_inputs.opaque("total_variation", cuda="total_variation_cuda.total_variation")
 def _total_variation(scores: Tensor, mask: Tensor, weight: float) -> Tensor:
+    return _inputs.on_host(_total_variation, scores, mask, weight)
+
+
+@_total_variation.register_kernel("cpu")
+def _(scores: Tensor, mask: Tensor, weight: float) -> Tensor:
     _inputs.require_finite_scores(scores, mask)
-    x = torch.empty(scores.shape, dtype=torch.float64)
+    x = scores.new_empty(scores.shape)
     values, real, out = map(_inputs.host, (scores, mask, x))
     for_rows(total_variation_rows, scores.shape[0], 20 * scores.numel(), values, real, weight, out)
-    return x.to(scores.device)
+    return x
 
 
 @_total_variation.register_fake
@@ -49,12 +53,17 @@ def _(scores: Tensor, mask: Tensor, weight: float) -> Tensor:
     return scores.new_empty(scores.shape)
 
 
-@_inputs.opaque("total_variation_backward")
+@_inputs.opaque("total_variation_backward", cuda="total_variation_cuda.total_variation_backward")
 def _total_variation_backward(g: Tensor, x: Tensor, mask: Tensor, weight: float) -> Tensor:
-    h = torch.empty(g.shape, dtype=torch.float64)
+    return _inputs.on_host(_total_variation_backward, g, x, mask, weight)
+
+
+@_total_variation_backward.register_kernel("cpu")
+def _(g: Tensor, x: Tensor, mask: Tensor, weight: float) -> Tensor:
+    h = g.new_empty(g.shape)
     grad, solution, real, out = map(_inputs.host, (g, x, mask, h))
     for_rows(total_variation_backward_rows, g.shape[0], 5 * g.numel(), grad, solution, real, weight, out)
-    return h.to(g.device)
+    return h
 
 
 @_total_variation_backward.register_fake

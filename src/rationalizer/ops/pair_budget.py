@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from rationalizer.ops import _inputs
@@ -41,8 +40,13 @@ def pair_budget(
     return rows.restore(z)
 
 
-@_inputs.opaque("pair_budget")
+@_inputs.opaque("pair_budget", cuda="pair_budget_cuda.pair_budget")
 def _pair_budget(scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor) -> tuple[Tensor, Tensor]:
+    return _inputs.on_host(_pair_budget, scores, transition, mask, budget)
+
+
+@_pair_budget.register_kernel("cpu")
+def _(scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor) -> tuple[Tensor, Tensor]:
     _inputs.require_finite_scores(scores, mask)
     _inputs.require_finite_transition(transition)
     _inputs.require_budget(budget)
@@ -51,11 +55,10 @@ def _pair_budget(scores: Tensor, transition: Tensor, mask: Tensor, budget: Tenso
             f"transition must be at least 0 here, got {transition.min().item():g} (after the temperature); for "
             "anti-contiguity use sequence_budget, or a FactorGraph of Pair and Budget factors"
         )
-    z = torch.empty(scores.shape, dtype=torch.float64)
-    tau = torch.empty(scores.shape[0], dtype=torch.float64)
+    z, tau = scores.new_empty(scores.shape), scores.new_empty(scores.shape[0])
     arrays = map(_inputs.host, (scores, transition, mask, budget, z, tau))
     for_rows(pair_budget_rows, scores.shape[0], 30 * scores.numel(), *arrays)
-    return z.to(scores.device), tau.to(scores.device)
+    return z, tau
 
 
 @_pair_budget.register_fake
@@ -63,13 +66,17 @@ def _(scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor) -> tuple
     return scores.new_empty(scores.shape), scores.new_empty(scores.shape[0])
 
 
-@_inputs.opaque("pair_budget_backward")
+@_inputs.opaque("pair_budget_backward", cuda="pair_budget_cuda.pair_budget_backward")
 def _pair_budget_backward(g: Tensor, z: Tensor, transition: Tensor, mask: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
-    grad_s = torch.empty(z.shape, dtype=torch.float64)
-    grad_r = torch.empty(transition.shape, dtype=torch.float64)
+    return _inputs.on_host(_pair_budget_backward, g, z, transition, mask, tau)
+
+
+@_pair_budget_backward.register_kernel("cpu")
+def _(g: Tensor, z: Tensor, transition: Tensor, mask: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
+    grad_s, grad_r = z.new_empty(z.shape), z.new_empty(transition.shape)
     arrays = map(_inputs.host, (g, z, transition, mask, tau > 0, grad_s, grad_r))
     for_rows(pair_budget_backward_rows, z.shape[0], 10 * z.numel(), *arrays)
-    return grad_s.to(z.device), grad_r.to(z.device)
+    return grad_s, grad_r
 
 
 @_pair_budget_backward.register_fake

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from rationalizer.ops import _inputs
 from rationalizer.ops._info import Info, warn_unless_converged
+from rationalizer.ops.kernels import support_capacity
 from rationalizer.ops.kernels.runtime import for_rows
 from rationalizer.ops.kernels.sequence_budget_cpu import sequence_budget_backward_rows, sequence_budget_rows
 
@@ -85,30 +86,36 @@ def sequence_budget(
 _Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 
 
-def _outputs(scores: Tensor, device: torch.device | None = None) -> _Outputs:
+def _outputs(scores: Tensor) -> _Outputs:
     rows, n = scores.shape
-    flag = scores.new_empty(rows, dtype=torch.bool, device=device)
-    count = scores.new_empty(rows, dtype=torch.int64, device=device)
+    flag = scores.new_empty(rows, dtype=torch.bool)
+    count = scores.new_empty(rows, dtype=torch.int64)
+    capacity = support_capacity(n) if scores.is_cuda and _inputs.has_triton() else n + 1
     return (
-        scores.new_empty(scores.shape, device=device),  # z
+        scores.new_empty(scores.shape),  # z
         flag,  # whether the budget binds
         count,  # how many sequences are in the support; 0 where the closed form was the answer
-        # Room for the sequences, packed: only the pages that hard rows write to are ever backed by memory.
-        scores.new_empty((rows, n + 1, (n + 63) // 64), dtype=torch.int64, device=device),
+        # Room for the sequences, packed. On the CPU only the pages that hard rows write to are ever backed by memory.
+        scores.new_empty((rows, capacity, (n + 63) // 64), dtype=torch.int64),
         torch.empty_like(flag),  # converged
         torch.empty_like(count),  # iterations
-        scores.new_empty(rows, device=device),  # gap
+        scores.new_empty(rows),  # gap
     )
 
 
-@_inputs.opaque("sequence_budget")
+@_inputs.opaque("sequence_budget", cuda="sequence_budget_cuda.sequence_budget")
 def _sequence_budget(
     scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor, max_iterations: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    return _inputs.on_host(_sequence_budget, scores, transition, mask, budget, max_iterations)
+
+
+@_sequence_budget.register_kernel("cpu")
+def _(scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor, max_iterations: int) -> _Outputs:
     _inputs.require_finite_scores(scores, mask)
     _inputs.require_finite_transition(transition)
     _inputs.require_budget(budget)
-    outputs = _outputs(scores, torch.device("cpu"))
+    outputs = _outputs(scores)
     z, tight, kept, support, converged, iterations, gap = map(_inputs.host, outputs)
     inputs = map(_inputs.host, (scores, transition, mask, budget))
     for_rows(
@@ -125,7 +132,7 @@ def _sequence_budget(
         gap,
         converged,
     )
-    return tuple(t.to(scores.device) for t in outputs)  # type: ignore[return-value]
+    return outputs
 
 
 @_sequence_budget.register_fake
@@ -133,17 +140,23 @@ def _(scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor, max_iter
     return _outputs(scores)
 
 
-@_inputs.opaque("sequence_budget_backward")
+@_inputs.opaque("sequence_budget_backward", cuda="sequence_budget_backward_cuda.sequence_budget_backward")
 def _sequence_budget_backward(
     g: Tensor, z: Tensor, transition: Tensor, mask: Tensor, tight: Tensor, kept: Tensor, support: Tensor
 ) -> tuple[Tensor, Tensor]:
-    grad_s = torch.empty(z.shape, dtype=torch.float64)
-    grad_r = torch.empty(transition.shape, dtype=torch.float64)
+    return _inputs.on_host(_sequence_budget_backward, g, z, transition, mask, tight, kept, support)
+
+
+@_sequence_budget_backward.register_kernel("cpu")
+def _(
+    g: Tensor, z: Tensor, transition: Tensor, mask: Tensor, tight: Tensor, kept: Tensor, support: Tensor
+) -> tuple[Tensor, Tensor]:
+    grad_s, grad_r = z.new_empty(z.shape), z.new_empty(transition.shape)
     inputs = map(_inputs.host, (g, z, transition, mask, tight, kept))
     outputs = map(_inputs.host, (grad_s, grad_r))
     packed = _inputs.host(support).view("uint64")
     for_rows(sequence_budget_backward_rows, z.shape[0], 20 * z.numel(), *inputs, packed, *outputs)
-    return grad_s.to(z.device), grad_r.to(z.device)
+    return grad_s, grad_r
 
 
 @_sequence_budget_backward.register_fake

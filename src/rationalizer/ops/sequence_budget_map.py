@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from rationalizer.ops import _inputs
@@ -37,16 +36,21 @@ def sequence_budget_map(
     return rows.restore(_sequence_budget_map(rows.scores, edges.detach(), rows.mask, limit))
 
 
-@_inputs.opaque("sequence_budget_map")
+@_inputs.opaque("sequence_budget_map", cuda="sequence_budget_map_cuda.sequence_budget_map")
 def _sequence_budget_map(scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
+    return _inputs.on_host(_sequence_budget_map, scores, transition, mask, budget)
+
+
+@_sequence_budget_map.register_kernel("cpu")
+def _(scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
     _inputs.require_finite_scores(scores, mask)
     _inputs.require_finite_transition(transition)
     _inputs.require_budget(budget)
-    z = torch.empty(scores.shape, dtype=torch.float64)
+    z = scores.new_empty(scores.shape)
     arrays = map(_inputs.host, (scores, transition, mask, budget, z))
     work = 20 * scores.numel() * int(budget.clamp(max=scores.shape[1]).max()) if scores.numel() else 0
     for_rows(sequence_budget_map_rows, scores.shape[0], work, *arrays)
-    return z.to(scores.device)
+    return z
 
 
 @_sequence_budget_map.register_fake

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import entmax
+import torch
 from torch import Tensor
 
 from rationalizer.ops import _inputs
@@ -27,12 +28,14 @@ def sparsemax(scores: Tensor, *, mask: Tensor | None = None, temperature: float 
 @_inputs.opaque("simplex")
 def project_simplex(scores: Tensor, mask: Tensor) -> Tensor:
     """Sparsemax of float64 rows. Opaque because `torch.compile` cannot look into entmax's autograd functions."""
-    _inputs.require_finite_scores(scores, mask)
+    if _inputs.may_look_at(scores):
+        _inputs.require_finite_scores(scores, mask)
     if scores.numel() == 0:
         return scores.clone()
     # The support lies within 1 of the maximum, so masked tokens two below it stay out of it.
-    top = scores.masked_fill(~mask, -1e300).amax(-1, keepdim=True)
-    return entmax.sparsemax((scores - top).masked_fill(~mask, -2.0), dim=-1).masked_fill(~mask, 0.0)
+    top = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).amax(-1, keepdim=True)
+    z = entmax.sparsemax((scores - top).masked_fill(~mask, -2.0), dim=-1).masked_fill(~mask, 0.0)
+    return z if _inputs.may_look_at(scores) else _inputs.nan_without_answer(z, scores, mask)
 
 
 @project_simplex.register_fake

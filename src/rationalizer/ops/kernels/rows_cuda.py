@@ -97,3 +97,11 @@ def plain(*tensors):
     """The tensors as the kernels read them: contiguous, masks as bytes."""
     tensors = tuple(t.contiguous() for t in tensors)
     return tuple(t.view(torch.uint8) if t.dtype == torch.bool else t for t in tensors)
+
+
+SCRATCH_BYTES = 2**28  # what all programs of a launch may take together
+
+
+def programs(rows, bytes_each):
+    """How many programs share the rows, each with scratch of its own: at most one a row, and enough to fill a GPU."""
+    return max(1, min(rows, 1024, SCRATCH_BYTES // bytes_each))
