@@ -102,6 +102,7 @@ class Section:
     title: str = ""
     text: str = ""  # paragraphs are separated by empty lines
     notices: Sequence[str] = ()  # warnings
+    figures: Sequence[tuple[str, str]] = ()  # (what, how much), in large print
     tables: Sequence[Table] = ()
     pictures: Sequence[str] = ()  # SVG, as of `rationalizer.plot`
     explanations: Sequence[Explanation | PairExplanation] = ()
@@ -110,11 +111,11 @@ class Section:
 
 @dataclass(frozen=True)
 class Table:
-    """Headings and lines of plain text; all columns but the first are set as numbers."""
+    """Headings and lines of plain text."""
 
     heads: Sequence[str]
     lines: Sequence[Sequence[str]]
-    caption: str = ""
+    numbers: bool = True  # whether all columns but the first are set as numbers
 
 
 def to_html_page(
@@ -163,7 +164,12 @@ def section_html(section: Section) -> str:
     parts = [f"<h2>{escape(section.title)}</h2>"] if section.title else []
     parts += [f"<p>{escape(paragraph)}</p>" for paragraph in section.text.split("\n\n") if paragraph.strip()]
     parts += [f'<p class="notice">{escape(notice)}</p>' for notice in section.notices]
-    parts += [_table(table) for table in section.tables]
+    if section.figures:
+        tiles = (f"<div><dd>{escape(value)}</dd><dt>{escape(name)}</dt></div>" for name, value in section.figures)
+        parts.append(f'<dl class="figures">{"".join(tiles)}</dl>')
+    if section.tables:
+        several = " several" if len(section.tables) > 1 else ""
+        parts.append(f'<div class="tables{several}">{"".join(_table(table) for table in section.tables)}</div>')
     parts += [f'<div class="picture">{picture}</div>' for picture in section.pictures]
     if section.explanations:
         parts.append(f'<div class="rationalizer">{_key(section.explanations)}</div>')
@@ -178,14 +184,13 @@ def article(explanation: Explanation | PairExplanation, truth: Label | None = No
 
 
 def _table(table: Table) -> str:
+    kind = ' class="number"' if table.numbers else ""
+
     def line(cells: Sequence[str], tag: str) -> str:
         first, *rest = cells
-        numbers = "".join(f'<{tag} class="number"><bdi>{escape(cell)}</bdi></{tag}>' for cell in rest)
-        return f"<tr><{tag}><bdi>{escape(first)}</bdi></{tag}>{numbers}</tr>"
+        others = "".join(f"<{tag}{kind}><bdi>{escape(cell)}</bdi></{tag}>" for cell in rest)
+        return f"<tr><{tag}><bdi>{escape(first)}</bdi></{tag}>{others}</tr>"
 
-    caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
     head = f"<thead>{line(table.heads, 'th')}</thead>" if any(table.heads) else ""
-    return (
-        f'<div class="scroll"><table>{caption}{head}<tbody>{"".join(line(cells, "td") for cells in table.lines)}'
-        "</tbody></table></div>"
-    )
+    body = "".join(line(cells, "td") for cells in table.lines)
+    return f'<div class="scroll"><table>{head}<tbody>{body}</tbody></table></div>'

@@ -52,10 +52,10 @@ STYLE = f"""
 .rationalizer .rz-wrong {{ font-weight: 600; text-decoration: underline wavy {HUES["missed"]} 1px;
   text-underline-offset: 3px }}
 .rationalizer .rz-bars {{ display: grid; flex: 1 1 16em; max-width: 30em; align-items: center; gap: 2px .7em;
-  grid-template-columns: fit-content(45%) 1fr 3.2em; font-variant-numeric: tabular-nums; font-size: 13px }}
+  grid-template-columns: fit-content(45%) 1fr 3.6em; font-variant-numeric: tabular-nums; font-size: 13px }}
 .rationalizer .rz-track {{ height: 8px; border-radius: 4px; background: rgb(128 128 128 / .18); overflow: hidden }}
 .rationalizer .rz-track > span {{ display: block; height: 100%; border-radius: 4px; background: rgb(var(--rz-blue)) }}
-.rationalizer .rz-percent {{ text-align: right }}
+.rationalizer .rz-percent {{ text-align: right; white-space: nowrap }}
 .rationalizer .rz-text {{ margin: 0; max-width: 46em; white-space: pre-wrap; unicode-bidi: plaintext;
   text-align: start }}
 .rationalizer mark {{ background: none; color: inherit; border: 1px solid; border-radius: 4px; padding: 1px 0 2px;
@@ -97,12 +97,20 @@ h2 {{ font-size: 1.2rem; line-height: 1.3; margin: 3rem 0 .8rem; padding-top: 1r
   border-top: 1px solid rgb(128 128 128 / .3) }}
 .lead {{ margin: 0 0 1rem; opacity: .85 }}
 article {{ margin: 1rem 0; padding: 1.1rem 1.25rem; border: 1px solid rgb(128 128 128 / .3); border-radius: 8px }}
+.figures {{ display: flex; flex-wrap: wrap; gap: 1rem 3rem; margin: 1.4rem 0 1.8rem }}
+.figures div {{ display: flex; flex-direction: column }}
+.figures dd {{ margin: 0; font-size: 1.9rem; line-height: 1.2; font-weight: 600; font-variant-numeric: tabular-nums }}
+.figures dt {{ font-size: .9rem; opacity: .85 }}
+.tables.several {{ columns: 2 17rem; column-gap: 3rem }}
+.tables.several .scroll {{ break-inside: avoid }}
+.tables.several table {{ width: 100% }}
 .scroll {{ overflow-x: auto }}
 table {{ border-collapse: collapse; margin: .5rem 0 1.2rem; font-variant-numeric: tabular-nums; font-size: .95rem }}
-th, td {{ padding: .28rem 1.4rem .28rem 0; text-align: left; border-bottom: 1px solid rgb(128 128 128 / .22);
+th, td {{ padding: .28rem 1.6rem .28rem 0; text-align: left; border-bottom: 1px solid rgb(128 128 128 / .22);
   vertical-align: top }}
 th {{ font-weight: 600 }}
 td.number, th.number {{ text-align: right }}
+:is(td, th).number:last-child {{ padding-right: .2rem }}
 .notice {{ margin: .8rem 0; padding: .7rem 1rem; border-left: 4px solid {HUES["missed"]};
   background: rgb({_rgb(HUES["missed"])} / .1); border-radius: 0 6px 6px 0 }}
 .picture svg {{ display: block; max-width: 100%; height: auto }}

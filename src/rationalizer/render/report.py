@@ -16,18 +16,16 @@ from rationalizer.study.words import WORDS, score_lines
 MOST_CLASSES = 12  # of a table of confusions; of more, the commonest are listed
 COMMONEST = 10
 GROUPS = {
-    "Task": ("documents", "accuracy", "macro_f1", "mse"),
+    "Task": ("documents", "accuracy", "macro_f1", "mse", "seconds_per_epoch"),
     "Agreement with people": (
         *("annotated", "token_precision", "token_recall", "token_f1", "token_f1_eraser", "token_f1_micro"),
         *("token_f1_paper", "iou_precision", "iou_recall", "iou_f1", "iou_f1_micro", "auprc"),
         *("aligned", "alignment_precision", "alignment_recall", "alignment_f1"),
     ),
     "Faithfulness": ("comprehensiveness", "sufficiency", "aopc_comprehensiveness", "aopc_sufficiency"),
-    "Rationales": (
-        *("size", "size_min", "size_max", "tokens", "spans", "alignments", "violation", "empty", "full"),
-        "seconds_per_epoch",
-    ),
+    "Rationales": ("size", "size_min", "size_max", "tokens", "spans", "alignments", "violation", "empty", "full"),
 }
+LARGE = ("accuracy", "macro_f1", "mse", "token_f1", "alignment_f1", "size", "alignments")
 CURVES = ("macro_f1", "mse", "token_f1", "alignment_f1")
 
 
@@ -57,10 +55,11 @@ def evaluation_report(report: Report) -> str:
 
 
 def _about(report: Report) -> Section:
-    facts = [Table(("", ""), [(name, value) for name, value in report.facts.items()])] if report.facts else []
+    facts = [Table(("", ""), list(report.facts.items()), numbers=False)] if report.facts else []
+    large = [(name, value) for name, value in score_lines({"": report.scores}, LARGE)]
     found = [f"Looks degenerate: {finding.message}." for finding in report.findings]
     said = "" if found else "No sign of degeneration was found."
-    return Section(text=said, notices=found, tables=facts)
+    return Section(text=said, notices=found, figures=large, tables=facts)
 
 
 def _scores(report: Report) -> Section:
@@ -79,11 +78,11 @@ def _sizes(report: Report) -> Section | None:
     pictures = []
     if texts:
         shares = [100 * sum(one.selected) / len(one.tokens) for one in texts]
-        pictures.append(histogram(shares, title="How much of each text was read", x_label="% of the words"))
+        pictures.append(histogram(shares, title="How much of each text was read", x_label="% of the words", least=0))
     if pairs:
         counts = [len(one.pairs) for one in pairs]
         title = "How many words of each pair were aligned"
-        pictures.append(histogram(counts, title=title, x_label="aligned word pairs", y_label="pairs"))
+        pictures.append(histogram(counts, title=title, x_label="aligned word pairs", y_label="pairs", least=0))
     return Section("Rationale sizes", pictures=pictures) if pictures else None
 
 

@@ -50,6 +50,11 @@ def probabilities(explanation: Explanation | PairExplanation) -> list[tuple[str,
 
 
 def percent(share: float) -> str:
+    """A share as a person would say it; only what is certain is called 0 or 100%."""
+    if 0 < share < 0.0005:
+        return "<0.1%"
+    if 0.9995 <= share < 1:
+        return ">99.9%"
     return f"{share:.0%}" if 0.005 <= share < 0.995 or share in (0, 1) else f"{share:.1%}"
 
 
