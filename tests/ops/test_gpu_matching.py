@@ -181,6 +181,45 @@ def test_pairs_without_an_answer_are_nan():
             op(scores.cuda(), budget=-1)
 
 
+# --- the baselines
+
+
+@pytest.mark.parametrize("options", [{"kind": "relaxed"}, {"kind": "exact_k", "k": 3}], ids=["relaxed", "exact_k"])
+@pytest.mark.parametrize("shape", [(6, 9), (24, 32), (150, 120)])
+def test_transport(options, shape):
+    masks = {"row_mask": torch.ones(3, shape[0], dtype=torch.bool), "column_mask": torch.ones(3, shape[1]).bool()}
+    masks["row_mask"][1, 4:] = False
+    function = lambda s, **m: ops.sinkhorn(s, **options, **m, tolerance=1e-9)  # noqa: E731
+    cpu, cuda = on_both(function, randn(3, *shape), randn(3, *shape, seed=1), **masks)
+    for ours, theirs in zip(cpu, cuda, strict=True):
+        torch.testing.assert_close(theirs, ours, rtol=0, atol=1e-7)
+
+
+def test_transport_without_an_answer():
+    scores = randn(3, 4, 6)
+    scores[1, 2, 3] = torch.nan
+    plan, info = ops.sinkhorn(scores.cuda(), kind="exact_k", k=torch.tensor([2, 2, 5]).cuda(), return_info=True)
+    odd = torch.tensor([False, True, True])
+    assert torch.equal(plan.isnan().cpu(), odd[:, None, None].expand(3, 4, 6))
+    assert torch.equal(info.converged.cpu(), ~odd)
+
+
+def test_gumbel():
+    scores = randn(3, 4, 6)
+    decided = ops.gumbel_matching(scores.cuda(), temperature=1.0, training=False)
+    for ours, theirs in zip(decided, ops.gumbel_matching(scores, temperature=1.0, training=False), strict=True):
+        assert torch.equal(ours.cpu(), theirs)
+    scores[1, 2, 3] = torch.inf
+    row_mask = torch.ones(3, 4, dtype=torch.bool)
+    row_mask[:, 3] = False
+    odd = torch.tensor([False, True, False])[:, None, None] & row_mask[:, :, None].expand(3, 4, 6)
+    for training in (True, False):
+        made = ops.gumbel_matching(scores.cuda(), temperature=1.0, training=training, row_mask=row_mask.cuda())
+        for part in made:
+            assert torch.equal(part.isnan().cpu(), odd)
+            assert torch.equal(part[:, 3], torch.zeros_like(part[:, 3]))
+
+
 # --- in a model
 
 
@@ -198,6 +237,7 @@ def inputs_on_device():
 def test_no_synchronisation():
     arguments = inputs_on_device()
     step(*arguments)[0].backward()  # compiles
+    ops.sinkhorn(arguments[0]).sum().backward()
     arguments[0].grad = None
     torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")
@@ -205,6 +245,10 @@ def test_no_synchronisation():
         for options in KINDS.values():
             ops.matching(arguments[0][:, :, :12], **options).sum().backward()
         step(*arguments)[0].backward()
+        ops.sinkhorn(arguments[0]).sum().backward()
+        ops.sinkhorn(arguments[0], kind="exact_k", k=3).sum().backward()
+        for training in (True, False):
+            ops.gumbel_matching(arguments[0], temperature=0.5, training=training)
     finally:
         torch.cuda.set_sync_debug_mode("default")
 

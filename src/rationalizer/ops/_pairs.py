@@ -37,7 +37,7 @@ def as_pairs(scores: Tensor, row_mask: Tensor | None, column_mask: Tensor | None
     pairs = math.prod(lead)
     rows = _inputs.check_mask(row_mask, lead + torch.Size([m]), scores.device, "row_mask")
     columns = _inputs.check_mask(column_mask, lead + torch.Size([n]), scores.device, "column_mask")
-    scaled = scores.to(torch.float64).reshape(pairs, m, n) / temperature
+    scaled = scores.to(_inputs._precision(scores.device)).reshape(pairs, m, n) / temperature
     return Pairs(scaled, rows.reshape(pairs, m), columns.reshape(pairs, n), scores.shape, scores.dtype)
 
 

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from rationalizer.ops import _inputs, _pairs
 
@@ -61,18 +60,22 @@ def _choose(values: Tensor, real: Tensor, dim: int, training: bool) -> Tensor:
     # Lowest rather than -inf: a row without real entries gives 0/0 with the latter.
     values = values.masked_fill(~real, torch.finfo(values.dtype).min)
     if training:
-        return values.softmax(dim) * real
+        return values.softmax(dim).masked_fill(~real, 0.0)
     if values.shape[dim] == 0:
         return torch.zeros_like(values)
-    best = functional.one_hot(values.argmax(dim), values.shape[dim])
-    return (best if dim == -1 else best.mT).to(values.dtype) * real
+    place = torch.arange(values.shape[dim], device=values.device)
+    best = (place if dim == -1 else place[:, None]) == values.argmax(dim, keepdim=True)
+    return (best & real).to(values.dtype).masked_fill(values.isnan(), torch.nan)
 
 
 @_inputs.opaque("finite_pairs")
 def _finite(scores: Tensor, real: Tensor) -> Tensor:
-    """The scores with 0 at masked entries; raises where a real one is not finite."""
-    _inputs.require_finite(scores, real, "scores", _pairs.FINITE_REMEDY)
-    return torch.where(real, scores, 0.0)
+    """The scores with 0 at masked entries. Where a real one is not finite: raises, or NaN for that pair on CUDA."""
+    if not scores.is_cuda:
+        _inputs.require_finite(scores, real, "scores", _pairs.FINITE_REMEDY)
+        return torch.where(real, scores, 0.0)
+    bad = (~torch.isfinite(scores) & real).flatten(-2).any(-1)[..., None, None]
+    return torch.where(real, scores.masked_fill(bad, torch.nan), 0.0)
 
 
 @_finite.register_fake
@@ -86,7 +89,7 @@ def _save(ctx, inputs, output):  # type: ignore[no-untyped-def]
 
 def _backward(ctx, g):  # type: ignore[no-untyped-def]
     (real,) = ctx.saved_tensors
-    return g * real, None
+    return g.masked_fill(~real, 0.0), None
 
 
 _finite.register_autograd(_backward, setup_context=_save)

@@ -100,8 +100,22 @@ def matching(
     return pairs.restore(z)
 
 
-@_inputs.opaque("matching", cuda="matching_cuda.matching_cuda")
+@_inputs.opaque("matching", cuda="matching_cuda.matching")
 def _matching(
+    scores: Tensor,
+    row_mask: Tensor,
+    column_mask: Tensor,
+    budget: Tensor,
+    rows_exact: bool,
+    columns_exact: bool,
+    max_iterations: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    inputs = (scores, row_mask, column_mask, budget, rows_exact, columns_exact, max_iterations)
+    return _inputs.on_host(_matching, *inputs)
+
+
+@_matching.register_kernel("cpu")
+def _(
     scores: Tensor,
     row_mask: Tensor,
     column_mask: Tensor,
@@ -119,8 +133,7 @@ def _matching(
     outputs = map(_inputs.host, (z, iterations, gap))
     work = 100 * scores.numel()
     for_rows(matching_rows, scores.shape[0], work, *inputs, rows_exact, columns_exact, max_iterations, *outputs)
-    device = scores.device
-    return z.to(device), iterations.to(device), gap.to(device)
+    return z, iterations, gap
 
 
 @_matching.register_fake
@@ -140,8 +153,21 @@ def _(
     )
 
 
-@_inputs.opaque("matching_backward", cuda="matching_backward_cuda.matching_backward_cuda")
+@_inputs.opaque("matching_backward", cuda="matching_backward_cuda.matching_backward")
 def _matching_backward(
+    z: Tensor,
+    g: Tensor,
+    row_mask: Tensor,
+    column_mask: Tensor,
+    budget: Tensor,
+    rows_exact: bool,
+    columns_exact: bool,
+) -> Tensor:
+    return _inputs.on_host(_matching_backward, z, g, row_mask, column_mask, budget, rows_exact, columns_exact)
+
+
+@_matching_backward.register_kernel("cpu")
+def _(
     z: Tensor,
     g: Tensor,
     row_mask: Tensor,
@@ -161,7 +187,7 @@ def _matching_backward(
         columns_exact,
         _inputs.host(out),
     )
-    return out.to(z.device)
+    return out
 
 
 @_matching_backward.register_fake

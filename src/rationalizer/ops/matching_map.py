@@ -48,8 +48,20 @@ def matching_map(
     return pairs.restore(y)
 
 
-@_inputs.opaque("matching_map", cuda="matching_map_cuda.matching_map_cuda")
+@_inputs.opaque("matching_map", cuda="matching_map_cuda.matching_map")
 def _matching_map(
+    scores: Tensor,
+    row_mask: Tensor,
+    column_mask: Tensor,
+    budget: Tensor,
+    rows_exact: bool,
+    columns_exact: bool,
+) -> Tensor:
+    return _inputs.on_host(_matching_map, scores, row_mask, column_mask, budget, rows_exact, columns_exact)
+
+
+@_matching_map.register_kernel("cpu")
+def _(
     scores: Tensor,
     row_mask: Tensor,
     column_mask: Tensor,
@@ -63,7 +75,7 @@ def _matching_map(
     arrays = map(_inputs.host, (scores, row_mask, column_mask, budget))
     work = 5 * scores.numel() * min(scores.shape[1:])
     for_rows(matching_map_rows, scores.shape[0], work, *arrays, rows_exact, columns_exact, _inputs.host(y))
-    return y.to(scores.device)
+    return y
 
 
 @_matching_map.register_fake

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import torch
 from torch import Tensor
@@ -111,10 +111,43 @@ def _sinkhorn(
     max_iterations: int,
     tolerance: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    _pairs.require_finite_pairs(scores, row_mask, column_mask)
-    if size is not None:
-        _require_size(size, row_mask, column_mask)
     kernel, row_mass, column_mass = _with_dummies(scores, row_mask, column_mask, size)
+    real = row_mask[:, :, None] & column_mask[:, None, :]
+    if not scores.is_cuda:
+        _inputs.require_finite(scores, real, "scores", _pairs.FINITE_REMEDY)
+        if size is not None:
+            _require_size(size, row_mask, column_mask)
+        return _iterate(kernel, row_mass, column_mass, max_iterations, tolerance)
+    # Looking would make the host wait: a pair without an answer counts as empty, and comes out as NaN.
+    bad = (~torch.isfinite(scores) & real).flatten(1).any(-1)
+    if size is not None:
+        bad = bad | _wrong_size(size, row_mask, column_mask)
+    empty = bad[:, None]
+    iterate = fused.iterate if (fused := _fused(kernel)) else _iterate
+    plan, iterations, gap = iterate(
+        kernel.masked_fill(empty[..., None], -torch.inf),
+        row_mass.masked_fill(empty, 0.0),
+        column_mass.masked_fill(empty, 0.0),
+        max_iterations,
+        tolerance,
+    )
+    plan[:, :-1, :-1].masked_fill_(empty[..., None] & real, torch.nan)
+    return plan, iterations, gap.masked_fill(bad, torch.nan)
+
+
+def _fused(plan: Tensor) -> Any:
+    """The kernels that do without the host, for CUDA tensors of a size that they take."""
+    if not (plan.is_cuda and _inputs.has_triton()):
+        return None
+    from rationalizer.ops.kernels import sinkhorn_cuda
+    from rationalizer.ops.kernels.matching_map_cuda import holds
+
+    return sinkhorn_cuda if holds(sinkhorn_cuda.tile_shape(plan), plan.device) else None
+
+
+def _iterate(
+    kernel: Tensor, row_mass: Tensor, column_mass: Tensor, max_iterations: int, tolerance: float
+) -> tuple[Tensor, Tensor, Tensor]:
     potential = torch.zeros_like(column_mass)
     plan = _plan(kernel, potential, row_mass)
     iterations = torch.zeros(len(kernel), dtype=torch.int64, device=kernel.device)
@@ -147,10 +180,14 @@ def _(
     )
 
 
+def _wrong_size(k: Tensor, row_mask: Tensor, column_mask: Tensor) -> Tensor:
+    return (k < 0) | (k > torch.minimum(row_mask.sum(-1), column_mask.sum(-1)))
+
+
 def _require_size(k: Tensor, row_mask: Tensor, column_mask: Tensor) -> None:
-    rows, columns = row_mask.sum(-1), column_mask.sum(-1)
-    bad = (k < 0) | (k > torch.minimum(rows, columns))
+    bad = _wrong_size(k, row_mask, column_mask)
     if bad.any():
+        rows, columns = row_mask.sum(-1), column_mask.sum(-1)
         where = int(bad.nonzero()[0])
         raise ValueError(
             f"k must be from 0 to the number of rows and columns, got {int(k[where])}; "
@@ -218,6 +255,8 @@ def _laplacian(plan: Tensor) -> Tensor:
 @_inputs.opaque("sinkhorn_backward")
 def _sinkhorn_backward(plan: Tensor, g: Tensor) -> Tensor:
     """P ⊙ (g − u − v) with rows and columns that sum to 0: the derivative at fixed marginals."""
+    if fused := _fused(plan):
+        return fused.backward(plan, g)
     rows = plan.sum(-1)
     share = plan / torch.where(rows > 0, rows, 1.0)[:, :, None]
     flow = plan * g

@@ -5,17 +5,18 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from rationalizer.ops.kernels.matching_cuda import curvature, solve_free
+from rationalizer.ops._inputs import on_host
+from rationalizer.ops.kernels.matching_cuda import DEPENDENT, curvature, solve_free
 from rationalizer.ops.kernels.matching_map_cuda import (
     entries,
     gather,
+    holds,
     launch,
     new_scratch,
-    on_host,
     pair_kernel,
     places,
     read_pair,
-    too_large,
+    tile_shape,
     write_pair,
 )
 
@@ -74,16 +75,16 @@ def matching_backward_kernel(
     rhs = tl.sum(centred, 0)
     rhs = tl.where(j == short, tl.sum(rhs, 0), rhs)
     h = curvature(face, tight, short, SHORT)
-    weight = solve_free(h, 0.0, held, rhs, short + 1, SHORT)
+    weight = solve_free(h, 0.0, held, rhs, short + 1, DEPENDENT, SHORT)
     weight += tl.sum(tl.where(j == short, weight, 0.0), 0)
     projected = centre_rows(face, gradient, weight, tight)
     write_pair(projected, odd, out, row_mask, column_mask, scratch, pair, m, n, ROWS, COLUMNS, LONG, SHORT)
 
 
-def matching_backward_cuda(
+def matching_backward(
     z: Tensor, g: Tensor, row_mask: Tensor, column_mask: Tensor, budget: Tensor, rows_exact: bool, columns_exact: bool
 ) -> Tensor:
-    if too_large(z):
+    if not holds(tile_shape(*z.shape[1:]), z.device):
         inputs = (z, g, row_mask, column_mask, budget, rows_exact, columns_exact)
         return on_host(torch.ops.rationalizer.matching_backward, *inputs)
     out = torch.empty_like(z, memory_format=torch.contiguous_format)

@@ -11,15 +11,16 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from rationalizer.ops._inputs import on_host
 from rationalizer.ops.kernels.matching_map_cuda import (
     INFINITY,
     best_matching,
+    holds,
     launch,
     new_scratch,
-    on_host,
     pair_kernel,
     read_pair,
-    too_large,
+    tile_shape,
     write_pair,
 )
 
@@ -103,8 +104,8 @@ def curvature(z, tight, short, SHORT: tl.constexpr):
 
 
 @triton.jit
-def solve_free(h, ridge, free, rhs, size, SHORT: tl.constexpr):
-    """x = (h + ridge)⁻¹ rhs on the free variables; 0 elsewhere, and for dependent equations.
+def solve_free(h, ridge, free, rhs, size, least, SHORT: tl.constexpr):
+    """x = (h + ridge)⁻¹ rhs on the free variables; 0 elsewhere, and for dependent equations (pivots up to `least`).
 
     Gauss–Jordan elimination. The part not yet eliminated stays symmetric, so the pivot's column is also its row;
     columns are not read again once eliminated, and may hold anything.
@@ -117,7 +118,8 @@ def solve_free(h, ridge, free, rhs, size, SHORT: tl.constexpr):
         here = j == k
         column = tl.sum(tl.where(here[None, :], f, 0.0), 1)
         pivot = tl.sum(tl.where(here & (free > 0), column, 0.0), 0)
-        inverse = tl.where(pivot > DEPENDENT, 1.0 / pivot, 0.0)
+        usable = pivot > least
+        inverse = tl.where(usable, 1.0 / tl.where(usable, pivot, 1.0), 0.0)
         row = column * inverse
         known = tl.sum(tl.where(here, x, 0.0), 0)
         f = tl.where(here[:, None], row[None, :], f - column[:, None] * row[None, :])
@@ -135,7 +137,7 @@ def bounded_step(h, ridge, gradient, room, free, passes, size, SHORT: tl.constex
     while going:
         step = tl.where((free > 0) | (j >= size), 0.0, -room)
         rhs = -gradient - tl.sum(h * step[None, :], 1)
-        step += solve_free(h, ridge, free, rhs, size, SHORT)
+        step += solve_free(h, ridge, free, rhs, size, DEPENDENT, SHORT)
         slope = gradient + ridge * step + tl.sum(h * step[None, :], 1)
         wrong = (tl.where(free > 0, step < -room, slope < 0.0) & (j < size)).to(tl.int32)
         free = free ^ wrong
@@ -275,7 +277,7 @@ def matching_kernel(
     write_pair(z, odd, out, row_mask, column_mask, scratch, pair, m, n, ROWS, COLUMNS, LONG, SHORT)
 
 
-def matching_cuda(
+def matching(
     scores: Tensor,
     row_mask: Tensor,
     column_mask: Tensor,
@@ -284,7 +286,7 @@ def matching_cuda(
     columns_exact: bool,
     max_iterations: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    if too_large(scores):
+    if not holds(tile_shape(*scores.shape[1:]), scores.device):
         inputs = (scores, row_mask, column_mask, budget, rows_exact, columns_exact, max_iterations)
         return on_host(torch.ops.rationalizer.matching, *inputs)
     z = torch.empty_like(scores, memory_format=torch.contiguous_format)

@@ -13,6 +13,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from rationalizer.ops._inputs import on_host
+
 INFINITY = tl.constexpr(float("inf"))
 SHARED_BYTES = 18  # of shared memory, at most, for each entry of the tile
 
@@ -26,19 +28,12 @@ def tile_shape(m: int, n: int) -> tuple[int, int]:
     return max(16, triton.next_power_of_2(long)), max(16, triton.next_power_of_2(short))
 
 
-def too_large(values: Tensor) -> bool:
-    """Whether a pair of this shape is beyond one program: `on_host` then takes the CPU kernels, and waits for them."""
-    if not values.is_cuda:
-        return False
-    long, short = tile_shape(*values.shape[1:])
-    available = torch.cuda.get_device_properties(values.device).shared_memory_per_block_optin
-    return SHARED_BYTES * long * short > available
-
-
-def on_host(op: Any, *inputs: Any) -> Any:
-    device = inputs[0].device
-    results = op(*(value.cpu() if isinstance(value, Tensor) else value for value in inputs))
-    return tuple(r.to(device) for r in results) if isinstance(results, tuple) else results.to(device)
+def holds(tile: tuple[int, int], device: torch.device) -> bool:
+    """Whether one program's shared memory holds such a tile."""
+    if device.type != "cuda":
+        return True  # Triton's interpreter
+    properties: Any = torch.cuda.get_device_properties(device)
+    return SHARED_BYTES * tile[0] * tile[1] <= properties.shared_memory_per_block_optin
 
 
 def warps(long: int, short: int) -> int:
@@ -264,13 +259,12 @@ def matching_map_kernel(
     write_pair(chosen, odd, out, row_mask, column_mask, scratch, pair, m, n, ROWS, COLUMNS, LONG, SHORT)
 
 
-def matching_map_cuda(
+def matching_map(
     scores: Tensor, row_mask: Tensor, column_mask: Tensor, budget: Tensor, rows_exact: bool, columns_exact: bool
 ) -> Tensor:
-    if too_large(scores):
-        return on_host(
-            torch.ops.rationalizer.matching_map, scores, row_mask, column_mask, budget, rows_exact, columns_exact
-        )
+    if not holds(tile_shape(*scores.shape[1:]), scores.device):
+        inputs = (scores, row_mask, column_mask, budget, rows_exact, columns_exact)
+        return on_host(torch.ops.rationalizer.matching_map, *inputs)
     out = torch.empty_like(scores, memory_format=torch.contiguous_format)
     if scores.numel():
         tensors = (scores.contiguous(), row_mask.contiguous(), column_mask.contiguous(), budget.contiguous(), out)

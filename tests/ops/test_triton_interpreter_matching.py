@@ -1,0 +1,105 @@
+"""The CUDA kernels of the matching layers on CPU tensors, in Triton's interpreter, against the CPU kernels."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from rationalizer.ops import _pairs
+from rationalizer.ops.matching import _matching, _matching_backward
+from rationalizer.ops.matching_map import _matching_map
+from tests.ops.oracles_matching import KINDS, randn, shape_for
+
+CHECKS = ("answers", "without_an_answer", "transport")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs triton")
+@pytest.mark.parametrize("name", CHECKS)
+def test_kernels_in_the_interpreter(name):
+    """In a process of its own: Triton decides at import whether it interprets."""
+    code = f"import tests.ops.interpreted; from tests.ops.{__name__.split('.')[-1]} import check_{name}; check_{name}()"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=280)
+    assert run.returncode == 0, run.stderr[-3000:]
+
+
+def padded(kind: str, small: int, large: int) -> _pairs.Pairs:
+    """Three pairs of a kind with masked rows and columns: ties, small and large scores."""
+    m, n = shape_for(kind, small, large)
+    generator = torch.Generator().manual_seed(m)
+    scores = randn(3, m + 2, n + 1, seed=m)
+    scores[0] = scores[0].round()
+    scores[2] *= 3e3
+    masks = torch.zeros(3, m + 2, dtype=torch.bool), torch.zeros(3, n + 1, dtype=torch.bool)
+    for mask, size in zip(masks, (m, n), strict=True):
+        for row in mask:
+            row[torch.randperm(len(row), generator=generator)[:size]] = True
+    scores[~(masks[0][:, :, None] & masks[1][:, None, :])] = torch.nan
+    return _pairs.as_pairs(scores, *masks, 1.0)
+
+
+def check_answers() -> None:
+    from rationalizer.ops.kernels.matching_backward_cuda import matching_backward
+    from rationalizer.ops.kernels.matching_cuda import matching
+    from rationalizer.ops.kernels.matching_map_cuda import matching_map
+
+    for kind, options in KINDS.items():
+        for sizes in ((1, 1), (5, 7)):
+            pairs = padded(kind, *sizes)
+            exact = (options.get("rows") == "exactly_one", options.get("columns") == "exactly_one")
+            sides = (pairs.row_mask, pairs.column_mask, _pairs.as_pair_budget(options.get("budget"), pairs))
+            z, iterations, gap = matching(pairs.scores, *sides, *exact, 1000)
+            expected, steps, _ = _matching(pairs.scores, *sides, *exact, 1000)
+            assert gap.max() <= 1e-12
+            assert (iterations - steps).abs().max() <= 2, (kind, sizes)
+            torch.testing.assert_close(z, expected, rtol=0, atol=1e-12)
+            g = randn(*z.shape, seed=9)
+            h = matching_backward(expected, g, *sides, *exact)
+            torch.testing.assert_close(h, _matching_backward(expected, g, *sides, *exact), rtol=0, atol=1e-12)
+            assert torch.equal(matching_map(pairs.scores, *sides, *exact), _matching_map(pairs.scores, *sides, *exact))
+
+
+def check_without_an_answer() -> None:
+    """What is not finite, negative or infeasible is NaN on its real positions; the other pairs have their answers."""
+    from rationalizer.ops.kernels.matching_backward_cuda import matching_backward
+    from rationalizer.ops.kernels.matching_cuda import matching
+    from rationalizer.ops.kernels.matching_map_cuda import matching_map
+
+    scores = randn(6, 3, 4)
+    scores[1, 1, 2] = torch.nan
+    scores[2, 0, 0] = -torch.inf
+    row_mask, column_mask = torch.ones(6, 3, dtype=torch.bool), torch.ones(6, 4, dtype=torch.bool)
+    row_mask[0, 0] = False
+    column_mask[3, :2] = False  # three rows, two columns
+    budget = torch.tensor([9, 9, 9, 9, -1, 2])  # below the number of rows
+    odd = torch.tensor([False, True, True, True, True, True])
+    real = row_mask[:, :, None] & column_mask[:, None, :]
+    sides = (row_mask, column_mask, budget, True, False)
+    z, _, gap = matching(scores, *sides, 1000)
+    for result in (z, matching_map(scores, *sides), matching_backward(z, torch.ones_like(z), *sides)):
+        assert torch.equal(result.isnan(), odd[:, None, None] & real)
+        assert torch.equal(result[~real], torch.zeros_like(result[~real]))
+    assert torch.equal(gap.isnan(), odd)
+    nothing = matching(scores[:1], *(side[:1] for side in sides[:2]), torch.zeros(1).long(), False, False, 1000)[0]
+    assert torch.equal(nothing, torch.zeros_like(nothing))
+
+
+def check_transport() -> None:
+    from rationalizer.ops.kernels import sinkhorn_cuda
+    from rationalizer.ops.sinkhorn import _iterate, _sinkhorn_backward, _with_dummies
+
+    row_mask, column_mask = torch.ones(2, 5, dtype=torch.bool), torch.ones(2, 7, dtype=torch.bool)
+    row_mask[1, 3] = False
+    for size in (None, torch.tensor([2, 4])):
+        problem = _with_dummies(4 * randn(2, 5, 7), row_mask, column_mask, size)
+        plan, iterations, gap = sinkhorn_cuda.iterate(*problem, 500, 1e-9)
+        expected, steps, _ = _iterate(*problem, 500, 1e-9)
+        assert gap.max() <= 1e-9
+        assert (iterations - steps).abs().max() <= 1
+        torch.testing.assert_close(plan, expected, rtol=0, atol=1e-8)
+        g = randn(*plan.shape, seed=2)
+        h = sinkhorn_cuda.backward(expected, g)
+        torch.testing.assert_close(h, _sinkhorn_backward(expected, g), rtol=0, atol=1e-7)
