@@ -1,0 +1,222 @@
+"""Pairs of texts in users' own files and arrays."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rationalizer.data import (
+    Columns,
+    Corpus,
+    DataError,
+    PairExample,
+    are_pairs,
+    corpus_from,
+    examples_from,
+    pair_examples_from,
+    read_corpus,
+    read_examples,
+)
+from tests.data.test_files import write
+
+ROWS = [
+    {"premise": "A man, asleep.", "hypothesis": "He sleeps.", "label": "yes", "alignment": [[1, 0], [3, 1], [4, 2]]},
+    {"premise": "Two dogs run", "hypothesis": "Some cats, they run", "label": "no", "alignment": [[2, 4]]},
+]
+PAIRS = [("A man, asleep.", "He sleeps."), ("Two dogs run", "Some cats, they run")]
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.jsonl", "x.json", "x.parquet", "x.csv.gz"])
+def test_every_format_gives_the_same_pairs(tmp_path, name):
+    corpus = read_corpus(write(tmp_path / name, ROWS * 5))
+    assert (corpus.pairs, corpus.task, corpus.classes, corpus.budget) == (True, "classification", ("no", "yes"), 0.5)
+    assert (len(corpus.train), len(corpus.dev)) == (9, 1)
+    pair = next(pair for pair in corpus.train if pair.label == 1)
+    assert isinstance(pair, PairExample)
+    assert pair.premise.tokens == ("A", "man", ",", "asleep", ".")
+    assert pair.hypothesis.tokens == ("He", "sleeps", ".")
+    assert pair.alignment == ((1, 0), (3, 1), (4, 2))
+    assert pair.group is None
+
+
+@pytest.mark.parametrize(
+    ("alignment", "pairs"),
+    [
+        ("0-0 2-1", ((0, 0), (2, 1))),
+        ("[[0, 0], [2, 1]]", ((0, 0), (2, 1))),
+        ("2-1 0-0 2-1", ((0, 0), (2, 1))),
+        ("[]", ()),
+        ("", None),
+    ],
+)
+def test_alignments_in_every_form(tmp_path, alignment, pairs):
+    path = write(tmp_path / "x.csv", [{"premise": "a b c", "hypothesis": "d e", "alignment": alignment}])
+    assert read_examples(path)[0].alignment == pairs
+
+
+@pytest.mark.parametrize("tokens", [["do", "n't", "go"], "do n't go", '["do", "n\'t", "go"]'])
+def test_tokens_in_every_form(tmp_path, tokens):
+    row = {"premise_tokens": tokens, "hypothesis": "Don't go!", "group": "commands"}
+    pair = read_examples(write(tmp_path / "x.jsonl", [row]))[0]
+    assert pair.premise.tokens == ("do", "n't", "go")
+    assert pair.hypothesis.tokens == ("Don", "'", "t", "go", "!")
+    assert pair.group == "commands"
+    both = read_examples(write(tmp_path / "y.jsonl", [row | {"premise": "don't go"}]))[0]
+    assert (both.premise.text, both.premise.tokens) == ("don't go", ("do", "n't", "go"))
+
+
+def test_columns_can_be_named(tmp_path):
+    rows = [{"question": "who ?", "answer": "me", "ok": k % 2, "links": "0-0", "part": "a"} for k in range(8)]
+    columns = Columns(premise="question", hypothesis="answer", label="ok", alignment="links", group="part")
+    corpus = read_corpus(write(tmp_path / "x.csv", rows), columns=columns)
+    assert corpus.train[0].premise.text == "who ?"
+    assert (corpus.train[0].alignment, corpus.train[0].group) == (((0, 0),), "a")
+
+
+def test_a_file_with_texts_and_pairs_needs_a_word_which_is_meant(tmp_path):
+    path = write(tmp_path / "x.csv", [{"text": "t", "review": "r", "premise": "p", "hypothesis": "h", "label": 0}])
+    with pytest.raises(
+        DataError, match=r"x.csv: the columns text on the one hand, premise and hypothesis on the other"
+    ):
+        read_examples(path)
+    assert read_examples(path, columns=Columns(text=None))[0].premise.text == "p"
+    assert read_examples(path, columns=Columns(premise=None))[0].text == "t"
+    assert read_examples(path, columns=Columns(text="review"))[0].text == "r"
+    assert read_examples(path, columns=Columns(premise="review"))[0].premise.text == "r"
+    with pytest.raises(DataError, match="could all be meant"):
+        read_examples(path, columns=Columns(text="review", premise="text"))
+
+
+@pytest.mark.parametrize(
+    ("row", "columns", "message"),
+    [
+        ({"premise": "p", "hypotheses": "h"}, {}, r"no column 'hypothesis' \(did you mean 'hypotheses'\?\)"),
+        ({"hypothesis": "h"}, {}, r"no column 'premise'.*pass the premise column's name"),
+        ({"question": "q"}, {"premise": "question"}, "no column 'hypothesis'"),
+        (
+            {"question": "q", "hypothesis": "h"},
+            {"premise": "asked"},
+            "no column 'asked'.*pass the premise column's name",
+        ),
+        ({"body": "x"}, {}, "no column 'text'.*pass the text column's name, or for pairs premise's and hypothesis'"),
+        ({"premise": "p", "hypothesis": "h", "m": "1"}, {"rationale_mask": "m"}, "holds pairs, but rationale_mask='m'"),
+        (
+            {"text": "t", "links": "0-0"},
+            {"alignment": "links"},
+            "holds texts, but alignment='links' is a column for pairs",
+        ),
+    ],
+)
+def test_missing_columns_are_named(tmp_path, row, columns, message):
+    path = write(tmp_path / "x.csv", [row])
+    with pytest.raises(DataError, match=message) as raised:
+        read_examples(path, columns=Columns(**columns))
+    assert str(raised.value).startswith(str(path))
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"premise": ""}, "the premise: the text is empty; fill it in or leave the row out"),
+        ({"hypothesis": "<br />"}, "the hypothesis: the text '<br />' has no token"),
+        (
+            {"alignment": "0-0 1"},
+            "the alignment holds '1', not a pair of integers; write alignments as [[0, 0], [1, 2]]",
+        ),
+        ({"alignment": "[[0, 1, 2]]"}, "the alignment holds [0, 1, 2], not a pair"),
+        ({"alignment": "[[0, true]]"}, "the alignment holds [0, True], not a pair"),
+        ({"alignment": "0-2"}, "the aligned pair (0, 2) lies outside the 3 words of the premise and the 2"),
+        ({"alignment": "[[-1, 0]]"}, "the aligned pair (-1, 0) lies outside"),
+        ({"label": ""}, "the label is missing"),
+    ],
+)
+def test_bad_rows_are_named(tmp_path, ending, change, message):
+    row = {"premise": "a b c", "hypothesis": "d e", "label": "x", "alignment": "0-0"}
+    path = write(tmp_path / f"x.{ending}", [row, row, row | change])
+    with pytest.raises(DataError) as raised:
+        read_corpus(path)
+    assert str(raised.value).startswith(f"{path}, row 3: {message}")
+
+
+def test_splits_of_two_kinds_are_refused(tmp_path):
+    write(tmp_path / "train.csv", ROWS)
+    write(tmp_path / "dev.csv", [{"text": "t", "label": "yes"}])
+    with pytest.raises(DataError, match=r"train.csv holds pairs of texts, .*dev.csv single texts"):
+        read_corpus(tmp_path)
+    text, pair = examples_from(["t"], [0]), pair_examples_from(PAIRS, [0, 1])
+    with pytest.raises(ValueError, match="texts or pairs of texts, got splits of both kinds"):
+        Corpus("x", "classification", ("a", "b"), pair, text, ())
+    assert not Corpus("x", "classification", ("a", "b"), text, (), ()).pairs
+    assert Corpus("x", "classification", ("a", "b"), (), (), pair).pairs
+
+
+@pytest.mark.parametrize("kind", [list, tuple, iter, np.array, pd.Series])
+def test_pairs_in_every_kind_of_column(kind):
+    pairs = pair_examples_from(kind(PAIRS), kind(["yes", "no"]), [[(1, 0)], None])
+    assert [pair.label for pair in pairs] == [1, 0]
+    assert pairs[0].hypothesis.tokens == ("He", "sleeps", ".")
+    assert [pair.alignment for pair in pairs] == [((1, 0),), None]
+    assert pairs[0].label == 1
+
+
+@pytest.mark.parametrize("names", [("premise", "hypothesis"), ("question", "answer")])
+def test_tables_of_pairs(names):
+    table = pd.DataFrame(PAIRS, columns=names)
+    assert are_pairs(table)
+    assert pair_examples_from(table) == pair_examples_from(PAIRS)
+    table["more"] = 1
+    assert are_pairs(table) == (names[0] == "premise")
+    if names[0] == "premise":
+        table = table[["more", "hypothesis", "premise"]]
+        assert pair_examples_from(table) == pair_examples_from(PAIRS)
+
+
+def test_tokens_and_arrays_as_alignments():
+    pair = pair_examples_from([(["a b", "c"], np.array(["d"]))], alignments=[np.array([[1, 0]])])[0]
+    assert (pair.premise.tokens, pair.hypothesis.tokens, pair.alignment) == (("a b", "c"), ("d",), ((1, 0),))
+    assert pair_examples_from([["a b", "c"]])[0].premise.tokens == ("a", "b")
+
+
+def test_what_counts_as_pairs():
+    assert are_pairs(PAIRS)
+    assert are_pairs(tuple(PAIRS))
+    assert are_pairs([(["a"], ["b"])])
+    assert are_pairs(np.array(PAIRS))
+    assert are_pairs(pd.Series(PAIRS))
+    assert not are_pairs(["a text", "another"])
+    assert not are_pairs(("a text", "another"))
+    assert not are_pairs([["two", "tokens"]])
+    assert not are_pairs([("a", "pair"), ("three", "tokens", "here")])
+    assert not are_pairs([])
+    assert not are_pairs("ab")
+    assert not are_pairs(np.array([["a", "b", "c"]]))
+    rest = iter(PAIRS)
+    assert not are_pairs(rest)
+    assert next(rest) == PAIRS[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((("a", "b"),), r"a list of pairs, got the single pair \('a', 'b'\); use \[pair\]"),
+        ((["ab", "cd"],), r"pairs, row 1: a pair is \(premise, hypothesis\), got 'ab'"),
+        (([("a", "b"), ("a", "b", "c")],), r"pairs, row 2: a pair is \(premise, hypothesis\), got \('a', 'b', 'c'\)"),
+        (([("a", None)],), r"pairs, row 1: the hypothesis: the text is empty"),
+        ((PAIRS, [0]), r"2 pairs but 1 labels; give one each"),
+        ((PAIRS, None, ["0-0"]), r"2 pairs but 1 alignments; give one each"),
+        ((PAIRS, None, [[(0, 9)], None]), r"pairs, row 1: the aligned pair \(0, 9\) lies outside"),
+        ((pd.DataFrame({"a": ["x"]}),), r"premise and hypothesis, or two columns, got a; use table"),
+    ],
+)
+def test_bad_arrays_are_named(arguments, message):
+    with pytest.raises(DataError, match=message):
+        pair_examples_from(*arguments)
+
+
+def test_corpus_of_pairs_holds_out_dev():
+    corpus = corpus_from(PAIRS * 10, ["a", "b"] * 10, ["0-0", None] * 10, pairs=True, seed=3)
+    assert (corpus.pairs, corpus.budget, len(corpus.train), len(corpus.dev)) == (True, 0.5, 18, 2)
+    assert sorted(pair.label for pair in corpus.dev) == [0, 1]
+    assert {pair.alignment for pair in corpus.train if pair.label == 0} == {((0, 0),)}
+    assert corpus_from(PAIRS, [0, 1], pairs=True, dev=(), budget=3).budget == 3
+    assert corpus_from(["a", "b"], [0, 1], dev=()).budget == 0.2
