@@ -129,17 +129,18 @@ def colour(k: int) -> str:
     return f"c{k % len(LIGHT)}"
 
 
-def marker(k: int, x: float, y: float) -> str:
+def marker(k: int, x: float, y: float, scale: float = 1.0) -> str:
     """A dot of series k. Series with the same shape differ in colour, with the same colour in shape."""
     kind, fill = MARKERS[k % len(MARKERS)], f"dot{k % len(LIGHT)}"
     if kind == "circle":
-        return f'<circle class="{fill}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
+        return f'<circle class="{fill}" cx="{x:.1f}" cy="{y:.1f}" r="{3.5 * scale:.1f}"/>'
     corners = {
         "square": ((-3.2, -3.2), (3.2, -3.2), (3.2, 3.2), (-3.2, 3.2)),
         "triangle": ((0, -4.4), (4, 3), (-4, 3)),
         "diamond": ((0, -4.6), (4.6, 0), (0, 4.6), (-4.6, 0)),
     }[kind]
-    return f'<polygon class="{fill}" points="{" ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in corners)}"/>'
+    points = " ".join(f"{x + scale * dx:.1f},{y + scale * dy:.1f}" for dx, dy in corners)
+    return f'<polygon class="{fill}" points="{points}"/>'
 
 
 def legend(entries: Sequence[tuple[int, str, str | None]]) -> list[str]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rationalizer.plot.axes import TOP, Axes, document, line, text, ticks
 
 BINS = 20
+WIDEST = 48.0  # of a bar
 
 
 def histogram(
@@ -38,15 +39,16 @@ def histogram(
     floor = axes.y(0)
     for count, left, right in zip(counts.tolist(), edges[:-1], edges[1:], strict=True):
         if count:
-            x, top = axes.x(left) + 1, axes.y(count)
+            middle, top = (axes.x(left) + axes.x(right)) / 2, axes.y(count)
+            wide = min(axes.x(right) - axes.x(left) - 2, WIDEST)
             name = f"<title>{count} from {left:.4g} to {right:.4g}</title>"
-            size = f'width="{axes.x(right) - axes.x(left) - 2:.1f}" height="{floor - top:.1f}"'
-            body.append(f'<rect class="bar dot0" x="{x:.1f}" y="{top:.1f}" {size}>{name}</rect>')
+            place = f'x="{middle - wide / 2:.1f}" y="{top:.1f}" width="{wide:.1f}" height="{floor - top:.1f}"'
+            body.append(f'<rect class="bar dot0" {place}>{name}</rect>')
     x = axes.x(float(numbers.mean()))
     body.append(line("line c1", x, axes.y(axes.y_high), x, floor, ' stroke-dasharray="4 3"'))
     left = x > (axes.x(axes.x_low) + axes.right) / 2  # the side with more room
     name = f"mean {numbers.mean():.3g}"
-    body.append(text(x - 6 if left else x + 6, TOP + 12, name, anchor="end" if left else "start"))
+    body.append(text(x - 6 if left else x + 6, TOP - 6, name, anchor="end" if left else "start"))
     return document(title, body)
 
 

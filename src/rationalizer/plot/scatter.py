@@ -40,6 +40,6 @@ def scatter_plot(dots: Sequence[Dot], *, title: str, x_label: str, y_label: str)
             body.append(line(f"spread {colour(k)}", axes.x(dot.x.low), y, axes.x(dot.x.high), y))
         if dot.y.low < dot.y.high:
             body.append(line(f"spread {colour(k)}", x, axes.y(dot.y.low), x, axes.y(dot.y.high)))
-        body.append(marker(k, x, y))
+        body.append(marker(k, x, y, scale=1.4))
     best = sorted(names, key=lambda name: min(axes.y(dot.y.mean) for dot in dots if dot.name == name))
     return document(title, body + legend([(names.index(name), name, None) for name in best]))
