@@ -14,12 +14,23 @@ if TYPE_CHECKING:
     from rationalizer.study import Comparison
     from rationalizer.study.pool import Outcome
 
-SHOWN = ("macro_f1", "mse", "token_f1", "size", "seconds_per_epoch")  # the files have more
+SHOWN = (
+    "macro_f1",
+    "mse",
+    "token_f1",
+    "size",
+    "alignment_f1",
+    "alignments",
+    "violation",
+    "seconds_per_epoch",
+)  # the files have more
+HEADLINE = ("macro_f1", "mse", "size", "alignments")
 
 
 @command(
     "rationalizer compare reviews --methods spectra,sfe,full-text --seeds 0,1,2 --workers 2",
     "rationalizer compare mine.csv --methods all --budgets 5,10,20 --out study",
+    stopped="Stopped. What is finished stays; the same command goes on from here.",
 )
 def compare(
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="One or several, as of train.")],
@@ -52,9 +63,12 @@ def compare(
     notes = study.by_source(note, sources, "--note", every=True)
     if split not in (None, "dev", "test"):
         raise ValueError(f"--split is dev or test, got {split!r}")
+    kinds = {place.pairs for place in places}
+    if len(kinds) > 1:
+        raise ValueError("single texts and pairs of texts have different methods; compare them in two calls")
     jobs = study.plan(
         places,
-        study.parse_methods(methods),
+        study.parse_methods(methods, *kinds),
         study.parse_seeds(seeds),
         study.parse_budgets(budgets) if budgets is not None else None,
         collect_settings(settings, embeddings),
@@ -90,7 +104,7 @@ def _headline(outcome: Outcome) -> str:
     record = outcome.record
     split = "test" if "test" in record["scores"] else "dev"
     scores = record["scores"].get(split, {})
-    named = [f"{WORDS[name]} {number(name, scores[name])}" for name in ("macro_f1", "mse", "size") if name in scores]
+    named = [f"{WORDS[name]} {number(name, scores[name])}" for name in HEADLINE if name in scores]
     return ", ".join([*named, f"{record['epochs']} epochs, {record['seconds']:.0f} s"])
 
 

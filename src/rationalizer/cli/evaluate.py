@@ -12,7 +12,7 @@ from rationalizer.cli.base import command, err, out, show_table
 from rationalizer.cli.options import Aspect, Column, DataDir
 
 if TYPE_CHECKING:
-    from rationalizer.data import Example
+    from rationalizer.data import AnyExample
     from rationalizer.learn import TrainedModel
     from rationalizer.study import Source
 
@@ -63,7 +63,7 @@ def evaluate(
     chosen, examples = _examples(trained, where, split, whole=where != stored)
     scores = measure(trained, examples, faithfulness=faithfulness)
     used = trained.config.budget
-    out.print(f"{run}: {trained.config.method}, budget {study.budget_text(used)}; {where.name}, {chosen}")
+    out.print(f"{run}: {study.method_text(trained.config)}; {where.name}, {chosen}")
     show_table(["score", chosen], study.score_lines({chosen: scores}, list(study.WORDS)))
     if faithfulness:
         remark = "p(y|x) is this model's predictor on the whole text"
@@ -77,7 +77,9 @@ def evaluate(
         files.write_json(json_file, kept)
 
 
-def _examples(trained: TrainedModel, where: Source, split: str | None, *, whole: bool) -> tuple[str, Sequence[Example]]:
+def _examples(
+    trained: TrainedModel, where: Source, split: str | None, *, whole: bool
+) -> tuple[str, Sequence[AnyExample]]:
     """What to score the model on. `whole`: a file is taken as it is, nothing of it is held out."""
     from rationalizer.data import DataError, Labels, read_examples
     from rationalizer.study import pick_split

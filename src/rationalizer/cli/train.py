@@ -21,7 +21,7 @@ from rationalizer.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from rationalizer.data import Corpus
+    from rationalizer.data import AnyExample, Corpus
     from rationalizer.learn import TrainedModel
 
 
@@ -29,10 +29,14 @@ if TYPE_CHECKING:
     "rationalizer train reviews --budget 20%",
     "rationalizer train mine.csv --column text=review --column label=stars --out runs/mine",
     "rationalizer train reviews --method sfe --set epochs=5 --seed 1 --out runs/sfe",
+    stopped="Stopped. What is finished stays; the same command with --resume goes on from here.",
 )
 def train(
     source: SourceArgument,
-    method: Annotated[str, typer.Option(help="spectra, sfe, gumbel, hardkuma, sparsemax, full-text, ...")] = "spectra",
+    method: Annotated[
+        str | None,
+        typer.Option(help="Texts: spectra (default), sfe, hardkuma, ...; pairs: at-most-one (default), budget, ..."),
+    ] = None,
     budget: Annotated[str | None, typer.Option(help="0.2 or 20% of the words, or 5 words.")] = None,
     out_dir: Annotated[Path | None, typer.Option("--out", help="Where to keep the run.")] = None,
     data_dir: DataDir = None,
@@ -55,15 +59,15 @@ def train(
         settings, embeddings, seed=seed, budget=None if budget is None else study.parse_budget(budget)
     )
     where = study.Source.of(source, data_dir, aspect, study.parse_pairs(column, "--column"))
-    config = configure(method, {"budget": where.budget, **given}, dataset=where.dataset)
-    directory = out_dir or Path("runs") / f"{where.name}-{method}"
+    config = configure(method, {"budget": where.budget, **given}, dataset=where.dataset, pairs=where.pairs)
+    directory = out_dir or Path("runs") / f"{where.name}-{config.method}"
     first = study.is_first_process()
     if first and not resume and (directory / "config.json").exists():
         raise FileExistsError(f"{directory} already holds a run; go on with it by --resume, or give another --out")
     corpus = where.load()
     if first:
         out.print(_described(corpus))
-        out.print(f"{config.method}, budget {study.budget_text(config.budget)}, seed {config.seed}: {directory}")
+        out.print(f"{study.method_text(config)}, seed {config.seed}: {directory}")
     trained = study.train_run(
         corpus,
         where,
@@ -83,16 +87,26 @@ def train(
     for split, found in scores.items():
         for finding in study.suspicions(config.method, found):
             err.print(f"warning ({split}): {finding.message}", style="yellow", markup=False)
-    out.print(f"Next: rationalizer evaluate {directory} --faithfulness")
+    out.print(f"Next: rationalizer evaluate {directory}{'' if corpus.pairs else ' --faithfulness'}")
 
 
 def _described(corpus: Corpus) -> str:
     splits = {"train": corpus.train, "dev": corpus.dev, "test": corpus.test}
     counts = ", ".join(f"{len(examples)} {name}" for name, examples in splits.items() if examples)
     target = f"classes {', '.join(corpus.classes)}" if corpus.classes else "values to regress on"
-    annotated = [name for name, examples in splits.items() if any(example.rationale for example in examples)]
-    rationales = f"; human rationales in {', '.join(annotated)} (not learned from)" if annotated else ""
-    return f"{corpus.name}: {counts}; {target}{rationales}"
+    annotated = [name for name, examples in splits.items() if any(map(_is_annotated, examples))]
+    kind = "gold alignments" if corpus.pairs else "human rationales"
+    rationales = f"; {kind} in {', '.join(annotated)} (not learned from)" if annotated else ""
+    dropped = ", ".join(f"{count} of {split}" for split, count in corpus.dropped.items() if count)
+    return (
+        f"{corpus.name}: {counts}; {target}{rationales}{f'; without a label, left out: {dropped}' if dropped else ''}"
+    )
+
+
+def _is_annotated(example: AnyExample) -> bool:
+    from rationalizer.data import Example
+
+    return bool(example.rationale if isinstance(example, Example) else example.alignment)
 
 
 def _print_training(trained: TrainedModel) -> None:

@@ -5,6 +5,7 @@ from rationalizer.study.grid import (
     Job,
     Method,
     budget_text,
+    method_text,
     parse_budget,
     parse_budgets,
     parse_methods,
@@ -12,6 +13,7 @@ from rationalizer.study.grid import (
     parse_seeds,
     plan,
 )
+from rationalizer.study.hans import hans_accuracy, hans_json, hans_markdown, hans_table
 from rationalizer.study.run import is_first_process, score, source_of, suspicions, train_run
 from rationalizer.study.source import Source, by_source, pick_split
 from rationalizer.study.table import Row, table
@@ -28,7 +30,12 @@ __all__ = [
     "budget_text",
     "by_source",
     "compare",
+    "hans_accuracy",
+    "hans_json",
+    "hans_markdown",
+    "hans_table",
     "is_first_process",
+    "method_text",
     "number",
     "parse_budget",
     "parse_budgets",

@@ -9,40 +9,55 @@ from pathlib import Path
 from typing import Any, get_args
 
 from rationalizer.learn import Config, configure
-from rationalizer.nn import EXTRACTORS, check_budget
+from rationalizer.nn import check_budget, methods_for
 from rationalizer.study.source import Source
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method, with how it is decoded where that is not its default: "sfe", "sfe:contiguous"."""
+    """A method in a variant that is not its default: how it is decoded ("sfe:contiguous"), and for pairs of texts
+    that the premise may be read beside the alignment ("budget:not-faithful")."""
 
     name: str
-    decoding: str | None = None
+    variant: str | None = None
+    pairs: bool = False
 
     @classmethod
-    def parse(cls, text: str) -> Method:
-        name, _, decoding = text.partition(":")
-        if name not in EXTRACTORS:
-            close = get_close_matches(name, EXTRACTORS, n=1)
-            guess = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(EXTRACTORS)}"
-            raise ValueError(f"there is no method {name!r}; {guess}")
-        if not decoding:
-            return cls(name)
-        options = EXTRACTORS[name].options()
-        choices = get_args(options["decoding"][0]) if "decoding" in options else ()
-        if decoding not in choices:
-            known = ", ".join(f"{name}:{choice}" for choice in choices) or name
-            raise ValueError(f"{name} cannot be decoded by {decoding!r}; write {known}")
-        return cls(name) if decoding == options["decoding"][1] else cls(name, decoding)
+    def parse(cls, text: str, pairs: bool = False) -> Method:
+        name, _, variant = text.partition(":")
+        known = methods_for(pairs)
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            guess = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+            kind = " for pairs of texts" if pairs else ""
+            raise ValueError(f"there is no method {name!r}{kind}; {guess}")
+        if not variant:
+            return cls(name, pairs=pairs)
+        decoding = known[name].options().get("decoding")
+        choices = FAITHFUL if pairs else get_args(decoding[0]) if decoding else ()
+        default = FAITHFUL[0] if pairs else decoding[1] if decoding else None
+        if variant not in choices:
+            way = "has no variant" if pairs else "cannot be decoded by"
+            raise ValueError(f"{name} {way} {variant!r}; write {', '.join(f'{name}:{c}' for c in choices) or name}")
+        return cls(name, None if variant == default else variant, pairs)
 
     @property
     def label(self) -> str:
-        return self.name if self.decoding is None else f"{self.name}:{self.decoding}"
+        return self.name if self.variant is None else f"{self.name}:{self.variant}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What makes the variant."""
+        if self.variant is None:
+            return {}
+        return {"faithful": self.variant == FAITHFUL[0]} if self.pairs else {"decoding": self.variant}
 
     @property
     def uses_budget(self) -> bool:
-        return EXTRACTORS[self.name].uses_budget
+        return methods_for(self.pairs)[self.name].uses_budget
+
+
+FAITHFUL = ("faithful", "not-faithful")  # the default first
 
 
 @dataclass(frozen=True)
@@ -56,14 +71,14 @@ class Job:
 
     @property
     def title(self) -> str:
-        budget = f", budget {budget_text(self.config.budget)}" if self.method.uses_budget else ""
+        budget = f", budget {budget_text(self.config.budget, self.method.pairs)}" if self.method.uses_budget else ""
         return f"{self.source.name}, {self.method.label}{budget}, seed {self.config.seed}"
 
 
-def parse_methods(text: str) -> list[Method]:
+def parse_methods(text: str, pairs: bool = False) -> list[Method]:
     """A list such as "spectra,sfe:contiguous", or "all"."""
-    names = list(EXTRACTORS) if text.strip() == "all" else _listed(text, "--methods")
-    return _distinct([Method.parse(name) for name in names], "method", lambda method: method.label)
+    names = list(methods_for(pairs)) if text.strip() == "all" else _listed(text, "--methods")
+    return _distinct([Method.parse(name, pairs) for name in names], "method", lambda method: method.label)
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -98,10 +113,20 @@ def parse_budgets(text: str) -> list[float | int]:
     return sorted(_distinct(budgets, "budget", budget_text))
 
 
-def budget_text(budget: float | int) -> str:
+def budget_text(budget: float | int, pairs: bool = False) -> str:
     if isinstance(budget, int):
-        return f"{budget} tokens" if budget > 1 else "1 token"
+        unit = "pair" if pairs else "token"
+        return f"{budget} {unit}s" if budget > 1 else f"1 {unit}"
     return f"{round(100 * budget, 6):g}%"
+
+
+def method_text(config: Config) -> str:
+    """A method with its budget, in words."""
+    faithful = "" if not config.pairs else ", faithful" if config.faithful else ", not faithful"
+    budget = budget_text(config.budget, config.pairs)
+    return f"{config.method}{faithful}" + (
+        f", budget {budget}" if Method(config.method, None, config.pairs).uses_budget else ""
+    )
 
 
 def parse_pairs(pairs: Sequence[str] | None, option: str) -> dict[str, str]:
@@ -151,12 +176,11 @@ def plan(
 def _job(source: Source, method: Method, seed: int, budget: float | int, settings: Mapping[str, Any], out: Path) -> Job:
     own = _settings_of(method, settings) | {"seed": seed}
     own["budget"] = budget if method.uses_budget else source.budget
-    if method.decoding is not None:
-        own["decoding"] = method.decoding
+    own |= method.settings
     folder = f"budget-{budget_text(budget).removesuffix('%')}" if method.uses_budget else "any-budget"
     directory = out / "runs" / source.name / method.label.replace(":", "-") / folder / f"seed-{seed}"
     try:
-        config = configure(method.name, own, dataset=source.dataset)
+        config = configure(method.name, own, dataset=source.dataset, pairs=method.pairs)
     except ValueError as error:
         foreign = next((key for key in own if f"{key!r} is a setting of" in str(error)), None)
         if foreign is None:
@@ -169,13 +193,15 @@ def _settings_of(method: Method, settings: Mapping[str, Any]) -> dict[str, Any]:
     own: dict[str, Any] = {}
     for key, value in settings.items():
         owner, dot, rest = key.partition(".")
-        if dot and owner not in EXTRACTORS:
-            Method.parse(owner)
+        if dot and owner not in methods_for(method.pairs):
+            Method.parse(owner, method.pairs)
         if not dot:
             own.setdefault(key, value)
         elif owner == method.name:
             own[rest] = value
-    for key, option in {"seed": "--seeds", "budget": "--budgets", "decoding": f"--methods {method.name}:..."}.items():
+    variants = f"--methods {method.name}:..."
+    varied = {"seed": "--seeds", "budget": "--budgets", "decoding": variants, "faithful": variants}
+    for key, option in varied.items():
         if key in own:
             raise ValueError(f"the setting {key!r} is what a comparison varies; use {option}")
     return own

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import asdict
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +51,8 @@ def score(trained: TrainedModel, corpus: Corpus) -> dict[str, Scores]:
 
 def suspicions(method: str, scores: Scores) -> list[Finding]:
     """The signs of degeneration, without what a method that reads everything shows by nature."""
-    expected = () if EXTRACTORS[method].reads_text else ("full_rationales", "ignores_text")
+    everything = method in EXTRACTORS and not EXTRACTORS[method].reads_text
+    expected = ("full_rationales", "ignores_text") if everything else ()
     return [finding for finding in scores.findings if finding.kind not in expected]
 
 
@@ -75,7 +75,7 @@ def finished(job: Job) -> Record | None:
 
 def run_job(job: Job, **trainer: Any) -> Record:
     """Trains and scores, from where an earlier call stopped."""
-    corpus = _corpus(job.source)
+    corpus = job.source.load()
     started = time.perf_counter()
     trained = train_run(corpus, job.source, job.config, job.directory, resume=True, **trainer)
     scores = score(trained, corpus)
@@ -97,8 +97,3 @@ def run_job(job: Job, **trainer: Any) -> Record:
 
 def _settings(config: Config) -> dict[str, Any]:
     return {key: value for key, value in config.to_json().items() if key not in FREE}
-
-
-@lru_cache(maxsize=1)  # the runs of one dataset follow each other
-def _corpus(source: Source) -> Corpus:
-    return source.load()

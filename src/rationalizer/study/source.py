@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rationalizer.data import DATASETS, Columns, Corpus, DataError, load
+from rationalizer.data import DATASETS, Columns, Corpus, DataError, load, with_hans
 from rationalizer.data.tables import stem
 
-EMBEDDED = "reviews"
+EMBEDDED = ("reviews", "pairs")
 SEED = 0  # of what is held out for dev: runs with other seeds learn from the same texts
 
 
 @dataclass(frozen=True)
 class Source:
-    """A dataset by name ("reviews" is the embedded one), a file or a folder, and how to read it."""
+    """A dataset by name ("reviews" and "pairs" are the embedded ones), a file or a folder, and how to read it."""
 
     source: str
     data_dir: str | None = None
     aspect: str | None = None
     columns: tuple[tuple[str, str], ...] = ()  # (what it holds, its name in the file)
+    hans: str | None = None  # a copy of HANS (empty: the Hub's) whose training pairs are added
 
     @classmethod
     def of(
@@ -38,7 +40,7 @@ class Source:
                 close = get_close_matches(key, known, n=1)
                 guess = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
                 raise ValueError(f"there is no column {key!r} to name; {guess}")
-        if source.lower() == EMBEDDED or source.lower() in DATASETS:
+        if source.lower() in (*EMBEDDED, *DATASETS):
             source = source.lower()
         elif Path(source).exists():
             source = str(Path(source).absolute())
@@ -60,9 +62,10 @@ class Source:
         base, aspect = self.source, self.aspect
         if self.dataset is not None and aspect is None:
             aspect = next(iter(DATASETS[self.dataset].aspects), None)
-        elif self.dataset is None and base != EMBEDDED:
+        elif self.dataset is None and base not in EMBEDDED:
             base = stem(Path(base)) if self.is_file else Path(base).name
-        return base if aspect is None else f"{base}-{aspect}"
+        name = base if aspect is None else f"{base}-{aspect}"
+        return name if self.hans is None else f"{name}-hans"
 
     @property
     def is_file(self) -> bool:
@@ -70,14 +73,19 @@ class Source:
 
     @property
     def budget(self) -> float | int:
-        return DATASETS[self.dataset].budget if self.dataset is not None else Corpus.budget
+        return DATASETS[self.dataset].budget if self.dataset is not None else self.load().budget
+
+    @property
+    def pairs(self) -> bool:
+        """Whether the examples are pairs of texts."""
+        return DATASETS[self.dataset].pairs if self.dataset is not None else self.load().pairs
 
     @property
     def renamed(self) -> Columns | None:
         return Columns(**dict(self.columns)) if self.columns else None
 
     def load(self) -> Corpus:
-        return load(self.source, data_dir=self.data_dir, aspect=self.aspect, columns=self.renamed, seed=SEED)
+        return _load(self)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -85,12 +93,19 @@ class Source:
             "data_dir": self.data_dir,
             "aspect": self.aspect,
             "columns": dict(self.columns),
+            "hans": self.hans,
         }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Source:
         columns = tuple(sorted(stored["columns"].items()))
-        return cls(stored["source"], stored["data_dir"], stored["aspect"], columns)
+        return cls(stored["source"], stored["data_dir"], stored["aspect"], columns, stored.get("hans"))
+
+
+@lru_cache(maxsize=1)  # the runs on one dataset follow each other
+def _load(source: Source) -> Corpus:
+    corpus = load(source.source, data_dir=source.data_dir, aspect=source.aspect, columns=source.renamed, seed=SEED)
+    return corpus if source.hans is None else with_hans(corpus, load("hans", data_dir=source.hans or None))
 
 
 def pick_split(corpus: Corpus, split: str | None) -> tuple[str, Sequence[Any]]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rationalizer.learn.files import write_bytes, write_json
-from rationalizer.study.grid import Job, budget_text
+from rationalizer.study.grid import FAITHFUL, Job, budget_text
 from rationalizer.study.paper import Figure, figure, reported
 from rationalizer.study.run import Record
 from rationalizer.study.words import number
@@ -26,6 +26,9 @@ COLUMNS = (
     ("iou_f1", "IOU-F1", None),
     ("auprc", "AUPRC", None),
     ("size", "size", "size"),
+    ("alignment_f1", "alignment-F1", None),
+    ("alignments", "pairs aligned", None),
+    ("violation", "violation", None),
     ("seconds_per_epoch", "s/epoch", None),
 )
 ALL = tuple(name for name, _, _ in COLUMNS)
@@ -114,10 +117,10 @@ def _findings(members: list[tuple[Job, Record]], split: str) -> dict[str, tuple[
 
 
 def _paper(job: Job, names: Sequence[str]) -> dict[str, Figure]:
-    decoding = job.config.options.get("decoding")
+    variant = FAITHFUL[not job.config.faithful] if job.method.pairs else job.config.options.get("decoding")
     found = {}
     for name, _, measure in COLUMNS:
-        quoted = figure(measure, job.source.name, job.method.name, decoding) if measure and name in names else None
+        quoted = figure(measure, job.source.name, job.method.name, variant) if measure and name in names else None
         if quoted is not None:
             found[name] = quoted
     return found

@@ -32,20 +32,38 @@ WORDS = {
     "size_max": "largest size",
     "tokens": "words selected",
     "spans": "spans",
+    "aligned": "pairs with a gold alignment",
+    "alignment_precision": "alignment precision",
+    "alignment_recall": "alignment recall",
+    "alignment_f1": "alignment-F1",
+    "alignments": "word pairs aligned",
+    "violation": "largest violation of a constraint",
     "empty": "empty rationales",
     "full": "complete rationales",
     "seconds_per_epoch": "seconds per epoch",
 }
-HEADLINES = ("accuracy", "macro_f1", "mse", "token_f1", "iou_f1", "auprc", "size", "spans")
+HEADLINES = (
+    "accuracy",
+    "macro_f1",
+    "mse",
+    "token_f1",
+    "iou_f1",
+    "auprc",
+    "size",
+    "spans",
+    "alignment_f1",
+    "alignments",
+    "violation",
+)
 
 
 def number(name: str, value: float) -> str:
     """A score as it stands in a table: .812, 1.000, an error in its own unit, seconds as 12.3, counts whole."""
-    if name in ("documents", "annotated"):
+    if name in ("documents", "annotated", "aligned"):
         return str(int(value))
     if name == "seconds_per_epoch":
         return f"{value:.2f}" if value < 10 else f"{value:.1f}"
-    if name in ("tokens", "spans"):
+    if name in ("tokens", "spans", "alignments"):
         return f"{value:.2f}"
     if name == "mse":
         return f"{value:.4f}".removeprefix("0") if 0.001 <= value < 1 else f"{value:.3g}"

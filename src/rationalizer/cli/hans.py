@@ -1,0 +1,60 @@
+"""`rationalizer hans`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rationalizer.cli.base import command, out, show_table
+from rationalizer.cli.options import Accelerator, DataDir, Precision, Setting, Vectors, collect_settings
+
+
+@command(
+    "rationalizer hans snli --data-dir data/snli --hans-dir data/hans --out runs/hans",
+    "rationalizer hans mnli --method budget --set faithful=false",
+)
+def hans(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="What to train on: mnli, snli, or own pairs.")],
+    hans_dir: Annotated[Path | None, typer.Option(help="A local copy of HANS; without it the Hub is asked.")] = None,
+    method: Annotated[str, typer.Option(help="The alignment layer.")] = "at-most-one",
+    out_dir: Annotated[Path, typer.Option("--out", help="Where to keep both runs and the table.")] = Path("runs/hans"),
+    data_dir: DataDir = None,
+    embeddings: Vectors = None,
+    settings: Setting = None,
+    note: Annotated[str, typer.Option(help="What the data is, as reduced or rebuilt; stands over the table.")] = "",
+    accelerator: Accelerator = "auto",
+    precision: Precision = "32-true",
+) -> None:
+    """Does a model go by word overlap? Train on SOURCE (vanilla) and on SOURCE with HANS' training pairs
+    (augmented), and score both on the six parts of HANS' evaluation set. Goes on where an earlier call stopped.
+    """
+    from rationalizer import study
+    from rationalizer.data import load
+    from rationalizer.learn import configure, files
+
+    vanilla = study.Source.of(source, data_dir)
+    augmented = replace(vanilla, hans="" if hans_dir is None else str(hans_dir.absolute()))
+    evaluation = load("hans", data_dir=hans_dir)
+    columns = {}
+    for name, where in (("vanilla", vanilla), ("augmented", augmented)):
+        given = {"budget": where.budget, **collect_settings(settings, embeddings)}
+        config = configure(method, given, dataset=where.dataset, pairs=True)
+        corpus = where.load()
+        out.print(f"{name}: {len(corpus.train)} training pairs, {study.method_text(config)}: {out_dir / name}")
+        trained = study.train_run(
+            corpus, where, config, out_dir / name, resume=True, accelerator=accelerator, precision=precision
+        )
+        columns[name] = study.hans_accuracy(trained, evaluation)
+    show_table(*study.hans_table(columns), title="Accuracy on HANS")
+    about = (
+        f"Accuracy of {study.method_text(config)}, trained on {vanilla.name}{f' ({note})' if note else ''}, without "
+    )
+    about += (
+        "and with the training pairs of HANS. The paper's figures are of M:AtMostOne2 trained on the whole of MNLI."
+    )
+    files.write_bytes(out_dir / "hans.md", study.hans_markdown(columns, about).encode())
+    files.write_json(out_dir / "hans.json", study.hans_json(columns))
+    out.print(f"written: {out_dir / 'hans.md'}, {out_dir / 'hans.json'}")
