@@ -215,7 +215,7 @@ def test_the_program_itself(table, tmp_path):
     os.killpg(process.pid, signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert stderr == "Stopped. What is finished stays; the same command (train: with --resume) goes on from here.\n"
+    assert stderr == "Stopped. What is finished stays; the same command with --resume goes on from here.\n"
     assert stdout.startswith("mine: 216 train, 24 dev")
     assert "unfinished run; finish it" in refused("evaluate", tmp_path / "run")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar
@@ -15,8 +16,8 @@ from rich.table import Table
 app = typer.Typer(
     name="rationalizer",
     help="Text classifiers that read only the words they show.",
+    epilog="Exit codes: 0 done, 1 something failed, 2 bad input (the message names it), 130 stopped by Ctrl-C.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 out = Console(soft_wrap=True, highlight=False)
@@ -40,6 +41,8 @@ def command(*examples: str, stopped: str = "Stopped.") -> Callable[[Command], Co
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             try:
                 return function(*args, **kwargs)
+            except BrokenPipeError:  # whoever reads our output, such as head, has enough
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             except KeyboardInterrupt:
                 err.print(stopped)
                 raise typer.Exit(INTERRUPTED) from None

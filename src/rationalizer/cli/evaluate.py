@@ -10,6 +10,7 @@ import typer
 
 from rationalizer.cli.base import command, err, out, show_table
 from rationalizer.cli.options import Aspect, Column, DataDir
+from rationalizer.cli.report import write_report
 
 if TYPE_CHECKING:
     from rationalizer.data import AnyExample
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 @command(
     "rationalizer evaluate runs/mine --faithfulness",
     "rationalizer evaluate runs/mine other.csv --budget 10% --json scores.json",
+    "rationalizer evaluate runs/mine --report report.html",
 )
 def evaluate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a trained model.")],
@@ -33,6 +35,7 @@ def evaluate(
     column: Column = None,
     budget: Annotated[str | None, typer.Option(help="If not the one of the training.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the scores to this file.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Also write a page of scores, plots and examples.")] = None,
     faithfulness: Annotated[
         bool, typer.Option("--faithfulness", help="Also comprehensiveness, sufficiency and their AOPC.")
     ] = False,
@@ -75,6 +78,11 @@ def evaluate(
         kept: dict[str, Any] = {"run": str(run), "source": where.to_json(), "split": chosen, "budget": used}
         kept |= {"scores": scores.as_dict(), "findings": [asdict(finding) for finding in found]}
         files.write_json(json_file, kept)
+    if report is not None:
+        facts = {"model": run.resolve().name, "method": study.method_text(trained.config)}
+        facts |= {"data": f"{where.name}, {chosen}"}
+        write_report(report, trained, examples, scores, found, facts)
+        out.print(f"{report} has the report", markup=False)
 
 
 def _examples(

@@ -8,7 +8,7 @@ from rationalizer.data.datasets import DATASETS, load, load_dataset
 from rationalizer.data.embeddings import Embeddings, load_embeddings
 from rationalizer.data.errors import DataError
 from rationalizer.data.example import AnyExample, Example, PairExample
-from rationalizer.data.files import read_corpus, read_examples
+from rationalizer.data.files import iter_examples, read_corpus, read_examples
 from rationalizer.data.labels import Labels
 from rationalizer.data.nli import with_hans
 from rationalizer.data.pairs import pairs
@@ -35,6 +35,7 @@ __all__ = [
     "collate",
     "corpus_from",
     "examples_from",
+    "iter_examples",
     "load",
     "load_dataset",
     "load_embeddings",

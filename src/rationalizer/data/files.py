@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from rationalizer.data.errors import DataError, at
 from rationalizer.data.example import AnyExample, PairExample
 from rationalizer.data.labels import Label, Labels, MixedLabels, infer_labels, plain
 from rationalizer.data.split import hold_out
-from rationalizer.data.tables import ENDINGS, Row, Table, ending, read_table, stem
+from rationalizer.data.tables import ENDINGS, Row, Table, ending, read_table, stem, stream_table
 
 # Of files or of a folder's parts: regular expressions, matched as a whole or up to what is no letter.
 SplitNames = Mapping[str, tuple[str, ...]]
@@ -70,6 +70,24 @@ def read_examples(
         columns = replace(columns, label=None)
     table = read_table(path, columns.names())
     return _examples([table], columns, labels, pretokenized, ())[0]
+
+
+def iter_examples(path: str | Path, *, columns: Columns | None = None, labels: Labels) -> Iterator[AnyExample]:
+    """As `read_examples`, one row at a time, for files larger than memory; a label may be missing, or all of them."""
+    columns = columns or Columns()
+    stream = stream_table(path, columns.names())
+    if columns.label == Columns.label and columns.label not in stream.columns:
+        columns = replace(columns, label=None)
+    found, known = columns, 0
+    for number, row in enumerate(stream.rows, 1):
+        if len(stream.columns) > known:  # a row of JSON may have columns that those before it had not
+            known = len(stream.columns)
+            found = columns.found_in(Table(stream.path, stream.columns, []))
+        unlabelled = found.label is None or row.get(found.label) in (None, "")
+        try:
+            yield _example(row, found, None if unlabelled else labels, False)
+        except ValueError as error:
+            raise DataError(f"{at(stream.path, number)}: {error}") from None
 
 
 def read_splits(source: Path, columns: Collection[str]) -> dict[str, list[Table]]:

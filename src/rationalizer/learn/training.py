@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import platform
 import signal
 import sys
 import warnings
@@ -19,6 +20,7 @@ from pytorch_lightning.callbacks import TQDMProgressBar
 from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger
 from torch import Tensor
 
+from rationalizer import __version__
 from rationalizer.data import AnyExample, Corpus, Vocabulary
 from rationalizer.data.embeddings import load_embeddings
 from rationalizer.learn.checkpoint import CheckpointFile, identify, require_same
@@ -281,4 +283,5 @@ def _metrics(learner: Learner) -> dict[str, Any]:
         "steps": progress.step,
         "seconds_per_epoch": round(float(np.median([row["seconds"] for row in progress.history])), 3),
         "epochs": progress.history,
+        "versions": {"rationalizer": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }

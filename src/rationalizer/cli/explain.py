@@ -1,0 +1,168 @@
+"""`rationalizer explain`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rationalizer.cli import inputs, outputs
+from rationalizer.cli.base import command, err, out
+from rationalizer.cli.options import Column
+from rationalizer.cli.progress import progress
+
+if TYPE_CHECKING:
+    from rationalizer.data import AnyExample
+    from rationalizer.rationalizer import Rationalizer
+    from rationalizer.render import Label
+
+
+@command(
+    'rationalizer explain runs/mine "A warm, funny film."',
+    'rationalizer explain runs/pairs "A man plays a guitar." "A man makes music."',
+    "cat reviews.txt | rationalizer explain runs/mine --format jsonl > explained.jsonl",
+    "rationalizer explain runs/mine --file new.csv --column text=review --out explained.csv",
+    "rationalizer explain runs/mine --file new.csv --column text=review --out explained.csv --resume",
+    stopped="Stopped. What was written as JSONL or CSV stays; the same command with --resume goes on from here.",
+)
+def explain(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a trained model.")],
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="Texts, or a premise and a hypothesis; by default the lines of stdin."),
+    ] = None,
+    file: Annotated[Path | None, typer.Option(help="A table of texts or pairs: .csv, .tsv, .jsonl, .parquet.")] = None,
+    column: Column = None,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", help="terminal, jsonl, csv, html or svg; by default as --out ends, else terminal."),
+    ] = None,
+    out_file: Annotated[Path | None, typer.Option("--out", help="Write to this file.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the .jsonl or .csv in --out.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file in --out.")] = False,
+    budget: Annotated[str | None, typer.Option(help="If not the one of the training: 20%, 0.2, or 5 words.")] = None,
+    batch_size: Annotated[int, typer.Option(min=1, help="Texts in memory at once.")] = 128,
+    device: Annotated[str, typer.Option(help="cpu, cuda, ...")] = "cpu",
+) -> None:
+    """Label texts and show the words that the labels rest on. Reads and writes bit by bit, so size is no matter."""
+    chosen = outputs.choose_format(form, out_file)
+    _check_out(out_file, chosen, resume, overwrite)
+    if file is not None and texts:
+        raise ValueError("texts come from --file or from the command line, not from both")
+    model = _model(run, budget, device)
+    asking = sys.stdin.isatty() and file is None and texts in (None, [], ["-"])
+    if asking:
+        err.print(f"One {'pair a line (premise, tab, hypothesis)' if model.pairs else 'text a line'}; Ctrl-D ends.")
+    shape = outputs.layout(
+        chosen,
+        pairs=model.pairs,
+        title=f"Explained by {run.resolve().name}",
+        colour=out_file is None and out.is_terminal and not out.no_color,
+        width=out.width if out_file is None and out.is_terminal else None,
+    )
+    examples = inputs.begun(_examples(model, texts, file, column))
+    start = _skip(examples, out_file, chosen, shape.opening) if resume and out_file and out_file.exists() else 0
+    shown = out_file is not None and not asking
+    total = inputs.count_rows(file) - start if shown and file is not None and err.is_terminal else None
+    with _destination(out_file, chosen, append=resume) as write, progress("Explaining", total, shown=shown) as advance:
+        if not start:
+            write(shape.opening)
+        number = start
+        for batch in inputs.in_batches(examples, 1 if asking else batch_size):
+            explained = model.explain_examples(batch)
+            rows = zip(explained, batch, strict=True)
+            records = [shape.record(number + k, one, _truth(model, given)) for k, (one, given) in enumerate(rows)]
+            write("".join(records))
+            number += len(batch)
+            advance(len(batch))
+        write(shape.closing)
+    if out_file is not None:
+        err.print(f"{out_file}: {number - start} explained{f', {start} were there' if start else ''}", markup=False)
+
+
+def _check_out(out_file: Path | None, form: str, resume: bool, overwrite: bool) -> None:
+    if out_file is None:
+        if resume or overwrite:
+            raise ValueError(f"--{'resume' if resume else 'overwrite'} needs --out, the file to write to")
+        return
+    if resume and overwrite:
+        raise ValueError("--resume keeps what --overwrite replaces; leave one out")
+    if resume and form not in outputs.RESUMABLE:
+        raise ValueError(f"only {' and '.join(outputs.RESUMABLE)} can be resumed, not {form}; leave --resume out")
+    if out_file.is_dir():
+        raise IsADirectoryError(f"{out_file} is a folder; name a file in it")
+    if out_file.exists() and not (resume or overwrite):
+        remedy = "go on with it by --resume, replace it by --overwrite" if form in outputs.RESUMABLE else "--overwrite"
+        raise FileExistsError(f"{out_file} already exists; {remedy}, or give another --out")
+
+
+def _model(run: Path, budget: str | None, device: str) -> Rationalizer:
+    from rationalizer.rationalizer import Rationalizer
+    from rationalizer.study import parse_budget
+
+    model = Rationalizer.load(run, device)
+    if budget is not None:
+        model.budget = parse_budget(budget)
+    return model
+
+
+def _examples(
+    model: Rationalizer, texts: Sequence[str] | None, file: Path | None, column: Sequence[str] | None
+) -> Iterator[AnyExample]:
+    if file is not None:
+        return inputs.from_file(file, column, model)
+    if column:
+        raise ValueError("--column names columns of a --file; give one")
+    if texts and list(texts) != ["-"]:
+        return iter(inputs.from_arguments(texts, model.pairs))
+    return inputs.from_lines(sys.stdin.buffer, model.pairs)
+
+
+def _skip(examples: Iterator[AnyExample], path: Path, form: str, opening: str) -> int:
+    """Passes over the examples that the file has already, cuts off what a crash left of another one, counts them."""
+    count, end = 0, 0
+    for key, record_end in outputs.Written(path, form, opening).records():
+        count, end = count + 1, record_end
+        example = next(examples, None)
+        if example is None:
+            raise ValueError(f"{path} has more records than there are texts; give another --out, or --overwrite")
+        if outputs.key_of_example(example) != key:
+            raise ValueError(
+                f"record {count} of {path} is of another text than number {count} of the input; "
+                "give the input it was written from, another --out, or --overwrite"
+            )
+    outputs.cut_after(path, end)
+    return count
+
+
+@contextmanager
+def _destination(path: Path | None, form: str, *, append: bool) -> Iterator[Callable[[str], None]]:
+    """Where text goes: lines that can be continued into the file itself, documents in its place when they are whole."""
+    from rationalizer.learn.files import replacing
+
+    if path is None:
+
+        def write(text: str) -> None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+        yield write
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab" if append else "wb") if form in outputs.RESUMABLE else replacing(path) as file:
+
+        def write_out(text: str) -> None:
+            file.write(text.encode())
+            file.flush()
+
+        yield write_out
+
+
+def _truth(model: Rationalizer, example: AnyExample) -> Label | None:
+    if example.label is None:
+        return None
+    return model.classes[int(example.label)] if model.classes else float(example.label)

@@ -1,0 +1,113 @@
+"""`rationalizer info`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from rationalizer.cli.base import command, out
+
+
+@command("rationalizer info runs/mine", "rationalizer info runs/mine --json")
+def info(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a trained model.")],
+    as_json: Annotated[bool, typer.Option("--json", help="For programs: one JSON object.")] = False,
+) -> None:
+    """Tell what is in a saved model: method, budget, data, task, scores, size, versions."""
+    facts = collect(run)
+    if as_json:
+        typer.echo(json.dumps(facts, indent=1, ensure_ascii=False))
+        return
+    shown = Table.grid(padding=(0, 2))
+    for name, words in _in_words(facts).items():
+        shown.add_row(Text(name, style="bold"), Text(words))
+    out.print(shown, soft_wrap=not out.is_terminal)
+
+
+def collect(run: Path) -> dict[str, Any]:
+    """The facts as plain values."""
+    from rationalizer.learn import TrainedModel
+    from rationalizer.learn.files import read_json
+    from rationalizer.learn.trained import CONFIG, METRICS, MODEL, VOCABULARY
+    from rationalizer.study import source_of
+    from rationalizer.study.run import SCORES
+
+    trained = TrainedModel.load(run)
+    config, metrics, source = trained.config, trained.metrics, source_of(run)
+    parameters = list(trained.model.parameters())
+    scores = read_json(run / SCORES)["scores"] if (run / SCORES).is_file() else {}
+    return {
+        "method": config.method,
+        "options": dict(config.options),
+        "reads": "pairs of texts" if trained.pairs else "texts",
+        "faithful": config.faithful if trained.pairs else None,
+        "budget": config.budget,
+        "follows_budget": trained.model.extractor.follows_budget,
+        "data": None if source is None else source.to_json(),
+        "task": trained.task,
+        "classes": list(trained.classes),
+        "best": {"score": metrics["score"], "value": metrics["best"], "epoch": metrics["best_epoch"]},
+        "scores": scores,
+        "epochs": len(metrics["epochs"]),
+        "seconds": round(sum(row["seconds"] for row in metrics["epochs"]), 3),
+        "seed": config.seed,
+        "encoder": config.encoder,
+        "hidden": config.hidden,
+        "embeddings": config.embeddings,
+        "vocabulary": len(trained.vocabulary),
+        "parameters": sum(parameter.numel() for parameter in parameters),
+        "trainable": sum(parameter.numel() for parameter in parameters if parameter.requires_grad),
+        "versions": metrics.get("versions"),
+        "bytes": sum((run / name).stat().st_size for name in (CONFIG, METRICS, MODEL, VOCABULARY)),
+        "bytes_with_logs": sum(path.stat().st_size for path in run.rglob("*") if path.is_file()),
+    }
+
+
+def _in_words(facts: dict[str, Any]) -> dict[str, str]:
+    from rationalizer.study import WORDS, Source, budget_text, number
+
+    options = ", ".join(f"{name} {value}" for name, value in facts["options"].items())
+    best = facts["best"]
+    followed = "" if facts["follows_budget"] else ", which the method does not follow"
+    words = {
+        "method": f"{facts['method']}{f' ({options})' if options else ''}",
+        "reads": facts["reads"] + _faithfulness(facts["faithful"]),
+        "budget": f"{budget_text(facts['budget'])}{followed}",
+        "data": "unknown" if facts["data"] is None else Source.from_json(facts["data"]).name,
+        "task": f"{facts['task']}: {', '.join(facts['classes'])}" if facts["classes"] else facts["task"],
+        "epochs": f"{facts['epochs']} in {facts['seconds']:.1f} s, seed {facts['seed']}",
+    }
+    if best["value"] is not None:
+        name = WORDS.get(best["score"], best["score"])
+        words["best on dev"] = f"{name} {number(best['score'], best['value'])} (epoch {best['epoch']})"
+    for split, scores in facts["scores"].items():
+        words[f"scores, {split}"] = ", ".join(
+            f"{WORDS[name]} {number(name, scores[name])}" for name in WORDS if name in scores
+        )
+    vectors = f", word vectors {facts['embeddings']}" if facts["embeddings"] else ""
+    words["network"] = f"{facts['encoder']}, {facts['hidden']} units{vectors}"
+    words["vocabulary"] = f"{facts['vocabulary']} words"
+    words["parameters"] = f"{facts['parameters']:,}, of which {facts['trainable']:,} were trained"
+    versions = facts["versions"]
+    words["trained with"] = ", ".join(f"{name} {v}" for name, v in versions.items()) if versions else "unknown"
+    words["on disk"] = f"{_size(facts['bytes'])}, with logs {_size(facts['bytes_with_logs'])}"
+    return words
+
+
+def _faithfulness(faithful: bool | None) -> str:
+    if faithful is None:
+        return ""
+    return ", the premise through the alignment only" if faithful else ", the premise also past the alignment"
+
+
+def _size(count: float) -> str:
+    for unit in ("bytes", "KB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"

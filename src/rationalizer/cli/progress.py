@@ -1,0 +1,29 @@
+"""How far a command is and how long it will take, on terminals only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rationalizer.cli.base import err
+
+
+@contextmanager
+def progress(title: str, total: int | None, *, shown: bool = True) -> Iterator[Callable[[int], None]]:
+    """Gives a function that is told how much more is done. A total of None: nobody knows."""
+    if not (shown and err.is_terminal):
+        yield lambda _: None
+        return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
+    with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=err, transient=True) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda done: bar.advance(task, done)

@@ -1,0 +1,64 @@
+"""What `rationalizer evaluate --report` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rationalizer.cli.progress import progress
+
+if TYPE_CHECKING:
+    from rationalizer.data import AnyExample
+    from rationalizer.learn import TrainedModel
+    from rationalizer.metrics import Finding, Scores
+
+SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
+COUNTS = (1, 2, 3, 5, 10, 20)
+
+
+def write_report(
+    path: Path,
+    trained: TrainedModel,
+    examples: Sequence[AnyExample],
+    scores: Scores,
+    findings: Sequence[Finding],
+    facts: Mapping[str, str],
+) -> None:
+    """One HTML page about a model on examples: its scores, what it selects, how it fares at other budgets."""
+    from rationalizer.learn.files import write_bytes
+    from rationalizer.rationalizer import Rationalizer
+    from rationalizer.render.report import Report, evaluation_report
+
+    model = Rationalizer.of(trained)
+    classes = model.classes
+    report = Report(
+        title=f"{facts['model']} on {facts['data']}",
+        scores=scores,
+        explanations=model.explain_examples(examples),
+        truths=[float(e.label or 0) if classes is None else classes[int(e.label or 0)] for e in examples],
+        findings=findings,
+        facts=facts,
+        budgets=_scores_by_budget(trained, examples, scores),
+    )
+    write_bytes(path, evaluation_report(report).encode())
+
+
+def _scores_by_budget(trained: TrainedModel, examples: Sequence[AnyExample], own: Scores) -> dict[float | int, Scores]:
+    """The same model at several budgets, its own among them; nothing where it follows none."""
+    from rationalizer.learn import evaluate
+
+    if not trained.model.extractor.follows_budget:
+        return {}
+    budget = trained.config.budget
+    others: list[float | int] = [other for other in _scale(budget) if other != budget]
+    found: dict[float | int, Scores] = {budget: own}
+    with progress("Scoring at other budgets", len(others)) as advance:
+        for other in others:
+            found[other] = evaluate(trained, examples, budget=other)
+            advance(1)
+    return found
+
+
+def _scale(budget: float | int) -> Sequence[float | int]:
+    return COUNTS if isinstance(budget, int) else SHARES
