@@ -15,7 +15,6 @@ from rationalizer.data import DataError, read_corpus
 from rationalizer.learn import TrainedModel, predict
 from rationalizer.learn.module import Learner
 from rationalizer.study import Source, compare, parse_methods, plan
-from rationalizer.study import run as run_module
 
 SMALL = {"hidden": 8, "embedding": 8, "epochs": 2, "min_epochs": 1, "batch_size": 16, "learning_rate": 0.02}
 
@@ -82,7 +81,7 @@ def test_a_second_call_trains_nothing(study, monkeypatch):
     before = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*") if path.is_file()}
     table = json.loads((out / "table.json").read_text())
     monkeypatch.setattr(Learner, "training_step", None)
-    monkeypatch.setattr(run_module, "_corpus", None)  # nor are the texts read
+    monkeypatch.setattr(Source, "load", None)  # nor are the texts read
     done = compare(jobs, out)
     assert (done.ran, done.failed) == (0, [])
     assert before == {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*") if path.is_file()}

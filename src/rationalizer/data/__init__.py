@@ -4,11 +4,11 @@ from rationalizer.data.arrays import are_pairs, corpus_from, examples_from, pair
 from rationalizer.data.batch import Batch, BucketSampler, PairBatch, collate, loader
 from rationalizer.data.columns import Columns
 from rationalizer.data.corpus import Corpus, Task
-from rationalizer.data.datasets import DATASETS, load, load_dataset
+from rationalizer.data.datasets import DATASETS, EMBEDDED, load, load_dataset
 from rationalizer.data.embeddings import Embeddings, load_embeddings
 from rationalizer.data.errors import DataError
 from rationalizer.data.example import AnyExample, Example, PairExample
-from rationalizer.data.files import iter_examples, read_corpus, read_examples
+from rationalizer.data.files import holds_pairs, iter_examples, read_corpus, read_examples
 from rationalizer.data.labels import Labels
 from rationalizer.data.nli import with_hans
 from rationalizer.data.pairs import pairs
@@ -18,6 +18,7 @@ from rationalizer.data.vocabulary import Vocabulary
 
 __all__ = [
     "DATASETS",
+    "EMBEDDED",
     "AnyExample",
     "Batch",
     "BucketSampler",
@@ -35,6 +36,7 @@ __all__ = [
     "collate",
     "corpus_from",
     "examples_from",
+    "holds_pairs",
     "iter_examples",
     "load",
     "load_dataset",

@@ -64,6 +64,11 @@ class Dataset:
     def task(self) -> Task:
         return "classification" if self.classes else "regression"
 
+    @property
+    def pairs(self) -> bool:
+        """Whether it holds pairs of texts."""
+        return self.tidy is not None
+
 
 DATASETS = {
     dataset.name: dataset

@@ -90,6 +90,13 @@ def iter_examples(path: str | Path, *, columns: Columns | None = None, labels: L
             raise DataError(f"{at(stream.path, number)}: {error}") from None
 
 
+def holds_pairs(source: str | Path, columns: Columns | None = None) -> bool:
+    """Whether a file or a folder holds pairs of texts, by the columns of its (first) training file."""
+    source = Path(source)
+    stream = stream_table(find_splits(source)["train"][0] if source.is_dir() else source)
+    return (columns or Columns()).found_in(Table(stream.path, stream.columns, [])).are_pairs
+
+
 def read_splits(source: Path, columns: Collection[str]) -> dict[str, list[Table]]:
     if source.is_dir():
         return {name: [read_table(path, columns) for path in paths] for name, paths in find_splits(source).items()}

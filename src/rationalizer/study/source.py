@@ -9,10 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rationalizer.data import DATASETS, Columns, Corpus, DataError, load, with_hans
+from rationalizer.data import DATASETS, EMBEDDED, Columns, Corpus, DataError, holds_pairs, load, with_hans
+from rationalizer.data.corpus import PAIR_BUDGET, TEXT_BUDGET
 from rationalizer.data.tables import stem
 
-EMBEDDED = ("reviews", "pairs")
 SEED = 0  # of what is held out for dev: runs with other seeds learn from the same texts
 
 
@@ -73,12 +73,16 @@ class Source:
 
     @property
     def budget(self) -> float | int:
-        return DATASETS[self.dataset].budget if self.dataset is not None else self.load().budget
+        if self.dataset is not None:
+            return DATASETS[self.dataset].budget
+        return PAIR_BUDGET if self.pairs else TEXT_BUDGET
 
     @property
     def pairs(self) -> bool:
         """Whether the examples are pairs of texts."""
-        return DATASETS[self.dataset].pairs if self.dataset is not None else self.load().pairs
+        if self.dataset is not None:
+            return DATASETS[self.dataset].pairs
+        return self.source == "pairs" if self.source in EMBEDDED else _holds_pairs(self)
 
     @property
     def renamed(self) -> Columns | None:
@@ -100,6 +104,11 @@ class Source:
     def from_json(cls, stored: Mapping[str, Any]) -> Source:
         columns = tuple(sorted(stored["columns"].items()))
         return cls(stored["source"], stored["data_dir"], stored["aspect"], columns, stored.get("hans"))
+
+
+@lru_cache
+def _holds_pairs(source: Source) -> bool:
+    return Path(source.source).exists() and holds_pairs(source.source, source.renamed)
 
 
 @lru_cache(maxsize=1)  # the runs on one dataset follow each other
