@@ -152,7 +152,13 @@ def test_page_needs_nothing_else():
         [explain(TEXT, [1])],
         title="Reviews & more",
         sections=[
-            Section("Scores", "first\n\nsecond", ["beware"], [Table(("", "test"), [("macro-F1", ".91")])]),
+            Section(
+                "Scores",
+                text="first\n\nsecond",
+                notices=["beware"],
+                figures=[("accuracy", "99")],
+                tables=[Table(("", "test"), [("macro-F1", ".91")])],
+            ),
             Section("Sizes", pictures=[histogram([1, 2], title="sizes", x_label="words")]),
             Section("Pairs", explanations=[GUITAR], truths=["neutral"]),
         ],
@@ -164,7 +170,17 @@ def test_page_needs_nothing_else():
     assert "url(" not in page
     text = "".join(Tags(page).text)
     assert page.count("<p>") == 2
-    for words in ("Reviews & more", "Scores", "second", "beware", "macro-F1", ".91", "sizes", "wrong: the true label"):
+    for words in (
+        "Reviews & more",
+        "Scores",
+        "second",
+        "beware",
+        "99",
+        "macro-F1",
+        ".91",
+        "sizes",
+        "wrong: the true label",
+    ):
         assert words in text
     assert page.count("<style>") == 2  # the page's, and the plot's
     assert 'class="notice"' in page

@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rationalizer.plot.text import clean, width
-from rationalizer.render import Explanation, PairExplanation, to_heatmap_svg, to_svg
+from rationalizer.render import Explanation, to_heatmap_svg, to_svg
 from rationalizer.render.flow import flow
 from rationalizer.render.looks import FAINTEST, HUES, STRONGEST
 from rationalizer.render.pieces import Piece, pieces
@@ -239,8 +240,7 @@ def test_heat_map_has_a_cell_for_every_pair():
 def test_soft_alignments_fade_out():
     soft = align("a b", "c d", {(0, 0): 0.9})
     matrix = np.array([[0.9, 0.001], [0.05, 0.0]], dtype=np.float32)
-    values = {name: getattr(soft, name) for name in soft.__dataclass_fields__}
-    svg = to_heatmap_svg(PairExplanation(**{**values, "alignment": matrix}))
+    svg = to_heatmap_svg(replace(soft, alignment=matrix))
     filled = [rect for rect in body(svg).iter(f"{SVG}rect") if rect.get("fill") == HUES["selected"]]
     assert [float(rect.get("fill-opacity")) for rect in filled] == pytest.approx([0.75, 0.04], abs=0.005)
 
@@ -273,3 +273,9 @@ def test_methods_draw_the_same():
     assert GUITAR.to_svg(style="heatmap") == to_heatmap_svg(GUITAR)
     assert to_svg(GUITAR) == to_svg(GUITAR)
     assert pieces(explanation) == pieces(explanation)
+
+
+def test_what_is_not_faithful_says_so():
+    said = "the model also read the premise past the alignment"
+    assert said not in texts_of(to_svg(GUITAR))
+    assert said in texts_of(to_svg(replace(GUITAR, faithful=False)))

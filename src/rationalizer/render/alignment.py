@@ -92,7 +92,7 @@ def _cells(explanation: PairExplanation, left: float, top: float, cell: float) -
         if shade >= 0.005:
             edge = f' stroke="{HUES[kind]}"' if (i, j) in pairs else ""
             drawn.append(f'<rect {place} fill="{HUES[kind]}" fill-opacity="{0.75 * shade:.2f}"{edge}/>')
-            if graded and cell >= 26:
+            if graded and cell >= 26 and matrix[i, j] >= 0.005:
                 value = f"{float(matrix[i, j]):.2f}".removeprefix("0")
                 drawn.append(label(x + cell / 2, y + cell / 2 + 3.5, value, 10, anchor="middle"))
         if human:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import groupby
 from typing import Literal
 
@@ -100,6 +100,7 @@ class Section:
     """A part of a page: what stands in it is drawn in the order of the fields."""
 
     title: str = ""
+    _: KW_ONLY
     text: str = ""  # paragraphs are separated by empty lines
     notices: Sequence[str] = ()  # warnings
     figures: Sequence[tuple[str, str]] = ()  # (what, how much), in large print

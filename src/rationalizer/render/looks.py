@@ -114,5 +114,6 @@ td.number, th.number {{ text-align: right }}
 .notice {{ margin: .8rem 0; padding: .7rem 1rem; border-left: 4px solid {HUES["missed"]};
   background: rgb({_rgb(HUES["missed"])} / .1); border-radius: 0 6px 6px 0 }}
 .picture svg {{ display: block; max-width: 100%; height: auto }}
-@media print {{ body {{ max-width: none; padding: 0 }} article {{ break-inside: avoid }} h2 {{ break-after: avoid }} }}
+@media print {{
+  body {{ max-width: none; padding: 0 }} :is(article, .scroll) {{ break-inside: avoid }} h2 {{ break-after: avoid }} }}
 """

@@ -72,6 +72,7 @@ PAIR_WORDS: dict[Kind, str] = {
 }
 
 
+UNFAITHFUL = "the model also read the premise past the alignment"
 SHADES = "the stronger the colour, the larger the weight"
 
 
@@ -79,7 +80,8 @@ def key(explanation: Explanation | PairExplanation) -> list[tuple[Kind, str]]:
     """The looks that occur, in words; all three where a human rationale is known, so that absence says something."""
     if isinstance(explanation, PairExplanation):
         kinds: list[Kind] = ["both", "extra", "missed"] if explanation.gold is not None else ["selected"]
-        return [(kind, PAIR_WORDS[kind]) for kind in kinds]
+        words = [(kind, PAIR_WORDS[kind]) for kind in kinds]
+        return words if explanation.faithful else [*words, ("", UNFAITHFUL)]
     kinds = ["both", "extra", "missed"] if explanation.rationale is not None else ["selected"]
     words = [(kind, WORDS[kind]) for kind in kinds]
     return words if any(token_kinds(explanation)) or len(words) > 1 else [("", "no word was read by the model")]
