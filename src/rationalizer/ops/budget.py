@@ -71,6 +71,7 @@ def _(scores: Tensor, mask: Tensor, budget: Tensor) -> tuple[Tensor, Tensor]:
 def _save(ctx, inputs, output):  # type: ignore[no-untyped-def]
     ctx.save_for_backward(*output)
     ctx.mark_non_differentiable(output[1])
+    ctx.set_materialize_grads(False)
 
 
 def _backward(ctx, g, _):  # type: ignore[no-untyped-def]

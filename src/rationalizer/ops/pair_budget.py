@@ -89,6 +89,7 @@ def _save(ctx, inputs, output):  # type: ignore[no-untyped-def]
     z, tau = output
     ctx.save_for_backward(z, transition, mask, tau)
     ctx.mark_non_differentiable(tau)
+    ctx.set_materialize_grads(False)
 
 
 def _backward(ctx, g, _):  # type: ignore[no-untyped-def]

@@ -76,7 +76,7 @@ def sequence_budget(
     edges = _inputs.as_transition(transition, rows, temperature)
     _inputs.check_iterations(max_iterations)
     solved = _sequence_budget(rows.scores, edges, rows.mask, limit, max_iterations)
-    info = Info(*map(rows.restore_rows, (solved[4].bool(), solved[5], solved[6])))
+    info = Info(*map(rows.restore_rows, solved[4:]))
     if return_info:
         return rows.restore(solved[0]), info
     warn_unless_converged(info, "sequence_budget", "raise max_iterations, or the temperature")
@@ -171,6 +171,7 @@ def _save(ctx, inputs, output):  # type: ignore[no-untyped-def]
     z, tight, kept, support, *status = output
     ctx.save_for_backward(z, transition, mask, tight, kept, support)
     ctx.mark_non_differentiable(tight, kept, support, *status)
+    ctx.set_materialize_grads(False)
 
 
 def _backward(ctx, g, *_):  # type: ignore[no-untyped-def]

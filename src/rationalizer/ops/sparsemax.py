@@ -28,14 +28,18 @@ def sparsemax(scores: Tensor, *, mask: Tensor | None = None, temperature: float 
 @_inputs.opaque("simplex")
 def project_simplex(scores: Tensor, mask: Tensor) -> Tensor:
     """Sparsemax of float64 rows. Opaque because `torch.compile` cannot look into entmax's autograd functions."""
-    if _inputs.may_look_at(scores):
-        _inputs.require_finite_scores(scores, mask)
     if scores.numel() == 0:
         return scores.clone()
+    if _inputs.may_look_at(scores):
+        _inputs.require_finite_scores(scores, mask)
+        return _sparsemax(scores, mask)
+    return _inputs.nan_without_answer(_sparsemax(scores.nan_to_num(), mask), scores, mask)
+
+
+def _sparsemax(scores: Tensor, mask: Tensor) -> Tensor:
     # The support lies within 1 of the maximum, so masked tokens two below it stay out of it.
     top = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).amax(-1, keepdim=True)
-    z = entmax.sparsemax((scores - top).masked_fill(~mask, -2.0), dim=-1).masked_fill(~mask, 0.0)
-    return z if _inputs.may_look_at(scores) else _inputs.nan_without_answer(z, scores, mask)
+    return entmax.sparsemax((scores - top).masked_fill(~mask, -2.0), dim=-1).masked_fill(~mask, 0.0)
 
 
 @project_simplex.register_fake

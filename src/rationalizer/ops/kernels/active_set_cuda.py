@@ -209,9 +209,11 @@ def active_set(
         # Move to the optimum of the support; sequences whose weight would turn negative leave.
         moving = k > 0
         while moving:
+            refinements = tl.where(gap < 1e-4, 1, 0)  # far from the end the digits do not matter yet
             affine_solve(
-                columns, width, tokens, m, inverse, capacity, score, k, 1.0, 1, target, unit, residual, w, BLOCK, TILE
-            )
+                columns, width, tokens, m, inverse, capacity, score, k, 1.0, refinements, target, unit, residual, w,
+                BLOCK, TILE,
+            )  # fmt: skip
             for start in range(0, k, BLOCK):
                 j = start + tl.arange(0, BLOCK)
                 fall = tl.load(p + j, mask=j < k, other=0.0) - tl.load(target + j, mask=j < k, other=0.0)

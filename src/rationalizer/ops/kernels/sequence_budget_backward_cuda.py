@@ -7,6 +7,7 @@ import triton.language as tl
 from rationalizer.ops.kernels.pair_budget_cuda import pair_budget_backward_row
 from rationalizer.ops.kernels.rows_cuda import (
     BLOCK,
+    fill,
     gather_edges,
     gather_real,
     plain,
@@ -18,32 +19,62 @@ from rationalizer.ops.kernels.support_cuda import TILE, affine_solve, approach, 
 
 
 @triton.jit
+def _unpack(support, words, columns, n, count, k, tokens, BLOCK: tl.constexpr):
+    """The k sequences as bytes; lists in `tokens` those that not all sequences agree on, and returns how many."""
+    varying = 0
+    for start in range(0, count, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        ones = tl.zeros([BLOCK], tl.int32)
+        for j in range(k):
+            word = tl.load(support + j * words + (i >> 6), mask=i < count, other=0)
+            bit = ((word >> (i & 63)) & 1).to(tl.int32)
+            tl.store(columns + j * n + i, bit.to(tl.uint8), mask=i < count)
+            ones += bit
+        varies = ((ones > 0) & (ones < k)).to(tl.int32)
+        tl.store(tokens + varying + tl.cumsum(varies, 0) - 1, i, mask=varies > 0)
+        varying += tl.sum(varies, 0)
+    tl.debug_barrier()
+    return varying
+
+
+@triton.jit
 def _support_backward(
-    g, columns, n, count, k, capacity, tokens, along, vectors, inverse, w, h, grad_r, BLOCK: tl.constexpr,
+    g, columns, n, count, k, capacity, tokens, m, vectors, inverse, w, h, grad_r, BLOCK: tl.constexpr,
     TILE: tl.constexpr,
 ):  # fmt: skip
-    """h = J g and its counterpart for the transitions, J the projector onto the affine hull of k sequences."""
-    weights = vectors
+    """h = J g and its counterpart for the transitions, J the projector onto the affine hull of k sequences.
+
+    Only the m listed tokens tell the sequences apart; along the others the hull does not extend.
+    """
+    along = vectors
+    weights = along + capacity
     unit = weights + capacity
     residual = unit + capacity
     u = residual + capacity
+    moved = w + n
     for first in range(k):
-        distance = approach(columns, n, tokens, count, inverse, capacity, first, u, residual, w, BLOCK, TILE)
+        distance = approach(columns, n, tokens, m, inverse, capacity, first, u, residual, w, BLOCK, TILE)
         enter(inverse, capacity, first, u, distance, BLOCK, TILE)
-    project(columns, n, tokens, count, g, k, 0.0, along, TILE)
-    affine_solve(
-        columns, n, tokens, count, inverse, capacity, along, k, 0.0, 2, weights, unit, residual, w, BLOCK, TILE
-    )
-    combine(columns, n, tokens, count, weights, k, h, TILE)
-    for begin in range(0, count - 1, TILE):
-        i = begin + tl.arange(0, TILE)
-        total = tl.zeros([TILE], tl.float64)
-        for start in range(0, k, TILE):
-            j = start + tl.arange(0, TILE)
-            known = (j[:, None] < k) & (i[None, :] + 1 < count)
-            place = columns + j[:, None] * n + i[None, :]
-            both = tl.load(place, mask=known, other=0) * tl.load(place + 1, mask=known, other=0)
-            total += tl.sum(tl.load(weights + j, mask=j < k, other=0.0)[:, None] * both.to(tl.float64), 0)
+    for start in range(0, m, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        token = tl.load(tokens + i, mask=i < m, other=0)
+        tl.store(w + i, tl.load(g + token, mask=i < m, other=0.0), mask=i < m)
+    tl.debug_barrier()
+    project(columns, n, tokens, m, w, k, 0.0, along, TILE)
+    affine_solve(columns, n, tokens, m, inverse, capacity, along, k, 0.0, 2, weights, unit, residual, w, BLOCK, TILE)
+    combine(columns, n, tokens, m, weights, k, moved, TILE)
+    fill(h, 0, count, tl.full([], 0.0, tl.float64), BLOCK)
+    for start in range(0, m, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        token = tl.load(tokens + i, mask=i < m, other=0)
+        tl.store(h + token, tl.load(moved + i, mask=i < m, other=0.0), mask=i < m)
+    for start in range(0, count - 1, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        total = tl.zeros([BLOCK], tl.float64)
+        for j in range(k):
+            place = columns + j * n + i
+            both = tl.load(place, mask=i + 1 < count, other=0) * tl.load(place + 1, mask=i + 1 < count, other=0)
+            total += tl.load(weights + j) * both.to(tl.float64)
         tl.store(grad_r + i, total, mask=i + 1 < count)
     tl.debug_barrier()
 
@@ -70,15 +101,14 @@ def _backward_kernel(
 ):
     program = tl.program_id(0).to(tl.int64)
     words = (n + 63) // 64
-    g = floats + program * (6 * n + (5 + capacity) * capacity)
+    g = floats + program * (7 * n + (5 + capacity) * capacity)
     real_z = g + n
     r = real_z + n
     h = r + n
     edges = h + n
     w = edges + n
-    along = w + n
-    vectors = along + capacity
-    inverse = vectors + 4 * capacity
+    vectors = w + 2 * n
+    inverse = vectors + 5 * capacity
     tokens = tokens + program * n
     columns = bytes_ + program * n * capacity
     for row in range(tl.program_id(0), rows, tl.num_programs(0)):
@@ -90,15 +120,9 @@ def _backward_kernel(
             gather_edges(transition + at * (n - 1), mask + at * n, n, r, BLOCK)
             pair_budget_backward_row(g, real_z, r, count, tl.load(tight + at) != 0, h, edges, BLOCK)
         else:
-            for start in range(0, count, BLOCK):
-                i = start + tl.arange(0, BLOCK)
-                tl.store(tokens + i, i, mask=i < count)
-                for j in range(k):
-                    word = tl.load(support + (at * capacity + j) * words + (i >> 6), mask=i < count, other=0)
-                    tl.store(columns + j * n + i, ((word >> (i & 63)) & 1).to(tl.uint8), mask=i < count)
-            tl.debug_barrier()
+            varying = _unpack(support + at * capacity * words, words, columns, n, count, k, tokens, BLOCK)
             _support_backward(
-                g, columns, n, count, k, capacity, tokens, along, vectors, inverse, w, h, edges, BLOCK, TILE
+                g, columns, n, count, k, capacity, tokens, varying, vectors, inverse, w, h, edges, BLOCK, TILE
             )
         scatter_real(h, mask + at * n, n, answered, grad_s + at * n, BLOCK)
         scatter_edges(edges, mask + at * n, n, count, answered, grad_r + at * (n - 1), BLOCK)
@@ -111,7 +135,7 @@ def sequence_budget_backward(g, z, transition, mask, tight, kept, support):
     grad_s, grad_r = torch.empty_like(z), torch.empty_like(transition)
     if z.numel():
         capacity = support.shape[1]
-        floats, small = 6 * n + (5 + capacity) * capacity, n * capacity
+        floats, small = 7 * n + (5 + capacity) * capacity, n * capacity
         grid = programs(rows, 8 * floats + small)
         _backward_kernel[(grid,)](
             g, z, transition, mask, tight, kept, support, grad_s, grad_r, z.new_empty(grid, floats),

@@ -10,6 +10,7 @@ import triton
 import triton.language as tl
 
 TILE = 16  # sequences by tokens, or by sequences, in one vector step
+CLOSE = tl.constexpr(0.01)  # squared distance below which errors of H would be multiplied
 DEPENDENT = tl.constexpr(1e-9)  # squared distance from the affine hull below which a sequence counts as inside it
 
 
@@ -66,11 +67,11 @@ def total_of(a, k, BLOCK: tl.constexpr):
 
 
 @triton.jit(noinline=True)
-def _multiply(inverse, stride, k, v, out, TILE: tl.constexpr):
-    """out = H v."""
+def _multiply(inverse, stride, k, v, out, add: tl.constexpr, TILE: tl.constexpr):
+    """out = H v, or out += H v where `add`."""
     for start in range(0, k, TILE):
         a = start + tl.arange(0, TILE)
-        total = tl.zeros([TILE], tl.float64)
+        total = tl.load(out + a, mask=(a < k) & add, other=0.0)
         for begin in range(0, k, TILE):
             b = begin + tl.arange(0, TILE)
             known = (a[:, None] < k) & (b[None, :] < k)
@@ -107,13 +108,16 @@ def approach(columns, width, tokens, m, inverse, stride, k, u, overlaps, w, BLOC
         tl.store(w + i, tl.load(columns + k * width + token, mask=i < m, other=0).to(tl.float64), mask=i < m)
     tl.debug_barrier()
     project(columns, width, tokens, m, w, k, 1.0, overlaps, TILE)
-    _multiply(inverse, stride, k, overlaps, u, TILE)
-    # One step of refinement: the residual of G u = overlaps, from the sequences themselves.
+    _multiply(inverse, stride, k, overlaps, u, False, TILE)
     rest = 1.0 - _miss(columns, width, tokens, m, u, k, w, BLOCK, TILE)
-    project(columns, width, tokens, m, w, k, rest, overlaps, TILE)
-    _correct(inverse, stride, k, overlaps, u, BLOCK, TILE)
-    rest = 1.0 - _miss(columns, width, tokens, m, u, k, w, BLOCK, TILE)
-    return dot(w, w, m, BLOCK) + rest * rest
+    distance = dot(w, w, m, BLOCK) + rest * rest
+    if distance < CLOSE:
+        # The residual of G u = overlaps, from the sequences themselves, for one step of refinement.
+        project(columns, width, tokens, m, w, k, rest, overlaps, TILE)
+        _multiply(inverse, stride, k, overlaps, u, True, TILE)
+        rest = 1.0 - _miss(columns, width, tokens, m, u, k, w, BLOCK, TILE)
+        distance = dot(w, w, m, BLOCK) + rest * rest
+    return distance
 
 
 @triton.jit
@@ -127,21 +131,6 @@ def _miss(columns, width, tokens, m, u, k, w, BLOCK: tl.constexpr, TILE: tl.cons
         tl.store(w + i, y - tl.load(w + i, mask=i < m, other=0.0), mask=i < m)
     tl.debug_barrier()
     return total_of(u, k, BLOCK)
-
-
-@triton.jit(noinline=True)
-def _correct(inverse, stride, k, residual, u, BLOCK: tl.constexpr, TILE: tl.constexpr):
-    """u += H residual."""
-    for start in range(0, k, TILE):
-        a = start + tl.arange(0, TILE)
-        total = tl.load(u + a, mask=a < k, other=0.0)
-        for begin in range(0, k, TILE):
-            b = begin + tl.arange(0, TILE)
-            known = (a[:, None] < k) & (b[None, :] < k)
-            tile = tl.load(inverse + a[:, None] * stride + b[None, :], mask=known, other=0.0)
-            total += tl.sum(tile * tl.load(residual + b, mask=b < k, other=0.0)[None, :], 1)
-        tl.store(u + a, total, mask=a < k)
-    tl.debug_barrier()
 
 
 @triton.jit(noinline=True)
@@ -209,7 +198,7 @@ def affine_solve(
         tl.store(residual + j, tl.zeros([BLOCK], tl.float64) + 1.0, mask=j < k)
         tl.store(target + j, tl.zeros([BLOCK], tl.float64), mask=j < k)
     tl.debug_barrier()
-    _multiply(inverse, stride, k, residual, unit, TILE)
+    _multiply(inverse, stride, k, residual, unit, False, TILE)
     units = total_of(unit, k, BLOCK)
     level = 0.0 * base
     for repeat in range(refinements + 1):
@@ -224,7 +213,7 @@ def affine_solve(
             wanted = tl.load(score + j, mask=known, other=0.0) - base - level
             tl.store(residual + j, wanted - earned, mask=known)
         tl.debug_barrier()
-        _correct(inverse, stride, k, residual, target, BLOCK, TILE)
+        _multiply(inverse, stride, k, residual, target, True, TILE)
         change = (total_of(target, k, BLOCK) - total) / units
         for start in range(0, k, BLOCK):
             j = start + tl.arange(0, BLOCK)

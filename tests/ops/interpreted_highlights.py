@@ -1,0 +1,114 @@
+"""The highlight layers' Triton kernels, interpreted, against the Numba path.
+
+Run by `test_triton_interpreter`, in a process of its own.
+"""
+
+# isort: off
+import tests.ops.interpreted  # noqa: F401  first: it switches the interpreter on
+
+# isort: on
+import sys
+from importlib import import_module
+
+import torch
+from torch import Tensor
+
+from rationalizer import ops
+from tests.ops.layers import random_mask
+
+KERNELS = "rationalizer.ops.kernels."
+LIMITS = torch.tensor([3, 2, 1, 0, 4, 99])
+
+
+def op(module: str, name: str):
+    """The custom op, whose CPU path is Numba."""
+    return getattr(sys.modules[f"rationalizer.ops.{module}"], name)
+
+
+def launcher(module: str, name: str):
+    return getattr(import_module(KERNELS + module), name)
+
+
+def problem(n: int, scale: float, seed: int = 0) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    scores, g = (torch.randn(6, n, dtype=torch.float64, generator=generator) for _ in range(2))
+    edges = torch.rand(6, n - 1, dtype=torch.float64, generator=generator)
+    return scale * scores, scale * edges, random_mask(6, n, generator), g
+
+
+def same(ours, theirs, atol=1e-9) -> None:
+    for got, want in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-12, atol=atol, equal_nan=True)
+
+
+def closed_forms() -> None:
+    for n, scale in ((1, 0.3), (2, 5.0), (9, 0.3), (9, 5.0), (9, 1e4)):
+        scores, edges, mask, g = problem(n, scale)
+        if scale == 5.0:
+            scores = scores.round()  # ties
+        same(launcher("budget_cuda", "budget")(scores, mask, LIMITS), op("budget", "_budget")(scores, mask, LIMITS))
+        tv, tv_cuda = op("fusedmax", "_total_variation"), launcher("total_variation_cuda", "total_variation")
+        x = tv(scores, mask, 0.4 * scale)
+        same([tv_cuda(scores, mask, 0.4 * scale)], [x])
+        args = (g, x, mask, 0.4 * scale)
+        back = launcher("total_variation_cuda", "total_variation_backward")
+        same([back(*args)], [op("fusedmax", "_total_variation_backward")(*args)])
+        pair = op("pair_budget", "_pair_budget")
+        z, tau = pair(scores, 0.5 * edges, mask, LIMITS)
+        same(launcher("pair_budget_cuda", "pair_budget")(scores, 0.5 * edges, mask, LIMITS), (z, tau))
+        args = (g, z, 0.5 * edges, mask, tau)
+        back = launcher("pair_budget_cuda", "pair_budget_backward")
+        same(back(*args), op("pair_budget", "_pair_budget_backward")(*args))
+
+
+def sequences(ratio: float) -> None:
+    solve = launcher("sequence_budget_cuda", "sequence_budget")
+    back = launcher("sequence_budget_backward_cuda", "sequence_budget_backward")
+    hard = 0
+    for n, scale in ((1, 1.0), (9, 0.3), (9, 2.0), (9, 1e4)):
+        scores, edges, mask, g = problem(n, scale, seed=3)
+        args = (scores, ratio * edges, mask, LIMITS)
+        expected = op("sequence_budget", "_sequence_budget")(*args, 1000)
+        ours = solve(*args, 1000)
+        z, tight, kept, support, converged, iterations, _ = ours
+        same((z, tight, converged, iterations > 0), (*expected[:2], expected[4], expected[5] > 0))
+        hard += int((kept > 0).sum())
+        rest = (ratio * edges, mask)
+        gradient = back(g, z, *rest, tight, kept, support)
+        same(gradient, op("sequence_budget", "_sequence_budget_backward")(g, expected[0], *rest, *expected[1:4]), 1e-7)
+        y = launcher("sequence_budget_map_cuda", "sequence_budget_map")(*args)
+        same([y], [op("sequence_budget_map", "_sequence_budget_map")(*args)], 0)
+    assert hard >= 3, "the active set was not exercised"
+
+
+def contiguous() -> None:
+    sequences(1.0)
+
+
+def anti_contiguous() -> None:
+    sequences(-0.5)
+
+
+def unanswered() -> None:
+    scores, edges, mask, _ = problem(5, 1.0)
+    mask[:] = True
+    scores[1, 2], edges[2, 3] = float("nan"), float("inf")
+    limits = torch.tensor([2, 2, 2, -1, 2, 2])
+    for module, name in (
+        ("budget_cuda", "budget"),
+        ("pair_budget_cuda", "pair_budget"),
+        ("sequence_budget_cuda", "sequence_budget"),
+        ("sequence_budget_map_cuda", "sequence_budget_map"),
+    ):
+        needs_edges = () if name == "budget" else (edges,)
+        steps = (100,) if name == "sequence_budget" else ()
+        result = launcher(module, name)(scores, *needs_edges, mask, limits, *steps)
+        z = result if isinstance(result, Tensor) else result[0]
+        lost = torch.tensor([False, True, name != "budget", True, False, False])
+        assert torch.equal(z.isnan().all(-1), lost), name
+        assert torch.equal(z.isnan().any(-1), lost), name
+
+
+if __name__ == "__main__":
+    assert ops.budget
+    globals()[sys.argv[1]]()

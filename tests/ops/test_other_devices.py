@@ -1,0 +1,96 @@
+"""What serves devices without a path of their own (mps, xpu, CUDA without Triton), run here on CPU tensors."""
+
+import sys
+
+import pytest
+import torch
+
+from rationalizer import ops
+from rationalizer.ops import _inputs
+from tests.ops.layers import random_mask
+
+
+def anywhere(module: str, name: str):
+    """The custom op, and its own function: what a device gets for which no kernel is registered."""
+    op = getattr(sys.modules[f"rationalizer.ops.{module}"], name)
+    return op, op._init_fn
+
+
+@pytest.fixture
+def generator() -> torch.Generator:
+    return torch.Generator().manual_seed(3)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 9, 200])
+@pytest.mark.parametrize("scale", [0.1, 2.0, 50.0, 1e5])
+def test_budget_in_torch(n, scale, generator):
+    op, function = anywhere("budget", "_budget")
+    scores = scale * torch.randn(40, n, dtype=torch.float64, generator=generator)
+    scores[20:] = (2 * scores[20:]).round() / 2  # ties
+    mask = random_mask(40, n, generator)
+    limits = torch.randint(0, n + 2, (40,), generator=generator)
+    z, tau = function(scores, mask, limits)
+    expected, threshold = op(scores, mask, limits)
+    torch.testing.assert_close(z, expected, rtol=0, atol=1e-9)
+    assert torch.equal(tau > 0, threshold > 0)
+
+
+@pytest.mark.parametrize("size", [1e8, 1e17, 1e200])
+def test_budget_in_torch_splits_ties_at_every_size(size):
+    _, function = anywhere("budget", "_budget")
+    scores = torch.tensor([[1.0, 1.0, 2.0, 1.0, 1.0, 0.5, 1.0]], dtype=torch.float64) * size
+    z, _ = function(scores, torch.ones(1, 7, dtype=torch.bool), torch.tensor([3]))
+    torch.testing.assert_close(z[0], torch.tensor([0.4, 0.4, 1, 0.4, 0.4, 0, 0.4]).double(), rtol=0, atol=1e-7)
+
+
+def test_budget_in_torch_refuses_bad_input():
+    _, function = anywhere("budget", "_budget")
+    with pytest.raises(ValueError, match=r"scores\[0, 1\] is nan"):
+        function(torch.tensor([[0.0, torch.nan]]), torch.ones(1, 2, dtype=torch.bool), torch.tensor([1]))
+    with pytest.raises(ValueError, match="budget must be at least 0, got -2 in row 0"):
+        function(torch.zeros(1, 2), torch.ones(1, 2, dtype=torch.bool), torch.tensor([-2]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_through_the_host(dtype, generator):
+    """Same numbers, in the dtype that came (float32 on devices that know no float64)."""
+    scores, edges, g = (torch.rand(6, n, generator=generator).to(dtype) for n in (8, 7, 8))
+    mask, limits = random_mask(6, 8, generator), torch.tensor([0, 1, 2, 3, 4, 9])
+    calls = [
+        ("fusedmax", "_total_variation", (scores, mask, 0.3)),
+        ("pair_budget", "_pair_budget", (scores, edges, mask, limits)),
+        ("sequence_budget", "_sequence_budget", (scores, edges, mask, limits, 100)),
+        ("sequence_budget_map", "_sequence_budget_map", (scores, edges, mask, limits)),
+    ]
+    for module, name, inputs in calls:
+        op, function = anywhere(module, name)
+        ours = function(*inputs)
+        exact = op(*(t.double() if isinstance(t, torch.Tensor) and t.is_floating_point() else t for t in inputs))
+        z, expected = (ours, exact) if isinstance(ours, torch.Tensor) else (ours[0], exact[0])
+        assert z.dtype == dtype
+        torch.testing.assert_close(z, expected.to(dtype), rtol=0, atol=0)
+        if isinstance(ours, tuple):
+            assert [t.dtype for t in ours] == [dtype if t.is_floating_point() else t.dtype for t in exact]
+    z, tight, kept, support, *_ = anywhere("sequence_budget", "_sequence_budget")[1](scores, edges, mask, limits, 100)
+    op, function = anywhere("sequence_budget", "_sequence_budget_backward")
+    gradients = function(g, z, edges, mask, tight, kept, support)
+    expected = op(g.double(), z.double(), edges.double(), mask, tight, kept, support)
+    for ours, exact in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(ours, exact.to(dtype), rtol=0, atol=0)
+
+
+def test_cuda_without_triton_takes_the_op_itself(monkeypatch):
+    def function() -> None: ...
+
+    monkeypatch.setattr(_inputs, "has_triton", lambda: False)
+    assert _inputs._launcher.__wrapped__("budget_cuda", "budget", function) is function
+
+
+def test_rows_without_an_answer(generator):
+    """The convention on CUDA, whose torch part also runs on other tensors."""
+    scores = torch.randn(4, 5, generator=generator)
+    scores[1, 2], scores[2, 4] = torch.inf, torch.nan
+    mask = torch.ones(4, 5, dtype=torch.bool)
+    mask[2, 4] = False  # what is masked does not matter
+    z = _inputs.nan_without_answer(ops.sparsemax(torch.zeros(4, 5)), scores, mask, torch.tensor([1, 1, 1, -1]))
+    assert torch.equal(z.isnan(), torch.tensor([[False], [True], [False], [True]]) & mask)

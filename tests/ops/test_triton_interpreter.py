@@ -1,0 +1,18 @@
+"""The CUDA kernels' logic, checked where there is no GPU: Triton interprets them on small CPU tensors."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
+@pytest.mark.parametrize("case", ["closed_forms", "contiguous", "anti_contiguous", "unanswered"])
+def test_highlights(case):
+    command = [sys.executable, "-m", "tests.ops.interpreted_highlights", case]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
