@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rationalizer.plot.text import clean, width
 from rationalizer.render import Explanation, to_heatmap_svg, to_svg
 from rationalizer.render.flow import flow
-from rationalizer.render.looks import FAINTEST, HUES, STRONGEST
+from rationalizer.render.looks import FAINTEST, HEAT, HUES, STRONGEST
 from rationalizer.render.pieces import Piece, pieces
 from rationalizer.render.svg import MARGIN, SIZE
 from tests.render.samples import EMOJI, GUITAR, HOSTILE, LONG, RIGHT_TO_LEFT, SVG, align, explain, texts_of
@@ -230,7 +230,7 @@ def test_heat_map_has_a_cell_for_every_pair():
     frames = [rect for rect in cells if rect.get("fill") == "none"]
     assert (len(grid), len(filled), len(frames)) == (m * n, 4, 4)
     opacity = [float(rect.get("fill-opacity")) for rect in filled]
-    assert opacity == pytest.approx([0.75, 0.6, 0.45, 0.225], abs=0.01)
+    assert opacity == pytest.approx([HEAT, 0.8 * HEAT, 0.6 * HEAT, 0.3 * HEAT], abs=0.01)
     assert [bool(frame.get("stroke-dasharray")) for frame in frames] == [False, False, False, True]
     assert {"1.00", ".80", ".60", ".30"} <= set(texts_of(svg))
     hard = align("a b", "c d", {(0, 1): 1.0})
@@ -242,7 +242,7 @@ def test_soft_alignments_fade_out():
     matrix = np.array([[0.9, 0.001], [0.05, 0.0]], dtype=np.float32)
     svg = to_heatmap_svg(replace(soft, alignment=matrix))
     filled = [rect for rect in body(svg).iter(f"{SVG}rect") if rect.get("fill") == HUES["selected"]]
-    assert [float(rect.get("fill-opacity")) for rect in filled] == pytest.approx([0.75, 0.04], abs=0.005)
+    assert [float(rect.get("fill-opacity")) for rect in filled] == pytest.approx([HEAT, HEAT / 18], abs=0.005)
 
 
 def test_head_and_key():

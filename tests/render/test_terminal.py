@@ -93,6 +93,11 @@ def test_every_style_is_closed_on_its_line():
         assert line.count("\x1b[0m") == len(ESCAPES.findall(line)) / 2
 
 
+def test_a_word_of_two_looks_is_not_broken():
+    shown = bare(to_terminal(explain("aaaa bbbb!", [1]), width=9, legend=False))
+    assert shown.splitlines()[-2:] == ["aaaa", "bbbb!"]
+
+
 def test_own_line_breaks_stay():
     assert "[good]\n\n[film]" in to_terminal(explain("good\n\nfilm", [0, 1]), colour=False, width=40)
     assert "one two" in to_terminal(explain("one two " * 50, []), colour=False).splitlines()[2]

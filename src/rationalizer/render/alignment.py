@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rationalizer.plot.text import clean, escape, is_right_to_left, shorten, width
 from rationalizer.render.explanation import PairExplanation
-from rationalizer.render.looks import HUES
+from rationalizer.render.looks import HEAT, HUES
 from rationalizer.render.pieces import CHOSEN, Kind, kind_of, shades
 from rationalizer.render.shapes import FAINT, Group, fitted, frame, ground, label, underline
 
@@ -91,7 +91,7 @@ def _cells(explanation: PairExplanation, left: float, top: float, cell: float) -
         drawn.append(f'<rect {place} fill="currentColor" fill-opacity=".05"/>')
         if shade >= 0.005:
             edge = f' stroke="{HUES[kind]}"' if (i, j) in pairs else ""
-            drawn.append(f'<rect {place} fill="{HUES[kind]}" fill-opacity="{0.75 * shade:.2f}"{edge}/>')
+            drawn.append(f'<rect {place} fill="{HUES[kind]}" fill-opacity="{HEAT * shade:.2f}"{edge}/>')
             if graded and cell >= 26 and matrix[i, j] >= 0.005:
                 value = f"{float(matrix[i, j]):.2f}".removeprefix("0")
                 drawn.append(label(x + cell / 2, y + cell / 2 + 3.5, value, 10, anchor="middle"))

@@ -12,6 +12,7 @@ from rationalizer.render.pieces import Kind
 BLUE, BRIGHT_BLUE = "#0072b2", "#56b4e9"  # the latter for dark pages
 HUES: dict[Kind, str] = {"selected": BLUE, "both": BLUE, "extra": "#e69f00", "missed": "#d55e00"}
 FAINTEST, STRONGEST = 0.13, 0.42  # opacity of the ground at shades 0 and 1
+HEAT = 0.5  # opacity of the hottest cell; figures in it must stay legible
 
 INK, PAPER = "#1f2328", "#ffffff"
 DARK_INK, DARK_PAPER = "#e6e8ea", "#15181b"
