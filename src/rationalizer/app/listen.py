@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable
 
@@ -42,7 +43,8 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         remedy = "give another --port, or 0 for any" if port else "give another --host"
-        raise OSError(f"cannot listen on {host}, port {port}: {error.strerror or error}; {remedy}") from None
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise OSError(f"cannot listen on {host}, port {port}: {reason}; {remedy}") from None
 
 
 def _address(listener: socket.socket) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
@@ -67,6 +67,7 @@ class Answer(BaseModel):
 
     model: str
     budget: int | float
+    budget_unit: Literal["share", "count"]
     explanations: list[dict[str, Any]]
 
 

@@ -40,9 +40,14 @@ class Served:
             "pairs": self.model.pairs,
             "task": trained.task,
             "classes": list(trained.classes),
-            "budget": trained.config.budget,
+            **budget_facts(trained.config.budget),
             "follows_budget": self.follows_budget,
         }
+
+
+def budget_facts(budget: float | int) -> dict[str, Any]:
+    """A budget for JSON, where 1.0 (the whole text) and 1 (one word) may come to look alike."""
+    return {"budget": budget, "budget_unit": "count" if isinstance(budget, int) else "share"}
 
 
 def load_models(directories: Iterable[Path]) -> list[Served]:

@@ -27,7 +27,7 @@ from rationalizer.app.requests import (
     refuse_malformed,
     understand,
 )
-from rationalizer.app.served import AnyExplanation, Served, Text
+from rationalizer.app.served import AnyExplanation, Served, Text, budget_facts
 
 STATIC = files("rationalizer.app") / "static"
 TYPES = {"css": "text/css", "js": "text/javascript", "html": "text/html", "svg": "image/svg+xml"}
@@ -104,7 +104,7 @@ def create_app(models: Sequence[Served], *, limits: Limits | None = None, exampl
             drawn = await run_in_threadpool(lambda: [render.to_html(explanation) for explanation in found])
             rows = [{**row, "html": html} for row, html in zip(rows, drawn, strict=True)]
         budget = question.served.model.budget if question.budget is None else question.budget
-        return JSONResponse({"model": question.served.name, "budget": budget, "explanations": rows})
+        return JSONResponse({"model": question.served.name, **budget_facts(budget), "explanations": rows})
 
     @app.post("/render/{kind}", responses=REFUSALS, response_class=Response, summary="Explanations as a file")
     async def draw(kind: Literal["html", "svg"], request: ExplainRequest) -> Response:

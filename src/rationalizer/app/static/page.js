@@ -26,10 +26,10 @@ const fields = () => (inPairs() ? [at("premise"), at("hypothesis")] : [at("text"
 const texts = () => Object.fromEntries(fields().map((field) => [field.id, field.value]));
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
-function budgetInWords(budget) {
-  const unit = inPairs() ? "pair" : "word";
-  if (Number.isInteger(budget)) return `up to ${plural(budget, unit)}`;
-  const share = typeof budget === "string" ? budget : `${+(100 * budget).toFixed(1)}%`;
+/* 1 may be the whole text or one word: the unit tells. */
+function budgetInWords({ budget, budget_unit: unit }) {
+  if (unit === "count") return `up to ${plural(budget, inPairs() ? "pair" : "word")}`;
+  const share = `${+(100 * budget).toFixed(1)}%`;
   return inPairs() ? `pairs for up to ${share} of the shorter text` : `up to ${share} of the words`;
 }
 
@@ -134,7 +134,7 @@ function card(asked, answer) {
 }
 
 function budgetNote(answer) {
-  return model(answer.model).follows_budget ? budgetInWords(answer.budget) : "follows no budget";
+  return model(answer.model).follows_budget ? budgetInWords(answer) : "follows no budget";
 }
 
 function downloads(asked, answer) {
@@ -144,7 +144,8 @@ function downloads(asked, answer) {
     SVG: async () => (await post("render/svg", asked)).blob(),
     JSON: async () => {
       const { html, ...explanation } = answer.explanations[0];
-      const kept = { model: answer.model, budget: answer.budget, explanation };
+      const { model: name, budget, budget_unit } = answer;
+      const kept = { model: name, budget, budget_unit, explanation };
       return new Blob([JSON.stringify(kept, null, 1)], { type: "application/json" });
     },
   };
@@ -207,26 +208,28 @@ function setUpBudget() {
   at("why").textContent = others.length
     ? `What ${others.map((one) => `${one.name} (${one.method})`).join(" and ")} selects follows no budget.`
     : "How much the model may show; it chooses anew at once, without being trained again.";
-  const { budget } = followers[0] ?? state.models[0];
-  slider.max = Number.isInteger(budget) ? Math.max(20, 3 * budget) : 100;
-  slider.dataset.unit = Number.isInteger(budget) ? "count" : "share";
-  if (state.budget === null) slider.value = Number.isInteger(budget) ? budget : Math.round(100 * budget);
-  describeBudget(followers);
+  const { budget, budget_unit: unit } = followers[0] ?? state.models[0];
+  slider.dataset.unit = unit;
+  slider.max = unit === "count" ? Math.max(20, 3 * budget) : 100;
+  if (state.budget === null) slider.value = unit === "count" ? budget : Math.round(100 * budget);
+  describeBudget(unit, budget);
 }
 
-function describeBudget(followers = state.shown.map(model).filter((candidate) => candidate.follows_budget)) {
-  const own = followers.length ? followers[0].budget : null;
-  const words = own === null ? "" : budgetInWords(state.budget ?? own);
+function describeBudget(unit, own) {
+  const slider = at("budget");
+  const moved = unit === "count" ? Number(slider.value) : Number(slider.value) / 100;
+  const words = slider.disabled ? "" : budgetInWords({ budget: state.budget === null ? own : moved, budget_unit: unit });
   at("amount").textContent = words;
-  at("budget").setAttribute("aria-valuetext", words);
-  at("reset").hidden = state.budget === null || !followers.length;
+  slider.setAttribute("aria-valuetext", words);
+  at("reset").hidden = state.budget === null || slider.disabled;
 }
 
 function moveBudget() {
   const slider = at("budget");
+  const { unit } = slider.dataset;
   // A share is sent as text: the number 1 would be read as one word.
-  state.budget = slider.dataset.unit === "count" ? Number(slider.value) : `${slider.value}%`;
-  describeBudget();
+  state.budget = unit === "count" ? Number(slider.value) : `${slider.value}%`;
+  describeBudget(unit);
   askSoon(60);
 }
 

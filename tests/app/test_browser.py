@@ -1,0 +1,192 @@
+"""The page in a real browser: Debian's Chromium, driven by Playwright."""
+
+import json
+import shutil
+
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
+expect = playwright.expect
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="the browser tests need Chromium (apt-get install chromium)")
+
+TEXT = "We found truly helpful lovely care. Expect barely musty regrettable comfort."
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page that must not complain, nor ask any other server for anything."""
+    context = browser.new_context(viewport={"width": 1100, "height": 900}, accept_downloads=True)
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    complaints, hosts = [], set()
+    page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else 0)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: hosts.add(request.url.split("/")[2]) if "://" in request.url else 0)
+    yield page
+    assert complaints == []
+    assert all(host.startswith("127.0.0.1:") for host in hosts)
+    context.close()
+
+
+def marked(page, card=0):
+    """The highlighted words of a card, once it is up to date."""
+    page.wait_for_selector("#results:not(.stale) article mark")
+    return page.locator("#results article").nth(card).locator(".rz-text mark").all_inner_texts()
+
+
+def test_typed_text_is_highlighted_and_the_slider_changes_it(page, server):
+    page.goto(server)
+    page.get_by_label("Text", exact=True).fill(TEXT)
+    before = marked(page)
+    assert 0 < len(" ".join(before).split()) <= 3
+    assert page.locator("#amount").inner_text() == "up to 20% of the words"
+    assert page.locator("#reset").is_hidden()
+
+    page.locator("#budget").focus()
+    for _ in range(3):
+        page.keyboard.press("PageUp")
+    expect(page.locator(".method")).to_contain_text("up to 50%")
+    after = marked(page)
+    assert len(" ".join(after).split()) > len(" ".join(before).split())
+    assert "6 of 13 words read" in page.locator(".summary").inner_text()
+
+    page.get_by_role("button", name="Back to the model").click()
+    expect(page.locator(".method")).to_contain_text("up to 20%")
+    assert marked(page) == before
+
+
+def test_two_models_side_by_side(page, server):
+    page.goto(server)
+    page.locator("#examples button").first.click()
+    marked(page)
+    assert page.get_by_label("Text", exact=True).input_value() == page.locator("#examples button").first.inner_text()
+    page.get_by_text("Both", exact=True).click()
+    expect(page.locator("#results article")).to_have_count(2)
+    assert page.locator("#results h2").all_inner_texts()[1].startswith("sparsemax follows no budget")
+    page.get_by_text("sparsemax", exact=True).first.click()
+    expect(page.locator("#results article")).to_have_count(1)
+    assert page.locator("#budget").is_disabled()
+    assert "sparsemax" in page.locator("#why").inner_text()
+
+
+def test_downloads(page, server):
+    page.goto(server)
+    page.get_by_label("Text", exact=True).fill(TEXT)
+    words = marked(page)
+    found = {}
+    for kind in ("HTML", "SVG", "JSON"):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=f"Download spectra.{kind.lower()}").click()
+        assert download.value.suggested_filename == f"spectra.{kind.lower()}"
+        with open(download.value.path(), encoding="utf-8") as file:
+            found[kind] = file.read()
+    assert found["HTML"].startswith("<!DOCTYPE html>")
+    assert found["SVG"].startswith("<svg")
+    explanation = json.loads(found["JSON"])["explanation"]
+    assert explanation["text"] == TEXT
+    assert [TEXT[start:end] for start, end in explanation["spans"]] == words
+
+
+def test_hostile_text_stays_text(page, server):
+    page.goto(server)
+    page.get_by_label("Text", exact=True).fill(
+        '<img src=x onerror="document.title=1"><script>document.title=1</script>'
+    )
+    page.locator("#budget").focus()
+    page.keyboard.press("End")
+    expect(page.locator(".method")).to_contain_text("100%")
+    assert page.title() == "rationalizer"
+    assert page.locator("#results img, #results script").count() == 0
+    assert "<script>" in page.locator(".rz-text").inner_text()
+
+
+def test_no_text_and_too_much(page, server):
+    page.goto(server)
+    box = page.get_by_label("Text", exact=True)
+    box.fill(TEXT)
+    marked(page)
+    box.fill("x" * 10_001)
+    page.wait_for_selector("#results:empty", state="attached")
+    assert "10001 characters; at most 10000" in page.locator("#length").inner_text()
+    box.fill("")
+    expect(page.locator("#length")).to_have_text("")
+    assert page.locator("#waiting").is_visible()
+
+
+@pytest.mark.parametrize("width", [320, 1100])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_readable_in_any_light_and_on_narrow_screens(browser, server, scheme, width):
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page.goto(server)
+    page.get_by_label("Text", exact=True).fill(f"{TEXT} {'long' * 60}")
+    marked(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    ratios = page.evaluate(CONTRAST, ["h1", "#lead", "label[for=text]", "#why", ".rz-text", ".summary", ".downloads"])
+    assert min(ratios) >= 4.5
+    page.close()
+
+
+# WCAG's contrast of a text with the nearest ground behind it.
+CONTRAST = """(selectors) => {
+  const channels = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const light = (colour) => {
+    const [r, g, b] = channels(colour).map((c) => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (element) => {
+    for (; element; element = element.parentElement) {
+      const colour = getComputedStyle(element).backgroundColor;
+      if ((channels(colour)[3] ?? 1) === 1) return colour;
+    }
+  };
+  return selectors.map((selector) => {
+    const element = document.querySelector(selector);
+    const [a, b] = [light(getComputedStyle(element).color), light(ground(element))].sort((x, y) => y - x);
+    return (a + 0.05) / (b + 0.05);
+  });
+}"""
+
+
+def test_keyboard_alone(page, server):
+    page.goto(server)
+    page.wait_for_selector("#examples button")
+    assert page.evaluate("document.activeElement.id") == "text"
+    page.keyboard.type("lovely care")
+    marked(page)
+    reached = []
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
+    assert "budget" in reached
+    assert "SVG" in reached
+    assert "The endpoint behind this page" in reached
+
+
+def test_pairs(page, pair_server):
+    page.goto(pair_server)
+    page.get_by_label("Premise").fill("Two old nurses often help young dogs.")
+    assert page.locator("#results article").count() == 0
+    page.get_by_label("Hypothesis").fill("Nurses help animals.")
+    page.wait_for_selector("#results article svg")
+    assert "pairs of words aligned" in page.locator(".summary").inner_text()
+    curves = page.locator("#results svg path").count()
+    page.locator("#budget").focus()
+    page.keyboard.press("Home")
+    expect(page.locator(".summary")).to_have_text("1 pair of words aligned")
+    assert page.locator("#results svg path").count() < curves
+
+
+def test_the_endpoint_s_own_page(page, server):
+    page.goto(f"{server}/docs")
+    page.wait_for_selector("article")
+    assert page.locator("article .path").all_inner_texts()[0] == "/explain"
+    assert f"curl {server}/explain" in page.locator("pre").first.inner_text()

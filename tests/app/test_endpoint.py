@@ -1,0 +1,242 @@
+"""The endpoint over a really trained model: the right answers, and clear ones where there is none."""
+
+import json
+import re
+
+import pytest
+from fastapi.testclient import TestClient
+
+from rationalizer import Rationalizer, render
+from rationalizer.app import Limits, create_app, load_models
+from rationalizer.app.server import STATIC
+
+TEXT = "We found truly helpful lovely care. Expect barely musty regrettable comfort."
+HOSTILE = "<script>alert(1)</script> \"quoted\" & <img src=x onerror=alert(2)> 'so' ]]> lovely care"
+
+
+def explain(client, **body):
+    response = client.post("/explain", json=body)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def plain(explanation):
+    """As it comes back from JSON."""
+    return json.loads(json.dumps(explanation.to_dict()))
+
+
+def same(found, expected):
+    """Equal, but for the last digits that depend on who shared the batch."""
+    numbers = ("probabilities", "weights")
+    assert {k: v for k, v in found.items() if k not in numbers} == {
+        k: v for k, v in expected.items() if k not in numbers
+    }
+    for name in numbers:
+        assert found[name] == pytest.approx(expected[name], abs=1e-5)
+
+
+def test_one_text(client, models):
+    answer = explain(client, text=TEXT)
+    assert (answer["model"], answer["budget"]) == ("spectra", 0.2)
+    (found,) = answer["explanations"]
+    same(found, plain(models[0].model.explain(TEXT)))
+    assert sum(found["selected"]) == round(0.2 * len(found["tokens"]))
+
+
+def test_several_texts_in_order(client, models):
+    texts = ["Dull slop.", TEXT, "a", "We had so stunning views!"]
+    found = explain(client, texts=texts)["explanations"]
+    for one, text in zip(found, texts, strict=True):
+        same(one, plain(models[0].model.explain(text)))
+
+
+@pytest.mark.parametrize(("budget", "selected"), [(1, 1), (3, 3), ("3", 3), (99, 13)])
+def test_counts_are_solved_anew(client, models, budget, selected):
+    check_budget(client, models, budget, "count", selected)
+
+
+@pytest.mark.parametrize(("budget", "selected"), [(0.5, 6), ("50%", 6), (1.0, 13), ("100%", 13)])
+def test_shares_are_solved_anew(client, models, budget, selected):
+    check_budget(client, models, budget, "share", selected)
+
+
+def check_budget(client, models, budget, unit, selected):
+    answer = explain(client, text=TEXT, budget=budget)
+    assert answer["budget_unit"] == unit
+    found = answer["explanations"][0]
+    assert len(found["tokens"]) == 13
+    assert sum(found["selected"]) == selected
+    assert models[0].model.budget == 0.2
+    assert sum(explain(client, text=TEXT)["explanations"][0]["selected"]) == 3  # the next request has its own
+
+
+def test_another_model(client, models):
+    answer = explain(client, text=TEXT, model="sparsemax")
+    assert answer["model"] == "sparsemax"
+    same(answer["explanations"][0], plain(models[1].model.explain(TEXT)))
+    assert explain(client, text=TEXT, model="sparsemax", budget=0.2)["budget"] == 0.2  # its own: nothing to follow
+
+
+def test_pairs(pair_client, pair_run):
+    premise, hypothesis = "Two old nurses often help young dogs.", "Nurses help animals."
+    answer = explain(pair_client, premise=premise, hypothesis=hypothesis, budget=2, html=True)
+    model = Rationalizer.load(pair_run)
+    model.budget = 2
+    expected = plain(model.explain(premise, hypothesis))
+    found = answer["explanations"][0]
+    assert found["pairs"] == expected["pairs"]
+    assert len(found["pairs"]) <= 2
+    assert found["probabilities"] == pytest.approx(expected["probabilities"], abs=1e-5)
+    assert "<svg" in found["html"]
+    several = explain(pair_client, pairs=[[premise, hypothesis], ["a b", "b"]])["explanations"]
+    assert [one["hypothesis"] for one in several] == [hypothesis, "b"]
+    refused(pair_client, 422, "text", "reads pairs of texts", text="a")
+    refused(pair_client, 400, "hypothesis", "hypothesis is missing", premise="a")
+    refused(pair_client, 422, "pairs[1][1]", "", pairs=[["a", "b"], ["a"]])
+    refused(pair_client, 422, "pairs[0]", "the text is empty", pairs=[["a", " "]])
+
+
+def refused(client, status, field, problem, **body):
+    headers = {"Content-Type": "application/json"}
+    response = client.post("/explain", content=json.dumps(body), headers=headers)
+    assert response.status_code == status, response.text
+    error = response.json()["error"]
+    assert error["field"] == field
+    assert problem in error["problem"]
+    assert error["remedy"]
+    return error
+
+
+@pytest.mark.parametrize(
+    ("status", "field", "problem", "body"),
+    [
+        (400, "body", "there is no text", {}),
+        (400, "texts", "text and texts exclude each other", {"text": "a", "texts": ["b"]}),
+        (413, "text", "1001 characters, but may have 1000", {"text": "a" * 1001}),
+        (413, "texts[1]", "1001 characters", {"texts": ["a", "b" * 1001]}),
+        (413, "texts", "9 items, but at most 8", {"texts": ["a"] * 9}),
+        (422, "txt", "there is no field 'txt'", {"txt": "a"}),
+        (422, "text", "should be a valid string", {"text": 3}),
+        (422, "texts[1]", "should be a valid string", {"texts": ["a", 3]}),
+        (422, "texts", "the list is empty", {"texts": []}),
+        (422, "text", "the text is empty", {"text": " \n\t"}),
+        (422, "text", "half of a surrogate pair", {"text": "a \ud800"}),
+        (422, "premise", "reads single texts", {"premise": "a", "hypothesis": "b"}),
+        (422, "budget", "got 0", {"text": "a", "budget": 0}),
+        (422, "budget", "got -0.5", {"text": "a", "budget": -0.5}),
+        (422, "budget", "got '300%'", {"text": "a", "budget": "300%"}),
+        (422, "budget", "should be", {"text": "a", "budget": True}),
+        (422, "budget", "does not follow a budget", {"text": "a", "budget": 0.3, "model": "sparsemax"}),
+        (422, "model", "there is no model 'x'", {"text": "a", "model": "x"}),
+    ],
+)
+def test_refusals(client, status, field, problem, body):
+    refused(client, status, field, problem, **body)
+
+
+def test_what_is_not_json(client):
+    for content, kind in (("{", "application/json"), ("[1]", "application/json"), ('{"text": "a"}', "text/plain")):
+        response = client.post("/explain", content=content, headers={"Content-Type": kind})
+        assert response.status_code in (400, 422)
+        error = response.json()["error"]
+        assert error["field"] == "body"
+        assert "send one JSON object" in error["remedy"]
+
+
+def test_a_body_that_is_too_long_is_not_read(models):
+    with TestClient(create_app(models, limits=Limits(items=1, characters=10))) as client:
+        long = json.dumps({"text": "a" * 10_000})
+        headers = {"Content-Type": "application/json"}
+        announced = client.post("/explain", content=long, headers=headers)
+        read = []
+
+        def pieces():
+            for _ in range(1000):
+                read.append(1)
+                yield b" " * 1000
+
+        streamed = client.post("/explain", content=pieces(), headers=headers)
+        for response in (announced, streamed):
+            assert response.status_code == 413
+            assert response.json()["error"]["field"] == "body"
+            assert "more than 4336 bytes" in response.json()["error"]["problem"]
+        assert explain(client, text="short")
+
+
+def test_back_pressure(models):
+    """With a queue of one text, requests beyond those under way are told to come back."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with (
+        TestClient(create_app(models, limits=Limits(waiting=1))) as client,
+        ThreadPoolExecutor(16) as threads,
+    ):
+        answers = list(threads.map(lambda _: client.post("/explain", json={"texts": [TEXT] * 8}), range(32)))
+    codes = [answer.status_code for answer in answers]
+    assert set(codes) == {200, 503}
+    busy = answers[codes.index(503)]
+    assert busy.headers["Retry-After"] == "1"
+    assert "waiting" in busy.json()["error"]["problem"]
+
+
+def test_failures_are_told_in_json(models, monkeypatch):
+    with TestClient(create_app(models), raise_server_exceptions=False) as client:
+        monkeypatch.setattr(type(models[0]), "explain", lambda *_: 1 / 0)
+        response = client.post("/explain", json={"text": "a"})
+    assert response.status_code == 500
+    assert "failed" in response.json()["error"]["problem"]
+    assert "ZeroDivision" not in response.text
+
+
+def test_hostile_text_is_escaped_everywhere(client):
+    html = explain(client, text=HOSTILE, html=True)["explanations"][0]["html"]
+    page = client.post("/render/html", json={"text": HOSTILE})
+    svg = client.post("/render/svg", json={"text": HOSTILE})
+    for content in (html, page.text, svg.text):
+        assert "<script" not in content
+        assert "<img" not in content
+    assert "&lt;script" in page.text
+    assert "default-src 'none'" in client.get("/").headers["Content-Security-Policy"]
+    assert client.get("/").headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_files(client, models):
+    page = client.post("/render/html", json={"texts": [TEXT, "a"], "budget": 2})
+    assert page.headers["Content-Type"].startswith("text/html")
+    assert page.headers["Content-Disposition"] == 'attachment; filename="explanation.html"'
+    assert page.text.startswith("<!DOCTYPE html>")
+    svg = client.post("/render/svg", json={"text": TEXT})
+    assert svg.headers["Content-Type"].startswith("image/svg+xml")
+    assert svg.text == render.to_svg(models[0].model.explain(TEXT))
+    assert client.post("/render/svg", json={"texts": ["a", "b"]}).status_code == 422
+    assert client.post("/render/pdf", json={"text": "a"}).status_code == 422
+
+
+def test_what_there_is_to_ask(client, models):
+    described = client.get("/models").json()
+    assert described["limits"] == {"items": 8, "characters": 1000}
+    assert [one["name"] for one in described["models"]] == ["spectra", "sparsemax"]
+    assert [one["follows_budget"] for one in described["models"]] == [True, False]
+    assert described["models"][0]["classes"] == ["negative", "positive"]
+    assert client.get("/examples").json() == {"examples": ["A first one.", "A second one."]}
+    health = client.get("/health").json()
+    assert (health["status"], health["models"]) == ("ok", ["spectra", "sparsemax"])
+
+
+def test_pages_load_nothing_from_elsewhere(client):
+    described = client.get("/openapi.json").json()
+    assert set(described["paths"]) == {"/explain", "/render/{kind}", "/models", "/examples", "/health"}
+    assert "413" in described["paths"]["/explain"]["post"]["responses"]
+    names = sorted(path.name for path in STATIC.iterdir())
+    assert names == ["docs.html", "docs.js", "index.html", "page.js", "style.css"]
+    for path in ("/", "/docs", *(f"/static/{name}" for name in names if not name.endswith("html"))):
+        response = client.get(path)
+        assert response.status_code == 200
+        addresses = re.findall(r"https?://[^\s\"'<>)]+", response.text)
+        assert all(address.startswith("http://www.w3.org/2000/svg") for address in addresses)
+
+
+def test_models_of_one_kind(spectra_run, pair_run):
+    with pytest.raises(ValueError, match="matching reads pairs of texts, the other model single texts"):
+        load_models([spectra_run, pair_run])
+    assert [served.name for served in load_models([spectra_run, spectra_run])] == ["spectra", "spectra-2"]
