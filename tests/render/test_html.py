@@ -229,6 +229,7 @@ def test_notebooks_and_print():
     explanation = explain(TEXT, [1, 2])
     assert explanation._repr_html_() == to_html(explanation) == explanation.to_html()
     assert GUITAR._repr_html_() == to_html(GUITAR)
+    assert GUITAR.to_html(style="heatmap") == to_html(GUITAR, style="heatmap")
     assert explanation.to_html(truth="positive") == to_html(explanation, truth="positive")
     for rule in ("prefers-color-scheme: dark", "@media print", "print-color-adjust: exact", "forced-colors"):
         assert rule in to_html(explanation)

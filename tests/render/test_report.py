@@ -7,9 +7,7 @@ import pytest
 
 from rationalizer.metrics import Finding, Scores
 from rationalizer.render.report import Report, evaluation_report
-from rationalizer.study.pictures import score_against_size
-from rationalizer.study.table import Row, Summary
-from tests.render.samples import GUITAR, HOSTILE, explain, texts_of
+from tests.render.samples import GUITAR, HOSTILE, explain
 
 SCORES = Scores(
     documents=6, accuracy=0.75, macro_f1=0.7341, token_f1=0.41, size=0.2, size_min=0.1, size_max=0.3, tokens=2, spans=1,
@@ -172,20 +170,3 @@ def test_hostile_values_stay_text():
     )
     assert not {"script", "img"} & set(Page(evaluation_report(report)).tags)
     assert evaluation_report(report) == evaluation_report(report)
-
-
-def row(method, budget, sizes, scores):
-    summaries = {"size": Summary.of(sizes), "macro_f1": Summary.of(scores)}
-    return Row("reviews", method, budget, "test", (0, 1), summaries, {}, {}, "reduced")
-
-
-def test_comparisons_show_score_against_size():
-    rows = [row("spectra", 0.1, [0.1, 0.12], [0.8, 0.9]), row("spectra", 0.2, [0.2, 0.2], [0.9, 0.9])]
-    picture = score_against_size([*rows, row("full-text", None, [1.0, 1.0], [0.95, 0.97])])
-    found = texts_of(picture)
-    assert "reviews (reduced), test: macro-F1 against rationale size" in found
-    assert found.count("spectra") == 1
-    assert "100" in found  # per cent
-    assert picture.count("spread") - picture.split("</style>")[0].count("spread") == 3
-    bare = replace(rows[0], scores={"macro_f1": Summary.of([0.5])})
-    assert score_against_size([bare]) is None

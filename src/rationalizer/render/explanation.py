@@ -9,20 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 Label = str | int | float | bool
+Picture = Literal["lines", "heatmap"]  # how alignments are drawn
 
 
 class _Drawn:
     """Ways to look at a prediction; see `rationalizer.render` for more of them."""
 
-    def to_html(self, *, truth: Label | None = None) -> str:
+    def to_html(self, *, truth: Label | None = None, style: Picture = "lines") -> str:
         """A fragment of HTML with its style."""
         from rationalizer.render.html import to_html
 
-        return to_html(self, truth=truth)  # type: ignore[arg-type]
+        return to_html(self, truth=truth, style=style)  # type: ignore[arg-type]
 
-    def to_svg(
-        self, *, truth: Label | None = None, width: int = 720, style: Literal["lines", "heatmap"] = "lines"
-    ) -> str:
+    def to_svg(self, *, truth: Label | None = None, width: int = 720, style: Picture = "lines") -> str:
         """A picture as a file of its own."""
         from rationalizer.render.svg import to_svg
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import groupby
-from typing import Literal
 
 from rationalizer.plot.text import escape
 from rationalizer.render.alignment import fits_in_lines
-from rationalizer.render.explanation import Explanation, Label, PairExplanation
+from rationalizer.render.explanation import Explanation, Label, PairExplanation, Picture
 from rationalizer.render.looks import PAGE_STYLE, STYLE
 from rationalizer.render.pieces import CHOSEN, Piece, pieces, sides
 from rationalizer.render.summary import PAIR_WORDS, SHADES, WORDS, is_shaded, key, percent, probabilities, verdict
 from rationalizer.render.svg import drawing
 
-Picture = Literal["lines", "heatmap"]
 ROOM = 700.0  # of drawings in pages, which scale them down if need be
 
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from rationalizer.plot.text import BOLD, shorten
 from rationalizer.plot.text import width as text_width
 from rationalizer.render.alignment import heatmap, lines
-from rationalizer.render.explanation import Explanation, Label, PairExplanation
+from rationalizer.render.explanation import Explanation, Label, PairExplanation, Picture
 from rationalizer.render.flow import Fragment, Line, flow
 from rationalizer.render.looks import HUES
 from rationalizer.render.pieces import CHOSEN, Kind, pieces
 from rationalizer.render.shapes import FAINT, Group, document, fitted, frame, ground, label, underline
 from rationalizer.render.summary import SHADES, is_shaded, key, percent, probabilities, verdict
-
-Picture = Literal["lines", "heatmap"]
 
 MARGIN, SPACING = 16.0, 16.0
 SIZE, LEADING = 16.0, 30.0
