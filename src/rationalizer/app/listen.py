@@ -41,6 +41,8 @@ def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
+    except socket.gaierror as error:
+        raise OSError(f"cannot listen on {host}: {error.strerror}; give another --host, such as 127.0.0.1") from None
     except OSError as error:
         remedy = "give another --port, or 0 for any" if port else "give another --host"
         reason = os.strerror(error.errno) if error.errno else str(error)

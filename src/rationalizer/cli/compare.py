@@ -33,7 +33,7 @@ HEADLINE = ("macro_f1", "mse", "size", "alignments")
     stopped="Stopped. What is finished stays; the same command goes on from here.",
 )
 def compare(
-    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="One or several, as of train.")],
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="One or several, as of train.")],
     methods: Annotated[str, typer.Option(help="all, or names such as spectra,sfe,sfe:contiguous.")] = "all",
     seeds: Annotated[str, typer.Option(help="Separated by commas.")] = "0,1,2",
     budgets: Annotated[str | None, typer.Option(help="A sweep in percent, as 2,5,10,15,20.")] = None,

@@ -21,7 +21,7 @@ OFFERED = 6  # examples on the page
     """curl localhost:8000/explain -H 'Content-Type: application/json' -d '{"text": "A warm film."}'""",
 )
 def serve(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of trained models; two to compare.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Folders of trained models; two to compare.")],
     host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: one that is free.")] = 8000,
     max_batch: Annotated[int, typer.Option(min=1, help="Texts of one request.")] = 64,
