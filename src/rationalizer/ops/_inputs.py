@@ -13,8 +13,9 @@ without Triton) the op's own function: plain torch where the layer has a compact
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -32,19 +33,24 @@ class Rows(NamedTuple):
     dtype: torch.dtype
 
     def restore(self, z: Tensor) -> Tensor:
-        return z.reshape(self.shape).to(self.dtype)
+        return _shaped(z, self.shape).to(self.dtype)
 
     def restore_rows(self, values: Tensor) -> Tensor:
-        return values.reshape(self.shape[:-1])
+        return _shaped(values, self.shape[:-1])
 
 
 def as_rows(scores: Tensor, mask: Tensor | None, temperature: float) -> Rows:
     check_scores(scores, dims=1, shape_hint="(batch, n)")
     check_temperature(temperature)
-    flat = (math.prod(scores.shape[:-1]), scores.shape[-1])
+    flat = torch.Size([math.prod(scores.shape[:-1]), scores.shape[-1]])
     # float64 before the division: at test temperatures scores/T reach 1e5, where float32 is coarser than the answer.
-    scaled = scores.to(_precision(scores.device)).reshape(flat) / temperature
-    return Rows(scaled, check_mask(mask, scores.shape, scores.device).reshape(flat), scores.shape, scores.dtype)
+    scaled = _shaped(scores.to(_precision(scores.device)), flat) / temperature
+    return Rows(scaled, _shaped(check_mask(mask, scores.shape, scores.device), flat), scores.shape, scores.dtype)
+
+
+def _shaped(values: Tensor, shape: torch.Size) -> Tensor:
+    """`reshape`, but no node in the autograd graph where nothing changes: on a GPU such nodes are what a step costs."""
+    return values if values.shape == shape else values.reshape(shape)
 
 
 def _precision(device: torch.device) -> torch.dtype:
@@ -182,8 +188,12 @@ def opaque(name: str, cuda: str | None = None) -> Callable[[Callable[..., Any]],
         op: Any = torch.library.custom_op(f"rationalizer::{name}", mutates_args=())(function)
         if cuda is not None:
             module, _, launcher = cuda.partition(".")
-            # functools.wraps keeps the signature, from which torch infers the op's schema.
-            op.register_kernel("cuda")(wraps(function)(lambda *inputs: _launcher(module, launcher, function)(*inputs)))
+
+            def launch(*inputs: Any) -> Any:
+                with torch.cuda.device(inputs[0].device):  # Triton launches on the current device
+                    return _launcher(module, launcher, function)(*inputs)
+
+            op.register_kernel("cuda")(launch)
         return op
 
     return decorate
@@ -212,8 +222,12 @@ def _launcher(module: str, launcher: str, otherwise: Callable[..., Any]) -> Call
 
 @cache
 def has_triton() -> bool:
+    """Whether kernels can be launched; on CUDA machines Triton also needs a C compiler."""
     try:
-        import_module("triton")
+        import_module("triton.runtime").driver.active.get_current_target()
     except ImportError:
+        return False
+    except Exception as error:
+        warnings.warn(f"Triton cannot run here ({error}): layers on CUDA tensors take slower paths", stacklevel=2)
         return False
     return True

@@ -75,6 +75,8 @@ def _save(ctx, inputs, output):  # type: ignore[no-untyped-def]
 
 
 def _backward(ctx, g, _):  # type: ignore[no-untyped-def]
+    if g is None:
+        return None, None, None
     z, tau = ctx.saved_tensors
     # The face: tokens strictly inside (0, 1), their sum fixed where the budget binds (τ > 0).
     free = ((z > 0) & (z < 1)).to(g.dtype)

@@ -175,6 +175,8 @@ def _save(ctx, inputs, output):  # type: ignore[no-untyped-def]
 
 
 def _backward(ctx, g, *_):  # type: ignore[no-untyped-def]
+    if g is None:
+        return None, None, None, None, None
     return *_sequence_budget_backward(g, *ctx.saved_tensors), None, None, None
 
 
