@@ -7,7 +7,8 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 GET_BROWSER := command -v chromium >/dev/null || \
   { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
     timeout 120 apt-get update -qq >/dev/null 2>&1 && \
-    DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install -qq -y --no-install-recommends chromium >/dev/null 2>&1; } || \
+    DEBIAN_FRONTEND=noninteractive timeout 300 \
+      apt-get install -qq -y --no-install-recommends chromium >/dev/null 2>&1; } || \
   echo "chromium is not there and could not be installed: the browser tests will be skipped"
 
 .PHONY: test lint types pytest bench demo clean
@@ -28,7 +29,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
 
 demo: $(VENV)/.base
-	$(BIN)/python examples/layers.py
+	$(BIN)/rationalizer demo
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
