@@ -9,12 +9,13 @@ import sys
 import pytest
 import torch
 
+from rationalizer import ops
 from rationalizer.ops import _pairs
 from rationalizer.ops.matching import _matching, _matching_backward
 from rationalizer.ops.matching_map import _matching_map
 from tests.ops.oracles_matching import KINDS, randn, shape_for
 
-CHECKS = ("answers", "without_an_answer", "transport")
+CHECKS = ("answers", "layer", "without_an_answer", "transport")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs triton")
@@ -50,7 +51,11 @@ def check_answers() -> None:
         for sizes in ((1, 1), (5, 7)):
             pairs = padded(kind, *sizes)
             exact = (options.get("rows") == "exactly_one", options.get("columns") == "exactly_one")
-            sides = (pairs.row_mask, pairs.column_mask, _pairs.as_pair_budget(options.get("budget"), pairs))
+            sides = (
+                pairs.row_mask,
+                pairs.column_mask,
+                _pairs.as_pair_budget(options.get("budget"), pairs.shape[:-2], pairs.scores.device),
+            )
             z, iterations, gap = matching(pairs.scores, *sides, *exact, 1000)
             expected, steps, _ = _matching(pairs.scores, *sides, *exact, 1000)
             assert gap.max() <= 1e-12
@@ -60,6 +65,24 @@ def check_answers() -> None:
             h = matching_backward(expected, g, *sides, *exact)
             torch.testing.assert_close(h, _matching_backward(expected, g, *sides, *exact), rtol=0, atol=1e-12)
             assert torch.equal(matching_map(pairs.scores, *sides, *exact), _matching_map(pairs.scores, *sides, *exact))
+
+
+def check_layer() -> None:
+    """What eager mode runs: temperature and dtype inside the kernels."""
+    from rationalizer.ops.kernels.matching_backward_cuda import MatchingLayer
+
+    for dtype, tolerance in ((torch.float64, 1e-12), (torch.float32, 1e-6), (torch.bfloat16, 1e-2)):
+        scores = randn(2, 1, 5, 4).to(dtype)
+        g = randn(2, 1, 5, 4, seed=1).to(dtype)
+        sides = _pairs.as_sides(scores, None, None, 0.37)
+        ours, theirs = scores.clone().requires_grad_(), scores.clone().requires_grad_()
+        z, _, gap = MatchingLayer.apply(ours, *sides, torch.tensor([3, 9]), False, False, 1000, 0.37)
+        expected = ops.matching(theirs, budget=torch.tensor([[3], [9]]), temperature=0.37)
+        assert gap.max() <= 1e-12
+        torch.testing.assert_close(z, expected, rtol=0, atol=tolerance)
+        z.backward(g)
+        expected.backward(g)
+        torch.testing.assert_close(ours.grad, theirs.grad, rtol=0, atol=4 * tolerance)
 
 
 def check_without_an_answer() -> None:

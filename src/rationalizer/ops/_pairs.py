@@ -31,14 +31,25 @@ class Pairs(NamedTuple):
 
 
 def as_pairs(scores: Tensor, row_mask: Tensor | None, column_mask: Tensor | None, temperature: float) -> Pairs:
+    return scaled(scores, *as_sides(scores, row_mask, column_mask, temperature), temperature)
+
+
+def scaled(scores: Tensor, row_mask: Tensor, column_mask: Tensor, temperature: float) -> Pairs:
+    flat = scores.to(_inputs._precision(scores.device)).reshape(row_mask.shape[0], *scores.shape[-2:])
+    return Pairs(flat / temperature, row_mask, column_mask, scores.shape, scores.dtype)
+
+
+def as_sides(
+    scores: Tensor, row_mask: Tensor | None, column_mask: Tensor | None, temperature: float
+) -> tuple[Tensor, Tensor]:
+    """The arguments checked; the masks as (pairs, m) and (pairs, n)."""
     _inputs.check_scores(scores, dims=2, shape_hint="(batch, m, n)")
     _inputs.check_temperature(temperature)
     lead, (m, n) = scores.shape[:-2], scores.shape[-2:]
     pairs = math.prod(lead)
     rows = _inputs.check_mask(row_mask, lead + torch.Size([m]), scores.device, "row_mask")
     columns = _inputs.check_mask(column_mask, lead + torch.Size([n]), scores.device, "column_mask")
-    scaled = scores.to(_inputs._precision(scores.device)).reshape(pairs, m, n) / temperature
-    return Pairs(scaled, rows.reshape(pairs, m), columns.reshape(pairs, n), scores.shape, scores.dtype)
+    return rows.reshape(pairs, m), columns.reshape(pairs, n)
 
 
 def as_exact(kind: str, name: str) -> bool:
@@ -47,8 +58,8 @@ def as_exact(kind: str, name: str) -> bool:
     return kind == "exactly_one"
 
 
-def as_pair_budget(budget: int | Tensor | None, pairs: Pairs) -> Tensor:
-    return _inputs.as_budget(UNLIMITED if budget is None else budget, pairs.shape[:-2], pairs.scores.device)
+def as_pair_budget(budget: int | Tensor | None, lead: torch.Size, device: torch.device) -> Tensor:
+    return _inputs.as_budget(UNLIMITED if budget is None else budget, lead, device)
 
 
 def require_finite_pairs(scores: Tensor, row_mask: Tensor, column_mask: Tensor) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import torch
 from torch import Tensor
@@ -82,22 +82,33 @@ def matching(
     Returns:
         (batch, m, n), Z in the dtype of `scores`, or (Z, Info). Differentiable in `scores`.
     """
-    pairs = _pairs.as_pairs(scores, row_mask, column_mask, temperature)
     _inputs.check_iterations(max_iterations)
-    z, iterations, gap = _matching(
-        pairs.scores,
-        pairs.row_mask,
-        pairs.column_mask,
-        _pairs.as_pair_budget(budget, pairs),
-        _pairs.as_exact(rows, "rows"),
-        _pairs.as_exact(columns, "columns"),
-        max_iterations,
-    )
-    info = Info(*map(pairs.restore_pairs, (gap <= _CONVERGED, iterations, gap)))
+    exact = _pairs.as_exact(rows, "rows"), _pairs.as_exact(columns, "columns")
+    sides = _pairs.as_sides(scores, row_mask, column_mask, temperature)
+    limit = _pairs.as_pair_budget(budget, scores.shape[:-2], scores.device)
+    if (eager := _eager_layer(scores)) is not None:
+        z, iterations, gap = eager.apply(scores, *sides, limit, *exact, max_iterations, temperature)
+    else:
+        pairs = _pairs.scaled(scores, *sides, temperature)
+        z, iterations, gap = _matching(pairs.scores, *sides, limit, *exact, max_iterations)
+        z = pairs.restore(z)
+    if not return_info and not _inputs.may_look_at(z):
+        return z
+    info = Info(*(values.reshape(scores.shape[:-2]) for values in (gap <= _CONVERGED, iterations, gap)))
     if return_info:
-        return pairs.restore(z), info
+        return z, info
     warn_unless_converged(info, "matching", f"raise max_iterations (now {max_iterations}) or the temperature")
-    return pairs.restore(z)
+    return z
+
+
+def _eager_layer(scores: Tensor) -> Any:
+    """The layer without the custom ops around it, where it applies."""
+    if not scores.is_cuda or torch.compiler.is_compiling() or not _inputs.has_triton():
+        return None
+    from rationalizer.ops.kernels.matching_backward_cuda import MatchingLayer
+    from rationalizer.ops.kernels.matching_map_cuda import holds, tile_shape
+
+    return MatchingLayer if holds(tile_shape(*scores.shape[-2:]), scores.device) else None
 
 
 @_inputs.opaque("matching", cuda="matching_cuda.matching")
@@ -207,6 +218,7 @@ def _save(ctx, inputs, output):  # type: ignore[no-untyped-def]
     _, row_mask, column_mask, budget, ctx.rows_exact, ctx.columns_exact, _ = inputs
     ctx.save_for_backward(output[0], row_mask, column_mask, budget)
     ctx.mark_non_differentiable(output[1], output[2])
+    ctx.set_materialize_grads(False)
 
 
 def _backward(ctx, g, *_):  # type: ignore[no-untyped-def]

@@ -41,7 +41,7 @@ def matching_map(
         pairs.scores,
         pairs.row_mask,
         pairs.column_mask,
-        _pairs.as_pair_budget(budget, pairs),
+        _pairs.as_pair_budget(budget, pairs.shape[:-2], scores.device),
         _pairs.as_exact(rows, "rows"),
         _pairs.as_exact(columns, "columns"),
     )

@@ -1,21 +1,24 @@
 """The matching layer's Jacobian on CUDA: the projector onto the directions of the face, as on the CPU."""
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
 from rationalizer.ops._inputs import on_host
-from rationalizer.ops.kernels.matching_cuda import DEPENDENT, curvature, solve_free
+from rationalizer.ops.kernels.matching_cuda import DEPENDENT, curvature, solve, solve_free
 from rationalizer.ops.kernels.matching_map_cuda import (
+    bits,
     entries,
     gather,
     holds,
     launch,
-    new_scratch,
     pair_kernel,
     places,
     read_pair,
+    scatter,
     tile_shape,
     write_pair,
 )
@@ -43,6 +46,7 @@ def matching_backward_kernel(
     out,
     rows_exact,
     columns_exact,
+    temperature,
     scratch,
     m,
     n,
@@ -54,12 +58,12 @@ def matching_backward_kernel(
     pair = tl.program_id(0)
     scratch += pair.to(tl.int64) * LONG * SHORT
     face, long, short, limit, turned, odd = read_pair(
-        z, row_mask, column_mask, budget, scratch, pair, m, n,
+        z, row_mask, column_mask, budget, 1.0, scratch, pair, m, n,
         rows_exact, columns_exact, ROWS, COLUMNS, LONG, SHORT,
     )  # fmt: skip
     place, real, _, _ = places(row_mask, column_mask, pair, m, n, ROWS, COLUMNS, SHORT)
     where, _ = entries(pair, m, n, ROWS, COLUMNS)
-    gradient = tl.load(g + where, mask=real, other=0.0)
+    gradient = tl.load(g + where, mask=real, other=0.0).to(tl.float64)
     gradient = gather(gradient, place, real, scratch, long, short, LONG, SHORT)
     i = tl.arange(0, LONG)
     j = tl.arange(0, SHORT)
@@ -77,18 +81,69 @@ def matching_backward_kernel(
     h = curvature(face, tight, short, SHORT)
     weight = solve_free(h, 0.0, held, rhs, short + 1, DEPENDENT, SHORT)
     weight += tl.sum(tl.where(j == short, weight, 0.0), 0)
-    projected = centre_rows(face, gradient, weight, tight)
-    write_pair(projected, odd, out, row_mask, column_mask, scratch, pair, m, n, ROWS, COLUMNS, LONG, SHORT)
+    projected = centre_rows(face, gradient, weight, tight) / temperature.to(tl.float64, bitcast=True)
+    h = scatter(projected, odd, row_mask, column_mask, scratch, pair, m, n, ROWS, COLUMNS, LONG, SHORT)
+    write_pair(h, out, pair, m, n, ROWS, COLUMNS)
+
+
+def project(
+    z: Tensor,
+    g: Tensor,
+    row_mask: Tensor,
+    column_mask: Tensor,
+    budget: Tensor,
+    rows_exact: bool,
+    columns_exact: bool,
+    temperature: float,
+) -> Tensor:
+    """The gradient in the scores, in the dtype of `g`; `z` is float64, both are (..., m, n)."""
+    out = torch.empty(z.shape, dtype=g.dtype, device=z.device)
+    if z.numel():
+        tensors = (z.contiguous(), g.contiguous(), row_mask.contiguous(), column_mask.contiguous(), budget.contiguous())
+        options = (int(rows_exact), int(columns_exact), bits(temperature))
+        shape = (budget.shape[0], *z.shape[-2:])
+        launch(matching_backward_kernel, (*tensors, out, *options), shape, z.device)
+    return out
 
 
 def matching_backward(
     z: Tensor, g: Tensor, row_mask: Tensor, column_mask: Tensor, budget: Tensor, rows_exact: bool, columns_exact: bool
 ) -> Tensor:
+    inputs = (z, g, row_mask, column_mask, budget, rows_exact, columns_exact)
     if not holds(tile_shape(*z.shape[1:]), z.device):
-        inputs = (z, g, row_mask, column_mask, budget, rows_exact, columns_exact)
         return on_host(torch.ops.rationalizer.matching_backward, *inputs)
-    out = torch.empty_like(z, memory_format=torch.contiguous_format)
-    if z.numel():
-        tensors = (z.contiguous(), g.contiguous(), row_mask.contiguous(), column_mask.contiguous(), budget.contiguous())
-        launch(matching_backward_kernel, (*tensors, out, int(rows_exact), int(columns_exact)), z.shape, new_scratch(z))
-    return out
+    return project(*inputs, 1.0)
+
+
+class MatchingLayer(torch.autograd.Function):
+    """The layer in eager mode: two launches and nothing around them.
+
+    The custom ops do the same for `torch.compile`; outside of it what surrounds them (their autograd wrapper, casts,
+    the division by the temperature) takes the host several times as long as the kernels take the device.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        scores: Tensor,
+        row_mask: Tensor,
+        column_mask: Tensor,
+        budget: Tensor,
+        rows_exact: bool,
+        columns_exact: bool,
+        max_iterations: int,
+        temperature: float,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        exact = (rows_exact, columns_exact)
+        out, z, steps, gap = solve(scores, row_mask, column_mask, budget, *exact, max_iterations, temperature)
+        ctx.save_for_backward(z, row_mask, column_mask, budget)
+        ctx.options = (*exact, temperature)
+        ctx.mark_non_differentiable(steps, gap)
+        ctx.set_materialize_grads(False)
+        return out, steps, gap
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, g: Tensor, *_: None) -> tuple[Tensor | None, ...]:
+        z, *sides = ctx.saved_tensors
+        return project(z, g, *sides, *ctx.options), None, None, None, None, None, None, None

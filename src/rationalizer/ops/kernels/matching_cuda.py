@@ -15,11 +15,12 @@ from rationalizer.ops._inputs import on_host
 from rationalizer.ops.kernels.matching_map_cuda import (
     INFINITY,
     best_matching,
+    bits,
     holds,
     launch,
-    new_scratch,
     pair_kernel,
     read_pair,
+    scatter,
     tile_shape,
     write_pair,
 )
@@ -213,12 +214,14 @@ def matching_kernel(
     row_mask,
     column_mask,
     budget,
+    z_out,
     out,
     iterations,
     violation,
     rows_exact,
     columns_exact,
     max_iterations,
+    temperature,
     scratch,
     m,
     n,
@@ -230,7 +233,7 @@ def matching_kernel(
     pair = tl.program_id(0)
     scratch += pair.to(tl.int64) * LONG * SHORT
     s, long, short, limit, turned, odd = read_pair(
-        scores, row_mask, column_mask, budget, scratch, pair, m, n,
+        scores, row_mask, column_mask, budget, temperature.to(tl.float64, bitcast=True), scratch, pair, m, n,
         rows_exact, columns_exact, ROWS, COLUMNS, LONG, SHORT,
     )  # fmt: skip
     i = tl.arange(0, LONG)
@@ -274,7 +277,35 @@ def matching_kernel(
     z = tl.where((z < TOLERANCE) | empty, 0.0, z)
     tl.store(iterations + pair, done.to(tl.int64))
     tl.store(violation + pair, tl.where(odd, float("nan"), tl.where(empty, 0.0, worst)))
-    write_pair(z, odd, out, row_mask, column_mask, scratch, pair, m, n, ROWS, COLUMNS, LONG, SHORT)
+    z = scatter(z, odd, row_mask, column_mask, scratch, pair, m, n, ROWS, COLUMNS, LONG, SHORT)
+    write_pair(z, z_out, pair, m, n, ROWS, COLUMNS)
+    write_pair(z, out, pair, m, n, ROWS, COLUMNS)
+
+
+def solve(
+    scores: Tensor,
+    row_mask: Tensor,
+    column_mask: Tensor,
+    budget: Tensor,
+    rows_exact: bool,
+    columns_exact: bool,
+    max_iterations: int,
+    temperature: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Z in the scores' dtype and in float64 (one tensor where these are the same), the steps and the violations.
+
+    `scores` (..., m, n) may have any floating dtype; masks and budget are flat, as in the op.
+    """
+    z = torch.empty(scores.shape, dtype=torch.float64, device=scores.device)
+    out = z if scores.dtype == torch.float64 else torch.empty(scores.shape, dtype=scores.dtype, device=scores.device)
+    iterations, violation = torch.empty_like(budget), torch.empty_like(budget, dtype=torch.float64)
+    if scores.numel():
+        tensors = (scores.contiguous(), row_mask.contiguous(), column_mask.contiguous(), budget.contiguous())
+        options = (int(rows_exact), int(columns_exact), max_iterations, bits(temperature))
+        shape = (budget.shape[0], *scores.shape[-2:])
+        launch(matching_kernel, (*tensors, z, out, iterations, violation, *options), shape, scores.device)
+        return out, z, iterations, violation
+    return out, z, iterations.zero_(), violation.zero_()
 
 
 def matching(
@@ -286,14 +317,8 @@ def matching(
     columns_exact: bool,
     max_iterations: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
+    inputs = (scores, row_mask, column_mask, budget, rows_exact, columns_exact, max_iterations)
     if not holds(tile_shape(*scores.shape[1:]), scores.device):
-        inputs = (scores, row_mask, column_mask, budget, rows_exact, columns_exact, max_iterations)
         return on_host(torch.ops.rationalizer.matching, *inputs)
-    z = torch.empty_like(scores, memory_format=torch.contiguous_format)
-    iterations = budget.new_zeros(scores.shape[0])
-    violation = scores.new_zeros(scores.shape[0])
-    if scores.numel():
-        tensors = (scores.contiguous(), row_mask.contiguous(), column_mask.contiguous(), budget.contiguous())
-        arguments = (*tensors, z, iterations, violation, int(rows_exact), int(columns_exact), max_iterations)
-        launch(matching_kernel, arguments, scores.shape, new_scratch(scores))
+    _, z, iterations, violation = solve(*inputs, 1.0)
     return z, iterations, violation

@@ -6,6 +6,9 @@ Programs of more than one warp pass data through `scratch` (one tile per pair): 
 and reading it.
 """
 
+import struct
+from contextlib import nullcontext
+from functools import cache
 from typing import Any
 
 import torch
@@ -19,15 +22,17 @@ INFINITY = tl.constexpr(float("inf"))
 SHARED_BYTES = 18  # of shared memory, at most, for each entry of the tile
 
 # Sizes and flags are data: a kernel is compiled once per shape of the tile.
-pair_kernel = triton.jit(do_not_specialize=["m", "n", "rows_exact", "columns_exact", "max_iterations"])
+pair_kernel = triton.jit(do_not_specialize=["m", "n", "rows_exact", "columns_exact", "max_iterations", "temperature"])
 
 
+@cache
 def tile_shape(m: int, n: int) -> tuple[int, int]:
     """(LONG, SHORT) of the tile that holds the gathered pair and one more column, for the budget's multiplier."""
     long, short = max(m, n), min(m, n) + 1
     return max(16, triton.next_power_of_2(long)), max(16, triton.next_power_of_2(short))
 
 
+@cache
 def holds(tile: tuple[int, int], device: torch.device) -> bool:
     """Whether one program's shared memory holds such a tile."""
     if device.type != "cuda":
@@ -40,14 +45,14 @@ def warps(long: int, short: int) -> int:
     return min(max(long * short // 256, 1), 16)
 
 
-def launch(kernel: Any, arguments: tuple[Any, ...], shape: torch.Size, scratch: Tensor) -> None:
-    """Run one program per pair, configured by the batch's shape alone."""
+def launch(kernel: Any, arguments: tuple[Any, ...], shape: tuple[int, ...], device: torch.device) -> None:
+    """Run one program per pair of `shape` (pairs, m, n), configured by that shape alone."""
     pairs, m, n = shape
     long, short = tile_shape(m, n)
-    with torch.cuda.device_of(scratch):
+    with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
         kernel[(pairs,)](
             *arguments,
-            scratch,
+            torch.empty((pairs, long, short), dtype=torch.float64, device=device),
             m,
             n,
             ROWS=max(16, triton.next_power_of_2(m)),
@@ -58,10 +63,10 @@ def launch(kernel: Any, arguments: tuple[Any, ...], shape: torch.Size, scratch: 
         )
 
 
-def new_scratch(values: Tensor) -> Tensor:
-    pairs, m, n = values.shape
-    long, short = tile_shape(m, n)
-    return values.new_empty((pairs, long, short), dtype=torch.float64)
+def bits(number: float) -> int:
+    """A float64 as an integer: kernels take Python's floats in float32."""
+    (packed,) = struct.unpack("q", struct.pack("d", number))
+    return packed
 
 
 @triton.jit
@@ -105,6 +110,7 @@ def read_pair(
     row_mask,
     column_mask,
     budget,
+    temperature,
     scratch,
     pair,
     m,
@@ -122,7 +128,7 @@ def read_pair(
     """
     place, real, rows, columns = places(row_mask, column_mask, pair, m, n, ROWS, COLUMNS, SHORT)
     where, _ = entries(pair, m, n, ROWS, COLUMNS)
-    values = tl.load(scores + where, mask=real, other=0.0)
+    values = tl.load(scores + where, mask=real, other=0.0).to(tl.float64) / temperature
     limit = tl.load(budget + pair)
     odd = (tl.max(tl.max((tl.abs(values) == INFINITY).to(tl.int32) | (values != values).to(tl.int32), 0), 0) > 0) | (
         limit < 0
@@ -137,10 +143,9 @@ def read_pair(
 
 
 @triton.jit
-def write_pair(
+def scatter(
     tile,
     odd,
-    out,
     row_mask,
     column_mask,
     scratch,
@@ -159,8 +164,16 @@ def write_pair(
     tl.store(scratch + i * SHORT + j, tl.where(odd, float("nan"), tile))
     tl.debug_barrier()
     place, real, _, _ = places(row_mask, column_mask, pair, m, n, ROWS, COLUMNS, SHORT)
+    return tl.load(scratch + place, mask=real, other=0.0)
+
+
+@triton.jit
+def write_pair(values, out, pair, m, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     where, present = entries(pair, m, n, ROWS, COLUMNS)
-    tl.store(out + where, tl.load(scratch + place, mask=real, other=0.0), mask=present)
+    if out.dtype.element_ty == tl.float64:
+        tl.store(out + where, values, mask=present)
+    else:  # by way of float32, as torch rounds to half precision
+        tl.store(out + where, values.to(tl.float32).to(out.dtype.element_ty), mask=present)
 
 
 @triton.jit
@@ -250,13 +263,14 @@ def matching_map_kernel(
     pair = tl.program_id(0)
     scratch += pair.to(tl.int64) * LONG * SHORT
     tile, long, short, limit, _, odd = read_pair(
-        scores, row_mask, column_mask, budget, scratch, pair, m, n,
+        scores, row_mask, column_mask, budget, 1.0, scratch, pair, m, n,
         rows_exact, columns_exact, ROWS, COLUMNS, LONG, SHORT,
     )  # fmt: skip
     forced = (short > 0) & ((rows_exact | columns_exact) > 0)
     partner, _, _, _ = best_matching(tile, scratch, long, short, limit, forced, LONG, SHORT)
     chosen = (partner[None, :] == tl.arange(0, LONG)[:, None]).to(tl.float64)
-    write_pair(chosen, odd, out, row_mask, column_mask, scratch, pair, m, n, ROWS, COLUMNS, LONG, SHORT)
+    y = scatter(chosen, odd, row_mask, column_mask, scratch, pair, m, n, ROWS, COLUMNS, LONG, SHORT)
+    write_pair(y, out, pair, m, n, ROWS, COLUMNS)
 
 
 def matching_map(
@@ -268,5 +282,5 @@ def matching_map(
     out = torch.empty_like(scores, memory_format=torch.contiguous_format)
     if scores.numel():
         tensors = (scores.contiguous(), row_mask.contiguous(), column_mask.contiguous(), budget.contiguous(), out)
-        launch(matching_map_kernel, (*tensors, int(rows_exact), int(columns_exact)), scores.shape, new_scratch(scores))
+        launch(matching_map_kernel, (*tensors, int(rows_exact), int(columns_exact)), scores.shape, scores.device)
     return out
