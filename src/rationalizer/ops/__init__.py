@@ -1,4 +1,13 @@
-"""Structured layers: tensors in, tensors out."""
+"""Structured layers: tensors in, tensors out.
+
+Every layer takes any number of leading dimensions, a `mask` that is True on real tokens (masked means absent, in value
+and in gradient) and any floating dtype, computes in float64, and works under autograd, `torch.compile`, CUDA graphs and
+DDP. The device follows the input: compiled loops on CPU and CUDA, plain torch or the host elsewhere.
+
+What has no answer raises an error that names the value: a score that is not finite, a negative budget. On CUDA raising
+would mean waiting for the device, so there such rows come out as NaN, and solvers that stop short do not warn: ask with
+`return_info=True`.
+"""
 
 from rationalizer.ops._info import ConvergenceWarning, Info
 from rationalizer.ops.budget import budget

@@ -27,6 +27,7 @@ def pair_budget(
         budget: how many tokens may be selected; an int, or an int tensor (batch,).
         transition: the bonus r >= 0 for selecting both of two neighbours; a number, (n − 1,) or (batch, n − 1).
             Differentiable. Masked tokens are closed up: between neighbours a < b counts the edge that leaves a.
+            Negative ones are an error (NaN on CUDA); `sequence_budget` takes them.
         mask: (batch, n) bool, True on real tokens. The others count as absent and get exactly 0.
         temperature: divides scores and transitions.
 

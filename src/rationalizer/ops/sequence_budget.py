@@ -65,8 +65,10 @@ def sequence_budget(
             neighbours a < b counts the edge that leaves a.
         mask: (batch, n) bool, True on real tokens. The others count as absent and get exactly 0.
         temperature: divides scores and transitions.
-        max_iterations: where to stop a row's active set; z is then feasible but not optimal.
-        return_info: also return per-row `Info(converged, iterations, gap)`. Without it, a row that stopped short warns.
+        max_iterations: where to stop a row's active set; z is then feasible but not optimal. On CUDA a row also stops
+            where it would mix more than 512 sequences.
+        return_info: also return per-row `Info(converged, iterations, gap)`. Without it, a row that stopped short warns
+            (not on CUDA, where that would make the host wait).
 
     Returns:
         (batch, n), z in the dtype of `scores`, or (z, info).
