@@ -145,6 +145,12 @@ class Rationalizer:
         rows = zip(examples, found.outputs, found.weights, strict=True)
         return [self._explanation(example, output, weights) for example, output, weights in rows]
 
+    def label_of(self, example: AnyExample) -> Label | None:
+        """The true label of an example, in the user's own terms; None where it has none."""
+        if example.label is None:
+            return None
+        return float(example.label) if self.classes is None else self.classes[int(example.label)]
+
     def _explanation(
         self, example: AnyExample, output: NDArray[np.float32], weights: NDArray[np.float32]
     ) -> Explanation | PairExplanation:

@@ -193,7 +193,8 @@ def test_a_sweep_is_drawn(folder, tmp_path):
     jobs = plan([Source.of(str(folder))], parse_methods("pair-budget,full-text"), [0], [0.1, 0.2], SMALL, tmp_path)
     done = compare(jobs, tmp_path, plots=True, notes={"small": "reduced"})
     names = [path.name for path in done.files]
-    assert names == ["table.md", "table.csv", "table.json", "small-macro-f1.svg", "small-token-f1.svg"]
+    pictures = ["small-score-size.svg", "small-macro-f1.svg", "small-token-f1.svg"]
+    assert names == ["table.md", "table.csv", "table.json", *pictures]
     assert "![small-macro-f1.svg](small-macro-f1.svg)" in (tmp_path / "table.md").read_text()
     assert "small (reduced), test: macro-F1 against budget" in (tmp_path / "small-macro-f1.svg").read_text()
     sizes = [row.scores["size"].mean for row in done.rows if row.method == "pair-budget"]

@@ -39,6 +39,7 @@ from rationalizer.learn.trained import (
     LabelType,
     TrainedModel,
 )
+from rationalizer.nn import HighlightModel, Model
 
 
 def train(
@@ -87,7 +88,7 @@ def train(
             _remove_leftovers(directory)
             return finished
         model = description.build(vocabulary)
-        _start_vectors(model.embedding.weight, vectors)
+        _start_vectors(model, vectors)
         file = CheckpointFile.of(directory / CHECKPOINT, description, corpus) if directory else None
         learner = Learner(model, corpus, vocabulary, config, file, file.read() if file and resume else None)
         if directory is not None:
@@ -164,14 +165,15 @@ def _vectors(config: Config, vocabulary: Vocabulary, directory: Path | None, res
     return torch.as_tensor(load_embeddings(config.embeddings, vocabulary)[0], dtype=torch.float32)
 
 
-def _start_vectors(weight: Tensor, vectors: Tensor | None) -> None:
+def _start_vectors(model: Model, vectors: Tensor | None) -> None:
+    weight = model.embedding.weight
     with torch.no_grad():
         if vectors is not None:
             weight.copy_(vectors)
-        else:
-            # The size of pretrained vectors' entries; and an unknown word says nothing.
-            weight.mul_(0.3)
-            weight[1] = 0
+            return
+        if isinstance(model, HighlightModel):
+            weight.mul_(0.3)  # the size of pretrained vectors' entries; pairs are aligned by what sets words apart
+        weight[1] = 0  # an unknown word says nothing
 
 
 def _write_beginnings(

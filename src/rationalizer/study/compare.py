@@ -11,6 +11,7 @@ from typing import Any
 from rationalizer.learn.files import write_bytes
 from rationalizer.plot import Point, Series, line_plot
 from rationalizer.study.grid import Job
+from rationalizer.study.pictures import score_against_size
 from rationalizer.study.pool import Outcome, run_all
 from rationalizer.study.run import finished
 from rationalizer.study.table import Row, summarize, write_tables
@@ -47,7 +48,7 @@ def compare(
         threads: of each training. More of them may change the order of sums, and so the last digits of a result.
         split: what is scored: "test" or "dev"; by default test, or dev where there is none.
         notes: by dataset, what a reader must know of the data ("reduced").
-        plots: also draw scores against budgets.
+        plots: draw scores against budgets, beside the score against the rationales' size.
         report: told of every run that ends: how many have ended, and how.
         trainer: `accelerator` and `precision` of Lightning's Trainer.
     """
@@ -63,18 +64,22 @@ def compare(
             report(count, outcome)
     done = [(job, records[job.directory]) for job in jobs if job.directory in records]
     rows = summarize(done, split=split, notes=notes)
-    drawn = _draw(rows, out) if plots else {}
+    drawn = _draw(rows, out, sweep=plots)
     written = write_tables(rows, out, {name: [path.name for path in paths] for name, paths in drawn.items()})
     pictures = [path for paths in drawn.values() for path in paths]
     return Comparison(rows, len(missing) - len(failed), failed, written + pictures)
 
 
-def _draw(rows: Sequence[Row], out: Path) -> dict[str, list[Path]]:
-    """Per dataset, the task score and token-F1 against the budget."""
+def _draw(rows: Sequence[Row], out: Path, *, sweep: bool) -> dict[str, list[Path]]:
+    """Per dataset, the task score against the rationales' size, and for a sweep against the budget, with token-F1."""
     drawn: dict[str, list[Path]] = {}
     for dataset in dict.fromkeys(row.dataset for row in rows):
         members = [row for row in rows if row.dataset == dataset]
-        for score in dict.fromkeys([members[0].task_score, "token_f1"]):
+        if (picture := score_against_size(members)) is not None:
+            path = out / f"{dataset}-score-size.svg"
+            write_bytes(path, picture.encode())
+            drawn.setdefault(dataset, []).append(path)
+        for score in dict.fromkeys([members[0].task_score, "token_f1"]) if sweep else ():
             series = _series(members, score)
             if not any(not one.everywhere for one in series):
                 continue

@@ -1,0 +1,144 @@
+"""`rationalizer demo`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rationalizer.cli.base import command, out, show_table
+
+if TYPE_CHECKING:
+    from rationalizer.data import AnyExample
+    from rationalizer.learn import TrainedModel
+    from rationalizer.metrics import Scores
+    from rationalizer.rationalizer import Rationalizer
+    from rationalizer.render import Section
+
+SHOWN = 3  # examples of each kind in the terminal
+REPORTED = 8  # and in the report
+# Enough for either corpus; fewer seconds than the defaults, which wait for improvements.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "reviews": {"epochs": 9, "patience": 3},
+    "pairs": {"epochs": 8, "patience": 3},
+}
+
+
+@command(
+    "rationalizer demo",
+    "rationalizer demo --out /tmp/demo",
+    stopped="Stopped. The same command goes on from here.",
+)
+def demo(
+    out_dir: Annotated[Path, typer.Option("--out", help="Where to keep the models and the report.")] = Path(
+        "runs/demo"
+    ),
+) -> None:
+    """Train two small models on embedded data, offline, in a minute or two, and see their reasons.
+
+    One labels reviews from at most 20% of their words, the other tells from an alignment of words whether one
+    sentence follows from another. In both corpora the true reasons are known. A second call shows the same again.
+    """
+    import torch
+
+    from rationalizer.learn import files
+    from rationalizer.render import to_html_page
+
+    torch.set_num_threads(1)  # models this small gain nothing from more, and on a busy machine they lose much
+    started = time.perf_counter()
+    sections = [
+        _part(
+            "reviews",
+            out_dir,
+            "Reviews",
+            "A classifier that reads only the words it shows: SPECTRA's H:SeqBudget, at most 20% of each review. Words "
+            "that decide the label are known in this corpus and underlined.",
+        ),
+        _part(
+            "pairs",
+            out_dir,
+            "Pairs of sentences",
+            "Does the second sentence follow from the first? The model sees the first one only through the alignment "
+            "of its words with the second's (M:AtMostOne2).",
+        ),
+    ]
+    page = out_dir / "report.html"
+    lead = "Two models trained on embedded data, and what they based their answers on."
+    files.write_bytes(page, to_html_page(title="rationalizer demo", lead=lead, sections=sections).encode())
+    out.print(f"\nDone in {time.perf_counter() - started:.0f} s. The same as a page: {page}\n", style="bold")
+    out.print("Next:")
+    out.print(f'  rationalizer explain {out_dir / "reviews"} "The rooms were filthy but the staff was lovely."')
+    out.print(
+        f'  rationalizer serve {out_dir / "reviews"}        # a web page; pip install "rationalizer[web]"', markup=False
+    )
+    out.print("  rationalizer train your.csv --budget 20%   # columns: text,label")
+
+
+def _part(name: str, out_dir: Path, title: str, about: str) -> Section:
+    from rationalizer import study
+    from rationalizer.learn import configure
+    from rationalizer.rationalizer import Rationalizer
+    from rationalizer.render import Section, Table
+
+    where = study.Source.of(name)
+    corpus = where.load()
+    config = configure(None, {"budget": where.budget, **SETTINGS[name]}, pairs=where.pairs)
+    out.rule(title, align="left")
+    out.print(f"{about}\n\nTraining on {len(corpus.train)} examples ({study.method_text(config)}) ...")
+    trained = study.train_run(corpus, where, config, out_dir / name, resume=True, accelerator="cpu")
+    scores = study.score(trained, corpus)["test"]
+    lines = study.score_lines({"test": scores}, study.HEADLINES)
+    out.print(f"{len(trained.metrics['epochs'])} epochs, {_seconds(trained):.0f} s. Against the known truth:")
+    show_table(["score", f"{scores.documents} held out"], lines)
+    model = Rationalizer.of(trained)
+    examples = _mixed(corpus.test, REPORTED)
+    _show(model, examples[:SHOWN])
+    return Section(
+        title,
+        text=about,
+        figures=_figures(scores),
+        tables=[Table(["score", "held out"], lines)],
+        explanations=model.explain_examples(examples),
+        truths=[model.label_of(example) for example in examples],
+    )
+
+
+def _seconds(trained: TrainedModel) -> float:
+    return sum(row["seconds"] for row in trained.metrics["epochs"])
+
+
+def _figures(scores: Scores) -> list[tuple[str, str]]:
+    from rationalizer.study import WORDS, number
+
+    names = ("macro_f1", "token_f1", "alignment_f1")
+    found = scores.as_dict()
+    return [(WORDS[name].partition(" (")[0], number(name, found[name])) for name in names if name in found]
+
+
+def _mixed(examples: Sequence[AnyExample], count: int) -> list[AnyExample]:
+    """One of each class in turn, the shorter ones, which are read at a glance."""
+    by_label: dict[Any, list[AnyExample]] = {}
+    for example in sorted(examples, key=lambda one: max(one.shape)):
+        by_label.setdefault(example.label, []).append(example)
+    longest = [group[len(group) // 3 :] for _, group in sorted(by_label.items())]
+    return [group[k] for k in range(count) for group in longest if k < len(group)][:count]
+
+
+def _show(model: Rationalizer, examples: Sequence[AnyExample]) -> None:
+    from rich.text import Text
+
+    from rationalizer.render import to_terminal
+
+    colour = out.is_terminal and not out.no_color
+    for k, (example, explanation) in enumerate(zip(examples, model.explain_examples(examples), strict=True)):
+        drawn = to_terminal(
+            explanation,
+            truth=model.label_of(example),
+            colour=colour,
+            width=min(out.width, 100) if out.is_terminal else None,
+            legend=k == len(examples) - 1,
+        )
+        out.print(Text.from_ansi(drawn) if colour else Text(drawn), end="\n\n")
