@@ -52,3 +52,23 @@ def test_one_infeasible_instance_is_named(forced):
     g.add(rg.Budget(z, torch.tensor([2, 2, 0])))
     with pytest.raises(rg.InfeasibleError, match="instance 2"):
         g.lp_sparsemap()
+
+
+def test_polish_corrects_a_wrong_face():
+    g = rg.FactorGraph()
+    z = g.variable(normal(5, 6, 9))
+    matching(g, z)
+    program = g._program(1.0, quadratic=True)
+    p = batched.Batch.of(program, program.active)
+    todo, tolerance = torch.ones(5, dtype=torch.bool), torch.full((5,), 1e-9, dtype=torch.float64)
+    x, y, status, residual, *_ = batched.solve(program, todo.numpy(), tolerance.numpy())
+    assert residual.max() <= 1e-9
+    wrong = status.clone()
+    for row in wrong[:, : p.entries]:  # one coordinate freed, one fixed, in each instance
+        row[(row == -1).nonzero()[3]] = 0
+        row[(row == 0).nonzero()[1]] = -1
+    start = torch.nn.functional.pad(x, (0, p.rows))
+    again, _, found, residual = batched._polish(p, todo, tolerance, start, y, wrong)
+    assert residual.max() <= 1e-9
+    torch.testing.assert_close(again[:, : p.entries], x, rtol=0, atol=1e-9)
+    assert torch.equal(found[:, : p.entries], status[:, : p.entries])

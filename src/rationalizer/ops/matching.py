@@ -66,6 +66,9 @@ def matching(
     "exactly_one" turns the sums of that side from <= 1 into = 1. The paper's layers are
     M:XorAtMostOne = (rows="exactly_one"), M:AtMostOne2 = the default, M:Budget = (budget=B).
 
+    CUDA tensors stay on their device and nothing waits for it, so nothing is raised there: a pair without an answer
+    is NaN. Pairs too large for one program (about 128 × 63 or 256 × 31 on a data-centre GPU) go through the host.
+
     Args:
         scores: (batch, m, n) scores of the pairs; any number of leading dimensions.
         rows: "exactly_one" or "at_most_one". "exactly_one" needs at least as many real columns as rows.
