@@ -3,10 +3,8 @@
 import importlib
 from typing import TYPE_CHECKING
 
-from rationalizer import ops
-
 if TYPE_CHECKING:
-    from rationalizer import graph
+    from rationalizer import graph, ops
     from rationalizer.rationalizer import Rationalizer
     from rationalizer.render import Explanation, PairExplanation
 
@@ -21,9 +19,9 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> object:
-    # The layers are of use without the models, whose imports take longer.
+    # The layers are of use without the models, and the command line's help without either; PyTorch takes seconds.
     if name in _LAZY:
         return getattr(importlib.import_module(_LAZY[name]), name)
-    if name == "graph":
-        return importlib.import_module("rationalizer.graph")
+    if name in ("graph", "ops"):
+        return importlib.import_module(f"rationalizer.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,11 +12,10 @@ import time
 
 import httpx
 import pytest
-from typer.testing import CliRunner
 
 from rationalizer import Rationalizer
-from rationalizer.cli import app
 from rationalizer.data import reviews
+from tests.cli.calls import refused
 
 REQUESTS, AT_ONCE = 200, 20
 
@@ -86,27 +85,21 @@ def _stop_in_the_middle(process, address):
     assert process.stderr.read() == "Stopped.\n"
 
 
-def refused(*arguments):
-    result = CliRunner().invoke(app, ["serve", *map(str, arguments)])
-    assert result.exit_code == 2, result.output
-    return result.stderr
-
-
 def test_what_cannot_be_served(spectra_run, pair_run, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        message = refused(spectra_run, "--port", port)
+        message = refused("serve", spectra_run, "--port", port)
     assert f"cannot listen on 127.0.0.1, port {port}: Address already in use; give another --port" in message
-    assert "holds no trained model" in refused(tmp_path)
-    assert "serve models of one kind" in refused(spectra_run, pair_run)
-    assert "the page compares two models, got 3" in refused(spectra_run, spectra_run, spectra_run)
+    assert "holds no trained model" in refused("serve", tmp_path)
+    assert "serve models of one kind" in refused("serve", spectra_run, pair_run)
+    assert "the page compares two models, got 3" in refused("serve", spectra_run, spectra_run, spectra_run)
     table = tmp_path / "examples.csv"
     table.write_text("review\nlovely care\n")
-    assert "there is no column 'text'" in refused(spectra_run, "--examples", table)
+    assert "there is no column 'text'" in refused("serve", spectra_run, "--examples", table)
 
 
 def test_without_the_extra_the_error_names_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "fastapi", None)
     for name in [name for name in sys.modules if name.startswith("rationalizer.app")]:
         monkeypatch.delitem(sys.modules, name)
-    assert 'pip install "rationalizer[web]"' in refused("nowhere")
+    assert 'pip install "rationalizer[web]"' in refused("serve", "nowhere")

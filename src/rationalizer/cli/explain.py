@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -65,7 +66,9 @@ def explain(
         width=out.width if out_file is None and out.is_terminal else None,
     )
     examples = inputs.begun(_examples(model, texts, file, column))
-    start = _skip(examples, out_file, chosen, shape.opening) if resume and out_file and out_file.exists() else 0
+    start = 0
+    if resume and out_file is not None and out_file.exists():
+        start, examples = _skip(examples, outputs.Written(out_file, chosen, shape.opening), batch_size)
     shown = out_file is not None and not asking
     total = inputs.count_rows(file) - start if shown and file is not None and err.is_terminal else None
     with _destination(out_file, chosen, append=resume) as write, progress("Explaining", total, shown=shown) as advance:
@@ -122,21 +125,32 @@ def _examples(
     return inputs.from_lines(sys.stdin.buffer, model.pairs)
 
 
-def _skip(examples: Iterator[AnyExample], path: Path, form: str, opening: str) -> int:
-    """Passes over the examples that the file has already, cuts off what a crash left of another one, counts them."""
-    count, end = 0, 0
-    for key, record_end in outputs.Written(path, form, opening).records():
-        count, end = count + 1, record_end
+def _skip(
+    examples: Iterator[AnyExample], written: outputs.Written, batch_size: int
+) -> tuple[int, Iterator[AnyExample]]:
+    """How many examples the file has already, and those that are left to explain.
+
+    Of the file whole batches are kept: the last digits of a number depend on the texts that it was computed with,
+    and the file shall become what it would have been.
+    """
+    kept, end = 0, 0
+    begun: list[AnyExample] = []
+    for count, (key, record_end) in enumerate(written.records(), 1):
         example = next(examples, None)
         if example is None:
-            raise ValueError(f"{path} has more records than there are texts; give another --out, or --overwrite")
+            raise ValueError(
+                f"{written.path} has more records than there are texts; give another --out, or --overwrite"
+            )
         if outputs.key_of_example(example) != key:
             raise ValueError(
-                f"record {count} of {path} is of another text than number {count} of the input; "
+                f"record {count} of {written.path} is of another text than number {count} of the input; "
                 "give the input it was written from, another --out, or --overwrite"
             )
-    outputs.cut_after(path, end)
-    return count
+        begun.append(example)
+        if len(begun) == batch_size:
+            kept, end, begun = count, record_end, []
+    written.cut_after(end)
+    return kept, chain(begun, examples)
 
 
 @contextmanager

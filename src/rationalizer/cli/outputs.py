@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,7 +107,7 @@ def _csv_record(explanation: AnyExplanation, truth: Label | None) -> str:
 
 def key_of(record: dict[str, Any]) -> tuple[str, ...]:
     """What tells which text a written record is of."""
-    return tuple(str(record[name]) for name in ("text", "premise", "hypothesis") if name in record)
+    return (record["text"],) if "text" in record else (record["premise"], record["hypothesis"])
 
 
 def key_of_example(example: AnyExample) -> tuple[str, ...]:
@@ -119,7 +118,7 @@ def key_of_example(example: AnyExample) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Written:
-    """The finished records of an output file; what a crash left of another one lies beyond `end`."""
+    """The finished records of an output file; a crash may have left a part of another one behind them."""
 
     path: Path
     form: str
@@ -140,6 +139,10 @@ class Written:
                 end += len(record)
                 yield self._key(number, record), end
 
+    def cut_after(self, end: int) -> None:
+        with self.path.open("r+b") as file:
+            file.truncate(end)
+
     def _key(self, number: int, record: bytes) -> tuple[str, ...]:
         try:
             if self.form == "jsonl":
@@ -147,7 +150,7 @@ class Written:
             names = next(csv.reader([self.opening]))
             cells = next(csv.reader(io.StringIO(record.decode(), newline="")))
             return key_of(dict(zip(names, cells, strict=True)))
-        except (ValueError, TypeError, csv.Error):
+        except (ValueError, TypeError, KeyError, csv.Error):
             raise ValueError(
                 f"record {number} of {self.path} is not one that this command writes; give another --out"
             ) from None
@@ -162,10 +165,3 @@ def _whole_records(file: IO[bytes], form: str) -> Iterator[bytes]:
         if line.endswith(b"\n") and (form == "jsonl" or record.count(b'"') % 2 == 0):
             yield record
             record = b""
-
-
-def cut_after(path: Path, end: int) -> None:
-    with path.open("r+b") as file:
-        file.truncate(end)
-        file.flush()
-        os.fsync(file.fileno())

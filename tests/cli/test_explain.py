@@ -1,0 +1,275 @@
+"""`rationalizer explain`: every way in, every way out, and what is left when it stops."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+
+import pandas
+import pytest
+
+from rationalizer import Rationalizer, render
+from rationalizer.data import pairs, reviews
+from tests.cli.calls import refused, run
+
+COUNT = 300
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return reviews(train=1, dev=1, test=COUNT)
+
+
+@pytest.fixture(scope="module")
+def model(spectra_run):
+    return Rationalizer.load(spectra_run)
+
+
+@pytest.fixture(scope="module")
+def table(corpus, tmp_path_factory):
+    """Texts with labels and human rationales, and a line break in one of them."""
+    path = tmp_path_factory.mktemp("table") / "mine.csv"
+    names = [corpus.classes[e.label] for e in corpus.test]
+    masks = [" ".join(str(int(flag)) for flag in e.rationale) for e in corpus.test]
+    texts = [e.text for e in corpus.test]
+    texts[5] = texts[5].replace(" ", "\n", 1).replace(" ", ' "', 1)
+    masks[5] = ""
+    pandas.DataFrame({"review": texts, "label": names, "rationale_mask": masks}).to_csv(path, index=False)
+    return path
+
+
+def records(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_one_text_for_people(spectra_run, model):
+    text = "We found truly helpful lovely care."
+    printed = run("explain", spectra_run, text).stdout
+    assert printed == render.to_terminal(model.explain(text), colour=False) + "\n\n"
+    assert "[" in printed
+
+
+def test_several_arguments_need_the_key_once(spectra_run):
+    printed = run("explain", spectra_run, "lovely care", "awful slop").stdout
+    assert printed.count("read by the model") == 1
+    assert "lovely" in printed
+    assert "awful" in printed
+
+
+def test_lines_of_standard_input(spectra_run, model, corpus):
+    texts = [e.text for e in corpus.test[:10]]
+    printed = run("explain", spectra_run, "--format", "jsonl", stdin="\n".join(texts) + "\n\n").stdout
+    found = [json.loads(line) for line in printed.splitlines()]
+    assert [one["text"] for one in found] == texts
+    assert [one["selected"] for one in found] == [list(e.selected) for e in model.explain(texts)]
+    assert run("explain", spectra_run, "-", "--format", "jsonl", stdin="\ufeffa b\r\n").stdout.startswith(
+        '{"text": "a b"'
+    )
+
+
+def test_labels_and_rationales_of_a_file_are_shown(spectra_run, table, corpus, tmp_path):
+    out = tmp_path / "out.jsonl"
+    result = run("explain", spectra_run, "--file", table, "--column", "text=review", "--out", out)
+    assert result.stdout == ""
+    assert result.stderr == f"{out}: {COUNT} explained\n"
+    found = records(out)
+    assert [one["truth"] for one in found] == [corpus.classes[e.label] for e in corpus.test]
+    assert found[0]["rationale"] == list(corpus.test[0].rationale)
+    assert found[5]["rationale"] is None
+    page = tmp_path / "out.html"
+    run("explain", spectra_run, "--file", table, "--column", "text=review", "--out", page, "--budget", "40%")
+    assert page.read_text().count("<article>") == COUNT
+    assert page.read_text().endswith("</html>\n")
+    assert "named by people" in page.read_text()
+
+
+@pytest.mark.parametrize("ending", ["tsv", "jsonl", "parquet", "csv.gz"])
+def test_any_table_gives_the_same(spectra_run, table, tmp_path, ending):
+    frame = pandas.read_csv(table).rename(columns={"review": "text"})[["text"]]
+    path = tmp_path / f"mine.{ending}"
+    if ending == "tsv":
+        frame.to_csv(path, sep="\t", index=False)
+    elif ending == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    elif ending == "parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False)
+    run("explain", spectra_run, "--file", path, "--out", tmp_path / "out.csv")
+    with (tmp_path / "out.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["text"] for row in rows] == list(frame["text"])
+    for row in rows:
+        words = [row["text"][start:end] for start, end in json.loads(row["spans"])]
+        assert row["rationale"] == " ... ".join(words)
+        assert row["truth"] == ""
+
+
+def test_pairs(pair_run, tmp_path):
+    corpus = pairs(train=1, dev=1, test=20)
+    texts = [(e.premise.text, e.hypothesis.text) for e in corpus.test]
+    model = Rationalizer.load(pair_run)
+    expected = [[list(pair) for pair in one.pairs] for one in model.explain(texts)]
+    lines = "".join(f"{p}\t{h}\n" for p, h in texts[:10])
+    lines += "".join(json.dumps({"premise": p, "hypothesis": h}) + "\n" for p, h in texts[10:])
+    printed = run("explain", pair_run, "--format", "jsonl", stdin=lines).stdout
+    assert [json.loads(line)["pairs"] for line in printed.splitlines()] == expected
+    table = tmp_path / "pairs.csv"
+    frame = pandas.DataFrame(texts, columns=["premise", "hypothesis"])
+    frame["label"] = [corpus.classes[e.label] for e in corpus.test]
+    frame.to_csv(table, index=False)
+    run("explain", pair_run, "--file", table, "--out", tmp_path / "out.csv")
+    with (tmp_path / "out.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [[list(map(int, p.split("-"))) for p in row["alignment"].split()] for row in rows] == expected
+    assert [row["truth"] for row in rows] == list(frame["label"])
+    assert "<svg" in run("explain", pair_run, *texts[0], "--format", "html").stdout
+    assert run("explain", pair_run, *texts[0], "--format", "svg").stdout.startswith("<svg")
+    assert "give the premise and the hypothesis" in refused("explain", pair_run, "one")
+    assert "line 2: a pair is premise, tab, hypothesis" in refused("explain", pair_run, stdin="a\tb\nc\n")
+    assert "line 1: the JSON object has no 'hypothesis'" in refused("explain", pair_run, stdin='{"premise": "a"}\n')
+
+
+def test_pairs_for_a_model_of_texts(spectra_run, tmp_path):
+    table = tmp_path / "pairs.csv"
+    table.write_text("premise,hypothesis\na,b\n")
+    assert "holds pairs, but the model reads single texts" in refused("explain", spectra_run, "--file", table)
+
+
+def test_another_budget(spectra_run, sparsemax_run):
+    text = "We found truly helpful lovely care."
+    printed = run("explain", spectra_run, text, "--budget", "3", "--format", "jsonl").stdout
+    assert sum(json.loads(printed)["selected"]) == 3
+    assert "does not follow a budget" in refused("explain", sparsemax_run, text, "--budget", "3")
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_an_interrupted_file_is_continued(spectra_run, table, tmp_path, form):
+    """However much of the file is there, torn records and all, it ends as if nothing had happened."""
+    command = ["explain", spectra_run, "--file", table, "--column", "text=review", "--out"]
+    run(*command, tmp_path / f"whole.{form}")
+    whole = (tmp_path / f"whole.{form}").read_bytes()
+    out = tmp_path / f"part.{form}"
+    ends = [0, 3, whole.index(b"\n") + 1, len(whole) // 2, whole.index(b'"', len(whole) // 3) + 1, len(whole) - 1]
+    for end in [*ends, len(whole)]:
+        out.write_bytes(whole[:end])
+        result = run(*command, out, "--resume")
+        assert out.read_bytes() == whole
+        assert f"{out}: " in result.stderr
+    assert f"{COUNT % 128} explained, {COUNT - COUNT % 128} were there" in result.stderr
+    out.unlink()
+    run(*command, out, "--resume")
+    assert out.read_bytes() == whole
+    assert "already exists; go on with it by --resume, replace it by --overwrite" in refused(*command, out)
+    out.write_bytes(b"something else\n")
+    run(*command, out, "--overwrite")
+    assert out.read_bytes() == whole
+
+
+def test_what_cannot_be_continued(spectra_run, table, tmp_path):
+    out = tmp_path / "out.jsonl"
+    command = ["explain", spectra_run, "--out", out, "--resume"]
+    run("explain", spectra_run, "lovely care", "--out", out)
+    kept = out.read_bytes()
+    assert "record 1" in refused(*command, "another text")
+    assert "more records than there are texts" in refused(*command, stdin="")
+    assert out.read_bytes() == kept
+    out.write_text('{"text": "lovely care"\n')
+    assert "record 1 of" in refused(*command, "lovely care")
+    out.write_text("[1]\n")
+    assert "is not one that this command writes" in refused(*command, "lovely care")
+    other = tmp_path / "out.csv"
+    other.write_text("text,stars\nlovely care,3\n")
+    assert "has other columns" in refused("explain", spectra_run, "lovely care", "--out", other, "--resume")
+    assert other.read_text() == "text,stars\nlovely care,3\n"
+    page = tmp_path / "out.html"
+    assert "only jsonl and csv can be resumed" in refused("explain", spectra_run, "a", "--out", page, "--resume")
+
+
+def test_a_bad_row_is_named_and_what_is_before_it_stays(spectra_run, tmp_path):
+    table = tmp_path / "mine.csv"
+    table.write_text("text\n" + "lovely care\n" * 200 + '" "\n' + "awful slop\n")
+    out = tmp_path / "out.jsonl"
+    command = ["explain", spectra_run, "--file", table, "--out", out, "--batch-size", 64]
+    assert "mine.csv, row 201: the text is empty" in refused(*command)
+    assert len(records(out)) == 200
+    table.write_text("text\n" + "lovely care\n" * 200 + "fine\n" + "awful slop\n")
+    assert "10 explained, 192 were there" in run(*command, "--resume").stderr
+    assert [one["text"] for one in records(out)[199:]] == ["lovely care", "fine", "awful slop"]
+    assert "line 2: byte 0xe9 is not UTF-8" in refused("explain", spectra_run, stdin=b"caf\xc3\xa9\ncaf\xe9\n")
+
+
+def test_nothing_is_left_of_a_document_that_failed(spectra_run, tmp_path):
+    table = tmp_path / "mine.csv"
+    table.write_text("text\n" + "lovely care\n" * 3 + '" "\n')
+    refused("explain", spectra_run, "--file", table, "--out", tmp_path / "out.html")
+    assert "an SVG shows one text" in refused("explain", spectra_run, "a", "b", "--out", tmp_path / "out.svg")
+    refused("explain", spectra_run, "--file", table, "--column", "text=txt", "--out", tmp_path / "out.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.csv"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a", "--format", "pdf"], "there is no format 'pdf'; known are terminal, jsonl, csv, html, svg"),
+        (["a", "--file", "x.csv"], "from --file or from the command line, not from both"),
+        (["a", "--column", "text=review"], "--column names columns of a --file"),
+        (["--file", "no.csv"], "no.csv: there is no such file"),
+        (["--file", "no.docx"], "no.docx"),
+        (["a", "--resume"], "--resume needs --out"),
+        (["a", "--overwrite"], "--overwrite needs --out"),
+        (["a", "--out", "x.csv", "--resume", "--overwrite"], "--resume keeps what --overwrite replaces"),
+        (["a", "--out", "."], "is a folder; name a file in it"),
+        (["a", "--budget", "0"], "got '0'"),
+        ([" "], "the text is empty"),
+    ],
+)
+def test_bad_input(spectra_run, arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert message in refused("explain", spectra_run, *arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_does_not_grow_with_the_input(spectra_run, tmp_path):
+    """Ten times the rows need no more memory, beyond what chance gives."""
+    peaks = []
+    for rows in (160, 1600):
+        table = tmp_path / f"{rows}.csv"
+        table.write_text("text\n" + f"{'lovely care ' * 20}\n" * rows)
+        tracemalloc.start()
+        run("explain", spectra_run, "--file", table, "--out", tmp_path / f"{rows}.jsonl", "--batch-size", 32)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.3 * peaks[0]
+    assert (tmp_path / "1600.jsonl").stat().st_size > 2 * peaks[1]
+
+
+def test_ctrl_c_and_closed_pipes(spectra_run, table, tmp_path):
+    """A process of its own, stopped in the middle: what it wrote is whole, and can be continued."""
+    out = tmp_path / "out.jsonl"
+    command = [sys.executable, "-m", "rationalizer", "explain", str(spectra_run), "--batch-size", "1"]
+    process = subprocess.Popen(
+        [*command, "--out", str(out)], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    process.stdin.write("lovely care\n" * 50)
+    process.stdin.flush()
+    deadline = time.monotonic() + 60
+    while not out.exists() or out.read_bytes().count(b"\n") < 50:
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(30) == 130
+    assert process.stderr.read().startswith("Stopped. What was written as JSONL or CSV stays;")
+    assert len(records(out)) == 50
+    process.stdin.close()
+    process.stderr.close()
+
+    shell = f"yes 'lovely care' | head -3000 | {' '.join(command)} --format jsonl | head -1"
+    done = subprocess.run(["bash", "-c", f"set -o pipefail; {shell}"], capture_output=True, text=True, timeout=60)
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
