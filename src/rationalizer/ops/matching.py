@@ -226,7 +226,7 @@ def _save(ctx, inputs, output):  # type: ignore[no-untyped-def]
 
 def _backward(ctx, g, *_):  # type: ignore[no-untyped-def]
     z, *sides = ctx.saved_tensors
-    h = _matching_backward(z, g, *sides, ctx.rows_exact, ctx.columns_exact)
+    h = None if g is None else _matching_backward(z, g, *sides, ctx.rows_exact, ctx.columns_exact)
     return h, None, None, None, None, None, None
 
 

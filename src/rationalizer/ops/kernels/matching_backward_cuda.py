@@ -144,6 +144,7 @@ class MatchingLayer(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, g: Tensor, *_: None) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, g: Tensor | None, *_: None) -> tuple[Tensor | None, ...]:
         z, *sides = ctx.saved_tensors
-        return project(z, g, *sides, *ctx.options), None, None, None, None, None, None, None
+        h = None if g is None else project(z, g, *sides, *ctx.options)
+        return h, None, None, None, None, None, None, None
