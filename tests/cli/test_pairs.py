@@ -1,0 +1,109 @@
+"""Pairs of texts on the command line, the HANS analysis, and the demo."""
+
+import csv
+import json
+
+import pytest
+
+from rationalizer.cli import demo as demo_module
+from rationalizer.data import pairs
+from tests.cli.calls import refused, run
+
+SMALL = ["--set", "hidden=8", "--set", "embedding=8", "--set", "epochs=1"]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """A user's file with two named columns, and gold alignments."""
+    corpus = pairs(seed=3, train=60, dev=6, test=6)
+    path = tmp_path_factory.mktemp("data") / "mine.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["question", "answer", "label", "alignment"])
+        for one in corpus.train:
+            alignment = " ".join(f"{i}-{j}" for i, j in one.alignment)
+            writer.writerow([one.premise.text, one.hypothesis.text, corpus.classes[one.label], alignment])
+    return path
+
+
+NAMED = ["--column", "premise=question", "--column", "hypothesis=answer"]
+
+
+def test_train_evaluate_and_explain(table, tmp_path):
+    folder = tmp_path / "run"
+    done = run("train", table, *NAMED, "--method", "budget", "--budget", "3", "--out", folder, *SMALL)
+    assert "budget, faithful, budget 3 pairs" in done.stdout
+    assert "gold alignments in train, dev (not learned from)" in done.stdout
+    assert "alignment-F1" in done.stdout
+    run("evaluate", folder, "--json", tmp_path / "scores.json")
+    scores = json.loads((tmp_path / "scores.json").read_text())["scores"]
+    assert scores["violation"] == 0
+    assert 0 < scores["alignments"] <= 3
+    assert "defined for single texts" in refused("evaluate", folder, "--faithfulness")
+
+
+def test_compare_names_variants(table, tmp_path):
+    methods = "at-most-one,at-most-one:not-faithful,softmax:not-faithful"
+    run("compare", table, *NAMED, "--methods", methods, "--seeds", "0", "--out", tmp_path / "study", *SMALL)
+    text = (tmp_path / "study" / "table.md").read_text()
+    assert "| at-most-one:not-faithful |" in text
+    assert "violation" in text
+    assert (tmp_path / "study" / "mine-score-size.svg").is_file()
+    said = refused("compare", table, *NAMED, "--methods", "spectra", "--out", tmp_path / "other")
+    assert "there is no method 'spectra' for pairs of texts" in said
+    refused("compare", table, "reviews", *NAMED, "--out", tmp_path / "other")
+
+
+def _write_hans(folder, count):
+    folder.mkdir()
+    heuristics = {"l": "lexical_overlap", "s": "subsequence", "c": "constituent"}
+    for name in ("train", "test"):
+        with (folder / f"{name}.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["premise", "hypothesis", "label", "heuristic", "subcase"])
+            for k in range(count):
+                for letter, heuristic in heuristics.items():
+                    writer.writerow([f"The dog {k} saw a cat.", "The cat saw a dog.", 0, heuristic, f"{letter}n_swap"])
+                    writer.writerow([f"The dog {k} saw a cat.", "The dog saw a cat.", 1, heuristic, f"{letter}e_same"])
+
+
+def test_hans(table, tmp_path):
+    _write_hans(tmp_path / "hans", 8)
+    snli = tmp_path / "snli"
+    snli.mkdir()
+    corpus = pairs(seed=4, train=60, dev=12, test=6)
+    for split in ("train", "dev"):
+        with (snli / f"{split}.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["premise", "hypothesis", "label"])
+            for one in getattr(corpus, split):
+                writer.writerow([one.premise.text, one.hypothesis.text, one.label])
+            writer.writerow(["No label here.", "None at all.", -1])
+    options = ["--data-dir", snli, "--hans-dir", tmp_path / "hans", "--out", tmp_path / "out", "--note", "tiny", *SMALL]
+    done = run("hans", "snli", *options)
+    assert "vanilla: 60 training pairs" in done.stdout
+    assert "augmented: 108 training pairs" in done.stdout
+    found = json.loads((tmp_path / "out" / "hans.json").read_text())
+    assert set(found) == {"vanilla", "augmented"}
+    assert set(found["vanilla"]) == {
+        f"{label} / {heuristic}"
+        for label in ("entailment", "non-entailment")
+        for heuristic in ("lexical_overlap", "subsequence", "constituent")
+    }
+    # Both pairs of a heuristic are the same for all three: so are the accuracies.
+    assert len({found["vanilla"][f"entailment / {h}"] for h in ("lexical_overlap", "subsequence")}) == 1
+    assert "| entailment | Lexical overlap |" in (tmp_path / "out" / "hans.md").read_text()
+    assert "(tiny)" in (tmp_path / "out" / "hans.md").read_text()
+    run("hans", "snli", *options)
+    assert json.loads((tmp_path / "out" / "hans.json").read_text()) == found
+
+
+def test_demo(tmp_path, monkeypatch):
+    monkeypatch.setattr(demo_module, "SETTINGS", {name: {"epochs": 1} for name in ("reviews", "pairs")})
+    done = run("demo", "--out", tmp_path / "demo")
+    assert "token-F1" in done.stdout
+    assert "alignment-F1" in done.stdout
+    assert "rationalizer explain" in done.stdout
+    page = (tmp_path / "demo" / "report.html").read_text()
+    assert page.count("<article") >= 2 * demo_module.REPORTED
+    assert "Pairs of sentences" in page

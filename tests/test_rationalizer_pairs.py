@@ -1,0 +1,90 @@
+"""The user's object on pairs of texts."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rationalizer import PairExplanation, Rationalizer
+from rationalizer.data import pairs
+
+SMALL = {"hidden": 8, "embedding": 8, "epochs": 2, "batch_size": 16}
+
+
+@pytest.fixture(scope="module")
+def texts():
+    corpus = pairs(seed=2, train=80, dev=8, test=8)
+    return [(one.premise.text, one.hypothesis.text) for one in corpus.train], [
+        corpus.classes[one.label] for one in corpus.train
+    ]
+
+
+@pytest.fixture(scope="module")
+def model(texts):
+    return Rationalizer("budget", budget=3, **SMALL).fit(*texts, progress=False, accelerator="cpu")
+
+
+def test_explain_one_pair(model):
+    premise, hypothesis = "Two old nurses often help dogs.", "Nurses help dogs."
+    e = model.explain(premise, hypothesis)
+    assert isinstance(e, PairExplanation)
+    assert e.premise == premise
+    assert e.alignment.shape == (len(e.premise_tokens), len(e.hypothesis_tokens))
+    assert len(e.pairs) == np.count_nonzero(e.alignment) <= 3
+    assert e.words == tuple((e.premise_tokens[i], e.hypothesis_tokens[j]) for i, j in e.pairs)
+    assert e.label in model.classes
+    assert sum(e.probabilities.values()) == pytest.approx(1, abs=1e-5)
+    assert e.faithful
+    for token, (start, end) in zip(e.hypothesis_tokens, e.hypothesis_offsets, strict=True):
+        assert hypothesis[start:end] == token
+    assert json.loads(json.dumps(e.to_dict()))["pairs"] == [list(pair) for pair in e.pairs]
+
+
+def test_lists_agree_with_single_pairs_and_with_predict(model, texts):
+    some = texts[0][:5]
+    listed = model.explain(some, rationales=[[(0, 0)]] * 5)
+    assert [e.label for e in listed] == model.predict(some).tolist()
+    assert listed[0].gold == ((0, 0),)
+    np.testing.assert_allclose(listed[1].alignment, model.explain(*some[1]).alignment)
+    assert model.predict_proba(some).shape == (5, 3)
+
+
+def test_a_new_budget_needs_no_training(model):
+    pair = ("Two old nurses often help dogs in autumn.", "Two nurses help dogs in autumn.")
+    before = len(model.explain(*pair).pairs)
+    model.budget = 1
+    assert len(model.explain(*pair).pairs) == 1
+    model.budget = 3
+    assert len(model.explain(*pair).pairs) == before
+
+
+def test_the_default_method_follows_the_data(texts, tmp_path):
+    model = Rationalizer(**SMALL).fit(texts[0][:40], texts[1][:40], progress=False, accelerator="cpu")
+    assert (model.pairs, model.config.method) == (True, "at-most-one")
+    model.save(tmp_path)
+    loaded = Rationalizer.load(tmp_path)
+    assert loaded.pairs
+    assert loaded.predict(texts[0][:6]).tolist() == model.predict(texts[0][:6]).tolist()
+
+
+def test_tables_and_dev_pairs(texts):
+    table = pd.DataFrame(texts[0][:40], columns=["premise", "hypothesis"])
+    dev = (texts[0][40:50], texts[1][40:50])
+    model = Rationalizer("gumbel", faithful=False, **SMALL).fit(
+        table, pd.Series(texts[1][:40]), dev=dev, progress=False, accelerator="cpu"
+    )
+    assert model.pairs
+    assert not model.explain(*texts[0][0]).faithful
+
+
+def test_mistakes(model, texts):
+    with pytest.raises(ValueError, match=r"reads pairs of texts; call explain\(premise, hypothesis\)"):
+        model.explain("One text.")
+    with pytest.raises(ValueError, match="'spectra' is a method for single texts; for pairs of texts use one of"):
+        Rationalizer("spectra", **SMALL).fit(*texts, progress=False)
+    with pytest.raises(ValueError, match="'budget' is a method for pairs of texts; for single texts use one of"):
+        Rationalizer("budget", **SMALL).fit(["a b", "c d"] * 10, ["x", "y"] * 10, progress=False)
+    single = Rationalizer("full-text", **SMALL).fit(["a b", "c d"] * 10, ["x", "y"] * 10, progress=False)
+    with pytest.raises(ValueError, match="reads single texts"):
+        single.explain("a", "b")
