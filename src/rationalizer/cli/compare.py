@@ -9,6 +9,7 @@ import typer
 
 from rationalizer.cli.base import command, err, out, show_table
 from rationalizer.cli.options import Accelerator, Column, Precision, Vectors, collect_settings
+from rationalizer.cli.progress import progress
 
 if TYPE_CHECKING:
     from rationalizer.study import Comparison
@@ -56,6 +57,7 @@ def compare(
 ) -> None:
     """Train methods × seeds (× budgets) and write tables; go on where an earlier call stopped."""
     from rationalizer import study
+    from rationalizer.study.run import finished
 
     columns = study.parse_pairs(column, "--column")
     dirs, aspects = study.by_source(data_dir, sources, "--data-dir"), study.by_source(aspect, sources, "--aspect")
@@ -76,21 +78,24 @@ def compare(
     )
     out.print(f"{len(jobs)} runs in {out_dir}; those that are finished are not run again")
 
-    def report(count: int, outcome: Outcome) -> None:
-        out.print(f"{count}: {outcome.job.title}: {_headline(outcome)}", markup=False)
+    with progress("Training", sum(finished(job) is None for job in jobs)) as advance:
 
-    done = study.compare(
-        jobs,
-        out_dir,
-        workers=workers,
-        threads=threads,
-        split=split,
-        notes={place.name: notes[source] for place, source in zip(places, sources, strict=True) if source in notes},
-        plots=budgets is not None,
-        report=report,
-        accelerator=accelerator,
-        precision=precision,
-    )
+        def report(count: int, outcome: Outcome) -> None:
+            out.print(f"{count}: {outcome.job.title}: {_headline(outcome)}", markup=False)
+            advance(1)
+
+        done = study.compare(
+            jobs,
+            out_dir,
+            workers=workers,
+            threads=threads,
+            split=split,
+            notes={place.name: notes[source] for place, source in zip(places, sources, strict=True) if source in notes},
+            plots=budgets is not None,
+            report=report,
+            accelerator=accelerator,
+            precision=precision,
+        )
     _print_comparison(done)
     if done.failed:
         raise typer.Exit(1)

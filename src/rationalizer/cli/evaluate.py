@@ -10,6 +10,7 @@ import typer
 
 from rationalizer.cli.base import command, err, out, show_table
 from rationalizer.cli.options import Aspect, Column, DataDir
+from rationalizer.cli.progress import progress
 from rationalizer.cli.report import write_report
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def evaluate(
     from rationalizer import study
     from rationalizer.learn import TrainedModel, files
     from rationalizer.learn import evaluate as measure
+    from rationalizer.learn.inference import FAITHFULNESS_PASSES
 
     if not (run / "metrics.json").is_file() and (run / "checkpoint.safetensors").is_file():
         raise FileNotFoundError(
@@ -64,7 +66,9 @@ def evaluate(
     else:
         where = stored
     chosen, examples = _examples(trained, where, split, whole=where != stored)
-    scores = measure(trained, examples, faithfulness=faithfulness)
+    passes = 1 + FAITHFULNESS_PASSES * (faithfulness and bool(trained.classes))
+    with progress("Scoring", passes * len(examples)) as done:
+        scores = measure(trained, examples, faithfulness=faithfulness, done=done)
     used = trained.config.budget
     out.print(f"{run}: {study.method_text(trained.config)}; {where.name}, {chosen}")
     show_table(["score", chosen], study.score_lines({chosen: scores}, list(study.WORDS)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -16,9 +16,12 @@ from rationalizer.data.tokenize import tokenize
 from rationalizer.learn.trained import TrainedModel
 from rationalizer.metrics import Scores, evaluate_pairs
 from rationalizer.metrics import evaluate as measure
+from rationalizer.metrics.faithfulness import AOPC_FRACTIONS
 from rationalizer.nn import Aligner, HighlightModel, token_budget
 
 BATCH = 128
+Done = Callable[[int], object]
+FAITHFULNESS_PASSES = 3 + 1 + 2 * len(AOPC_FRACTIONS)  # how often `metrics.evaluate` asks for all texts
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,9 @@ def predict(
     *,
     budget: float | int | None = None,
     batch_size: int = BATCH,
+    done: Done | None = None,
 ) -> Predictions:
-    """Selections and predictions; `budget` if not the trained one."""
+    """Selections and predictions; `budget` if not the trained one. `done` is told of each batch's size."""
     trained = trained if budget is None else trained.with_budget(budget)
     _require_kind(trained, examples)
     model = trained.model.eval()
@@ -59,12 +63,19 @@ def predict(
         output = model(*batch.inputs, token_budget(trained.config.budget, *batch.masks))
         rows.append((batch.index.cpu(), model.head.predict(output.outputs).cpu()))
         ragged.add(rows[-1][0], output.extraction.z, output.extraction.scores)
+        if done is not None:
+            done(len(batch))
     return Predictions(_in_order(trained, rows), ragged.columns[0], ragged.columns[1])
 
 
 @torch.no_grad()
 def predict_from(
-    trained: TrainedModel, examples: Sequence[Example], masks: Sequence[Any], *, batch_size: int = BATCH
+    trained: TrainedModel,
+    examples: Sequence[Example],
+    masks: Sequence[Any],
+    *,
+    batch_size: int = BATCH,
+    done: Done | None = None,
 ) -> NDArray[np.float32]:
     """Probabilities (or values) when exactly the tokens of `masks` are shown: one 0/1 or weight per token."""
     _check_masks(examples, masks)
@@ -79,6 +90,8 @@ def predict_from(
         batch = batch.to(trained.device)
         outputs = model.predict_from(torch.from_numpy(z).to(trained.device), batch.tokens, batch.mask)
         rows.append((batch.index.cpu(), model.head.predict(outputs).cpu()))
+        if done is not None:
+            done(len(batch))
     return _in_order(trained, rows)
 
 
@@ -89,6 +102,7 @@ def evaluate(
     budget: float | int | None = None,
     faithfulness: bool = False,
     predictions: Predictions | None = None,
+    done: Done | None = None,
 ) -> Scores:
     """All scores that the examples allow; they need labels.
 
@@ -99,9 +113,10 @@ def evaluate(
         faithfulness: (single texts) also comprehensiveness and sufficiency, which run the predictor on many
             other masks; the full-text prediction they compare with is this predictor's on an all-ones mask.
         predictions: what `predict` gave for these examples, if already there.
+        done: told of each batch's size; every example counts once, with faithfulness `FAITHFULNESS_PASSES` times more.
     """
     trained = trained if budget is None else trained.with_budget(budget)
-    predictions = predictions or predict(trained, examples)
+    predictions = predictions or predict(trained, examples, done=done)
     unlabelled = next((i for i, example in enumerate(examples) if example.label is None), None)
     if unlabelled is not None:
         raise ValueError(f"example {unlabelled} has no label to compare with; use predict")
@@ -129,7 +144,9 @@ def evaluate(
         masks=predictions.selected,
         weights=predictions.scores,
         gold=[text.rationale for text in texts],
-        probabilities=(lambda masks: predict_from(trained, texts, masks)) if faithfulness and classification else None,
+        probabilities=(lambda masks: predict_from(trained, texts, masks, done=done))
+        if faithfulness and classification
+        else None,
     )
 
 

@@ -1,0 +1,65 @@
+"""`rationalizer evaluate --report`: a page that needs nothing beside it."""
+
+import re
+
+import pytest
+
+from rationalizer.data import reviews
+from rationalizer.learn.inference import FAITHFULNESS_PASSES, TrainedModel, evaluate
+from tests.cli.calls import refused, run
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    corpus = reviews(train=1, dev=1, test=60)
+    path = tmp_path_factory.mktemp("table") / "mine.csv"
+    rows = [f"{e.text},{corpus.classes[e.label]},{' '.join(str(int(z)) for z in e.rationale)}" for e in corpus.test]
+    path.write_text("\n".join(["text,label,rationale_mask", *rows]) + "\n")
+    return path
+
+
+def test_a_model_that_follows_budgets(spectra_run, table, tmp_path):
+    page = tmp_path / "report.html"
+    result = run("evaluate", spectra_run, table, "--report", page)
+    assert f"{page} has the report" in result.stdout
+    html = page.read_text()
+    assert "spectra on mine, all rows" in html
+    shown = f"{evaluate(TrainedModel.load(spectra_run), _examples(table)).macro_f1:.3f}".removeprefix("0")
+    assert shown in html
+    assert "against budget" in html
+    assert html.count("<svg") >= 2
+    assert not re.search(r"(src|href)=", html)
+
+
+def _examples(table):
+    from rationalizer.data import Labels, read_examples
+
+    return read_examples(table, labels=Labels("classification", ("negative", "positive")))
+
+
+def test_a_model_that_follows_none(sparsemax_run, table, tmp_path):
+    run("evaluate", sparsemax_run, table, "--report", tmp_path / "report.html")
+    assert "against budget" not in (tmp_path / "report.html").read_text()
+
+
+def test_pairs(pair_run, tmp_path):
+    table = tmp_path / "pairs.csv"
+    table.write_text(
+        "premise,hypothesis,label\n" + "Two dogs run.,Animals run.,entailment\nDogs run.,Dogs sit.,neutral\n"
+    )
+    run("evaluate", pair_run, table, "--report", tmp_path / "report.html")
+    assert "Animals" in (tmp_path / "report.html").read_text()
+
+
+def test_nothing_is_written_where_scoring_fails(spectra_run, tmp_path):
+    table = tmp_path / "bad.csv"
+    table.write_text("text,label\nlovely care,good\n")
+    assert "the label 'good' is unknown" in refused("evaluate", spectra_run, table, "--report", tmp_path / "r.html")
+    assert not (tmp_path / "r.html").exists()
+
+
+@pytest.mark.parametrize("faithfulness", [False, True])
+def test_progress_comes_to_its_end(spectra_run, table, faithfulness):
+    examples, told = _examples(table), []
+    evaluate(TrainedModel.load(spectra_run), examples, faithfulness=faithfulness, done=told.append)
+    assert sum(told) == len(examples) * (1 + FAITHFULNESS_PASSES * faithfulness)
