@@ -36,7 +36,7 @@ def sequence_score(s, r, y, m, lift, budget, BLOCK: tl.constexpr):
     return total + lift * (used - budget), largest
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def _first_to_leave(p, change, k, floor, BLOCK: tl.constexpr):
     """The j with the least p_j / change_j among those with change_j > floor, and that ratio; (k, inf) if none."""
     least = tl.full([], float("inf"), tl.float64)

@@ -12,8 +12,8 @@ def _carry(amount, inside, outside, other, low, limit, BLOCK: tl.constexpr):
 
     `inside` is left empty. Returns how much found no room.
     """
-    for start in range(low, limit + 1, BLOCK):
-        level = start + tl.arange(0, BLOCK)
+    for start in range(0, limit + 1 - low, BLOCK):
+        level = low + start + tl.arange(0, BLOCK)
         held = level <= limit
         have = tl.load(inside + level, mask=held, other=0.0)
         room = tl.where(level < limit, have, 0.0)
@@ -29,8 +29,8 @@ def _carry(amount, inside, outside, other, low, limit, BLOCK: tl.constexpr):
 @triton.jit
 def _cover(amount, outside, inside, low, limit, BLOCK: tl.constexpr):
     """The current set also takes the lowest `amount` of what is outside, one level up. Returns what found no room."""
-    for start in range(low, limit, BLOCK):
-        level = start + tl.arange(0, BLOCK)
+    for start in range(0, limit - low, BLOCK):
+        level = low + start + tl.arange(0, BLOCK)
         held = level < limit
         have = tl.load(outside + level, mask=held, other=0.0)
         part = tl.minimum(tl.maximum(amount - (tl.cumsum(have, 0) - have), 0.0), have)
@@ -74,8 +74,8 @@ def _sort_down(values, count, ordered, TILE: tl.constexpr):
 def _singles_fit(widths, count, outside, low, capacity, BLOCK: tl.constexpr):
     """Gale–Ryser: the k widest must fit into ∫ min(room, k) for every k; `widths` falls."""
     mass = tl.zeros([BLOCK], tl.float64)
-    for start in range(low, capacity, BLOCK):
-        level = start + tl.arange(0, BLOCK)
+    for start in range(0, capacity - low, BLOCK):
+        level = low + start + tl.arange(0, BLOCK)
         mass += tl.load(outside + level, mask=level < capacity, other=0.0)
     above = tl.sum(mass, 0)  # how much of the circle has room for at least k
     width = 0.0 * above
@@ -121,22 +121,22 @@ def packable(z, r, n, capacity, work, BLOCK: tl.constexpr, TILE: tl.constexpr):
         current = 0
         missing = tl.full([], 0.0, tl.float64)
         before = tl.full([], 0.0, tl.float64)
-        linked = False  # to the token before
+        linked = 0  # to the token before
         for i in range(n):
             here = tl.load(z + i)
             ahead = tl.load(z + i + 1, mask=i + 1 < n, other=0.0)
             edge = tl.load(r + i, mask=i + 1 < n, other=0.0)
             inside = (here > 0.0) & (here < 1.0)
-            links = inside & (ahead > 0.0) & (ahead < 1.0) & (edge > 0.0)
+            links = (inside & (ahead > 0.0) & (ahead < 1.0) & (edge > 0.0)).to(tl.int32)
             if inside & (missing <= TINY):
-                if linked | links:
+                if linked + links > 0:
                     # Neighbours nest: keep the lowest part of the set before, or all of it and take more.
-                    keep = tl.where(linked, tl.minimum(here, before), 0.0)
+                    keep = tl.where(linked > 0, tl.minimum(here, before), 0.0)
                     mine = sets + current * levels
                     current = 1 - current
                     following = sets + current * levels
                     missing = _carry(keep, mine, outside, following, low, capacity, BLOCK)
-                    if ~linked:
+                    if linked == 0:
                         low = _lowest(outside, low, capacity)
                     if missing <= TINY:
                         missing = _cover(here - keep, outside, following, low, capacity, BLOCK)

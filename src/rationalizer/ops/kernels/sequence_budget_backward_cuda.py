@@ -18,7 +18,7 @@ from rationalizer.ops.kernels.rows_cuda import (
 from rationalizer.ops.kernels.support_cuda import TILE, affine_solve, approach, combine, enter, project
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def _unpack(support, words, columns, n, count, k, tokens, BLOCK: tl.constexpr):
     """The k sequences as bytes; lists in `tokens` those that not all sequences agree on, and returns how many."""
     varying = 0
@@ -116,8 +116,8 @@ def _backward_kernel(
         count, _ = gather_real(grad + at * n, mask + at * n, n, g, BLOCK)
         _, answered = gather_real(z + at * n, mask + at * n, n, real_z, BLOCK)
         k = tl.load(kept + at).to(tl.int32)
+        gather_edges(transition + at * (n - 1), mask + at * n, n, r, BLOCK)
         if k == 0:
-            gather_edges(transition + at * (n - 1), mask + at * n, n, r, BLOCK)
             pair_budget_backward_row(g, real_z, r, count, tl.load(tight + at) != 0, h, edges, BLOCK)
         else:
             varying = _unpack(support + at * capacity * words, words, columns, n, count, k, tokens, BLOCK)

@@ -107,7 +107,7 @@ def _reduce(s, r, state, n, tokens, scores, edges, BLOCK: tl.constexpr):
     return count, held
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def _release(s, r, z, n, tau, budget, level, state, ahead_0, ahead_1, flips):
     """Mark in `flips` the held tokens that might do better flipped; returns how many, and a bound on all sequences.
 
@@ -156,6 +156,122 @@ def _store_support(columns, n, k, support, words, BLOCK: tl.constexpr):
             tl.store(support + j * words + word, tl.sum(y << bit[None, :], 1), mask=word < words)
 
 
+@triton.jit(noinline=True)
+def _solve_hard_row(
+    scores,
+    transition,
+    mask,
+    budget,
+    tau,
+    z,
+    kept,
+    support,
+    converged,
+    iterations,
+    gap,
+    floats,
+    bytes_,
+    tokens,
+    n,
+    capacity,
+    max_iterations,
+    BLOCK: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """Active set with held tokens, from the closed form in `z`."""
+    words = (n + 63) // 64
+    s = floats
+    r = s + n
+    solution = r + n
+    small_scores = solution + n
+    edges = small_scores + n
+    small_z = edges + n
+    work = small_z + n
+    ahead_1 = work + n
+    value = work + 3 * n
+    p = value + 4 * n + 4
+    vectors = p + capacity
+    inverse = vectors + 6 * capacity
+    columns = bytes_
+    y = columns + capacity * n
+    state = y + n
+    flips = state + n
+    trace = flips + n
+    count, _ = gather_real(scores, mask, n, s, BLOCK)
+    gather_real(z, mask, n, solution, BLOCK)
+    _, negative = gather_edges(transition, mask, n, r, BLOCK)
+    limit = tl.minimum(budget, count).to(tl.int32)
+    for start in range(0, count, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        here = tl.load(solution + i, mask=i < count, other=0.0)
+        held = tl.where(here == 1.0, HELD_1, tl.where(here == 0.0, 0, IN_DOUBT))
+        tl.store(state + i, tl.where(negative, IN_DOUBT, held).to(tl.uint8), mask=i < count)
+    tl.debug_barrier()
+    k = 0
+    steps = 0
+    settled = 0
+    rest = 0.0 * tau
+    going = count > 0
+    while going:
+        doubtful, held = _reduce(s, r, state, count, tokens, small_scores, edges, BLOCK)
+        room = tl.minimum(limit - held, doubtful)
+        if k == 0:
+            for start in range(0, doubtful, BLOCK):
+                j = start + tl.arange(0, BLOCK)
+                token = tl.load(tokens + j, mask=j < doubtful, other=0)
+                less = tl.load(small_scores + j, mask=j < doubtful, other=0.0)
+                less -= tl.load(solution + token, mask=j < doubtful, other=0.0)
+                tl.store(work + j, less, mask=j < doubtful)
+            tl.debug_barrier()
+            budgeted_viterbi(work, edges, doubtful, room, 0.0 * tau, y, trace, value, BLOCK)
+            write_sequence(columns, state, count, tokens, y, doubtful, BLOCK)
+            tl.store(p, 1.0 + 0.0 * tau)
+            tl.debug_barrier()
+            k = 1
+        k, used, rest, settled, level = active_set(
+            small_scores, edges, doubtful, room, columns, n, tokens, state, count, k, capacity, p, vectors,
+            inverse, small_z, work, y, trace, value, max_iterations - steps, BLOCK, TILE,
+        )  # fmt: skip
+        steps += used
+        shared = tl.zeros([BLOCK], tl.float64)
+        for start in range(0, count, BLOCK):
+            i = start + tl.arange(0, BLOCK)
+            here = tl.load(state + i, mask=i < count, other=0)
+            ahead = tl.load(state + i + 1, mask=i + 1 < count, other=0)
+            one = here == HELD_1
+            shared += tl.load(s + i, mask=one, other=0.0) - tl.where(one, 1.0, 0.0)
+            shared += tl.load(r + i, mask=one & (ahead == HELD_1), other=0.0)
+            tl.store(solution + i, one.to(tl.float64), mask=i < count)
+        tl.debug_barrier()
+        for start in range(0, doubtful, BLOCK):
+            j = start + tl.arange(0, BLOCK)
+            token = tl.load(tokens + j, mask=j < doubtful, other=0)
+            tl.store(solution + token, tl.load(small_z + j, mask=j < doubtful), mask=j < doubtful)
+        tl.debug_barrier()
+        going = False
+        if doubtful < count:
+            level += tl.sum(shared, 0)
+            released, bound = _release(s, r, solution, count, tau, limit, level, state, work, ahead_1, flips)
+            going = (settled > 0) & (released > 0) & (steps < max_iterations)
+            if (released > 0) | (settled == 0):
+                settled = 0
+                rest = tl.maximum(rest, bound - level)
+            everything = 2 * (doubtful + released) > count
+            for start in range(0, count, BLOCK):
+                i = start + tl.arange(0, BLOCK)
+                flip = tl.load(flips + i, mask=going & (i < count), other=0) > 0
+                free = going & (i < count) & (flip | everything)
+                tl.store(state + i, tl.full([BLOCK], IN_DOUBT, tl.uint8), mask=free)
+            tl.debug_barrier()
+    _store_support(columns, n, k, support, words, BLOCK)
+    scatter_real(solution, mask, n, True, z, BLOCK)
+    tl.store(kept, k)
+    tl.store(converged, tl.cast(settled, tl.uint8))
+    tl.store(iterations, steps)
+    tl.store(gap, rest)
+    tl.debug_barrier()
+
+
 @triton.jit(do_not_specialize=["n", "rows", "capacity", "max_iterations"])
 def _active_set_kernel(
     scores,
@@ -180,104 +296,17 @@ def _active_set_kernel(
     TILE: tl.constexpr,
 ):
     program = tl.program_id(0).to(tl.int64)
-    words = (n + 63) // 64
-    s = floats + program * (13 * n + 4 + (7 + capacity) * capacity)
-    r = s + n
-    solution = r + n
-    small_scores = solution + n
-    edges = small_scores + n
-    small_z = edges + n
-    work = small_z + n
-    ahead_1 = work + n
-    value = work + 3 * n
-    p = value + 4 * n + 4
-    vectors = p + capacity
-    inverse = vectors + 6 * capacity
-    tokens = tokens + program * n
-    columns = bytes_ + program * (n * (capacity + n + 4))
-    y = columns + capacity * n
-    state = y + n
-    flips = state + n
-    trace = flips + n
+    floats += program * (13 * n + 4 + (7 + capacity) * capacity)
+    bytes_ += program * (n * (capacity + n + 4))
+    tokens += program * n
     for row in range(tl.program_id(0), rows, tl.num_programs(0)):
         at = tl.cast(row, tl.int64)
         if tl.load(kept + at) == HARD:
-            count, _ = gather_real(scores + at * n, mask + at * n, n, s, BLOCK)
-            gather_real(z + at * n, mask + at * n, n, solution, BLOCK)
-            _, negative = gather_edges(transition + at * (n - 1), mask + at * n, n, r, BLOCK)
-            limit = tl.minimum(tl.load(budget + at), count).to(tl.int32)
-            threshold = tl.load(tau + at)
-            for start in range(0, count, BLOCK):
-                i = start + tl.arange(0, BLOCK)
-                here = tl.load(solution + i, mask=i < count, other=0.0)
-                held = tl.where(here == 1.0, HELD_1, tl.where(here == 0.0, 0, IN_DOUBT))
-                tl.store(state + i, tl.where(negative, IN_DOUBT, held).to(tl.uint8), mask=i < count)
-            tl.debug_barrier()
-            k = 0
-            steps = 0
-            settled = 0
-            rest = 0.0 * threshold
-            going = count > 0
-            while going:
-                doubtful, held = _reduce(s, r, state, count, tokens, small_scores, edges, BLOCK)
-                room = tl.minimum(limit - held, doubtful)
-                if k == 0:
-                    for start in range(0, doubtful, BLOCK):
-                        j = start + tl.arange(0, BLOCK)
-                        token = tl.load(tokens + j, mask=j < doubtful, other=0)
-                        less = tl.load(small_scores + j, mask=j < doubtful, other=0.0)
-                        less -= tl.load(solution + token, mask=j < doubtful, other=0.0)
-                        tl.store(work + j, less, mask=j < doubtful)
-                    tl.debug_barrier()
-                    budgeted_viterbi(work, edges, doubtful, room, 0.0 * threshold, y, trace, value, BLOCK)
-                    write_sequence(columns, state, count, tokens, y, doubtful, BLOCK)
-                    tl.store(p, 1.0 + 0.0 * threshold)
-                    tl.debug_barrier()
-                    k = 1
-                k, used, rest, settled, level = active_set(
-                    small_scores, edges, doubtful, room, columns, n, tokens, state, count, k, capacity, p, vectors,
-                    inverse, small_z, work, y, trace, value, max_iterations - steps, BLOCK, TILE,
-                )  # fmt: skip
-                steps += used
-                shared = tl.zeros([BLOCK], tl.float64)
-                for start in range(0, count, BLOCK):
-                    i = start + tl.arange(0, BLOCK)
-                    here = tl.load(state + i, mask=i < count, other=0)
-                    ahead = tl.load(state + i + 1, mask=i + 1 < count, other=0)
-                    one = here == HELD_1
-                    shared += tl.load(s + i, mask=one, other=0.0) - tl.where(one, 1.0, 0.0)
-                    shared += tl.load(r + i, mask=one & (ahead == HELD_1), other=0.0)
-                    tl.store(solution + i, one.to(tl.float64), mask=i < count)
-                tl.debug_barrier()
-                for start in range(0, doubtful, BLOCK):
-                    j = start + tl.arange(0, BLOCK)
-                    token = tl.load(tokens + j, mask=j < doubtful, other=0)
-                    tl.store(solution + token, tl.load(small_z + j, mask=j < doubtful), mask=j < doubtful)
-                tl.debug_barrier()
-                going = False
-                if doubtful < count:
-                    level += tl.sum(shared, 0)
-                    released, bound = _release(
-                        s, r, solution, count, threshold, limit, level, state, work, ahead_1, flips
-                    )
-                    going = (settled > 0) & (released > 0) & (steps < max_iterations)
-                    if (released > 0) | (settled == 0):
-                        settled = 0
-                        rest = tl.maximum(rest, bound - level)
-                    everything = 2 * (doubtful + released) > count
-                    for start in range(0, count, BLOCK):
-                        i = start + tl.arange(0, BLOCK)
-                        flip = tl.load(flips + i, mask=going & (i < count), other=0) > 0
-                        free = going & (i < count) & (flip | everything)
-                        tl.store(state + i, tl.full([BLOCK], IN_DOUBT, tl.uint8), mask=free)
-                    tl.debug_barrier()
-            _store_support(columns, n, k, support + at * capacity * words, words, BLOCK)
-            scatter_real(solution, mask + at * n, n, True, z + at * n, BLOCK)
-            tl.store(kept + at, k)
-            tl.store(converged + at, tl.cast(settled, tl.uint8))
-            tl.store(iterations + at, steps)
-            tl.store(gap + at, rest)
-            tl.debug_barrier()
+            _solve_hard_row(
+                scores + at * n, transition + at * (n - 1), mask + at * n, tl.load(budget + at), tl.load(tau + at),
+                z + at * n, kept + at, support + at * capacity * ((n + 63) // 64), converged + at, iterations + at,
+                gap + at, floats, bytes_, tokens, n, capacity, max_iterations, BLOCK, TILE,
+            )  # fmt: skip
 
 
 def sequence_budget(scores, transition, mask, budget, max_iterations):
