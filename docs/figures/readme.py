@@ -1,0 +1,28 @@
+"""Draw the README's two pictures with trained models, as SVG next to this script.
+
+rationalizer train sst --embeddings glove.6B.100d.txt --set epochs=12 --out runs/sst
+rationalizer demo --out runs/demo
+python docs/figures/readme.py runs/sst runs/demo/pairs
+"""
+
+import sys
+from pathlib import Path
+
+from rationalizer import Rationalizer
+
+REVIEW = "A handsome film with a wonderful cast, wasted on a lazy script and a boring, predictable ending."
+PREMISE = "Two brave nurses often help timid boys inside the hospital at noon."
+HYPOTHESIS = "At midday two fearless medics often hinder timid lads."
+
+
+def main(reviews: str, pairs: str) -> None:
+    highlight = Rationalizer.load(reviews).explain(REVIEW)
+    alignment = Rationalizer.load(pairs).explain(PREMISE, HYPOTHESIS)
+    for name, explanation in {"highlight": highlight, "alignment": alignment}.items():
+        path = Path(__file__).with_name(f"{name}.svg")
+        path.write_text(explanation.to_svg(), encoding="utf-8")
+        print(path, explanation.label)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
