@@ -30,7 +30,7 @@ def together(run, submissions, **options):
     async def main():
         async with Batcher(run, **options) as batcher:
             tasks = [asyncio.create_task(batcher.submit(*submission)) for submission in submissions]
-            return await asyncio.gather(*tasks, return_exceptions=True)
+            return await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 20)
 
     return asyncio.run(main())
 

@@ -225,6 +225,8 @@ def test_nothing_is_left_of_a_document_that_failed(spectra_run, tmp_path):
         (["a", "--out", "x.csv", "--resume", "--overwrite"], "--resume keeps what --overwrite replaces"),
         (["a", "--out", "."], "is a folder; name a file in it"),
         (["a", "--budget", "0"], "got '0'"),
+        (["a", "--device", "gpu"], "there is no device 'gpu'; known are cpu, cuda"),
+        (["a", "--device", "cuda:99"], "but --device is cuda:99; use cpu"),
         ([" "], "the text is empty"),
     ],
 )

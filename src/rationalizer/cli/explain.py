@@ -107,10 +107,23 @@ def _model(run: Path, budget: str | None, device: str) -> Rationalizer:
     from rationalizer.rationalizer import Rationalizer
     from rationalizer.study import parse_budget
 
-    model = Rationalizer.load(run, device)
+    model = Rationalizer.load(run, _device(device))
     if budget is not None:
         model.budget = parse_budget(budget)
     return model
+
+
+def _device(name: str) -> str:
+    import torch
+
+    kind, _, number = name.partition(":")
+    if kind not in ("cpu", "cuda", "mps") or (number and not number.isdecimal()):
+        raise ValueError(f"there is no device {name!r}; known are cpu, cuda, cuda:1 and so on, mps")
+    if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
+        raise ValueError(f"PyTorch finds {torch.cuda.device_count()} CUDA devices, but --device is {name}; use cpu")
+    if kind == "mps" and not torch.backends.mps.is_available():
+        raise ValueError("PyTorch finds no Apple GPU, but --device is mps; use cpu")
+    return name
 
 
 def _examples(
