@@ -75,6 +75,8 @@ class Source:
     def budget(self) -> float | int:
         if self.dataset is not None:
             return DATASETS[self.dataset].budget
+        if self.source in EMBEDDED:
+            return self.load().budget
         return PAIR_BUDGET if self.pairs else TEXT_BUDGET
 
     @property
