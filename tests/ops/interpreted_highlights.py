@@ -112,6 +112,28 @@ def unanswered() -> None:
         assert torch.equal(z.isnan().any(-1), lost), name
 
 
+def stopping() -> None:
+    """Wherever a row stops, out of iterations or out of room for sequences, z is feasible and the gap a bound."""
+    module = import_module(KERNELS + "sequence_budget_cuda")
+    scores, edges, _, _ = problem(9, 1.0, seed=16)
+    mask, limits = torch.ones(6, 9, dtype=torch.bool), torch.full((6,), 3)
+    optimum, *_, iterations, _ = op("sequence_budget", "_sequence_budget")(scores, edges, mask, limits, 1000)
+    assert iterations.max() > 3
+    capacity = module.support_capacity
+    for most, room in ((1, 11), (2, 11), (1000, 2)):
+        module.support_capacity = lambda n, room=room: room
+        z, _, kept, _, converged, used, gap = module.sequence_budget(scores, edges, mask, limits, most)
+        assert kept.max() <= room
+        assert used.max() <= most
+        assert not converged.all()
+        assert z.min() >= 0
+        assert z.max() <= 1
+        assert z.sum(-1).max() <= 3 + 1e-9
+        assert (0.5 * (z - optimum).square().sum(-1) <= gap + 1e-12).all()
+        torch.testing.assert_close(z[converged], optimum[converged], rtol=0, atol=1e-9)
+    module.support_capacity = capacity
+
+
 @triton.jit
 def _enter_all_then_leave(columns, width, tokens, inverse, k, leaver, u, overlaps, w, lost, TILE: tl.constexpr):
     for j in range(k):

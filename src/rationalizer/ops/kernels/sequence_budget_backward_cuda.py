@@ -131,7 +131,7 @@ def _backward_kernel(
 
 def sequence_budget_backward(g, z, transition, mask, tight, kept, support):
     rows, n = z.shape
-    g, z, transition, mask, tight = plain(g, z, transition, mask, tight)
+    g, z, transition, mask, tight, kept, support = plain(g, z, transition, mask, tight, kept, support)
     grad_s, grad_r = torch.empty_like(z), torch.empty_like(transition)
     if z.numel():
         capacity = support.shape[1]

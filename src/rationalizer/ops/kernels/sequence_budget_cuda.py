@@ -297,7 +297,7 @@ def _active_set_kernel(
 ):
     program = tl.program_id(0).to(tl.int64)
     floats += program * (13 * n + 4 + (7 + capacity) * capacity)
-    bytes_ += program * (n * (capacity + n + 4))
+    bytes_ += program * n * (capacity + n + 4)
     tokens += program * n
     for row in range(tl.program_id(0), rows, tl.num_programs(0)):
         at = tl.cast(row, tl.int64)

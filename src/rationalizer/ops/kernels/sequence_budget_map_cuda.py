@@ -43,7 +43,7 @@ def budgeted_viterbi(s, r, n, budget, lift, y, trace, value, BLOCK: tl.constexpr
             tl.store(next_zero + k, tl.where(from_one, if_one, if_zero), mask=inner)
             tl.store(next_one + k, score + tl.where(extended, kept, fresh), mask=inner)
             bits = from_one.to(tl.uint8) + 2 * extended.to(tl.uint8)
-            tl.store(trace + t * width + k, bits.to(tl.uint8), mask=inner)
+            tl.store(trace + tl.cast(t, tl.int64) * width + k, bits.to(tl.uint8), mask=inner)
         now = 1 - now
     tl.debug_barrier()
     best = tl.full([], float("-inf"), tl.float64)
@@ -64,7 +64,7 @@ def budgeted_viterbi(s, r, n, budget, lift, y, trace, value, BLOCK: tl.constexpr
     for step in range(n):
         t = n - 1 - step
         tl.store(y + t, tl.cast(bit, tl.uint8))
-        way = tl.load(trace + t * width + used).to(tl.int32)
+        way = tl.load(trace + tl.cast(t, tl.int64) * width + used).to(tl.int32)
         used -= bit
         bit = (way >> bit) & 1
     tl.debug_barrier()
@@ -76,7 +76,7 @@ def _map_kernel(scores, transition, mask, budget, z, floats, trace, n, rows, BLO
     s = floats + program * (7 * n + 4)
     r = s + n
     solution = r + n
-    y = trace + program * (n * (n + 2))
+    y = trace + program * n * (n + 2)
     for row in range(tl.program_id(0), rows, tl.num_programs(0)):
         at = tl.cast(row, tl.int64)
         count, answered = gather_real(scores + at * n, mask + at * n, n, s, BLOCK)
