@@ -26,10 +26,14 @@ pair_kernel = triton.jit(do_not_specialize=["m", "n", "rows_exact", "columns_exa
 
 
 @cache
+def power_of_2(size: int) -> int:
+    """The length that a tile needs to hold `size` entries; tiles are no smaller than 16, for matrix products."""
+    return max(16, triton.next_power_of_2(size))
+
+
 def tile_shape(m: int, n: int) -> tuple[int, int]:
     """(LONG, SHORT) of the tile that holds the gathered pair and one more column, for the budget's multiplier."""
-    long, short = max(m, n), min(m, n) + 1
-    return max(16, triton.next_power_of_2(long)), max(16, triton.next_power_of_2(short))
+    return power_of_2(max(m, n)), power_of_2(min(m, n) + 1)
 
 
 @cache
@@ -55,8 +59,8 @@ def launch(kernel: Any, arguments: tuple[Any, ...], shape: tuple[int, ...], devi
             torch.empty((pairs, long, short), dtype=torch.float64, device=device),
             m,
             n,
-            ROWS=max(16, triton.next_power_of_2(m)),
-            COLUMNS=max(16, triton.next_power_of_2(n)),
+            ROWS=power_of_2(m),
+            COLUMNS=power_of_2(n),
             LONG=long,
             SHORT=short,
             num_warps=warps(long, short),

@@ -6,14 +6,14 @@ import triton.language as tl
 from torch import Tensor
 
 from rationalizer.ops.kernels.matching_cuda import solve_free
-from rationalizer.ops.kernels.matching_map_cuda import INFINITY, entries, warps
+from rationalizer.ops.kernels.matching_map_cuda import INFINITY, entries, power_of_2, warps
 
 _kernel = triton.jit(do_not_specialize=["m", "n", "max_iterations"])
 
 
 def tile_shape(values: Tensor) -> tuple[int, int]:
     _, m, n = values.shape
-    return max(16, triton.next_power_of_2(m)), max(16, triton.next_power_of_2(n))
+    return power_of_2(m), power_of_2(n)
 
 
 @triton.jit
