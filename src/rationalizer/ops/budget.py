@@ -57,7 +57,7 @@ def _budget(scores: Tensor, mask: Tensor, budget: Tensor) -> tuple[Tensor, Tenso
 def _(scores: Tensor, mask: Tensor, budget: Tensor) -> tuple[Tensor, Tensor]:
     _inputs.require_finite_scores(scores, mask)
     _inputs.require_budget(budget)
-    z, tau = torch.empty_like(scores, memory_format=torch.contiguous_format), scores.new_empty(scores.shape[0])
+    z, tau = scores.new_empty(scores.shape), scores.new_empty(scores.shape[0])
     arrays = map(_inputs.host, (scores, mask, budget, z, tau))
     for_rows(budget_rows, scores.shape[0], 10 * scores.numel(), *arrays)
     return z, tau
