@@ -50,7 +50,7 @@ def highlights() -> list[tuple[object, ...]]:
         model = highlight_model()
         for state in ("start", "trained"):
             if state == "trained":
-                train_on_planted(model, n, steps=150)
+                train_on_planted(model, n, steps=100)
             base, ours = highlight_ratio(model, n)
             rows.append((f"step, spectra, n = {n}, {state}", ours, f"{ours / base:.3f}x of {base:.2f} ms"))
             rows[-1] += (f"<= {SPECTRA_RATIO}x", verdict(ours / base, SPECTRA_RATIO))
