@@ -80,6 +80,9 @@ async function ask() {
     if (state.asking !== asking) return;
     at("results").replaceChildren(...answers.map(({ asked, answer }) => card(asked, answer)));
     at("waiting").hidden = true;
+    for (const frame of document.querySelectorAll(".picture")) {
+      frame.scrollLeft = (frame.scrollWidth - frame.clientWidth) / 2; // pictures have their margins on both sides
+    }
     at("status").textContent = answers.map(({ answer }) => spoken(answer)).join(" ");
     showProblem("");
   } catch (error) {
@@ -127,7 +130,10 @@ function card(asked, answer) {
   const drawing = make("div", "", { class: "drawing" });
   drawing.innerHTML = explanation.html; // drawn by the server, which escapes the text
   for (const picture of drawing.querySelectorAll("svg")) {
+    const frame = make("div", "", { class: "picture", tabindex: 0 });
+    picture.replaceWith(frame);
     picture.style.minWidth = `min(${picture.getAttribute("width")}px, 30rem)`; // to be scrolled, not shrunk to dust
+    frame.append(picture);
   }
   element.append(heading, drawing, make("p", amount(explanation), { class: "summary" }), downloads(asked, answer));
   return element;
