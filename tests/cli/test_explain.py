@@ -140,6 +140,16 @@ def test_pairs_for_a_model_of_texts(spectra_run, tmp_path):
     assert "holds pairs, but the model reads single texts" in refused("explain", spectra_run, "--file", table)
 
 
+def test_labels_that_the_model_does_not_know(spectra_run, tmp_path):
+    table = tmp_path / "mine.csv"
+    table.write_text("text,label\nlovely care,negative\nlovely care,\nlovely care,fine\n")
+    command = ["explain", spectra_run, "--file", table, "--format", "jsonl"]
+    assert "mine.csv, row 3: the label 'fine' is unknown" in refused(*command)
+    found = [json.loads(line) for line in run(*command, "--column", "label=").stdout.splitlines()]
+    assert len(found) == 3
+    assert not any("truth" in one for one in found)
+
+
 def test_another_budget(spectra_run, sparsemax_run):
     text = "We found truly helpful lovely care."
     printed = run("explain", spectra_run, text, "--budget", "3", "--format", "jsonl").stdout

@@ -57,9 +57,7 @@ def create_app(models: Sequence[Served], *, limits: Limits | None = None, exampl
         name, budget = key
         return by_name[name].explain(budget, texts)
 
-    batcher: Batcher[tuple[str, float | int | None], Text, AnyExplanation] = Batcher(
-        run, max_batch=limits.items, capacity=limits.waiting
-    )
+    batcher: Batcher[tuple[str, float | int | None], Text, AnyExplanation] = Batcher(run, capacity=limits.waiting)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +14,6 @@ import typer
 
 from rationalizer.cli import inputs, outputs
 from rationalizer.cli.base import command, err, out
-from rationalizer.cli.options import Column
 from rationalizer.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -37,7 +37,10 @@ def explain(
         typer.Argument(metavar="TEXT", help="Texts, or a premise and a hypothesis; by default the lines of stdin."),
     ] = None,
     file: Annotated[Path | None, typer.Option(help="A table of texts or pairs: .csv, .tsv, .jsonl, .parquet.")] = None,
-    column: Column = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KIND=NAME", help="A column's name, as text=review; label= leaves the labels out."),
+    ] = None,
     form: Annotated[
         str | None,
         typer.Option("--format", help="terminal, jsonl, csv, html or svg; by default as --out ends, else terminal."),
@@ -76,7 +79,7 @@ def explain(
             write(shape.opening)
         number = start
         for batch in inputs.in_batches(examples, 1 if asking else batch_size):
-            explained = model.explain_examples(batch)
+            explained = model.explain_examples([replace(example, label=None) for example in batch])
             rows = zip(explained, batch, strict=True)
             records = [shape.record(number + k, one, _truth(model, given)) for k, (one, given) in enumerate(rows)]
             write("".join(records))
