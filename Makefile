@@ -11,7 +11,7 @@ GET_BROWSER := command -v chromium >/dev/null || \
       apt-get install -qq -y --no-install-recommends chromium >/dev/null 2>&1; } || \
   echo "chromium is not there and could not be installed: the browser tests will be skipped"
 
-.PHONY: test lint types pytest bench demo clean
+.PHONY: test lint types pytest bench demo docs clean
 
 test: lint types pytest
 
@@ -31,9 +31,12 @@ bench: $(VENV)/.bench
 demo: $(VENV)/.base
 	$(BIN)/rationalizer demo
 
+docs: $(VENV)/.docs
+	$(BIN)/mkdocs build --strict
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -49,4 +52,8 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.bench: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP_INSTALL) -e ".[bench]"
+	touch $@
+
+$(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP_INSTALL) -e ".[docs]"
 	touch $@

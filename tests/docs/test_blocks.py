@@ -1,0 +1,212 @@
+"""Every block of the README and the pages runs as a reader would run it: in order, in one folder a page."""
+
+import csv
+import json
+import os
+import shlex
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+import typer
+
+from rationalizer.cli.base import app
+from rationalizer.data import pairs, reviews
+from rationalizer.nn import ENCODERS, EXTRACTORS
+from tests.docs.pages import PAGES, Block, blocks, commands
+
+RUN = [
+    "README.md",
+    "docs/tutorial.md",
+    "docs/how-to/own-data.md",
+    "docs/how-to/own-method.md",
+    "docs/how-to/pairs.md",
+    "docs/how-to/reading-the-metrics.md",
+]
+# What sets a machine up. Nothing else in a page is exempt.
+SET_UP = {
+    "make demo",
+    "make test",
+    "pip install .",
+    'pip install ".[web]"',
+    'pip install ".[hub]"',
+    'pip install ".[glove]"',
+}
+# "sh" and "python" run; "bash" is for what takes long or needs data, and has its options checked only.
+LANGUAGES = {"python", "sh", "bash", "text", "csv", "json", "bibtex"}
+SMALLER = {"train=2000": "train=100", "test=200": "test=20"}  # the tutorial's corpus, so that its blocks take seconds
+PORT = "8000"
+
+
+class Reader:
+    """Somebody who types one page's blocks, with the project's commands at hand."""
+
+    def __init__(self, folder: Path, namespace: dict) -> None:
+        self.folder = folder
+        self.namespace = namespace
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = str(free.getsockname()[1])
+        self.server: subprocess.Popen | None = None
+        self.exempt: set[str] = set()
+
+    def read(self, page: str) -> None:
+        for block in blocks(PAGES[page]):
+            code = block.code.replace(PORT, self.port)
+            for large, small in SMALLER.items():
+                code = code.replace(large, small)
+            if block.language == "python":
+                # Blank lines keep the page's line numbers in a traceback.
+                exec(compile("\n" * (block.line - 1) + code, page, "exec"), self.namespace)
+            elif block.language == "sh":
+                self.shell(Block("sh", code, block.line))
+
+    def shell(self, block: Block) -> None:
+        lines = commands(block)
+        if SET_UP.intersection(lines):
+            assert SET_UP.issuperset(lines), f"line {block.line}: set-up and other commands in one block"
+            self.exempt.update(lines)
+        elif any(line.startswith("rationalizer serve") for line in lines):
+            assert len(lines) == 1, f"line {block.line}: a server needs a block of its own"
+            self.serve(lines[0])
+        else:
+            done = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", block.code],
+                cwd=self.folder,
+                capture_output=True,
+                text=True,
+                timeout=120,
+            )
+            assert done.returncode == 0, f"line {block.line}: {done.stdout}\n{done.stderr}"
+            self.namespace.setdefault("printed", []).append(done.stdout)
+
+    def serve(self, command: str) -> None:
+        self.server = subprocess.Popen(shlex.split(command), cwd=self.folder)
+        for _ in range(600):
+            assert self.server.poll() is None, f"{command} ended with {self.server.returncode}"
+            try:
+                with urlopen(f"http://127.0.0.1:{self.port}/health") as answer:
+                    assert json.load(answer)["status"] == "ok"
+                return
+            except OSError:
+                time.sleep(0.1)
+        raise AssertionError(f"{command} does not answer")
+
+    def leave(self) -> None:
+        if self.server is not None:
+            self.server.terminate()
+            self.server.wait(timeout=30)
+
+
+@pytest.fixture
+def reader(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    known = [(registry, dict(registry)) for registry in (EXTRACTORS, ENCODERS)]
+    someone = Reader(tmp_path, {"__name__": "page"})
+    yield someone
+    someone.leave()
+    for registry, before in known:
+        registry.clear()
+        registry.update(before)
+
+
+def test_readme(reader):
+    """What it takes for granted: texts and labels, pairs and their relations, and a CSV file."""
+    corpus, of_pairs = reviews(train=40, dev=0, test=0), pairs(train=30, dev=0, test=0)
+    texts = [example.text for example in corpus.train]
+    labels = [corpus.classes[example.label] for example in corpus.train]
+    with open("mine.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["review", "stars"], *zip(texts, labels, strict=True)])
+    reader.namespace |= {
+        "texts": texts,
+        "labels": labels,
+        "pairs": [(example.premise.text, example.hypothesis.text) for example in of_pairs.train],
+        "relations": [of_pairs.classes[example.label] for example in of_pairs.train],
+    }
+    reader.read("README.md")
+
+    space = reader.namespace
+    assert reader.exempt == SET_UP
+    assert space["explanation"].label in set(labels)
+    for run in ("mine", "csv"):
+        assert (reader.folder / "runs" / run / "model.safetensors").is_file()
+    assert "spotless" in space["printed"][-1]
+    assert space["found"].label in of_pairs.classes
+    assert space["y"].sum(-1).max() <= 40
+    assert space["scores"].grad.abs().sum() > 0
+    assert space["alignment"].sum(-1).sub(1).abs().max() < 1e-5
+    z = space["solution"][space["z"]].detach()
+    assert z.sum(-1).max() <= 3 + 1e-5
+    assert z[:, :5].sum(-1).max() <= 1 + 1e-5
+    assert (z[:, 9] - z[:, 0]).max() <= 1e-5
+
+
+def test_tutorial(reader):
+    reader.read("docs/tutorial.md")
+    assert reader.exempt == set()
+    (line,) = [block.code.strip() for block in blocks(PAGES["docs/tutorial.md"]) if block.language == "csv"]
+    assert line in (reader.folder / "reviews.csv").read_text(encoding="utf-8")
+    explained = (reader.folder / "explained.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(explained) == 20
+    assert "<html" in (reader.folder / "report.html").read_text(encoding="utf-8")
+    space = reader.namespace
+    answered = json.loads(space["printed"][-1])  # curl
+    assert answered["explanations"][0]["label"] in ("negative", "positive")
+    assert [sum(found["selected"]) for found in space["answer"]["explanations"]] == [4, 3]
+
+
+def test_own_data(reader):
+    reader.read("docs/how-to/own-data.md")
+    space = reader.namespace
+    assert space["first"].tokens == ("A", "warm", "funny", "film", ".")
+    assert space["first"].rationale == (False, True, True, False, False)
+    assert space["second"].rationale is None
+    assert space["pair"].alignment == ((0, 0), (1, 1), (3, 3))
+
+
+def test_own_method(reader):
+    reader.read("docs/how-to/own-method.md")
+    assert sum(reader.namespace["explanation"].selected) == 4
+
+
+def test_pairs(reader):
+    reader.read("docs/how-to/pairs.md")
+    found = reader.namespace["found"]
+    assert found.alignment.shape == (7, 6)
+    assert len(found.words) == len(found.pairs) > 0
+
+
+def test_reading_the_metrics(reader):
+    reader.read("docs/how-to/reading-the-metrics.md")
+    space = reader.namespace
+    assert space["scores"].token_f1 == pytest.approx(2 / 3)
+
+
+def test_which_pages_run():
+    runnable = [name for name in PAGES if any(block.language == "sh" for block in blocks(PAGES[name]))]
+    assert set(runnable) <= set(RUN)
+    tested = {name for name in globals() if name.startswith("test_")}
+    assert {f"test_{Path(name).stem.lower().replace('-', '_')}" for name in RUN} <= tested
+    assert all(large in PAGES["docs/tutorial.md"].read_text(encoding="utf-8") for large in SMALLER)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_commands_and_their_options_exist(name):
+    known = typer.main.get_command(app).commands
+    for block in blocks(PAGES[name]):
+        assert block.language in LANGUAGES, f"{name}, line {block.line}: {block.language!r} is no language of blocks"
+        if block.language not in ("sh", "bash"):
+            continue
+        for command in commands(block):
+            words = shlex.split(command)
+            if words[0] != "rationalizer" or words[1].startswith("--"):
+                continue
+            assert words[1] in known, f"{name}, line {block.line}: no command {words[1]}"
+            options = {option for parameter in known[words[1]].params for option in parameter.opts}
+            unknown = [word for word in words[2:] if word.startswith("--") and word.partition("=")[0] not in options]
+            assert not unknown, f"{name}, line {block.line}: {words[1]} has no {unknown}"
