@@ -1,16 +1,25 @@
-"""For the reference: a field without a docstring is described by the comment at the end of its line."""
+"""Docstrings for the reference, as the source has them: comments behind fields, and examples as one types them."""
 
 import io
+import re
 import tokenize
 from typing import Any
 
 import griffe
 
+EXAMPLES = re.compile(r"^>>> .*\n(?:.+\n)*", re.MULTILINE)  # up to the next blank line
 
-class FieldComments(griffe.Extension):
+
+class Docstrings(griffe.Extension):
     def on_attribute_instance(self, *, attr: griffe.Attribute, **_: Any) -> None:
+        """A field without a docstring is described by the comment at the end of its line."""
         if attr.docstring is None and (comment := _trailing_comment("\n".join(attr.lines))):
             attr.docstring = griffe.Docstring(comment, parent=attr)
+
+    def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Examples are fenced: as Markdown, >>> would be a quotation in a quotation in a quotation."""
+        if obj.docstring is not None:
+            obj.docstring.value = EXAMPLES.sub(r"```pycon\n\g<0>```\n", obj.docstring.value + "\n").rstrip()
 
 
 def _trailing_comment(source: str) -> str | None:
