@@ -47,9 +47,17 @@ def highlight_model() -> HighlightModel:
     return model.to(device_kind()).train()
 
 
+def copied(model: HighlightModel) -> HighlightModel:
+    other = copy.deepcopy(model)
+    for part in other.modules():
+        if isinstance(part, nn.LSTM):
+            part.flatten_parameters()  # a copy's weights are scattered, and gathered again at every step
+    return other
+
+
 def with_sparsemax(model: HighlightModel) -> HighlightModel:
     """The same weights; the mask is entmax.sparsemax of the same scores."""
-    other = copy.deepcopy(model)
+    other = copied(model)
     other.extractor.relax = lambda scores, mask, budget: entmax.sparsemax(scores / TEMPERATURE, dim=-1)
     return other
 
@@ -86,7 +94,7 @@ def highlight_ratio(model: HighlightModel, n: int, batch: int = 32) -> tuple[flo
     tokens, mask, labels = planted_texts(batch, n, seed=10_000)
     steps = [
         training_step(one, (tokens, mask), labels, BUDGET, rate=1e-7)
-        for one in (with_sparsemax(model), copy.deepcopy(model))
+        for one in (with_sparsemax(model), copied(model))
     ]
     return tuple(interleaved_ms(steps))  # type: ignore[return-value]
 
