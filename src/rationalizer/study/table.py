@@ -59,6 +59,11 @@ class Row:
     paper: dict[str, Figure]  # under the name of the score of ours that it is to be compared with
     findings: dict[str, tuple[tuple[int, str], ...]]  # what looks degenerate, by kind: (seed, in words)
     note: str = ""
+    pairs: bool = False  # whether the examples are pairs of texts
+
+    @property
+    def budget_text(self) -> str:
+        return "any" if self.budget is None else budget_text(self.budget, self.pairs)
 
     @property
     def task_score(self) -> str:
@@ -105,6 +110,7 @@ def _row(members: list[tuple[Job, Record]], split: str | None, notes: Mapping[st
         paper=_paper(job, names) if chosen == "test" and job.config.budget == own else {},
         findings=_findings(members, chosen),
         note=notes.get(job.source.name, ""),
+        pairs=job.method.pairs,
     )
 
 
@@ -157,7 +163,7 @@ def _section(dataset: str, rows: Sequence[Row], plots: Sequence[str]) -> list[st
 
 
 def _where(row: Row, cases: Sequence[tuple[int, str]]) -> str:
-    budget = f", budget {budget_text(row.budget)}" if row.budget is not None else ""
+    budget = f", budget {row.budget_text}" if row.budget is not None else ""
     return f"{row.method}{budget}, {_seeds([seed for seed, _ in cases])}"
 
 
@@ -186,7 +192,7 @@ def table(rows: Sequence[Row], names: Sequence[str] = ALL) -> tuple[list[str], l
     if any(row.budget is not None for row in rows):
         heads.append("budget")
         for row, line in zip(rows, cells, strict=True):
-            line.append("any" if row.budget is None else budget_text(row.budget))
+            line.append(row.budget_text)
     for name, heading, _ in COLUMNS:
         quoted = any(name in row.paper for row in rows)
         # The paper's convention of token-F1 has one use: comparing with the paper.
