@@ -15,10 +15,6 @@ class Softmax(Aligner):
 
     uses_budget = False
 
-    def __init__(self, *, temperature: float = 1.0) -> None:
-        super().__init__()
-        self.temperature = temperature
-
     def forward(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor) -> Alignment:
         real = premise_mask[:, :, None] & hypothesis_mask[:, None, :]
         # A finite stand-in for -inf keeps rows of padding free of NaN.
@@ -35,10 +31,6 @@ class GumbelMatching(Aligner):
     """softmax((scores + Gumbel noise)/T) in each direction in training, each word's best partner in use."""
 
     uses_budget = False
-
-    def __init__(self, *, temperature: float = 1.0) -> None:
-        super().__init__()
-        self.temperature = temperature
 
     def forward(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor) -> Alignment:
         return self._align(scores, premise_mask, hypothesis_mask, training=True)

@@ -27,8 +27,13 @@ class Alignment(NamedTuple):
 class Aligner(Method):
     """Aligns m premise words with n hypothesis words by their scores (batch, m, n).
 
-    `budget` is (batch,) int64, how many pairs may be aligned, at most min(m, n).
+    `budget` is (batch,) int64, how many pairs may be aligned, at most min(m, n). The temperature divides the scores
+    in training: lower is closer to a decision.
     """
+
+    def __init__(self, *, temperature: float = 1.0) -> None:
+        super().__init__()
+        self.temperature = temperature
 
     def forward(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor) -> Alignment:
         raise NotImplementedError

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,34 +13,27 @@ from torch.nn import functional
 from rationalizer import ops
 from rationalizer.nn.aligners.base import Aligner, Alignment, register
 
+Solve = Callable[..., Tensor]
+
 
 class _Matching(Aligner):
     """Z = argmin ‖Z − scores/T‖² over the matchings that the method allows; decoded by their MAP."""
 
-    def __init__(self, *, temperature: float = 1.0) -> None:
-        super().__init__()
-        self.temperature = temperature
-
     def forward(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor) -> Alignment:
-        z = self.solve(scores, premise_mask, hypothesis_mask, budget, temperature=self.temperature)
+        relax = partial(ops.matching, temperature=self.temperature)
+        z = self.match(relax, scores, premise_mask, hypothesis_mask, budget)
         return Alignment(z, z, scores)
 
     @torch.no_grad()
     def decode(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor) -> Alignment:
-        z = self.solve(scores, premise_mask, hypothesis_mask, budget, temperature=None)
+        z = self.match(ops.matching_map, scores, premise_mask, hypothesis_mask, budget)
         return Alignment(z, z, scores)
 
-    def solve(
-        self,
-        scores: Tensor,
-        premise_mask: Tensor,
-        hypothesis_mask: Tensor,
-        budget: Tensor,
-        *,
-        temperature: float | None,
+    def match(
+        self, solve: Solve, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor
     ) -> Tensor:
-        """The relaxation, or without a temperature the best matching."""
-        raise NotImplementedError
+        """The method's problem, relaxed or decided by `solve`."""
+        return solve(scores, row_mask=premise_mask, column_mask=hypothesis_mask)
 
 
 @register("at-most-one")
@@ -46,17 +41,6 @@ class AtMostOne(_Matching):
     """M:AtMostOne2: each word of either text is aligned with at most one of the other."""
 
     uses_budget = False
-
-    def solve(
-        self,
-        scores: Tensor,
-        premise_mask: Tensor,
-        hypothesis_mask: Tensor,
-        budget: Tensor,
-        *,
-        temperature: float | None,
-    ) -> Tensor:
-        return _match(scores, premise_mask, hypothesis_mask, temperature)
 
     def constraints(self, m: int, n: int, budget: int) -> dict[str, Any]:
         return {}
@@ -66,16 +50,10 @@ class AtMostOne(_Matching):
 class Budget(_Matching):
     """M:Budget: at most one partner each, and at most `budget` pairs in all."""
 
-    def solve(
-        self,
-        scores: Tensor,
-        premise_mask: Tensor,
-        hypothesis_mask: Tensor,
-        budget: Tensor,
-        *,
-        temperature: float | None,
+    def match(
+        self, solve: Solve, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor
     ) -> Tensor:
-        return _match(scores, premise_mask, hypothesis_mask, temperature, budget=budget)
+        return solve(scores, row_mask=premise_mask, column_mask=hypothesis_mask, budget=budget)
 
     def constraints(self, m: int, n: int, budget: int) -> dict[str, Any]:
         return {"budget": budget}
@@ -92,14 +70,8 @@ class XorAtMostOne(_Matching):
 
     uses_budget = False
 
-    def solve(
-        self,
-        scores: Tensor,
-        premise_mask: Tensor,
-        hypothesis_mask: Tensor,
-        budget: Tensor,
-        *,
-        temperature: float | None,
+    def match(
+        self, solve: Solve, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor
     ) -> Tensor:
         # Pairs with the longer premise are turned round within a square, so that all are solved in one call and
         # nothing has to be counted on the host.
@@ -110,14 +82,8 @@ class XorAtMostOne(_Matching):
         turned = rows.sum(-1) > columns.sum(-1)
         square = torch.where(turned[:, None, None], square.mT, square)
         short, long = (torch.where(turned[:, None], a, b) for a, b in ((columns, rows), (rows, columns)))
-        z = _match(square, short, long, temperature, rows="exactly_one")
+        z = solve(square, rows="exactly_one", row_mask=short, column_mask=long)
         return torch.where(turned[:, None, None], z.mT, z)[:, :m, :n]
 
     def constraints(self, m: int, n: int, budget: int) -> dict[str, Any]:
         return {"rows": "exactly_one"} if m <= n else {"columns": "exactly_one"}
-
-
-def _match(scores: Tensor, row_mask: Tensor, column_mask: Tensor, temperature: float | None, **kinds: Any) -> Tensor:
-    if temperature is None:
-        return ops.matching_map(scores, row_mask=row_mask, column_mask=column_mask, **kinds)
-    return ops.matching(scores, row_mask=row_mask, column_mask=column_mask, temperature=temperature, **kinds)

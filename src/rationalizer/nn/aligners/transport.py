@@ -11,14 +11,8 @@ from rationalizer import ops
 from rationalizer.nn.aligners.base import Aligner, Alignment, register
 
 
-class _Transport(Aligner):
-    def __init__(self, *, temperature: float = 1.0) -> None:
-        super().__init__()
-        self.temperature = temperature
-
-
 @register("ot-relaxed")
-class RelaxedTransport(_Transport):
+class RelaxedTransport(Aligner):
     """Relaxed 1:1: a word may stay unaligned, at the score 0. Without entropy this is `at-most-one`'s MAP."""
 
     uses_budget = False
@@ -39,7 +33,7 @@ class RelaxedTransport(_Transport):
 
 
 @register("ot-exact-k")
-class ExactTransport(_Transport):
+class ExactTransport(Aligner):
     """Exact k: `budget` pairs are aligned, whatever their scores."""
 
     def forward(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor) -> Alignment:
