@@ -93,8 +93,7 @@ def highlight_ratio(model: HighlightModel, n: int, batch: int = 32) -> tuple[flo
     """Milliseconds of the sparsemax step and of the spectra step; the weights hardly move meanwhile."""
     tokens, mask, labels = planted_texts(batch, n, seed=10_000)
     steps = [
-        training_step(one, (tokens, mask), labels, BUDGET, rate=1e-7)
-        for one in (with_sparsemax(model), copied(model))
+        training_step(one, (tokens, mask), labels, BUDGET, rate=1e-7) for one in (with_sparsemax(model), copied(model))
     ]
     return tuple(interleaved_ms(steps))  # type: ignore[return-value]
 
