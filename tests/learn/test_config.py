@@ -19,6 +19,8 @@ def test_defaults():
 def test_every_preset_is_valid_and_survives_json(dataset, method):
     config = configure(method, {"seed": 3}, dataset=dataset)
     assert Config.from_json(config.to_json()) == config
+    before_pairs = {key: value for key, value in config.to_json().items() if key not in ("pairs", "faithful")}
+    assert Config.from_json(before_pairs) == config
 
 
 def test_no_setting_of_a_method_hides_a_common_one():
@@ -114,6 +116,8 @@ def test_values_are_read_as_the_keys_type(key, text, value):
         ("dropout", 1.0, r"dropout must lie in \[0, 1\), got 1.0"),
         ("learning_rate", float("nan"), "learning_rate must be at least 0, got nan"),
         ("clip", 0, "clip must be positive, got 0"),
+        ("temperature", 0, "temperature must be positive, got 0"),
+        ("temperature", "nan", "temperature must be positive, got nan"),
         ("budget", 0.0, "budget must be a fraction"),
         ("encoder", "bilstn", r"no encoder 'bilstn'; did you mean 'bilstm'\?"),
     ],

@@ -192,6 +192,8 @@ def test_runs_are_not_mixed_up(corpus, tmp_path, monkeypatch):
     train(corpus, replace(config, checkpoint_seconds=60.0), tmp_path, resume=True)
     with pytest.raises(ValueError, match="a run with seed = 0, not 1"):
         train(corpus, replace(config, seed=1), tmp_path, resume=True)
+    with pytest.raises(ValueError, match="a run with other training data"):  # finished or not
+        train(shorter, config, tmp_path, resume=True)
 
 
 def test_missing_run_is_named(tmp_path):

@@ -52,7 +52,7 @@ class Config:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Config:
         flat = {key: value for key, value in stored.items() if key not in _IDENTITY}
-        return configure(stored["method"], {**flat, **stored["options"]}, pairs=stored["pairs"])
+        return configure(stored["method"], {**flat, **stored["options"]}, pairs=stored.get("pairs", False))
 
 
 _IDENTITY = ("method", "pairs", "options")  # what a config is of; the rest can be set
@@ -184,5 +184,6 @@ def _check(config: Config) -> None:
         raise ValueError(f"patience must be at least 1 or none, got {config.patience}")
     if not 0 <= config.dropout < 1:
         raise ValueError(f"dropout must lie in [0, 1), got {config.dropout}")
-    if not config.clip > 0:
-        raise ValueError(f"clip must be positive, got {config.clip}")
+    for name, value in (("clip", config.clip), ("temperature", config.options.get("temperature", 1.0))):
+        if not value > 0:
+            raise ValueError(f"{name} must be positive, got {value}")

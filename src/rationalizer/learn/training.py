@@ -23,7 +23,7 @@ from torch import Tensor
 from rationalizer import __version__
 from rationalizer.data import AnyExample, Corpus, Vocabulary
 from rationalizer.data.embeddings import load_embeddings
-from rationalizer.learn.checkpoint import CheckpointFile, identify, require_same
+from rationalizer.learn.checkpoint import CheckpointFile, digest, identify, require_same
 from rationalizer.learn.config import Config, configure
 from rationalizer.learn.files import read_tensors, write_json, write_tensors
 from rationalizer.learn.module import Learner
@@ -84,7 +84,9 @@ def train(
         description = describe(corpus, config, vectors, label_type)
         if directory is not None and (directory / METRICS).is_file():
             finished = TrainedModel.load(directory)
-            require_same(identify(finished.description, corpus), identify(description, corpus), directory / METRICS)
+            given = identify(description, corpus)
+            stored = identify(finished.description, corpus) | {"data": finished.metrics.get("data", given["data"])}
+            require_same(stored, given, directory / METRICS)
             _remove_leftovers(directory)
             return finished
         model = description.build(vocabulary)
@@ -285,5 +287,6 @@ def _metrics(learner: Learner) -> dict[str, Any]:
         "steps": progress.step,
         "seconds_per_epoch": round(float(np.median([row["seconds"] for row in progress.history])), 3),
         "epochs": progress.history,
+        "data": digest(learner.corpus),
         "versions": {"rationalizer": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }
