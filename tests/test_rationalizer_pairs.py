@@ -78,6 +78,29 @@ def test_tables_and_dev_pairs(texts):
     assert not model.explain(*texts[0][0]).faithful
 
 
+def test_lists_of_two_are_pairs_for_a_method_of_pairs(texts):
+    model = Rationalizer("at-most-one", **SMALL)
+    model.fit([list(pair) for pair in texts[0]], texts[1], progress=False, accelerator="cpu")
+    assert model.pairs
+    assert model.predict([list(pair) for pair in texts[0][:4]]).shape == (4,)
+    tokens = [[premise.split(), hypothesis.split()] for premise, hypothesis in texts[0]]
+    model.fit(tokens, texts[1], progress=False, accelerator="cpu")
+    assert model.explain(*tokens[0]).premise_tokens == tuple(tokens[0][0])
+    with pytest.raises(ValueError, match=r"pairs, row 80: a pair is \(premise, hypothesis\), got 'alone'"):
+        model.fit([*texts[0][:-1], "alone"], texts[1])
+    with pytest.raises(ValueError, match="a table of pairs has the columns premise and hypothesis, or two columns"):
+        model.fit(pd.DataFrame({"text": texts[1], "label": texts[1]}), texts[1])
+
+
+def test_a_training_that_fails_leaves_the_model_as_it_was(texts):
+    model = Rationalizer(**SMALL).fit(*texts, progress=False, accelerator="cpu")
+    before = model.predict(texts[0])
+    with pytest.raises(ValueError, match="40 texts but 80 labels"):
+        model.fit(["a text"] * 40, texts[1])
+    assert model.pairs
+    assert model.predict(texts[0]).tolist() == before.tolist()
+
+
 def test_mistakes(model, texts):
     with pytest.raises(ValueError, match=r"reads pairs of texts; call explain\(premise, hypothesis\)"):
         model.explain("One text.")

@@ -86,17 +86,19 @@ class Rationalizer:
 
         texts = list(texts) if isinstance(texts, Iterator) else texts
         labels = list(labels)
-        self._config = configure(self._method, self._settings, pairs=are_pairs(texts))
-        corpus = self._corpus(texts, labels, rationales, dev, task)
-        self._trained = train(
+        pairs = are_pairs(texts, expected=configure(self._method, self._settings).pairs)
+        config = configure(self._method, self._settings, pairs=pairs)
+        corpus = _corpus(config, texts, labels, rationales, dev, task)
+        trained = train(
             corpus,
-            self._config,
+            config,
             run_dir,
             resume=resume,
             progress=progress,
             label_type=_label_type(labels) if corpus.classes else "str",
             **trainer,
         )
+        self._config, self._trained = config, trained  # together, at the end: a training that fails changes nothing
         return self
 
     def predict(self, texts: Iterable[Any]) -> NDArray[Any]:
@@ -246,26 +248,27 @@ class Rationalizer:
         state = "trained" if self._trained is not None else "not trained"
         return f"Rationalizer(method={self._config.method!r}, budget={self.budget!r}), {state}"
 
-    def _corpus(
-        self,
-        texts: Iterable[Any],
-        labels: list[Any],
-        rationales: Iterable[Any] | None,
-        dev: tuple[Iterable[Any], Iterable[Any]] | None,
-        task: Task | None,
-    ) -> Corpus:
-        known: dict[str, Any] = {"pairs": self.pairs, "seed": self._config.seed, "budget": self._config.budget}
-        if dev is None:
-            return corpus_from(texts, labels, rationales, task=task, **known)
-        corpus = corpus_from(texts, labels, rationales, task=task, dev=(), **known)
-        dev_texts, dev_labels = dev
-        make: Callable[..., Sequence[AnyExample]] = pair_examples_from if self.pairs else examples_from
-        return replace(corpus, dev=make(dev_texts, dev_labels, None, corpus.classes or None, task=corpus.task))
-
     def _examples(self, texts: Iterable[Any], rationales: Iterable[Any] | None = None) -> Sequence[AnyExample]:
         if self.pairs:
             return pair_examples_from(texts, alignments=rationales)
         return examples_from(texts, rationales=rationales)
+
+
+def _corpus(
+    config: Config,
+    texts: Iterable[Any],
+    labels: list[Any],
+    rationales: Iterable[Any] | None,
+    dev: tuple[Iterable[Any], Iterable[Any]] | None,
+    task: Task | None,
+) -> Corpus:
+    known: dict[str, Any] = {"pairs": config.pairs, "seed": config.seed, "budget": config.budget}
+    if dev is None:
+        return corpus_from(texts, labels, rationales, task=task, **known)
+    corpus = corpus_from(texts, labels, rationales, task=task, dev=(), **known)
+    dev_texts, dev_labels = dev
+    make: Callable[..., Sequence[AnyExample]] = pair_examples_from if config.pairs else examples_from
+    return replace(corpus, dev=make(dev_texts, dev_labels, None, corpus.classes or None, task=corpus.task))
 
 
 def _character_spans(selected: Sequence[bool], offsets: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

@@ -32,6 +32,9 @@ def test_rationales_as_characters_tokens_and_masks():
     assert examples_from(TEXTS, rationales=[[(0, 4)], None])[0].rationale == (True, False, False)
     assert examples_from(TEXTS, rationales=[[False, True, True], [1, 0]])[0].rationale == (False, True, True)
     assert examples_from(TEXTS, rationales=[[], None])[0].rationale == (False, False, False)
+    assert examples_from(TEXTS, rationales=pd.Series([[], float("nan")]))[1].rationale is None
+    with pytest.raises(DataError, match="row 1: a rationale is a token mask or spans, got 3"):
+        examples_from(TEXTS, rationales=[3, None])
     assert examples_from([["a b", "c"]], rationales=[[(1, 2)]])[0].rationale == (False, True)
     assert examples_from([["a b", "c"]], rationales=[np.array([True, False])])[0].rationale == (True, False)
 

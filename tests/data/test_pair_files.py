@@ -175,6 +175,7 @@ def test_tokens_and_arrays_as_alignments():
     pair = pair_examples_from([(["a b", "c"], np.array(["d"]))], alignments=[np.array([[1, 0]])])[0]
     assert (pair.premise.tokens, pair.hypothesis.tokens, pair.alignment) == (("a b", "c"), ("d",), ((1, 0),))
     assert pair_examples_from([["a b", "c"]])[0].premise.tokens == ("a", "b")
+    assert pair_examples_from([("a", "b")], alignments=pd.Series([float("nan")]))[0].alignment is None
 
 
 def test_what_counts_as_pairs():
@@ -190,6 +191,7 @@ def test_what_counts_as_pairs():
     assert not are_pairs([])
     assert not are_pairs("ab")
     assert not are_pairs(np.array([["a", "b", "c"]]))
+    assert not are_pairs(pd.DataFrame({"text": ["a"], "label": ["b"]}))
     rest = iter(PAIRS)
     assert not are_pairs(rest)
     assert next(rest) == PAIRS[0]

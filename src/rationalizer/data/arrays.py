@@ -63,20 +63,26 @@ def pair_examples_from(
     return examples
 
 
-def are_pairs(items: Any) -> bool:
+def are_pairs(items: Any, *, expected: bool = False) -> bool:
     """Whether the items are pairs (premise, hypothesis), not texts.
 
     A pair is a tuple of two; all items must be. A list of two strings counts as a text that comes as tokens:
-    write pairs as tuples. Tables with the columns `premise` and `hypothesis`, or with just two columns, and
-    arrays of shape (n, 2), hold pairs. Nothing is taken from an iterator: it does not count as pairs.
+    write pairs as tuples. Tables with the columns `premise` and `hypothesis`, or with just two columns (but for
+    `text` and `label`), and arrays of shape (n, 2), hold pairs. Nothing is taken from an iterator: it does not
+    count as pairs.
+
+    Where pairs are `expected`, because the method is one for pairs, all that is not plain strings counts as pairs:
+    lists of two are, and of the rest `pair_examples_from` can say what is wrong.
     """
     if hasattr(items, "columns"):
-        return _pair_columns(items) is not None
+        return expected or _pair_columns(items) is not None
     if getattr(items, "ndim", 1) == 2:
-        return bool(items.shape[1] == 2)
+        return expected or bool(items.shape[1] == 2)
     if isinstance(items, (str, Iterator)) or not isinstance(items, Iterable):
         return False
     listed = list(items)
+    if expected:
+        return not all(isinstance(item, str) for item in listed)
     return bool(listed) and all(isinstance(item, tuple) and len(item) == 2 for item in listed)
 
 
@@ -139,7 +145,8 @@ def _pair_columns(table: Any) -> tuple[Any, Any] | None:
     names = list(table.columns)
     if "premise" in names and "hypothesis" in names:
         return "premise", "hypothesis"
-    return (names[0], names[1]) if len(names) == 2 else None
+    # A table of texts and their labels has two columns, too.
+    return (names[0], names[1]) if len(names) == 2 and not {"text", "label"} & set(names) else None
 
 
 def _beside(
@@ -153,7 +160,7 @@ def _beside(
 ) -> tuple[Sequence[int | float | None], Sequence[Any]]:
     """The encoded labels and the rationales or alignments of the rows, None where there are none."""
     encoded = [None] * len(rows) if labels is None else _encode(_listed(labels, "labels"), classes, task)[1]
-    given = [None] * len(rows) if marks is None else _listed(marks, name)
+    given = [None] * len(rows) if marks is None else [None if _is_nan(mark) else mark for mark in _listed(marks, name)]
     for column, values in (("labels", encoded), (name, given)):
         if len(values) != len(rows):
             raise DataError(f"there are {len(rows)} {what} but {len(values)} {column}; give one each")
@@ -185,6 +192,8 @@ def _encode(
 def _example(text: Any, label: int | float | None, rationale: Any) -> Example:
     given: dict[str, Any] = {"tokens" if _is_listed(text) else "text": text}
     if rationale is not None:
+        if not isinstance(rationale, Iterable):
+            raise ValueError(f"a rationale is a token mask or spans, got {rationale!r}")
         marks = list(rationale)
         spans = not marks or any(hasattr(mark, "__len__") for mark in marks)
         given[("spans" if _is_listed(text) else "characters") if spans else "mask"] = marks
@@ -199,6 +208,11 @@ def _pair(pair: Any, label: int | float | None, alignment: Any) -> PairExample:
         for side, text in zip(("premise", "hypothesis"), pair, strict=True)
     }
     return make_pair(**given, label=label, alignment=alignment)
+
+
+def _is_nan(value: Any) -> bool:
+    """Whether it is what pandas writes where something is missing."""
+    return isinstance(value, float) and value != value
 
 
 def _is_listed(text: Any) -> bool:
