@@ -82,6 +82,17 @@ def test_a_run_over_several_lines_has_a_ground_on_each():
     assert all(x + wide <= 300 - 2 * MARGIN + 2.1 for _, x, wide, _ in grounds(group))
 
 
+@pytest.mark.parametrize("sure", [0.9999, 0.9951, 1.0, 0.6])
+@pytest.mark.parametrize("size", [240, 720])
+def test_bars_end_before_their_figures(sure, size):
+    svg = to_svg(explain(TEXT, [1], label="pro", probabilities={"pro": sure, "contra": 1 - sure}), width=size)
+    figures = [text for text in shapes(svg, "text") if text.get("text-anchor") == "end"]
+    first = min(float(text.get("x")) - width(text.text, float(text.get("font-size"))) for text in figures)
+    bars = [rect for rect in shapes(svg, "rect") if rect.get("height") == "8"]
+    assert len(bars) >= 3
+    assert max(float(bar.get("x")) + float(bar.get("width")) for bar in bars) <= first - 4
+
+
 EXPLANATIONS = [
     explain(HOSTILE, [1, 2, 3, 9], rationale=[3, 4], label="<b>", probabilities={"<b>": 0.6, '"]]>': 0.4}),
     explain(EMOJI, [0, 2, 5, 7, 9], rationale=[1, 2, 7]),

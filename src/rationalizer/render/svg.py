@@ -134,7 +134,7 @@ def _head(explanation: Explanation | PairExplanation, truth: Label | None, room:
 def _bars(bars: Sequence[tuple[str, float]], x: float, y: float, room: float) -> list[str]:
     names = [shorten(name, 0.45 * room, SMALL) for name, _ in bars]
     left = x + max(text_width(name, SMALL) for name in names) + 12
-    track = x + room - left - 42
+    track = x + room - left - max(text_width(percent(p), SMALL) for _, p in bars) - 8
     drawn = []
     for k, (name, (_, p)) in enumerate(zip(names, bars, strict=True)):
         top = y + k * BAR + 5
