@@ -50,7 +50,7 @@ def test_several_texts_in_order(client, models):
         same(one, plain(models[0].model.explain(text)))
 
 
-@pytest.mark.parametrize(("budget", "selected"), [(1, 1), (3, 3), ("3", 3), (99, 13)])
+@pytest.mark.parametrize(("budget", "selected"), [(1, 1), (3, 3), ("3", 3), (99, 13), (10**30, 13)])
 def test_counts_are_solved_anew(client, models, budget, selected):
     check_budget(client, models, budget, "count", selected)
 
@@ -141,6 +141,23 @@ def test_what_is_not_json(client):
         error = response.json()["error"]
         assert error["field"] == "body"
         assert "send one JSON object" in error["remedy"]
+
+
+@pytest.mark.parametrize("content", [b'{"text": "\xff"}', b"[" * 100_000])
+def test_what_cannot_even_be_parsed(client, content):
+    response = client.post("/explain", content=content, headers={"Content-Type": "application/json"})
+    assert response.status_code == 400
+    assert response.json()["error"]["field"] == "body"
+
+
+def test_other_pages_and_methods_are_refused_in_the_same_form(client):
+    for method, path, status in (("GET", "/explain", 405), ("GET", "/nothing", 404), ("POST", "/health", 405)):
+        response = client.request(method, path)
+        assert response.status_code == status
+        error = response.json()["error"]
+        assert error["field"] == "path"
+        assert "/docs" in error["remedy"]
+    assert response.headers["Allow"] == "GET"
 
 
 def test_a_body_that_is_too_long_is_not_read(models):

@@ -11,6 +11,7 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
+from starlette.exceptions import HTTPException
 
 from rationalizer.app.served import Served, Text
 from rationalizer.nn import check_budget
@@ -198,6 +199,17 @@ async def refuse_malformed(_: Request, error: Exception) -> JSONResponse:
         return Refused(422, field, f"there is no field {field!r}", remedy).response()
     problem = first["msg"].replace("Input should be", "the value should be")
     return Refused(422, field, problem, "see the types of the fields at /docs").response()
+
+
+async def refuse_unread(_: Request, error: Exception) -> JSONResponse:
+    """What is refused before anybody looks at its fields: no such page, no such method, bytes that are no JSON."""
+    assert isinstance(error, HTTPException)
+    if error.status_code == 400:
+        return Refused(400, "body", "the request cannot be read as JSON", "send one JSON object in UTF-8").response()
+    remedy = "see what there is to ask at /docs"
+    found = Refused(error.status_code, "path", str(error.detail).lower(), remedy).response()
+    found.headers.update(error.headers or {})
+    return found
 
 
 async def refuse(_: Request, error: Exception) -> JSONResponse:

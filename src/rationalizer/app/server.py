@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
+from starlette.exceptions import HTTPException
 
 from rationalizer import __version__, render
 from rationalizer.app.batcher import Batcher, Busy
@@ -25,6 +26,7 @@ from rationalizer.app.requests import (
     apologize,
     refuse,
     refuse_malformed,
+    refuse_unread,
     understand,
 )
 from rationalizer.app.served import AnyExplanation, Served, Text, budget_facts
@@ -76,6 +78,7 @@ def create_app(models: Sequence[Served], *, limits: Limits | None = None, exampl
     )
     app.add_middleware(Guard, limit=limits.body)
     app.add_exception_handler(RequestValidationError, refuse_malformed)
+    app.add_exception_handler(HTTPException, refuse_unread)
     app.add_exception_handler(Refused, refuse)
     app.add_exception_handler(Exception, apologize)
 

@@ -38,7 +38,7 @@ def token_budget(budget: float | int, *masks: Tensor) -> Tensor:
     """
     lengths = torch.stack([mask.sum(-1) for mask in masks]).amin(0)
     if isinstance(budget, int):
-        return lengths.clamp(max=budget)
+        return lengths.clamp(max=min(budget, torch.iinfo(torch.int64).max))
     # float64, as in Python's round(fraction * length): float32 would round some halves the other way.
     tokens = (lengths.to(torch.float64) * budget).round().long()
     return torch.minimum(tokens.clamp(min=1), lengths)
