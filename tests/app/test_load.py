@@ -102,4 +102,4 @@ def test_without_the_extra_the_error_names_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "fastapi", None)
     for name in [name for name in sys.modules if name.startswith("rationalizer.app")]:
         monkeypatch.delitem(sys.modules, name)
-    assert 'pip install "rationalizer[web]"' in refused("serve", "nowhere")
+    assert 'pip install ".[web]"' in refused("serve", "nowhere")

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -98,6 +100,31 @@ def test_hans(table, tmp_path):
     assert json.loads((tmp_path / "out" / "hans.json").read_text()) == found
 
 
+def test_hans_with_own_pairs(tmp_path):
+    _write_hans(tmp_path / "hans", 4)
+    corpus = pairs(seed=4, train=60, dev=12, test=6)
+    files = {"mine": corpus.classes, "two": ("entailment", "contradiction", "contradiction")}
+    for name, classes in files.items():
+        with (tmp_path / f"{name}.csv").open("w", newline="") as file:
+            rows = ([one.premise.text, one.hypothesis.text, classes[one.label]] for one in corpus.train)
+            csv.writer(file).writerows([["premise", "hypothesis", "label"], *rows])
+    options = ["--hans-dir", tmp_path / "hans", "--out", tmp_path / "out", *SMALL]
+    said = refused("hans", tmp_path / "two.csv", *options)
+    assert "is added to a corpus with the classes entailment, neutral, contradiction; got" in said
+    assert not (tmp_path / "out").exists()  # said before an hour of training, not after it
+    run("hans", tmp_path / "mine.csv", *options)
+    assert len(json.loads((tmp_path / "out" / "hans.json").read_text())["augmented"]) == 6
+
+
+def test_a_column_can_be_left_out(table, tmp_path):
+    lines = table.read_text().splitlines()
+    both = tmp_path / "both.csv"
+    both.write_text("\n".join(["text," + lines[0], *(f"some text,{line}" for line in lines[1:])]))
+    options = [*NAMED, "--column", "text=", "--out", tmp_path / "run", *SMALL]
+    run("train", both, "--column", "alignment=", *options)
+    assert "alignment-F1" not in run("evaluate", tmp_path / "run").stdout
+
+
 def test_demo(tmp_path, monkeypatch):
     monkeypatch.setattr(demo_module, "SETTINGS", {name: {"epochs": 1} for name in ("reviews", "pairs")})
     done = run("demo", "--out", tmp_path / "demo")
@@ -107,3 +134,13 @@ def test_demo(tmp_path, monkeypatch):
     page = (tmp_path / "demo" / "report.html").read_text()
     assert page.count("<article") >= 2 * demo_module.REPORTED
     assert "Pairs of sentences" in page
+
+
+def test_the_demo_ends_with_programs_that_the_shell_finds(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for line in demo_module._next(demo_module._bin(), tmp_path):
+        assert Path(line.split()[0]).is_file()
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+    assert {line.split()[0] for line in demo_module._next(demo_module._bin(), tmp_path)} == {"rationalizer"}
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    assert any(line.startswith('pip install ".[web]"') for line in demo_module._next("", tmp_path))

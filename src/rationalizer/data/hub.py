@@ -20,7 +20,7 @@ def read_hub(identifier: str, columns: Collection[str], names: SplitNames = SPLI
     except ImportError as error:
         raise ImportError(
             f"reading {identifier!r} from the Hugging Face Hub needs the package datasets: "
-            "pip install 'rationalizer[hub]'; or pass data_dir with a local copy"
+            'pip install ".[hub]" in a checkout; or pass data_dir with a local copy'
         ) from error
     try:
         try:
