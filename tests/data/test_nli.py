@@ -205,6 +205,9 @@ def test_augmentation_with_hans(tmp_path):
     assert all(
         (pair.label == 0) == (pair.group == "subsequence") for pair in corpus.train[9:] if "lex" not in pair.group
     )
+    sorted_by_name = replace(snli, classes=tuple(sorted(LABELS)), train=[replace(snli.train[0], label=1)])
+    added = with_hans(sorted_by_name, two)
+    assert Counter(added.classes[pair.label] for pair in added.train[1:]) == {"entailment": 10, "neutral": 10}
     with pytest.raises(ValueError, match=r"HANS .* is added to a corpus with the classes entailment, neutral"):
         with_hans(two, snli)
 

@@ -37,12 +37,13 @@ def hans(
 
     vanilla = study.Source.of(source, data_dir)
     augmented = replace(vanilla, hans="" if hans_dir is None else str(hans_dir.absolute()))
+    given = {"budget": vanilla.budget, **collect_settings(settings, embeddings)}
+    config = configure(method, given, dataset=vanilla.dataset, pairs=True)
     evaluation = load("hans", data_dir=hans_dir)
+    # Both before any training: data that cannot be augmented are refused at once.
+    parts = {"vanilla": (vanilla, vanilla.load()), "augmented": (augmented, augmented.load())}
     columns = {}
-    for name, where in (("vanilla", vanilla), ("augmented", augmented)):
-        given = {"budget": where.budget, **collect_settings(settings, embeddings)}
-        config = configure(method, given, dataset=where.dataset, pairs=True)
-        corpus = where.load()
+    for name, (where, corpus) in parts.items():
         out.print(f"{name}: {len(corpus.train)} training pairs, {study.method_text(config)}: {out_dir / name}")
         trained = study.train_run(
             corpus, where, config, out_dir / name, resume=True, accelerator=accelerator, precision=precision

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -80,14 +79,9 @@ def count_rows(path: Path) -> int:
 
 
 def _columns(column: Sequence[str] | None) -> Columns | None:
-    """Columns by the names that were given; one with an empty name is not used."""
     from rationalizer.study import Source, parse_pairs
 
-    named = Source.of("", columns=parse_pairs(column, "--column")).renamed
-    if named is None:
-        return None
-    unused = {item.name: None for item in fields(named) if getattr(named, item.name) == ""}
-    return replace(named, **unused)
+    return Source.of("", columns=parse_pairs(column, "--column")).renamed
 
 
 def embedded(pairs: bool) -> Sequence[AnyExample]:

@@ -13,7 +13,9 @@ SourceArgument = Annotated[
 ]
 DataDir = Annotated[Path | None, typer.Option(help="A local copy of the dataset.")]
 Aspect = Annotated[str | None, typer.Option(help="What the label is about, for beer, hotels and reviews.")]
-Column = Annotated[list[str] | None, typer.Option(metavar="KIND=NAME", help="A column's name, as text=review.")]
+Column = Annotated[
+    list[str] | None, typer.Option(metavar="KIND=NAME", help="A column's name, as text=review; text= leaves it out.")
+]
 Setting = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting of a run.")]
 Vectors = Annotated[str | None, typer.Option(help="Pretrained word vectors: a file, or glove-6b-50d.")]
 Accelerator = Annotated[str, typer.Option(help="As of Lightning's Trainer: cpu, gpu, ...")]

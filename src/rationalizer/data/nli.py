@@ -137,13 +137,13 @@ def with_hans(corpus: Corpus, hans: Corpus) -> Corpus:
     Non-entailment becomes neutral: what HANS' premises do not entail they do not exclude either. Where HANS is
     scored, neutral and contradiction both count as non-entailment.
     """
-    if corpus.classes != NLI or hans.classes != HANS:
+    if sorted(corpus.classes) != sorted(NLI) or hans.classes != HANS:
         raise ValueError(
             f"HANS (classes {', '.join(HANS)}) is added to a corpus with the classes {', '.join(NLI)}; got "
             f"{', '.join(hans.classes)} and {', '.join(corpus.classes)}"
         )
     added = [
-        replace(pair, label=NLI.index("entailment" if pair.label == HANS.index("entailment") else "neutral"))
+        replace(pair, label=corpus.classes.index("entailment" if pair.label == HANS.index("entailment") else "neutral"))
         for pair in (*hans.train, *hans.dev)
         if isinstance(pair, PairExample)
     ]

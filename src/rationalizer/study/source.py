@@ -88,7 +88,8 @@ class Source:
 
     @property
     def renamed(self) -> Columns | None:
-        return Columns(**dict(self.columns)) if self.columns else None
+        """None for the usual names. A column with an empty name is not used."""
+        return Columns(**{kind: name or None for kind, name in self.columns}) if self.columns else None
 
     def load(self) -> Corpus:
         return _load(self)
