@@ -67,6 +67,9 @@ def test_evaluate_scores_the_held_out_part(trained, tmp_path):
     for name in ("comprehensiveness", "sufficiency", "aopc_comprehensiveness", "aopc_sufficiency"):
         assert name in stored["scores"]
     assert "p(y|x) is this model's predictor on the whole text" in result.stdout
+    facts = json.loads(run("info", directory, "--json").stdout)  # has what was measured after the training
+    assert {name: stored["scores"][name] for name in facts["scores"]["dev"]} == facts["scores"]["dev"]
+    assert "scores, dev" in run("info", directory).stdout
     shown = f"{stored['scores']['macro_f1']:.3f}".removeprefix("0")
     assert shown in result.stdout
     assert shown in printed.stdout

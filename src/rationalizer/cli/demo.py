@@ -16,7 +16,6 @@ from rationalizer.cli.base import command, out, show_table
 
 if TYPE_CHECKING:
     from rationalizer.data import AnyExample
-    from rationalizer.learn import TrainedModel
     from rationalizer.metrics import Scores
     from rationalizer.rationalizer import Rationalizer
     from rationalizer.render import Section
@@ -109,9 +108,11 @@ def _part(name: str, out_dir: Path, title: str, about: str) -> Section:
     out.rule(title, align="left")
     out.print(f"{about}\n\nTraining on {len(corpus.train)} examples ({study.method_text(config)}) ...")
     trained = study.train_run(corpus, where, config, out_dir / name, resume=True, accelerator="cpu")
-    scores = study.score(trained, corpus)["test"]
+    measured = study.score(trained, corpus)
+    study.keep_scores(out_dir / name, trained, where, measured)
+    scores = measured["test"]
     lines = study.score_lines({"test": scores}, study.HEADLINES)
-    out.print(f"{len(trained.metrics['epochs'])} epochs, {_seconds(trained):.0f} s. Against the known truth:")
+    out.print(f"{len(trained.metrics['epochs'])} epochs, {trained.seconds:.0f} s. Against the known truth:")
     show_table(["score", f"{scores.documents} held out"], lines)
     model = Rationalizer.of(trained)
     examples = _mixed(corpus.test, REPORTED)
@@ -124,10 +125,6 @@ def _part(name: str, out_dir: Path, title: str, about: str) -> Section:
         explanations=model.explain_examples(examples),
         truths=[model.label_of(example) for example in examples],
     )
-
-
-def _seconds(trained: TrainedModel) -> float:
-    return sum(row["seconds"] for row in trained.metrics["epochs"])
 
 
 def _figures(scores: Scores) -> list[tuple[str, str]]:

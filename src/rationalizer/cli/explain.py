@@ -19,7 +19,6 @@ from rationalizer.cli.progress import progress
 if TYPE_CHECKING:
     from rationalizer.data import AnyExample
     from rationalizer.rationalizer import Rationalizer
-    from rationalizer.render import Label
 
 
 @command(
@@ -81,7 +80,7 @@ def explain(
         for batch in inputs.in_batches(examples, 1 if asking else batch_size):
             explained = model.explain_examples([replace(example, label=None) for example in batch])
             rows = zip(explained, batch, strict=True)
-            records = [shape.record(number + k, one, _truth(model, given)) for k, (one, given) in enumerate(rows)]
+            records = [shape.record(number + k, one, model.label_of(given)) for k, (one, given) in enumerate(rows)]
             write("".join(records))
             number += len(batch)
             advance(len(batch))
@@ -190,9 +189,3 @@ def _destination(path: Path | None, form: str, *, append: bool) -> Iterator[Call
             file.flush()
 
         yield write_out
-
-
-def _truth(model: Rationalizer, example: AnyExample) -> Label | None:
-    if example.label is None:
-        return None
-    return model.classes[int(example.label)] if model.classes else float(example.label)

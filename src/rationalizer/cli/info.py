@@ -54,7 +54,7 @@ def collect(run: Path) -> dict[str, Any]:
         "best": {"score": metrics["score"], "value": metrics["best"], "epoch": metrics["best_epoch"]},
         "scores": scores,
         "epochs": len(metrics["epochs"]),
-        "seconds": round(sum(row["seconds"] for row in metrics["epochs"]), 3),
+        "seconds": trained.seconds,
         "seed": config.seed,
         "encoder": config.encoder,
         "hidden": config.hidden,

@@ -6,15 +6,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rationalizer.cli.inputs import in_batches
 from rationalizer.cli.progress import progress
 
 if TYPE_CHECKING:
     from rationalizer.data import AnyExample
     from rationalizer.learn import TrainedModel
     from rationalizer.metrics import Finding, Scores
+    from rationalizer.rationalizer import Rationalizer
+    from rationalizer.render import Explanation, PairExplanation
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 COUNTS = (1, 2, 3, 5, 10, 20)
+BATCH = 512  # texts between two looks at the clock
 
 
 def write_report(
@@ -31,17 +35,25 @@ def write_report(
     from rationalizer.render.report import Report, evaluation_report
 
     model = Rationalizer.of(trained)
-    classes = model.classes
     report = Report(
         title=f"{facts['model']} on {facts['data']}",
         scores=scores,
-        explanations=model.explain_examples(examples),
-        truths=[float(e.label or 0) if classes is None else classes[int(e.label or 0)] for e in examples],
+        explanations=_explained(model, examples),
+        truths=[label for example in examples if (label := model.label_of(example)) is not None],
         findings=findings,
         facts=facts,
         budgets=_scores_by_budget(trained, examples, scores),
     )
     write_bytes(path, evaluation_report(report).encode())
+
+
+def _explained(model: Rationalizer, examples: Sequence[AnyExample]) -> list[Explanation | PairExplanation]:
+    found: list[Explanation | PairExplanation] = []
+    with progress("Explaining", len(examples)) as advance:
+        for batch in in_batches(examples, BATCH):
+            found += model.explain_examples(batch)
+            advance(len(batch))
+    return found
 
 
 def _scores_by_budget(trained: TrainedModel, examples: Sequence[AnyExample], own: Scores) -> dict[float | int, Scores]:
@@ -53,10 +65,9 @@ def _scores_by_budget(trained: TrainedModel, examples: Sequence[AnyExample], own
     budget = trained.config.budget
     others: list[float | int] = [other for other in _scale(budget) if other != budget]
     found: dict[float | int, Scores] = {budget: own}
-    with progress("Scoring at other budgets", len(others)) as advance:
+    with progress("Scoring at other budgets", len(others) * len(examples)) as done:
         for other in others:
-            found[other] = evaluate(trained, examples, budget=other)
-            advance(1)
+            found[other] = evaluate(trained, examples, budget=other, done=done)
     return found
 
 

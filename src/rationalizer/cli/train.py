@@ -19,6 +19,7 @@ from rationalizer.cli.options import (
     Vectors,
     collect_settings,
 )
+from rationalizer.cli.progress import progress
 
 if TYPE_CHECKING:
     from rationalizer.data import AnyExample, Corpus
@@ -82,7 +83,9 @@ def train(
     if not first:
         return
     _print_training(trained)
-    scores = study.score(trained, corpus)
+    with progress("Scoring", len(corpus.dev) + len(corpus.test)) as done:
+        scores = study.score(trained, corpus, done=done)
+    study.keep_scores(directory, trained, where, scores)
     show_table(["score", *scores], study.score_lines(scores, study.HEADLINES))
     for split, found in scores.items():
         for finding in study.suspicions(config.method, found):
@@ -111,5 +114,4 @@ def _is_annotated(example: AnyExample) -> bool:
 
 def _print_training(trained: TrainedModel) -> None:
     epochs = trained.metrics["epochs"]
-    seconds = sum(row["seconds"] for row in epochs)
-    out.print(f"{len(epochs)} epochs in {seconds:.1f} s; epoch {trained.metrics['best_epoch']} is kept")
+    out.print(f"{len(epochs)} epochs in {trained.seconds:.1f} s; epoch {trained.metrics['best_epoch']} is kept")

@@ -121,6 +121,11 @@ class TrainedModel:
         return self.description.pairs
 
     @property
+    def seconds(self) -> float:
+        """How long its epochs took, together."""
+        return round(sum(row["seconds"] for row in self.metrics["epochs"]), 3)
+
+    @property
     def device(self) -> torch.device:
         return self.model.embedding.weight.device
 

@@ -14,7 +14,7 @@ from rationalizer.study.grid import (
     plan,
 )
 from rationalizer.study.hans import hans_accuracy, hans_json, hans_markdown, hans_table
-from rationalizer.study.run import is_first_process, score, source_of, suspicions, train_run
+from rationalizer.study.run import is_first_process, keep_scores, score, source_of, suspicions, train_run
 from rationalizer.study.source import Source, by_source, pick_split
 from rationalizer.study.table import Row, table
 from rationalizer.study.words import HEADLINES, WORDS, number, score_lines
@@ -35,6 +35,7 @@ __all__ = [
     "hans_markdown",
     "hans_table",
     "is_first_process",
+    "keep_scores",
     "method_text",
     "number",
     "parse_budget",

@@ -1,13 +1,13 @@
 """One run of a study: train, score, keep both in one folder, and go on with what an earlier call left there.
 
 Beside what `learn` keeps (see `learn/trained.py`) the folder has `data.json`, where the texts came from, and
-`scores.json`, what was measured: a study's run is finished when it has the latter.
+`scores.json`, what was measured after the training: a study's run is finished when it has the latter.
 """
 
 from __future__ import annotations
 
 import os
-import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from rationalizer.data import Corpus
 from rationalizer.learn import Config, TrainedModel, evaluate
 from rationalizer.learn.checkpoint import require_same
 from rationalizer.learn.files import read_json, write_json
+from rationalizer.learn.inference import Done
 from rationalizer.metrics import Finding, Scores
 from rationalizer.nn import EXTRACTORS
 from rationalizer.study.grid import Job
@@ -43,10 +44,28 @@ def is_first_process() -> bool:
     return int(os.environ.get("LOCAL_RANK", 0)) == 0
 
 
-def score(trained: TrainedModel, corpus: Corpus) -> dict[str, Scores]:
-    """The scores on dev and test, where the corpus has them."""
+def score(trained: TrainedModel, corpus: Corpus, *, done: Done | None = None) -> dict[str, Scores]:
+    """The scores on dev and test, where the corpus has them; `done` is told of every batch's size."""
     splits = {"dev": corpus.dev, "test": corpus.test}
-    return {name: evaluate(trained, examples) for name, examples in splits.items() if examples}
+    return {name: evaluate(trained, examples, done=done) for name, examples in splits.items() if examples}
+
+
+def keep_scores(directory: Path, trained: TrainedModel, source: Source, scores: Mapping[str, Scores]) -> Record:
+    """Writes the scores beside the model, with what they are of."""
+    record: Record = {
+        "data": source.to_json(),
+        "config": _settings(trained.config),
+        "task": trained.task,
+        "epochs": len(trained.metrics["epochs"]),
+        "seconds": trained.seconds,
+        "scores": {split: found.as_dict() for split, found in scores.items()},
+        "findings": {
+            split: [asdict(finding) for finding in suspicions(trained.config.method, found)]
+            for split, found in scores.items()
+        },
+    }
+    write_json(directory / SCORES, record)
+    return record
 
 
 def suspicions(method: str, scores: Scores) -> list[Finding]:
@@ -76,23 +95,8 @@ def finished(job: Job) -> Record | None:
 def run_job(job: Job, **trainer: Any) -> Record:
     """Trains and scores, from where an earlier call stopped."""
     corpus = job.source.load()
-    started = time.perf_counter()
     trained = train_run(corpus, job.source, job.config, job.directory, resume=True, **trainer)
-    scores = score(trained, corpus)
-    record: Record = {
-        "data": job.source.to_json(),
-        "config": _settings(job.config),
-        "task": corpus.task,
-        "epochs": len(trained.metrics["epochs"]),
-        "seconds": round(time.perf_counter() - started, 3),
-        "scores": {split: found.as_dict() for split, found in scores.items()},
-        "findings": {
-            split: [asdict(finding) for finding in suspicions(job.config.method, found)]
-            for split, found in scores.items()
-        },
-    }
-    write_json(job.directory / SCORES, record)
-    return record
+    return keep_scores(job.directory, trained, job.source, score(trained, corpus))
 
 
 def _settings(config: Config) -> dict[str, Any]:
