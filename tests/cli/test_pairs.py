@@ -116,6 +116,22 @@ def test_hans_with_own_pairs(tmp_path):
     assert len(json.loads((tmp_path / "out" / "hans.json").read_text())["augmented"]) == 6
 
 
+def test_classes_are_known_by_name_whatever_their_order(table, tmp_path):
+    """Of one's own file they are in alphabetical order, of a dataset in its own."""
+    run("train", table, *NAMED, "--out", tmp_path / "run", *SMALL)
+    run("evaluate", tmp_path / "run", "pairs", "--json", tmp_path / "named.json")
+    corpus = pairs()
+    with (tmp_path / "test.csv").open("w", newline="") as file:
+        rows = ([one.premise.text, one.hypothesis.text, corpus.classes[one.label]] for one in corpus.test)
+        csv.writer(file).writerows([["premise", "hypothesis", "label"], *rows])
+    run("evaluate", tmp_path / "run", tmp_path / "test.csv", "--json", tmp_path / "file.json")
+    named, own = (json.loads((tmp_path / f"{name}.json").read_text())["scores"] for name in ("named", "file"))
+    assert named["accuracy"] == own["accuracy"]
+    assert "the run predicts contradiction, entailment, neutral, but reviews has" in refused(
+        "evaluate", tmp_path / "run", "reviews"
+    )
+
+
 def test_a_column_can_be_left_out(table, tmp_path):
     lines = table.read_text().splitlines()
     both = tmp_path / "both.csv"

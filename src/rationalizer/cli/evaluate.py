@@ -93,6 +93,8 @@ def _examples(
     trained: TrainedModel, where: Source, split: str | None, *, whole: bool
 ) -> tuple[str, Sequence[AnyExample]]:
     """What to score the model on. `whole`: a file is taken as it is, nothing of it is held out."""
+    from dataclasses import replace
+
     from rationalizer.data import DataError, Labels, read_examples
     from rationalizer.study import pick_split
 
@@ -102,7 +104,11 @@ def _examples(
         labels = Labels(trained.task, trained.classes)
         return "all rows", read_examples(where.source, columns=where.renamed, labels=labels)
     corpus = where.load()
-    if corpus.classes != trained.classes:
+    if sorted(corpus.classes) != sorted(trained.classes):
         ours = ", ".join(trained.classes) or "values"
         raise DataError(f"the run predicts {ours}, but {where.name} has {', '.join(corpus.classes) or 'values'}")
-    return pick_split(corpus, split)
+    chosen, examples = pick_split(corpus, split)
+    if corpus.classes != trained.classes:  # the same ones in another order
+        number = {k: trained.classes.index(name) for k, name in enumerate(corpus.classes)}
+        examples = [replace(example, label=number[example.label]) for example in examples]
+    return chosen, examples
