@@ -1,7 +1,16 @@
+import os
+import signal
+
 import pytest
 import torch
 
 THREADED = ("ops", "graph")  # the kernels' own tests keep their threads
+
+
+# A shell that runs the tests in the background makes them, and all they start, deaf to Ctrl-C; tests send it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of what tests start; see `one_thread`
 
 
 @pytest.fixture(autouse=True, scope="module")
