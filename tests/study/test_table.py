@@ -18,7 +18,7 @@ def record(findings=(), **scores):
 
 
 def jobs_of(source, methods, seeds=(0, 1, 2), budgets=None):
-    return plan([source], parse_methods(methods), seeds, budgets, {}, Path("out"))
+    return plan([source], parse_methods(methods, source.pairs), seeds, budgets, {}, Path("out"))
 
 
 def test_mean_minimum_maximum_and_the_papers_figures(tmp_path):
@@ -33,6 +33,7 @@ def test_mean_minimum_maximum_and_the_papers_figures(tmp_path):
     assert "| sparsemax | any | .600 (.500/.700) | .82 (.81/.83) | .200 (.200/.200) | .17 (.13/.23) |" in text
     assert "Mean (minimum/maximum) over seeds 0, 1, 2, test split." in text
     assert "is not the paper's" not in text
+    assert "(five seeds, 300-dimensional vectors)" in text
 
     rows = list(csv.DictReader(io.StringIO((tmp_path / "table.csv").read_text())))
     assert [row["method"] for row in rows] == ["spectra", "sparsemax"]
@@ -43,6 +44,16 @@ def test_mean_minimum_maximum_and_the_papers_figures(tmp_path):
     stored = json.loads((tmp_path / "table.json").read_text())["rows"]
     assert stored[0]["scores"]["macro_f1"]["values"] == [0.81, 0.78, 0.82]
     assert stored[0]["paper"]["macro_f1"] == {"mean": 0.8, "min": 0.79, "max": 0.81}
+
+
+def test_matchings_are_quoted_as_they_read_the_premise():
+    jobs = jobs_of(Source.of("snli"), "budget,budget:not-faithful,ot-exact-k:not-faithful,ot-exact-k", [0])
+    text = markdown(summarize([(job, record(macro_f1=0.5, alignments=4.0, violation=0.0)) for job in jobs]), {})
+    assert "| budget | 4 pairs | .500 | .82 (.81/.82) | 4.00 | .000 |" in text
+    assert "| budget:not-faithful | 4 pairs | .500 | .85 (.85/.86) | 4.00 | .000 |" in text
+    assert "| ot-exact-k:not-faithful | 4 pairs | .500 | .81 (.81/.81) | 4.00 | .000 |" in text
+    assert "| ot-exact-k | 4 pairs | .500 |  | 4.00 | .000 |" in text
+    assert "(three seeds, 300-dimensional vectors)" in text
 
 
 def test_reduced_data_says_so_and_own_data_has_no_paper_columns():

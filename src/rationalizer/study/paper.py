@@ -1,9 +1,9 @@
 """Figures quoted from the SPECTRA paper (Guerreiro and Martins, EMNLP 2021), to be printed beside our own.
 
-Mean (minimum/maximum) over five seeds on the test sets, with 300-dimensional GloVe vectors. Task scores are macro-F1,
-for Beer the mean squared error; token-F1 follows the paper's convention (see `metrics.token_scores`); sizes were
-reported for the methods without a hard budget only. In two cells of the paper the mean of HardKuma lies outside its
-own range (AgNews, IMDB); they are quoted as printed.
+Mean (minimum/maximum) over five seeds (matchings: three) on the test sets, with 300-dimensional GloVe vectors. Task
+scores are macro-F1, for Beer the mean squared error; token-F1 follows the paper's convention (see
+`metrics.token_scores`); sizes were reported for the methods without a hard budget only. In two cells of the paper the
+mean of HardKuma lies outside its own range (AgNews, IMDB); they are quoted as printed.
 """
 
 from __future__ import annotations

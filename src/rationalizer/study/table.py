@@ -179,7 +179,8 @@ def _caption(dataset: str, rows: Sequence[Row]) -> str:
         if list(row.seeds) != every:
             caption += f" {row.method} has {_seeds(row.seeds)} only."
     if any(row.paper for row in rows):
-        caption += ' Columns marked "paper" quote the paper\'s figures (five seeds, 300-dimensional vectors)'
+        seeds = "three" if rows[0].pairs else "five"
+        caption += f' Columns marked "paper" quote the paper\'s figures ({seeds} seeds, 300-dimensional vectors)'
         caption += f"; our data is {rows[0].note}, which is not the paper's." if rows[0].note else "."
     elif reported(dataset):
         caption += " The paper reports nothing to compare these rows with."
