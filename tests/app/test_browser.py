@@ -5,6 +5,10 @@ import shutil
 
 import pytest
 
+from rationalizer import Rationalizer
+from rationalizer.plot import histogram
+from rationalizer.render import Section, to_html_page
+
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
 expect = playwright.expect
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -117,6 +121,8 @@ def test_no_text_and_too_much(page, server):
     box.fill("x" * 10_001)
     page.wait_for_selector("#results:empty", state="attached")
     assert "10001 characters; at most 10000" in page.locator("#length").inner_text()
+    box.fill("👍" * 5001)  # 10002 of the units that JavaScript counts
+    expect(page.locator("#length")).to_have_text("5001 of 10000 characters")
     box.fill("")
     expect(page.locator("#length")).to_have_text("")
     assert page.locator("#waiting").is_visible()
@@ -183,6 +189,16 @@ def test_pairs(page, pair_server):
     page.keyboard.press("Home")
     expect(page.locator(".summary")).to_have_text("1 pair of words aligned")
     assert page.locator("#results svg path").count() < curves
+
+
+def test_drawings_in_narrow_pages_are_scrolled_not_shrunk_to_dust(browser, pair_run):
+    pair = Rationalizer.load(pair_run).explain("Two old nurses often help young dogs.", "Nurses help animals.")
+    plot = histogram([1, 2], title="sizes", x_label="words")
+    page = browser.new_page(viewport={"width": 400, "height": 800})
+    page.set_content(to_html_page([pair], title="narrow", sections=[Section("Sizes", pictures=[plot])]))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert page.evaluate("[...document.querySelectorAll('svg')].map((svg) => svg.clientWidth)") == [480, 480]
+    page.close()
 
 
 def test_the_endpoint_s_own_page(page, server):

@@ -14,7 +14,7 @@ from rationalizer.render.pieces import CHOSEN, Piece, pieces, sides
 from rationalizer.render.summary import PAIR_WORDS, SHADES, WORDS, is_shaded, key, percent, probabilities, verdict
 from rationalizer.render.svg import drawing
 
-ROOM = 700.0  # of drawings in pages, which scale them down if need be
+ROOM = 700.0  # of drawings in pages, which scale them down a little if need be, and scroll them then
 
 
 def to_html(
@@ -35,7 +35,7 @@ def to_html(
         legend: with the key to the looks, which several explanations need once only.
     """
     if isinstance(explanation, PairExplanation):
-        body = drawing(explanation, style=style, room=ROOM)
+        body = f'<div class="rz-drawing">{drawing(explanation, style=style, room=ROOM)}</div>'
         if style == "heatmap" or not fits_in_lines(explanation, ROOM):  # then the texts cannot be read in the drawing
             premise, hypothesis = sides(explanation)
             body = _paragraph(premise, "premise") + _paragraph(hypothesis, "hypothesis") + body

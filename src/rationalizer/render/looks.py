@@ -75,9 +75,10 @@ STYLE = f"""
   list-style: none; font-size: 12.5px; line-height: 1.7; opacity: .85 }}
 .rationalizer .rz-key li {{ margin: 0 }}
 .rationalizer .rz-key :is(mark, u) {{ margin-inline-end: .5em }}
+.rationalizer .rz-drawing {{ overflow-x: auto }}
 .rationalizer svg {{ display: block; max-width: 100%; height: auto }}
 .rationalizer .rz-text + .rz-text {{ margin-top: .5em }}
-.rationalizer .rz-text + svg {{ margin-top: 1.2em }}
+.rationalizer .rz-text + .rz-drawing {{ margin-top: 1.2em }}
 .rationalizer, .rationalizer * {{ -webkit-print-color-adjust: exact; print-color-adjust: exact }}
 @media (prefers-color-scheme: dark) {{
   .rationalizer {{ --rz-blue: {_rgb(BRIGHT_BLUE)} }} {brighter(".rationalizer svg")} }}
@@ -114,7 +115,8 @@ td.number, th.number {{ text-align: right }}
 :is(td, th).number:last-child {{ padding-right: .2rem }}
 .notice {{ margin: .8rem 0; padding: .7rem 1rem; border-left: 4px solid {HUES["missed"]};
   background: rgb({_rgb(HUES["missed"])} / .1); border-radius: 0 6px 6px 0 }}
-.picture svg {{ display: block; max-width: 100%; height: auto }}
+.picture {{ overflow-x: auto }}
+.picture svg {{ display: block; max-width: 100%; min-width: 30rem; height: auto }}
 @media print {{
   body {{ max-width: none; padding: 0 }} :is(article, .scroll) {{ break-inside: avoid }} h2 {{ break-after: avoid }} }}
 """

@@ -10,6 +10,7 @@ from rationalizer.render.looks import DARK_INK, HUES, INK, brighter, opacity
 from rationalizer.render.pieces import Kind
 
 FAINT = 0.72  # opacity of what is said beside the text
+LEAST = "30rem"  # how narrow a page can make a drawing
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ def document(groups: list[Group], name: str, *, margin: float, spacing: float, l
         body.append(f'<g transform="translate({margin:g} {y:.1f})">\n' + "\n".join(group.elements) + "\n</g>")
         y += group.height + spacing
     down = y - spacing + margin if drawn else 2 * margin
-    opening = 'class="rz-picture" ' if alone else ""
+    # In a narrow page it is scrolled rather than shrunk to dust.
+    opening = 'class="rz-picture" ' if alone else f'style="min-width:min({across:.0f}px,{LEAST})" '
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {opening}viewBox="0 0 {across:.0f} {down:.0f}" width="{across:.0f}" '
         f'height="{down:.0f}" role="img" aria-label="{escape(name)}" font-family="{FONT}" fill="currentColor">\n'

@@ -24,6 +24,7 @@ const model = (name) => state.models.find((candidate) => candidate.name === name
 const inPairs = () => state.models[0].pairs;
 const fields = () => (inPairs() ? [at("premise"), at("hypothesis")] : [at("text")]);
 const texts = () => Object.fromEntries(fields().map((field) => [field.id, field.value]));
+const length = (field) => [...field.value].length; // in characters, as the server counts them
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
 /* 1 may be the whole text or one word: the unit tells. */
@@ -63,7 +64,7 @@ async function ask() {
   state.asking?.abort();
   const ready = fields().every((field) => field.value.trim());
   measure();
-  if (!ready || fields().some((field) => field.value.length > state.limits.characters)) {
+  if (!ready || fields().some((field) => length(field) > state.limits.characters)) {
     clear();
     return;
   }
@@ -80,7 +81,7 @@ async function ask() {
     if (state.asking !== asking) return;
     at("results").replaceChildren(...answers.map(({ asked, answer }) => card(asked, answer)));
     at("waiting").hidden = true;
-    for (const frame of document.querySelectorAll(".picture")) {
+    for (const frame of document.querySelectorAll(".rz-drawing")) {
       frame.scrollLeft = (frame.scrollWidth - frame.clientWidth) / 2; // pictures have their margins on both sides
     }
     at("status").textContent = answers.map(({ answer }) => spoken(answer)).join(" ");
@@ -129,12 +130,7 @@ function card(asked, answer) {
   heading.append(make("span", facts.join(", "), { class: "method" }));
   const drawing = make("div", "", { class: "drawing" });
   drawing.innerHTML = explanation.html; // drawn by the server, which escapes the text
-  for (const picture of drawing.querySelectorAll("svg")) {
-    const frame = make("div", "", { class: "picture", tabindex: 0 });
-    picture.replaceWith(frame);
-    picture.style.minWidth = `min(${picture.getAttribute("width")}px, 30rem)`; // to be scrolled, not shrunk to dust
-    frame.append(picture);
-  }
+  for (const frame of drawing.querySelectorAll(".rz-drawing")) frame.tabIndex = 0; // for keys to scroll it
   element.append(heading, drawing, make("p", amount(explanation), { class: "summary" }), downloads(asked, answer));
   return element;
 }
@@ -177,7 +173,7 @@ async function save(load, name) {
 /* ---- the form ---- */
 
 function measure() {
-  const longest = Math.max(...fields().map((field) => field.value.length));
+  const longest = Math.max(...fields().map(length));
   const limit = state.limits.characters;
   const hint = at("length");
   hint.classList.toggle("over", longest > limit);
@@ -215,6 +211,7 @@ function setUpBudget() {
     ? `What ${others.map((one) => `${one.name} (${one.method})`).join(" and ")} selects follows no budget.`
     : "How much the model may show; it chooses anew at once, without being trained again.";
   const { budget, budget_unit: unit } = followers[0] ?? state.models[0];
+  if (slider.dataset.unit !== unit) state.budget = null; // 30% of the words are not 30 words
   slider.dataset.unit = unit;
   slider.max = unit === "count" ? Math.max(20, 3 * budget) : 100;
   if (state.budget === null) slider.value = unit === "count" ? budget : Math.round(100 * budget);
