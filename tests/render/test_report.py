@@ -95,13 +95,25 @@ def test_examples_are_the_surest():
     assert wrong.index("text number 5") < wrong.index("text number 3")
     assert "text number 1" not in wrong
     assert wrong.count("wrong: the true label is negative") == 2
+    assert "Right, but least sure" not in page.sections
+
+
+def test_where_nothing_is_wrong_the_worst_are_the_least_sure():
+    page = Page(evaluation_report(replace(REPORT, truths=["positive"] * 6)))
+    assert "Wrong, and surest" not in page.sections
+    worst = page.sections["Right, but least sure"]
+    assert worst.index("text number 0") < worst.index("text number 1")
+    assert "text number 2" not in worst
+    few = Page(evaluation_report(replace(REPORT, truths=["positive"] * 6, examples=5)))
+    assert "text number 1" not in few.sections["Right, but least sure"]  # it is among the surest five
 
 
 def test_curve_is_in_the_order_of_budgets():
     page = evaluation_report(REPORT)
     section = page.split("<h2>Scores and budget</h2>")[1].split("</section>")[0]
-    assert section.count("<polyline") == 1  # token-F1 was not measured at these budgets
-    points = section.split('points="')[1].split('"')[0].split()
+    assert section.count("<polyline") == 2  # accuracy, macro-F1; token-F1 was not measured at these budgets
+    assert "accuracy and macro-F1 against budget" in section
+    points = section.split('<polyline class="line c1"')[1].split('points="')[1].split('"')[0].split()
     xs = [float(point.split(",")[0]) for point in points]
     ys = [float(point.split(",")[1]) for point in points]
     assert xs == sorted(xs)
@@ -111,6 +123,8 @@ def test_curve_is_in_the_order_of_budgets():
     assert "Scores and budget" not in evaluation_report(one)
     words = replace(REPORT, budgets={3: SCORES, 5: SCORES})
     assert "budget, words" in evaluation_report(words)
+    of_pairs = replace(words, explanations=[GUITAR], truths=["neutral"])
+    assert "budget, aligned pairs" in evaluation_report(of_pairs)
     with pytest.raises(ValueError, match=r"not both: 0\.1, 5"):
         evaluation_report(replace(REPORT, budgets={0.1: SCORES, 5: SCORES}))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rationalizer.metrics import Finding, Scores
@@ -26,7 +26,7 @@ GROUPS = {
     "Rationales": ("size", "size_min", "size_max", "tokens", "spans", "alignments", "violation", "empty", "full"),
 }
 LARGE = ("accuracy", "macro_f1", "mse", "token_f1", "alignment_f1", "size", "alignments")
-CURVES = ("macro_f1", "mse", "token_f1", "alignment_f1")
+CURVES = (("accuracy", "macro_f1"), ("mse",), ("token_f1",), ("alignment_f1",))  # those of one plot together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,19 +93,29 @@ def _budgets(report: Report) -> Section | None:
     in_words = all(isinstance(budget, int) for budget in budgets)
     if not in_words and any(isinstance(budget, int) for budget in budgets):
         raise ValueError(f"budgets are shares or counts of words, not both: {', '.join(map(str, budgets))}")
+    pairs = any(isinstance(one, PairExplanation) for one in report.explanations)
+    counted, whole = ("aligned pairs", "the shorter text") if pairs else ("words", "the words")
     pictures = []
-    for name in CURVES:
-        values = [report.budgets[budget].as_dict().get(name) for budget in budgets]
-        found = [(b, value) for b, value in zip(budgets, values, strict=True) if value is not None]
-        if len(found) > 1:
-            points = [Point(b if in_words else round(100 * b, 6), value, value, value) for b, value in found]
-            label = "budget, words" if in_words else "budget, % of the words"
-            series = [Series(WORDS[name], tuple(points))]
-            pictures.append(
-                line_plot(series, title=f"{WORDS[name]} against budget", x_label=label, y_label=WORDS[name])
-            )
+    for names in CURVES:
+        series = [curve for name in names if len((curve := _curve(report.budgets, name)).points) > 1]
+        if series:
+            drawn = " and ".join(curve.name for curve in series)
+            x_label = f"budget, {counted if in_words else f'% of {whole}'}"
+            y_label = drawn if len(series) == 1 else "score"
+            pictures.append(line_plot(series, title=f"{drawn} against budget", x_label=x_label, y_label=y_label))
     text = "The same model, solved again at each budget; it was not trained anew."
     return Section("Scores and budget", text=text, pictures=pictures) if pictures else None
+
+
+def _curve(budgets: Mapping[float | int, Scores], name: str) -> Series:
+    """A score at each budget where it was measured, shares in percent."""
+    found = [(budget, budgets[budget].as_dict().get(name)) for budget in sorted(budgets)]
+    points = [
+        Point(budget if isinstance(budget, int) else round(100 * budget, 6), value, value, value)
+        for budget, value in found
+        if value is not None
+    ]
+    return Series(WORDS[name], tuple(points))
 
 
 def _confusions(report: Report) -> Section | None:
@@ -126,28 +136,30 @@ def _confusions(report: Report) -> Section | None:
 
 
 def _examples(report: Report) -> list[Section | None]:
-    """The texts that say most: of a classifier the surest right and wrong ones, of a regressor the best and worst."""
+    """The best and the worst: of a regressor the closest and the farthest, of a classifier the right and the wrong
+    ones that it was surest of; where nothing is wrong, the least sure."""
     pairs = list(zip(report.explanations, report.truths, strict=True))
     classified = [pair for pair in pairs if pair[0].probabilities is not None]
-    values = [pair for pair in pairs if pair[0].probabilities is None]
+    classified.sort(key=lambda pair: -_confidence(pair[0]))
+    values = sorted((pair for pair in pairs if pair[0].probabilities is None), key=_error)
     right = [pair for pair in classified if label_text(pair[0].label) == label_text(pair[1])]
     wrong = [pair for pair in classified if label_text(pair[0].label) != label_text(pair[1])]
     return [
-        _shown("Right, and surest", right, lambda pair: -_confidence(pair[0]), report.examples),
-        _shown("Wrong, and surest", wrong, lambda pair: -_confidence(pair[0]), report.examples),
-        _shown("Closest", values, _error, report.examples),
-        _shown("Farthest off", values, lambda pair: -_error(pair), report.examples),
+        _shown("Right, and surest", right[: report.examples]),
+        _shown("Wrong, and surest", wrong[: report.examples]),
+        _shown("Right, but least sure", right[report.examples :][: -report.examples - 1 : -1] if not wrong else []),
+        _shown("Closest", values[: report.examples]),
+        _shown("Farthest off", values[: -report.examples - 1 : -1]),
     ]
 
 
 _Pair = tuple[Explanation | PairExplanation, Label]
 
 
-def _shown(title: str, pairs: Sequence[_Pair], key: Callable[[_Pair], float], count: int) -> Section | None:
-    chosen = sorted(pairs, key=key)[:count]
-    if not chosen:
+def _shown(title: str, pairs: Sequence[_Pair]) -> Section | None:
+    if not pairs:
         return None
-    return Section(title, explanations=[one for one, _ in chosen], truths=[truth for _, truth in chosen])
+    return Section(title, explanations=[one for one, _ in pairs], truths=[truth for _, truth in pairs])
 
 
 def _confidence(explanation: Explanation | PairExplanation) -> float:
