@@ -37,6 +37,9 @@ def test_datasets_bring_their_budget_and_preset():
     hotels = plan([Source.of("hotels")], parse_methods("spectra"), [0], None, {}, Path("out"))[0]
     assert (hotels.config.budget, hotels.config.patience, hotels.config.hidden) == (0.15, 20, 200)
     assert str(hotels.directory) == "out/runs/hotels-location/spectra/budget-15/seed-0"
+    snli = plan([Source.of("snli")], parse_methods("budget:not-faithful", True), [0], None, {}, Path("out"))[0]
+    assert (snli.config.budget, snli.config.faithful) == (4, False)
+    assert str(snli.directory) == "out/runs/snli/budget-not-faithful/budget-4-pairs/seed-0"
     own = plan([REVIEWS], parse_methods("spectra"), [0], None, {}, Path("out"))[0]
     assert (own.config.budget, own.config.hidden) == (0.2, 64)
 

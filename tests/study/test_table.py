@@ -49,10 +49,10 @@ def test_mean_minimum_maximum_and_the_papers_figures(tmp_path):
 def test_matchings_are_quoted_as_they_read_the_premise():
     jobs = jobs_of(Source.of("snli"), "budget,budget:not-faithful,ot-exact-k:not-faithful,ot-exact-k", [0])
     text = markdown(summarize([(job, record(macro_f1=0.5, alignments=4.0, violation=0.0)) for job in jobs]), {})
-    assert "| budget | 4 pairs | .500 | .82 (.81/.82) | 4.00 | .000 |" in text
-    assert "| budget:not-faithful | 4 pairs | .500 | .85 (.85/.86) | 4.00 | .000 |" in text
-    assert "| ot-exact-k:not-faithful | 4 pairs | .500 | .81 (.81/.81) | 4.00 | .000 |" in text
-    assert "| ot-exact-k | 4 pairs | .500 |  | 4.00 | .000 |" in text
+    assert "| budget | 4 pairs | .500 | .82 (.81/.82) | 4.00 | 0 |" in text
+    assert "| budget:not-faithful | 4 pairs | .500 | .85 (.85/.86) | 4.00 | 0 |" in text
+    assert "| ot-exact-k:not-faithful | 4 pairs | .500 | .81 (.81/.81) | 4.00 | 0 |" in text
+    assert "| ot-exact-k | 4 pairs | .500 |  | 4.00 | 0 |" in text
     assert "(three seeds, 300-dimensional vectors)" in text
 
 
@@ -130,6 +130,8 @@ def test_quoted_figures_are_complete_and_plausible():
         ("seconds_per_epoch", 61.26, "61.3"),
         ("documents", 60.0, "60"),
         ("spans", 2.967, "2.97"),
+        ("violation", 0.0, "0"),
+        ("violation", 0.0000012, "1.2e-06"),
     ],
 )
 def test_numbers(name, value, shown):

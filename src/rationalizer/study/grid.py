@@ -177,7 +177,8 @@ def _job(source: Source, method: Method, seed: int, budget: float | int, setting
     own = _settings_of(method, settings) | {"seed": seed}
     own["budget"] = budget if method.uses_budget else source.budget
     own |= method.settings
-    folder = f"budget-{budget_text(budget).removesuffix('%')}" if method.uses_budget else "any-budget"
+    amount = budget_text(budget, method.pairs).removesuffix("%").replace(" ", "-")
+    folder = f"budget-{amount}" if method.uses_budget else "any-budget"
     directory = out / "runs" / source.name / method.label.replace(":", "-") / folder / f"seed-{seed}"
     try:
         config = configure(method.name, own, dataset=source.dataset, pairs=method.pairs)

@@ -58,13 +58,16 @@ HEADLINES = (
 
 
 def number(name: str, value: float) -> str:
-    """A score as it stands in a table: .812, 1.000, an error in its own unit, seconds as 12.3, counts whole."""
+    """A score as it stands in a table: .812, 1.000, an error in its own unit, seconds as 12.3, counts whole; a
+    violation is 0 only if there is none."""
     if name in ("documents", "annotated", "aligned"):
         return str(int(value))
     if name == "seconds_per_epoch":
         return f"{value:.2f}" if value < 10 else f"{value:.1f}"
     if name in ("tokens", "spans", "alignments"):
         return f"{value:.2f}"
+    if name == "violation":
+        return f"{value:.1e}" if value else "0"
     if name == "mse":
         return f"{value:.4f}".removeprefix("0") if 0.001 <= value < 1 else f"{value:.3g}"
     return f"{value:.3f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.3f}"
