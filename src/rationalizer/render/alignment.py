@@ -17,6 +17,7 @@ CAPTION = 12.0
 ROW = 27.0  # of a word in a column
 CELL, SMALLEST_CELL = 34.0, 15.0
 LONGEST_WORD = 150.0
+NARROWEST = 80.0  # for the names of the texts
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,11 @@ def lines(explanation: PairExplanation, room: float) -> Group:
     return _in_lines(explanation, words, links, room, size)
 
 
-def fits_in_lines(explanation: PairExplanation, room: float) -> bool:
-    return _size_of_lines(_words(explanation), room) is not None
+def width_of_lines(explanation: PairExplanation, room: float) -> float | None:
+    """How much of the room the longer text takes as one line; None if it does not fit."""
+    words = _words(explanation)
+    size = _size_of_lines(words, room)
+    return None if size is None else max(NARROWEST, *(_line_width(side, size) for side in words))
 
 
 def heatmap(explanation: PairExplanation, room: float) -> Group:

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from itertools import groupby
 
 from rationalizer.plot.text import escape
-from rationalizer.render.alignment import fits_in_lines
+from rationalizer.render.alignment import width_of_lines
 from rationalizer.render.explanation import Explanation, Label, PairExplanation, Picture
 from rationalizer.render.looks import PAGE_STYLE, STYLE
 from rationalizer.render.pieces import CHOSEN, Piece, pieces, sides
@@ -36,7 +36,9 @@ def to_html(
     """
     if isinstance(explanation, PairExplanation):
         body = f'<div class="rz-drawing">{drawing(explanation, style=style, room=ROOM)}</div>'
-        if style == "heatmap" or not fits_in_lines(explanation, ROOM):  # then the texts cannot be read in the drawing
+        if (
+            style == "heatmap" or width_of_lines(explanation, ROOM) is None
+        ):  # then the texts cannot be read in the drawing
             premise, hypothesis = sides(explanation)
             body = _paragraph(premise, "premise") + _paragraph(hypothesis, "hypothesis") + body
     else:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rationalizer.plot.text import BOLD, shorten
 from rationalizer.plot.text import width as text_width
-from rationalizer.render.alignment import heatmap, lines
+from rationalizer.render.alignment import heatmap, lines, width_of_lines
 from rationalizer.render.explanation import Explanation, Label, PairExplanation, Picture
 from rationalizer.render.flow import Fragment, Line, flow
 from rationalizer.render.looks import HUES
@@ -51,8 +51,8 @@ def to_heatmap_svg(explanation: PairExplanation, *, truth: Label | None = None, 
 
 
 def drawing(explanation: PairExplanation, *, style: Picture = "lines", room: float = 700) -> str:
-    """The alignment alone, to stand in a page whose text colour it takes."""
-    body = _aligned(explanation, room, style)
+    """The alignment alone, no wider than need be, to stand in a page whose text colour it takes."""
+    body = _aligned(explanation, width_of_lines(explanation, room) or room if style == "lines" else room, style)
     return document([body], "word alignment", margin=2, spacing=0, least=0, alone=False)
 
 

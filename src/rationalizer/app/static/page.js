@@ -81,9 +81,6 @@ async function ask() {
     if (state.asking !== asking) return;
     at("results").replaceChildren(...answers.map(({ asked, answer }) => card(asked, answer)));
     at("waiting").hidden = true;
-    for (const frame of document.querySelectorAll(".rz-drawing")) {
-      frame.scrollLeft = (frame.scrollWidth - frame.clientWidth) / 2; // pictures have their margins on both sides
-    }
     at("status").textContent = answers.map(({ answer }) => spoken(answer)).join(" ");
     showProblem("");
   } catch (error) {
