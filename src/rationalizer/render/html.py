@@ -36,9 +36,8 @@ def to_html(
     """
     if isinstance(explanation, PairExplanation):
         body = f'<div class="rz-drawing">{drawing(explanation, style=style, room=ROOM)}</div>'
-        if (
-            style == "heatmap" or width_of_lines(explanation, ROOM) is None
-        ):  # then the texts cannot be read in the drawing
+        # The texts themselves where they cannot be read in the drawing.
+        if style == "heatmap" or width_of_lines(explanation, ROOM) is None:
             premise, hypothesis = sides(explanation)
             body = _paragraph(premise, "premise") + _paragraph(hypothesis, "hypothesis") + body
     else:
