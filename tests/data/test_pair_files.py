@@ -192,6 +192,8 @@ def test_what_counts_as_pairs():
     assert not are_pairs("ab")
     assert not are_pairs(np.array([["a", "b", "c"]]))
     assert not are_pairs(pd.DataFrame({"text": ["a"], "label": ["b"]}))
+    with pytest.raises(DataError, match=r"row 1 is a pair \(premise, hypothesis\), row 3 a text; give one kind"):
+        are_pairs([*PAIRS, "alone"])
     rest = iter(PAIRS)
     assert not are_pairs(rest)
     assert next(rest) == PAIRS[0]

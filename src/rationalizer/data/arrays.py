@@ -83,7 +83,14 @@ def are_pairs(items: Any, *, expected: bool = False) -> bool:
     listed = list(items)
     if expected:
         return not all(isinstance(item, str) for item in listed)
-    return bool(listed) and all(isinstance(item, tuple) and len(item) == 2 for item in listed)
+    paired = [isinstance(item, tuple) and len(item) == 2 for item in listed]
+    text = next((k for k, item in enumerate(listed) if isinstance(item, str)), None)
+    if text is not None and any(paired):
+        raise DataError(
+            f"row {paired.index(True) + 1} is a pair (premise, hypothesis), row {text + 1} a text; give one kind, "
+            "and write texts that come as tokens as lists"
+        )
+    return bool(listed) and all(paired)
 
 
 def corpus_from(
