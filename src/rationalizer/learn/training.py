@@ -9,7 +9,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import TQDMProgressBar
+from pytorch_lightning.callbacks.progress.tqdm_progress import Tqdm
 from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger
 from torch import Tensor
 
@@ -238,6 +239,16 @@ def _interruptible() -> Iterator[None]:
 
 
 class _Bar(TQDMProgressBar):
+    """On standard error: Lightning's own would stand in a file that the output is sent to."""
+
+    def init_train_tqdm(self) -> Tqdm:
+        with redirect_stdout(sys.stderr):
+            return super().init_train_tqdm()
+
+    def init_validation_tqdm(self) -> Tqdm:
+        with redirect_stdout(sys.stderr):
+            return super().init_validation_tqdm()
+
     def on_train_epoch_start(self, trainer: pl.Trainer, *_: Any) -> None:
         super().on_train_epoch_start(trainer)
         learner = trainer.lightning_module
