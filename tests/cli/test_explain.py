@@ -260,6 +260,34 @@ def test_memory_does_not_grow_with_the_input(spectra_run, tmp_path):
     assert (tmp_path / "1600.jsonl").stat().st_size > 2 * peaks[1]
 
 
+def test_progress_is_for_terminals(spectra_run, table, tmp_path):
+    """On the terminal while the output goes to a file; nothing where nobody looks."""
+    command = [sys.executable, "-m", "rationalizer", "explain", spectra_run, "--file", table]
+    command += ["--column", "text=review", "--format", "jsonl"]
+    terminal, its_end = os.openpty()
+    with (tmp_path / "out.jsonl").open("wb") as file:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=its_end)
+    os.close(its_end)
+    shown = b""
+    while chunk := _read(terminal):
+        shown += chunk
+    os.close(terminal)
+    assert process.wait() == 0
+    assert f"{COUNT}/{COUNT}".encode() in shown
+    assert b"left" in shown
+    assert len(records(tmp_path / "out.jsonl")) == COUNT
+    quiet = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    assert quiet.stderr == b""
+    assert quiet.stdout == (tmp_path / "out.jsonl").read_bytes()
+
+
+def _read(terminal):
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:  # nobody writes to it any more
+        return b""
+
+
 def test_ctrl_c_and_closed_pipes(spectra_run, table, tmp_path):
     """A process of its own, stopped in the middle: what it wrote is whole, and can be continued."""
     out = tmp_path / "out.jsonl"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -71,7 +73,7 @@ def explain(
     start = 0
     if resume and out_file is not None and out_file.exists():
         start, examples = _skip(examples, outputs.Written(out_file, chosen, shape.opening), batch_size)
-    shown = out_file is not None and not asking
+    shown = (out_file is not None or _is_sent_to_a_file()) and not asking
     total = inputs.count_rows(file) - start if shown and file is not None and err.is_terminal else None
     with _destination(out_file, chosen, append=resume) as write, progress("Explaining", total, shown=shown) as advance:
         if not start:
@@ -113,6 +115,11 @@ def _model(run: Path, budget: str | None, device: str) -> Rationalizer:
     if budget is not None:
         model.budget = parse_budget(budget)
     return model
+
+
+def _is_sent_to_a_file() -> bool:
+    """Whether a bar on the terminal would disturb nobody: no text on it, and no other program that reads the text."""
+    return err.is_terminal and stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
 
 
 def _device(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 SourceArgument = Annotated[
-    str, typer.Argument(metavar="SOURCE", help="reviews (embedded), a dataset's name, a file or a folder.")
+    str, typer.Argument(metavar="SOURCE", help="reviews or pairs (embedded), a dataset's name, a file or a folder.")
 ]
 DataDir = Annotated[Path | None, typer.Option(help="A local copy of the dataset.")]
 Aspect = Annotated[str | None, typer.Option(help="What the label is about, for beer, hotels and reviews.")]

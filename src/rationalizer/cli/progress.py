@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rationalizer.cli.base import err
+from rationalizer.cli.base import err, out
 
 
 @contextmanager
@@ -24,6 +24,8 @@ def progress(title: str, total: int | None, *, shown: bool = True) -> Iterator[C
     )
 
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
-    with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=err, transient=True) as bar:
+    columns += [TextColumn("left"), TimeRemainingColumn()]
+    # What is printed meanwhile goes above the bar if both are on the terminal; else where it was sent.
+    with Progress(*columns, console=err, transient=True, redirect_stdout=out.is_terminal) as bar:
         task = bar.add_task(title, total=total)
         yield lambda done: bar.advance(task, done)
