@@ -104,6 +104,8 @@ def test_a_training_that_fails_leaves_the_model_as_it_was(texts):
 def test_mistakes(model, texts):
     with pytest.raises(ValueError, match=r"reads pairs of texts; call explain\(premise, hypothesis\)"):
         model.explain("One text.")
+    with pytest.raises(ValueError, match=r"rationales go with a list; call explain\(\[text\], rationales="):
+        model.explain(*texts[0][0], rationales=[(0, 0)])
     with pytest.raises(ValueError, match="'spectra' is a method for single texts; for pairs of texts use one of"):
         Rationalizer("spectra", **SMALL).fit(*texts, progress=False)
     with pytest.raises(ValueError, match="'budget' is a method for pairs of texts; for single texts use one of"):

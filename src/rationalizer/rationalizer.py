@@ -128,6 +128,8 @@ class Rationalizer:
             hypothesis: the second text, if the first argument is a premise.
             rationales: of a list, the human rationales (for pairs: alignments), to be shown beside the model's.
         """
+        if rationales is not None and (isinstance(texts, str) or hypothesis is not None):
+            raise ValueError("rationales go with a list; call explain([text], rationales=[rationale])")
         if self.pairs:
             if hypothesis is not None:
                 return self.explain_examples(self._examples([(texts, hypothesis)]))[0]

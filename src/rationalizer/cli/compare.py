@@ -31,6 +31,7 @@ HEADLINE = ("macro_f1", "mse", "size", "alignments")
 @command(
     "rationalizer compare reviews --methods spectra,sfe,full-text --seeds 0,1,2 --workers 2",
     "rationalizer compare mine.csv --methods all --budgets 5,10,20 --out study",
+    "rationalizer compare pairs --methods at-most-one,budget,budget:not-faithful,softmax:not-faithful",
     stopped="Stopped. What is finished stays; the same command goes on from here.",
 )
 def compare(

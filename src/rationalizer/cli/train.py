@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     "rationalizer train reviews --budget 20%",
     "rationalizer train mine.csv --column text=review --column label=stars --out runs/mine",
     "rationalizer train reviews --method sfe --set epochs=5 --seed 1 --out runs/sfe",
+    "rationalizer train mine.csv --column premise=question --column hypothesis=answer --method budget --budget 4",
     stopped="Stopped. What is finished stays; the same command with --resume goes on from here.",
 )
 def train(
