@@ -34,6 +34,8 @@ def test_violations_by_hand():
     assert found.worst == 0.5
     assert violations(z, columns="exactly_one").columns == 0.75
     assert violations(np.eye(2, 3), rows="exactly_one", budget=2).worst == 0
+    assert [violations(np.eye(3), budget=k).budget for k in (2, 3, 5)] == [1, 0, 0]
+    assert [violations(np.eye(3), budget=k, exact=True).budget for k in (2, 3, 5)] == [1, 0, 2]
     assert violations(np.eye(2, 3), columns="exactly_one").worst == 1
     assert violations([[1.5, -0.25]]).bounds == 0.5
     assert violations([[0.0, -0.25]]).bounds == 0.25
@@ -54,6 +56,7 @@ def test_violations_by_hand():
         (lambda: alignment_scores([[[1]]], []), "predicted has 1, gold has 0"),
         (lambda: violations([[1]], rows="one"), "rows must be"),
         (lambda: violations([[1]], budget=-1), "got -1"),
+        (lambda: violations([[1]], exact=True), "exact says how a budget is meant; give one"),
         (lambda: violations([1]), "two dimensions"),
         (lambda: violations([[0, np.nan]]), r"matrix\[0, 1\] is nan"),
     ],

@@ -81,6 +81,8 @@ def test_exact_k_aligns_k_pairs_even_where_all_scores_are_negative(pairs):
     scores, rows, columns, budget = pairs
     found = ALIGNERS["ot-exact-k"]().decode(scores - 100, rows, columns, budget)
     assert found.z.sum((1, 2)).tolist() == budget.tolist()
+    promised = ALIGNERS["ot-exact-k"]().constraints(5, 3, 2)
+    assert violations(torch.zeros(5, 3).numpy(), **promised).worst == 2  # too few break the promise as well
     relaxed = ALIGNERS["ot-relaxed"]().decode(scores - 100, rows, columns, budget)
     assert relaxed.z.sum() == 0
 

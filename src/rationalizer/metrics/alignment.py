@@ -78,10 +78,15 @@ def alignment_scores(predicted: Sequence[Any], gold: Sequence[Iterable[tuple[int
 
 
 def violations(
-    matrix: Any, *, rows: Kind = "at_most_one", columns: Kind = "at_most_one", budget: float | None = None
+    matrix: Any,
+    *,
+    rows: Kind = "at_most_one",
+    columns: Kind = "at_most_one",
+    budget: float | None = None,
+    exact: bool = False,
 ) -> Violations:
     """How far an (m, n) alignment matrix is from its constraints: 0 <= Z <= 1, every row and column with a
-    sum of at most (or exactly) 1, ΣZ <= budget.
+    sum of at most (or exactly) 1, ΣZ <= budget, or with `exact` ΣZ = budget.
     """
     z = np.asarray(matrix, dtype=np.float64)
     if z.ndim != 2:
@@ -91,10 +96,12 @@ def violations(
         raise ValueError(f"matrix[{i}, {j}] is {z[i, j]}; an alignment matrix must be finite")
     if budget is not None and not budget >= 0:
         raise ValueError(f"budget must be at least 0, got {budget}")
+    if exact and budget is None:
+        raise ValueError("exact says how a budget is meant; give one")
     return Violations(
         rows=_excess(z.sum(axis=1), rows, "rows"),
         columns=_excess(z.sum(axis=0), columns, "columns"),
-        budget=0.0 if budget is None else _worst(z.sum() - budget),
+        budget=0.0 if budget is None else _worst(abs(z.sum() - budget) if exact else z.sum() - budget),
         bounds=_worst(np.maximum(-z, z - 1)),
     )
 

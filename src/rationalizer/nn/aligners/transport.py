@@ -57,4 +57,4 @@ class ExactTransport(Aligner):
         return Alignment(z, z, scores)
 
     def constraints(self, m: int, n: int, budget: int) -> dict[str, Any]:
-        return {"budget": budget}
+        return {"budget": budget, "exact": True}
