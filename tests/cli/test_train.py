@@ -206,7 +206,8 @@ def test_the_program_itself(table, tmp_path):
     assert process.returncode == 130
     assert stderr == "Stopped. What is finished stays; the same command with --resume goes on from here.\n"
     assert stdout.startswith("mine: 216 train, 24 dev")
-    assert "unfinished run; finish it" in refused("evaluate", tmp_path / "run")
+    for call in (["evaluate", tmp_path / "run"], ["explain", tmp_path / "run", "a text"], ["info", tmp_path / "run"]):
+        assert "finish it by the command it was started with and --resume" in refused(*call)
 
 
 def test_version_and_help():

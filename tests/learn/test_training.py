@@ -182,7 +182,7 @@ def test_runs_are_not_mixed_up(corpus, tmp_path, monkeypatch):
             train(corpus, config, tmp_path)
     with pytest.raises(FileExistsError, match="pass resume=True"):
         train(corpus, config, tmp_path)
-    with pytest.raises(FileNotFoundError, match="unfinished run; finish it with resume=True"):
+    with pytest.raises(FileNotFoundError, match=r"unfinished run; finish it by .* in Python by resume=True"):
         TrainedModel.load(tmp_path)
     with pytest.raises(ValueError, match="a run with hidden = 8, not 9"):
         train(corpus, replace(config, hidden=9), tmp_path, resume=True)

@@ -49,10 +49,6 @@ def evaluate(
     from rationalizer.learn import evaluate as measure
     from rationalizer.learn.inference import FAITHFULNESS_PASSES
 
-    if not (run / "metrics.json").is_file() and (run / "checkpoint.safetensors").is_file():
-        raise FileNotFoundError(
-            f"{run} holds an unfinished run; finish it by the command it was started with, --resume"
-        )
     trained = TrainedModel.load(run)
     if budget is not None:
         trained = trained.with_budget(study.parse_budget(budget))

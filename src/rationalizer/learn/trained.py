@@ -151,7 +151,10 @@ class TrainedModel:
         missing = [name for name in (CONFIG, VOCABULARY, MODEL, METRICS) if not (directory / name).is_file()]
         if missing:
             if (directory / CHECKPOINT).is_file():
-                raise FileNotFoundError(f"{directory} holds an unfinished run; finish it with resume=True")
+                raise FileNotFoundError(
+                    f"{directory} holds an unfinished run; finish it by the command it was started with and --resume, "
+                    "in Python by resume=True"
+                )
             raise FileNotFoundError(f"{directory} holds no trained model: {', '.join(missing)} missing")
         description = Description.from_json(read_json(directory / CONFIG), directory / CONFIG)
         vocabulary = Vocabulary.from_json(read_json(directory / VOCABULARY))
