@@ -96,6 +96,8 @@ def test_hans(table, tmp_path):
     assert len({found["vanilla"][f"entailment / {h}"] for h in ("lexical_overlap", "subsequence")}) == 1
     assert "| entailment | Lexical overlap |" in (tmp_path / "out" / "hans.md").read_text()
     assert "(tiny)" in (tmp_path / "out" / "hans.md").read_text()
+    alone = run("hans", tmp_path / "out" / "vanilla", "--hans-dir", tmp_path / "hans")
+    assert f"{found['vanilla']['entailment / subsequence']:.4f}".removeprefix("0") in alone.stdout
     run("hans", "snli", *options)
     assert json.loads((tmp_path / "out" / "hans.json").read_text()) == found
 

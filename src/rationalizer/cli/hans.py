@@ -15,9 +15,13 @@ from rationalizer.cli.options import Accelerator, DataDir, Precision, Setting, V
 @command(
     "rationalizer hans snli --data-dir data/snli --hans-dir data/hans --out runs/hans",
     "rationalizer hans mnli --method budget --set faithful=false",
+    "rationalizer hans runs/snli-at-most-one --hans-dir data/hans",
 )
 def hans(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="What to train on: mnli, snli, or own pairs.")],
+    source: Annotated[
+        str,
+        typer.Argument(metavar="SOURCE", help="What to train on: mnli, snli, own pairs; or a trained model's folder."),
+    ],
     hans_dir: Annotated[Path | None, typer.Option(help="A local copy of HANS; without it the Hub is asked.")] = None,
     method: Annotated[str, typer.Option(help="The alignment layer.")] = "at-most-one",
     out_dir: Annotated[Path, typer.Option("--out", help="Where to keep both runs and the table.")] = Path("runs/hans"),
@@ -30,11 +34,16 @@ def hans(
 ) -> None:
     """Does a model go by word overlap? Train on SOURCE (vanilla) and on SOURCE with HANS' training pairs
     (augmented), and score both on the six parts of HANS' evaluation set. Goes on where an earlier call stopped.
+    The folder of a trained model is scored alone.
     """
     from rationalizer import study
     from rationalizer.data import load
-    from rationalizer.learn import configure, files
+    from rationalizer.learn import TrainedModel, configure, files
 
+    if (Path(source) / "model.safetensors").is_file():
+        accuracy = study.hans_accuracy(TrainedModel.load(source), load("hans", data_dir=hans_dir))
+        show_table(*study.hans_table({Path(source).resolve().name: accuracy}), title="Accuracy on HANS")
+        return
     vanilla = study.Source.of(source, data_dir)
     augmented = replace(vanilla, hans="" if hans_dir is None else str(hans_dir.absolute()))
     given = {"budget": vanilla.budget, **collect_settings(settings, embeddings)}
@@ -52,8 +61,6 @@ def hans(
     show_table(*study.hans_table(columns), title="Accuracy on HANS")
     about = (
         f"Accuracy of {study.method_text(config)}, trained on {vanilla.name}{f' ({note})' if note else ''}, without "
-    )
-    about += (
         "and with the training pairs of HANS. The paper's figures are of M:AtMostOne2 trained on the whole of MNLI."
     )
     files.write_bytes(out_dir / "hans.md", study.hans_markdown(columns, about).encode())

@@ -23,7 +23,7 @@ from rationalizer.learn.files import read_tensors, write_tensors
 from rationalizer.learn.trained import Description
 
 # Settings that do not change where a run goes, only how it gets there.
-_FREE = ("workers", "checkpoint_seconds")
+FREE = ("workers", "checkpoint_seconds")
 
 
 @dataclass
@@ -85,7 +85,7 @@ class CheckpointFile:
 def identify(description: Description, corpus: Corpus) -> dict[str, Any]:
     """What must be the same for a run to be continued."""
     described = description.to_json()
-    settings = {key: value for key, value in described.pop("config").items() if key not in _FREE}
+    settings = {key: value for key, value in described.pop("config").items() if key not in FREE}
     return {**described, **settings, "data": digest(corpus)}
 
 

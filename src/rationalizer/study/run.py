@@ -14,7 +14,7 @@ from typing import Any
 
 from rationalizer.data import Corpus
 from rationalizer.learn import Config, TrainedModel, evaluate
-from rationalizer.learn.checkpoint import require_same
+from rationalizer.learn.checkpoint import FREE, require_same
 from rationalizer.learn.files import read_json, write_json
 from rationalizer.learn.inference import Done
 from rationalizer.metrics import Finding, Scores
@@ -23,7 +23,6 @@ from rationalizer.study.grid import Job
 from rationalizer.study.source import Source
 
 DATA, SCORES = "data.json", "scores.json"
-FREE = ("workers", "checkpoint_seconds")  # settings that change how long a run takes, not where it ends
 Record = dict[str, Any]
 
 
