@@ -47,9 +47,11 @@ def test_bad_row(tmp_path, ending, row, message):
 
 
 def test_missing_columns_are_named_with_a_guess(tmp_path):
-    assert "no column 'label' (did you mean 'labels'?); the file has text, labels; pass the label column's name" in (
-        complaint(write(tmp_path / "a.csv", [{"text": "x", "labels": "a"}]))
+    message = complaint(write(tmp_path / "a.csv", [{"text": "x", "labels": "a"}]))
+    assert (
+        "no column 'label' (did you mean 'labels'?); the file has text, labels; pass the label column's name" in message
     )
+    assert message.endswith("(on the command line: --column label=NAME)")
     path = write(tmp_path / "b.csv", [{"review": "x", "label": "a"}])
     assert f"{path}: there is no column 'text'; the file has review, label" in complaint(path)
 

@@ -51,7 +51,7 @@ class Columns:
         for key in ["label", *asked]:
             name = getattr(self, key)
             if name is not None and name not in table.columns:
-                raise DataError(_missing(table, name, f"pass the {key} column's name"))
+                raise DataError(_missing(table, name, f"pass the {key} column's name{_option(key)}"))
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         found = {key: name if name in table.columns else None for key, name in found.items()}
         others = _OF_TEXTS if self._holds_pairs(table, found, asked) else _OF_PAIRS
@@ -91,9 +91,14 @@ class Columns:
         if sides != [None, None] or any(key in asked for key in _SIDES[0] + _SIDES[1]):
             lacking = _SIDES[sides.index(None)]
             name = next((name for key in lacking if (name := getattr(self, key)) is not None), lacking[0])
-            raise DataError(_missing(table, name, f"pass the {lacking[0]} column's name"))
+            raise DataError(_missing(table, name, f"pass the {lacking[0]} column's name{_option(lacking[0])}"))
         wanted = self.text or self.tokens or "text"
-        raise DataError(_missing(table, wanted, "pass the text column's name, or for pairs premise's and hypothesis'"))
+        remedy = f"pass the text column's name, or for pairs premise's and hypothesis'{_option('text')}"
+        raise DataError(_missing(table, wanted, remedy))
+
+
+def _option(key: str) -> str:
+    return f" (on the command line: --column {key}=NAME)"
 
 
 def _missing(table: Table, name: str, remedy: str) -> str:
