@@ -313,3 +313,11 @@ def test_ctrl_c_and_closed_pipes(spectra_run, table, tmp_path):
     done = subprocess.run(["bash", "-c", f"set -o pipefail; {shell}"], capture_output=True, text=True, timeout=60)
     assert done.stdout.count("\n") == 1
     assert done.stderr == ""
+
+
+def test_an_ending_that_tells_no_format_is_refused(spectra_run, tmp_path):
+    said = refused("explain", spectra_run, "Lovely.", "--out", tmp_path / "x.parquet")
+    assert "what should a .parquet file hold?" in said
+    assert not list(tmp_path.iterdir())
+    run("explain", spectra_run, "Lovely.", "--out", tmp_path / "x.txt")
+    assert "Lovely" in (tmp_path / "x.txt").read_text()

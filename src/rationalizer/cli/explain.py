@@ -44,7 +44,7 @@ def explain(
     ] = None,
     form: Annotated[
         str | None,
-        typer.Option("--format", help="terminal, jsonl, csv, html or svg; by default as --out ends, else terminal."),
+        typer.Option("--format", help="terminal, jsonl, csv, html or svg; by default as --out ends (.txt: terminal)."),
     ] = None,
     out_file: Annotated[Path | None, typer.Option("--out", help="Write to this file.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the .jsonl or .csv in --out.")] = False,

@@ -31,9 +31,14 @@ def choose_format(wanted: str | None, out: Path | None) -> str:
         return wanted
     if out is None:
         return "terminal"
-    if out.suffix.lower() in ENDINGS:
-        return ENDINGS[out.suffix.lower()]
-    return "terminal"
+    ending = out.suffix.lower()
+    if ending in ENDINGS:
+        return ENDINGS[ending]
+    if ending in ("", ".txt"):
+        return "terminal"
+    raise ValueError(
+        f"{out}: what should a {ending} file hold? End it in {', '.join(ENDINGS)} or .txt, or give --format"
+    )
 
 
 @dataclass(frozen=True)
