@@ -87,6 +87,8 @@ def test_hans(table, tmp_path):
     assert "augmented: 108 training pairs" in done.stdout
     found = json.loads((tmp_path / "out" / "hans.json").read_text())
     assert set(found) == {"vanilla", "augmented"}
+    trained = run("train", "snli", "--data-dir", snli, "--out", tmp_path / "run", *SMALL)
+    assert "left out for their label: 1 of train, 1 of dev" in trained.stdout
     assert set(found["vanilla"]) == {
         f"{label} / {heuristic}"
         for label in ("entailment", "non-entailment")

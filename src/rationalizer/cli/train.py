@@ -102,9 +102,7 @@ def _described(corpus: Corpus) -> str:
     kind = "gold alignments" if corpus.pairs else "human rationales"
     rationales = f"; {kind} in {', '.join(annotated)} (not learned from)" if annotated else ""
     dropped = ", ".join(f"{count} of {split}" for split, count in corpus.dropped.items() if count)
-    return (
-        f"{corpus.name}: {counts}; {target}{rationales}{f'; without a label, left out: {dropped}' if dropped else ''}"
-    )
+    return f"{corpus.name}: {counts}; {target}{rationales}{f'; left out for their label: {dropped}' if dropped else ''}"
 
 
 def _is_annotated(example: AnyExample) -> bool:
