@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
@@ -14,17 +14,16 @@ from rationalizer.data import (
     AnyExample,
     Corpus,
     PairExample,
+    any_examples_from,
     are_pairs,
     corpus_from,
-    examples_from,
-    pair_examples_from,
 )
 from rationalizer.data.corpus import Task
-from rationalizer.learn.config import Config, configure
+from rationalizer.learn.config import Config, configure, flat
 from rationalizer.learn.inference import predict
 from rationalizer.learn.trained import LabelType, TrainedModel
 from rationalizer.nn import check_budget
-from rationalizer.render import Explanation, Label, PairExplanation
+from rationalizer.render import AnyExplanation, Explanation, Label, PairExplanation
 
 
 class Rationalizer:
@@ -120,7 +119,7 @@ class Rationalizer:
     def explain(self, texts: Iterable[Any], *, rationales: Iterable[Any] | None = ...) -> list[Any]: ...
     def explain(
         self, texts: Any, hypothesis: str | None = None, *, rationales: Iterable[Any] | None = None
-    ) -> Explanation | PairExplanation | list[Any]:
+    ) -> AnyExplanation | list[Any]:
         """Predictions with what they were made from: of one text, of a premise and its hypothesis, or of a list.
 
         Args:
@@ -143,7 +142,7 @@ class Rationalizer:
 
     def explain_examples(
         self, examples: Sequence[AnyExample], *, budget: float | int | None = None
-    ) -> list[Explanation | PairExplanation]:
+    ) -> list[AnyExplanation]:
         """As `explain`, of examples that are already tokenized; `budget` if not the model's."""
         found = predict(self.trained, examples, budget=budget)
         rows = zip(examples, found.outputs, found.weights, strict=True)
@@ -157,7 +156,7 @@ class Rationalizer:
 
     def _explanation(
         self, example: AnyExample, output: NDArray[np.float32], weights: NDArray[np.float32]
-    ) -> Explanation | PairExplanation:
+    ) -> AnyExplanation:
         classes = self.classes
         label = float(output) if classes is None else classes[int(output.argmax())]
         probabilities = dict(zip(classes, output.tolist(), strict=True)) if classes else None
@@ -200,10 +199,8 @@ class Rationalizer:
     @classmethod
     def of(cls, trained: TrainedModel) -> Rationalizer:
         model = cls.__new__(cls)
-        config = trained.config.to_json()
-        model._method = config.pop("method")
-        model._settings = {**config.pop("options"), **config}
-        model._settings.pop("pairs")
+        model._method = trained.config.method
+        model._settings = flat(trained.config.to_json())
         model._config = trained.config
         model._trained = trained
         return model
@@ -251,9 +248,7 @@ class Rationalizer:
         return f"Rationalizer(method={self._config.method!r}, budget={self.budget!r}), {state}"
 
     def _examples(self, texts: Iterable[Any], rationales: Iterable[Any] | None = None) -> Sequence[AnyExample]:
-        if self.pairs:
-            return pair_examples_from(texts, alignments=rationales)
-        return examples_from(texts, rationales=rationales)
+        return any_examples_from(texts, marks=rationales, pairs=self.pairs)
 
 
 def _corpus(
@@ -269,8 +264,8 @@ def _corpus(
         return corpus_from(texts, labels, rationales, task=task, **known)
     corpus = corpus_from(texts, labels, rationales, task=task, dev=(), **known)
     dev_texts, dev_labels = dev
-    make: Callable[..., Sequence[AnyExample]] = pair_examples_from if config.pairs else examples_from
-    return replace(corpus, dev=make(dev_texts, dev_labels, None, corpus.classes or None, task=corpus.task))
+    classes, task = corpus.classes or None, corpus.task
+    return replace(corpus, dev=any_examples_from(dev_texts, dev_labels, None, classes, pairs=config.pairs, task=task))
 
 
 def _character_spans(selected: Sequence[bool], offsets: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

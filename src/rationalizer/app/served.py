@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rationalizer.data import AnyExample, examples_from, pair_examples_from
+from rationalizer.data import any_examples_from
 from rationalizer.rationalizer import Rationalizer
-from rationalizer.render import Explanation, PairExplanation
+from rationalizer.render import AnyExplanation
 
 Text = str | tuple[str, str]  # one text, or premise and hypothesis
-AnyExplanation = Explanation | PairExplanation
 
 
 @dataclass(frozen=True)
@@ -24,8 +23,7 @@ class Served:
 
     def explain(self, budget: float | int | None, texts: Sequence[Text]) -> list[AnyExplanation]:
         """Explanations at another budget than the model's own, if one is given; the model itself stays as it is."""
-        examples: Sequence[AnyExample] = (pair_examples_from if self.model.pairs else examples_from)(texts)
-        return self.model.explain_examples(examples, budget=budget)
+        return self.model.explain_examples(any_examples_from(texts, pairs=self.model.pairs), budget=budget)
 
     @property
     def follows_budget(self) -> bool:

@@ -29,7 +29,8 @@ from rationalizer.app.requests import (
     refuse_unread,
     understand,
 )
-from rationalizer.app.served import AnyExplanation, Served, Text, budget_facts
+from rationalizer.app.served import Served, Text, budget_facts
+from rationalizer.render import AnyExplanation
 
 STATIC = files("rationalizer.app") / "static"
 TYPES = {"css": "text/css", "js": "text/javascript", "html": "text/html", "svg": "image/svg+xml"}

@@ -12,9 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rationalizer.data import AnyExample
-    from rationalizer.render import Explanation, Label, PairExplanation
-
-    AnyExplanation = Explanation | PairExplanation
+    from rationalizer.render import AnyExplanation, Label
 
 FORMATS = ("terminal", "jsonl", "csv", "html", "svg")
 ENDINGS = {".jsonl": "jsonl", ".json": "jsonl", ".csv": "csv", ".html": "html", ".htm": "html", ".svg": "svg"}

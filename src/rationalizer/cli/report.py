@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rationalizer.learn import TrainedModel
     from rationalizer.metrics import Finding, Scores
     from rationalizer.rationalizer import Rationalizer
-    from rationalizer.render import Explanation, PairExplanation
+    from rationalizer.render import AnyExplanation
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 COUNTS = (1, 2, 3, 5, 10, 20)
@@ -47,8 +47,8 @@ def write_report(
     write_bytes(path, evaluation_report(report).encode())
 
 
-def _explained(model: Rationalizer, examples: Sequence[AnyExample]) -> list[Explanation | PairExplanation]:
-    found: list[Explanation | PairExplanation] = []
+def _explained(model: Rationalizer, examples: Sequence[AnyExample]) -> list[AnyExplanation]:
+    found: list[AnyExplanation] = []
     with progress("Explaining", len(examples)) as advance:
         for batch in in_batches(examples, BATCH):
             found += model.explain_examples(batch)

@@ -1,6 +1,6 @@
 """Texts with labels and rationales: examples, corpora, batches, vocabularies, embeddings, readers."""
 
-from rationalizer.data.arrays import are_pairs, corpus_from, examples_from, pair_examples_from
+from rationalizer.data.arrays import any_examples_from, are_pairs, corpus_from, examples_from, pair_examples_from
 from rationalizer.data.batch import Batch, BucketSampler, PairBatch, collate, loader
 from rationalizer.data.columns import Columns
 from rationalizer.data.corpus import Corpus, Task
@@ -32,6 +32,7 @@ __all__ = [
     "PairExample",
     "Task",
     "Vocabulary",
+    "any_examples_from",
     "are_pairs",
     "collate",
     "corpus_from",

@@ -63,6 +63,20 @@ def pair_examples_from(
     return examples
 
 
+def any_examples_from(
+    items: Iterable[Any],
+    labels: Iterable[Any] | None = None,
+    marks: Iterable[Any] | None = None,
+    classes: Sequence[str] | None = None,
+    *,
+    pairs: bool,
+    task: Task | None = None,
+) -> Sequence[AnyExample]:
+    """Pairs or texts; `marks` are the alignments of the one, the rationales of the other."""
+    make: Callable[..., Sequence[AnyExample]] = pair_examples_from if pairs else examples_from
+    return make(items, labels, marks, classes, task=task)
+
+
 def are_pairs(items: Any, *, expected: bool = False) -> bool:
     """Whether the items are pairs (premise, hypothesis), not texts.
 
@@ -113,8 +127,7 @@ def corpus_from(
     """
     labels = _listed(labels, "labels")
     scheme = _encode(labels, classes, task)[0]
-    make: Callable[..., Sequence[AnyExample]] = pair_examples_from if pairs else examples_from
-    train = make(texts, labels, rationales, scheme.classes or None, task=scheme.task)
+    train = any_examples_from(texts, labels, rationales, scheme.classes or None, pairs=pairs, task=scheme.task)
     if dev is None:
         train, dev = hold_out(train, dev_fraction, seed=seed, stratify=scheme.task == "classification")
     if budget is None:

@@ -51,11 +51,15 @@ class Config:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Config:
-        flat = {key: value for key, value in stored.items() if key not in _IDENTITY}
-        return configure(stored["method"], {**flat, **stored["options"]}, pairs=stored.get("pairs", False))
+        return configure(stored["method"], flat(stored), pairs=stored.get("pairs", False))
 
 
 _IDENTITY = ("method", "pairs", "options")  # what a config is of; the rest can be set
+
+
+def flat(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """What can be set of a stored config, side by side, as `configure` takes it."""
+    return {key: value for key, value in stored.items() if key not in _IDENTITY} | stored["options"]
 
 
 def configure(

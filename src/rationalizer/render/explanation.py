@@ -85,7 +85,10 @@ class PairExplanation(_Drawn):
         return _plain(self)
 
 
-def _plain(explanation: Explanation | PairExplanation) -> dict[str, Any]:
+AnyExplanation = Explanation | PairExplanation
+
+
+def _plain(explanation: AnyExplanation) -> dict[str, Any]:
     values = {item.name: getattr(explanation, item.name) for item in fields(explanation)}
     if explanation.probabilities is not None:
         values["probabilities"] = {str(label): p for label, p in explanation.probabilities.items()}

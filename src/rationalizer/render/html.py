@@ -8,7 +8,7 @@ from itertools import groupby
 
 from rationalizer.plot.text import escape
 from rationalizer.render.alignment import width_of_lines
-from rationalizer.render.explanation import Explanation, Label, PairExplanation, Picture
+from rationalizer.render.explanation import AnyExplanation, Label, PairExplanation, Picture
 from rationalizer.render.looks import PAGE_STYLE, STYLE
 from rationalizer.render.pieces import CHOSEN, Piece, pieces, sides
 from rationalizer.render.summary import PAIR_WORDS, SHADES, WORDS, is_shaded, key, percent, probabilities, verdict
@@ -18,7 +18,7 @@ ROOM = 700.0  # of drawings in pages, which scale them down a little if need be,
 
 
 def to_html(
-    explanation: Explanation | PairExplanation,
+    explanation: AnyExplanation,
     *,
     truth: Label | None = None,
     style: Picture = "lines",
@@ -67,7 +67,7 @@ def _paragraph(cut: Sequence[Piece], name: str = "") -> str:
     return f'<p class="rz-text" dir="auto"{named}>{"".join(drawn)}</p>'
 
 
-def _head(explanation: Explanation | PairExplanation, truth: Label | None) -> str:
+def _head(explanation: AnyExplanation, truth: Label | None) -> str:
     said = verdict(explanation, truth)
     remark = f'<span class="rz-remark{" rz-wrong" if said.right is False else ""}">{escape(said.remark)}</span>'
     bars = "".join(
@@ -82,7 +82,7 @@ def _head(explanation: Explanation | PairExplanation, truth: Label | None) -> st
     )
 
 
-def _key(explanations: Sequence[Explanation | PairExplanation]) -> str:
+def _key(explanations: Sequence[AnyExplanation]) -> str:
     """The looks of all of them."""
     entries = []
     for kind, words in dict.fromkeys(entry for explanation in explanations for entry in key(explanation)):
@@ -105,7 +105,7 @@ class Section:
     figures: Sequence[tuple[str, str]] = ()  # (what, how much), in large print
     tables: Sequence[Table] = ()
     pictures: Sequence[str] = ()  # SVG, as of `rationalizer.plot`
-    explanations: Sequence[Explanation | PairExplanation] = ()
+    explanations: Sequence[AnyExplanation] = ()
     truths: Sequence[Label | None] | None = None  # of the explanations
 
 
@@ -119,7 +119,7 @@ class Table:
 
 
 def to_html_page(
-    explanations: Sequence[Explanation | PairExplanation] = (),
+    explanations: Sequence[AnyExplanation] = (),
     *,
     title: str,
     lead: str = "",
@@ -178,7 +178,7 @@ def section_html(section: Section) -> str:
     return "<section>\n" + "\n".join(parts) + "\n</section>\n"
 
 
-def article(explanation: Explanation | PairExplanation, truth: Label | None = None, *, legend: bool = True) -> str:
+def article(explanation: AnyExplanation, truth: Label | None = None, *, legend: bool = True) -> str:
     """An explanation as it stands in a document."""
     return f"<article>{to_html(explanation, truth=truth, styled=False, legend=legend)}</article>\n"
 

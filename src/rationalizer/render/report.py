@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from rationalizer.metrics import Finding, Scores
 from rationalizer.plot import Point, Series, histogram, line_plot
-from rationalizer.render.explanation import Explanation, Label, PairExplanation
+from rationalizer.render.explanation import AnyExplanation, Explanation, Label, PairExplanation
 from rationalizer.render.html import Section, Table, to_html_page
 from rationalizer.render.summary import label_text
 from rationalizer.study.words import WORDS, score_lines
@@ -35,7 +35,7 @@ class Report:
 
     title: str
     scores: Scores
-    explanations: Sequence[Explanation | PairExplanation]  # of the scored texts
+    explanations: Sequence[AnyExplanation]  # of the scored texts
     truths: Sequence[Label]  # their true labels, of the same type as `Explanation.label`
     findings: Sequence[Finding] = ()  # what looks degenerate
     facts: Mapping[str, str] = field(default_factory=dict)  # what was evaluated: method, budget, data, ...
@@ -153,7 +153,7 @@ def _examples(report: Report) -> list[Section | None]:
     ]
 
 
-_Pair = tuple[Explanation | PairExplanation, Label]
+_Pair = tuple[AnyExplanation, Label]
 
 
 def _shown(title: str, pairs: Sequence[_Pair]) -> Section | None:
@@ -162,7 +162,7 @@ def _shown(title: str, pairs: Sequence[_Pair]) -> Section | None:
     return Section(title, explanations=[one for one, _ in pairs], truths=[truth for _, truth in pairs])
 
 
-def _confidence(explanation: Explanation | PairExplanation) -> float:
+def _confidence(explanation: AnyExplanation) -> float:
     return max((explanation.probabilities or {}).values(), default=0.0)
 
 

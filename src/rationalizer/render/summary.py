@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from numbers import Integral, Real
 
-from rationalizer.render.explanation import Explanation, Label, PairExplanation
+from rationalizer.render.explanation import AnyExplanation, Label, PairExplanation
 from rationalizer.render.pieces import Kind, token_kinds
 
 SHOWN = 5  # classes with a bar of their own
@@ -26,7 +26,7 @@ def label_text(label: Label) -> str:
     return str(label)
 
 
-def verdict(explanation: Explanation | PairExplanation, truth: Label | None) -> Verdict:
+def verdict(explanation: AnyExplanation, truth: Label | None) -> Verdict:
     label = label_text(explanation.label)
     if truth is None:
         return Verdict(label)
@@ -37,7 +37,7 @@ def verdict(explanation: Explanation | PairExplanation, truth: Label | None) -> 
     return Verdict(label, "right" if right else f"wrong: the true label is {label_text(truth)}", right)
 
 
-def probabilities(explanation: Explanation | PairExplanation) -> list[tuple[str, float]]:
+def probabilities(explanation: AnyExplanation) -> list[tuple[str, float]]:
     """The most probable classes, and what is left for the others."""
     if explanation.probabilities is None:
         return []
@@ -76,7 +76,7 @@ UNFAITHFUL = "the model also read the premise past the alignment"
 SHADES = "the stronger the colour, the larger the weight"
 
 
-def key(explanation: Explanation | PairExplanation) -> list[tuple[Kind, str]]:
+def key(explanation: AnyExplanation) -> list[tuple[Kind, str]]:
     """The looks that occur, in words; all three where a human rationale is known, so that absence says something."""
     if isinstance(explanation, PairExplanation):
         kinds: list[Kind] = ["both", "extra", "missed"] if explanation.gold is not None else ["selected"]
@@ -87,7 +87,7 @@ def key(explanation: Explanation | PairExplanation) -> list[tuple[Kind, str]]:
     return words if any(token_kinds(explanation)) or len(words) > 1 else [("", "no word was read by the model")]
 
 
-def is_shaded(explanation: Explanation | PairExplanation) -> bool:
+def is_shaded(explanation: AnyExplanation) -> bool:
     """Whether there are weights that differ, so that the shades need a word."""
     if isinstance(explanation, PairExplanation):
         weights = [float(explanation.alignment[pair]) for pair in explanation.pairs]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rationalizer.plot.text import BOLD, shorten
 from rationalizer.plot.text import width as text_width
 from rationalizer.render.alignment import heatmap, lines, width_of_lines
-from rationalizer.render.explanation import Explanation, Label, PairExplanation, Picture
+from rationalizer.render.explanation import AnyExplanation, Explanation, Label, PairExplanation, Picture
 from rationalizer.render.flow import Fragment, Line, flow
 from rationalizer.render.looks import HUES
 from rationalizer.render.pieces import CHOSEN, Kind, pieces
@@ -23,7 +23,7 @@ NARROWEST = 240
 
 
 def to_svg(
-    explanation: Explanation | PairExplanation,
+    explanation: AnyExplanation,
     *,
     truth: Label | None = None,
     width: int = 720,
@@ -62,7 +62,7 @@ def _aligned(explanation: PairExplanation, room: float, style: str) -> Group:
     return lines(explanation, room) if style == "lines" else heatmap(explanation, room)
 
 
-def _name(explanation: Explanation | PairExplanation, truth: Label | None) -> str:
+def _name(explanation: AnyExplanation, truth: Label | None) -> str:
     said = verdict(explanation, truth)
     return f"predicted {said.label}{', ' if said.remark else ''}{said.remark}"
 
@@ -109,7 +109,7 @@ def _runs(fragments: Sequence[Fragment]) -> list[tuple[Kind, float, float, float
     return runs
 
 
-def _head(explanation: Explanation | PairExplanation, truth: Label | None, room: float) -> Group:
+def _head(explanation: AnyExplanation, truth: Label | None, room: float) -> Group:
     """The prediction, and bars of the probabilities: beside it if there is room, else below."""
     said, bars = verdict(explanation, truth), probabilities(explanation)
     side_by_side = room >= 460 and bool(bars)
@@ -147,7 +147,7 @@ def _bars(bars: Sequence[tuple[str, float]], x: float, y: float, room: float) ->
     return drawn
 
 
-def _key(explanation: Explanation | PairExplanation, room: float, style: Picture) -> Group:
+def _key(explanation: AnyExplanation, room: float, style: Picture) -> Group:
     entries = key(explanation)
     if is_shaded(explanation):
         entries.append(("", SHADES))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from rationalizer.plot.text import cells, clean, clusters
-from rationalizer.render.explanation import Explanation, Label, PairExplanation
+from rationalizer.render.explanation import AnyExplanation, Label, PairExplanation
 from rationalizer.render.pieces import CHOSEN, Kind, Piece, kind_of, pieces, sides
 from rationalizer.render.summary import SHADES, is_shaded, key, percent, probabilities, verdict
 
@@ -34,7 +34,7 @@ _Styled = list[tuple[str, str]]
 
 
 def to_terminal(
-    explanation: Explanation | PairExplanation,
+    explanation: AnyExplanation,
     *,
     truth: Label | None = None,
     colour: bool = True,
@@ -66,7 +66,7 @@ def to_terminal(
     return "\n".join("".join(_painted(line, colour)).rstrip(" ") for line in wrapped)
 
 
-def _head(explanation: Explanation | PairExplanation, truth: Label | None) -> _Styled:
+def _head(explanation: AnyExplanation, truth: Label | None) -> _Styled:
     said, bars = verdict(explanation, truth), probabilities(explanation)
     head = [(clean(said.label), BOLD)]
     if bars:
@@ -123,7 +123,7 @@ def _table(explanation: PairExplanation) -> list[_Styled]:
     ]
 
 
-def _legend(explanation: Explanation | PairExplanation, colour: bool) -> list[_Styled]:
+def _legend(explanation: AnyExplanation, colour: bool) -> list[_Styled]:
     lines: list[_Styled] = []
     for kind, words in key(explanation):
         opening, closing = ("", "") if colour else BRACKETS.get(kind, ("", ""))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
@@ -116,8 +116,9 @@ def _holds_pairs(source: Source) -> bool:
 
 @lru_cache(maxsize=1)  # the runs on one dataset follow each other
 def _load(source: Source) -> Corpus:
-    corpus = load(source.source, data_dir=source.data_dir, aspect=source.aspect, columns=source.renamed, seed=SEED)
-    return corpus if source.hans is None else with_hans(corpus, load("hans", data_dir=source.hans or None))
+    if source.hans is not None:  # the corpus without HANS was often the one before
+        return with_hans(_load(replace(source, hans=None)), load("hans", data_dir=source.hans or None))
+    return load(source.source, data_dir=source.data_dir, aspect=source.aspect, columns=source.renamed, seed=SEED)
 
 
 def pick_split(corpus: Corpus, split: str | None) -> tuple[str, Sequence[Any]]:
