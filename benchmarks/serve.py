@@ -23,7 +23,7 @@ from pathlib import Path
 
 from benchmarks.timing import print_table
 from rationalizer import Rationalizer
-from rationalizer.data import reviews
+from rationalizer.data import generated_reviews as reviews
 
 REQUESTS, AT_ONCE, ALONE = 1000, 50, 300
 

@@ -26,22 +26,29 @@ def one_thread(request):
 @pytest.fixture(scope="session")
 def make_run(tmp_path_factory):
     """Trains a small model on an embedded corpus, in seconds, and gives its folder."""
-    from rationalizer.data import pairs, reviews
-    from rationalizer.learn import configure
-    from rationalizer.study import Source, train_run
+    from rationalizer.data import Source, generated_pairs, generated_reviews
+    from rationalizer.learn import configure, run
 
     folder = tmp_path_factory.mktemp("runs")
 
     def make(method, name=None, **settings):
         of_pairs = method in ("budget", "at-most-one")
-        corpus = (pairs if of_pairs else reviews)(train=240, dev=40, test=40)
-        small = {"hidden": 8, "embedding": 8, "epochs": 2, "min_epochs": 1, "batch_size": 16, "learning_rate": 0.02}
+        corpus = (generated_pairs if of_pairs else generated_reviews)(train=240, dev=40, test=40)
+        small = {
+            "hidden": 8,
+            "embedding": 8,
+            "embeddings": None,
+            "epochs": 2,
+            "min_epochs": 1,
+            "batch_size": 16,
+            "learning_rate": 0.02,
+        }
         config = configure(method, {**small, **settings}, pairs=of_pairs)
         source = Source.of("pairs" if of_pairs else "reviews")
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            train_run(corpus, source, config, folder / (name or method), resume=False, progress=False)
+            run(corpus, config, folder / (name or method), source=source, progress=False)
         finally:
             torch.set_num_threads(threads)
         return folder / (name or method)

@@ -13,8 +13,10 @@ import rationalizer
 PACKAGE = Path(rationalizer.__file__).parent
 # Bottom to top: a module may import its own layer and those before it.
 ORDER = [
+    "suggest",
     "ops",
     "graph",
+    "text",
     "nn",
     "data",
     "metrics",

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas
@@ -10,8 +11,9 @@ import pytest
 
 import rationalizer
 from rationalizer import Explanation, Rationalizer
-from rationalizer.data import reviews
+from rationalizer.data import generated_reviews as reviews
 from rationalizer.learn import evaluate, survival
+from rationalizer.text import Budget
 
 SMALL = {"hidden": 8, "embedding": 8, "epochs": 2, "batch_size": 16}
 TEXTS = ["A warm, funny film.", "Dull and far too long!", "Funny, warm and short.", "A dull, long evening."]
@@ -55,7 +57,10 @@ def test_explanation_of_one_text(model):
     assert explanation.label == "good"
     assert explanation.probabilities["good"] == pytest.approx(model.predict_proba([text])[0, 1])
     assert [text[slice(*offset)] for offset in explanation.offsets] == list(explanation.tokens)
-    assert sum(explanation.selected) == 1  # round(0.2 * 6)
+    assert sum(explanation.selected) == 1  # round(0.2 * 4): the marks do not count
+    assert explanation.counted == (True, True, False, True, True, False)
+    assert explanation.unknown == (False,) * 6
+    assert explanation.readable
     assert [weight != 0 for weight in explanation.weights] == list(explanation.selected)
     (span,) = explanation.spans
     assert text[slice(*span)] == explanation.tokens[explanation.selected.index(True)]
@@ -67,7 +72,7 @@ def test_spans_join_neighbours_on_the_original_text(model):
     wide = Rationalizer.of(model.trained)
     wide.budget = 1.0
     text = "A warm,   funny film."
-    assert wide.explain(text).spans == ((0, len(text)),)
+    assert wide.explain(text).spans == ((0, len(text) - 1),)  # a mark between words is read along, one at the end not
 
 
 def test_explanations_of_a_list_are_those_of_its_texts(model):
@@ -81,16 +86,13 @@ def test_explanations_of_a_list_are_those_of_its_texts(model):
 
 def test_a_new_budget_is_followed_without_training(model):
     changed = Rationalizer.of(model.trained)
-    changed.budget = 3
-    assert sum(changed.explain(TEXTS[0]).selected) == 3
-    changed.budget = 0.5
-    assert sum(changed.explain(TEXTS[0]).selected) == 3
-    changed.budget = 0.01
-    assert sum(changed.explain(TEXTS[0]).selected) == 1
-    assert changed.budget == 0.01
-    with pytest.raises(ValueError, match="budget must be a fraction"):
+    for budget, words in ((3, 3), (0.5, 2), ("75%", 3), (0.01, 1), ("1", 1), ("100%", 4)):
+        changed.budget = budget
+        assert changed.explain(TEXTS[0]).words_selected == words
+        assert changed.budget == Budget.of(budget)
+    with pytest.raises(ValueError, match="a budget of words is at least 1, got 0"):
         changed.budget = 0
-    assert model.budget == 0.2
+    assert model.budget == Budget.share(0.2)
 
 
 def test_a_budget_that_would_be_ignored_is_refused():
@@ -104,7 +106,7 @@ def test_save_and_load(model, tmp_path):
     loaded = Rationalizer.load(tmp_path / "run")
     assert loaded.explain(TEXTS[:4]) == model.explain(TEXTS[:4])
     assert loaded.config == model.config
-    assert repr(loaded) == "Rationalizer(method='spectra', budget=0.2), trained"
+    assert repr(loaded) == "Rationalizer(method='spectra', budget='20%'), trained"
 
 
 def test_a_training_run_can_be_loaded(tmp_path):
@@ -165,7 +167,7 @@ def test_use_before_training_is_an_error():
 def test_mistakes_are_found_before_training():
     with pytest.raises(ValueError, match=r"did you mean 'temperature'\?"):
         Rationalizer(temperatur=1.0)
-    with pytest.raises(ValueError, match="budget must be a fraction"):
+    with pytest.raises(ValueError, match="a budget of words is at least 1, got 0"):
         Rationalizer(budget=0)
     with pytest.raises(ValueError, match="there are 40 texts but 39 labels"):
         Rationalizer().fit(TEXTS, NAMES[:-1])
@@ -184,3 +186,52 @@ def test_rationales_are_found_and_say_enough_alone():
     assert scores.token_f1 > 0.8
     assert scores.size == pytest.approx(0.2, abs=0.02)
     assert survival(model.trained, corpus.test) > 0.9
+
+
+def test_words_never_seen_in_training_are_known_by_their_vectors(model):
+    """Pretrained vectors tell them apart; what even they do not know is marked, not one of many in silence."""
+    films = ["A dreadful film.", "A marvellous film.", "A qwzxqq film."]
+    assert not any(word in model.trained.reader.vocabulary for word in ("dreadful", "marvellous", "qwzxqq"))
+    bad, good, strange = model.explain(films)
+    assert bad.unknown == good.unknown == (False,) * 4
+    assert strange.unknown == (False, True, False, False)
+    assert strange.readable
+    one, other = model.predict_proba(films[:2])
+    assert not np.allclose(one, other)
+
+
+def test_a_text_of_unknown_words_says_so(model):
+    guess = model.explain("Qwzxqq vrblgh!")
+    assert guess.unknown == (True, True, False)
+    assert not guess.readable
+    assert "a guess: the model knows none of the words" in str(guess)
+    assert "{Qwzxqq}" in str(guess).replace("[", "").replace("]", "")
+    with pytest.warns(UserWarning, match="knows none of the words of 1 of 2 texts"):
+        model.predict(["Qwzxqq vrblgh!", "A warm film."])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(["A warm film."])
+
+
+def test_texts_are_cut_in_use_as_in_training(tmp_path):
+    tokenized = Rationalizer(**SMALL).fit([text.split() for text in TEXTS], NAMES, run_dir=tmp_path)
+    assert tokenized.explain("It isn't good .").tokens == ("It", "isn't", "good", ".")
+    assert tokenized.explain("a film.").tokens == ("a", "film.")
+    assert Rationalizer.load(tmp_path).explain("a film.").tokens == ("a", "film.")
+    spaced = Rationalizer(**SMALL, cut="spaces").fit(TEXTS, NAMES)
+    assert spaced.explain("a film.").tokens == ("a", "film.")
+
+
+def test_a_folder_of_fit_is_a_folder_of_the_command_line(tmp_path):
+    Rationalizer(**SMALL).fit(TEXTS, NAMES, run_dir=tmp_path / "run")
+    assert {"config.json", "reader.json", "model.safetensors", "metrics.json", "data.json", "scores.json"} <= {
+        path.name for path in (tmp_path / "run").iterdir()
+    }
+    with pytest.raises(FileExistsError, match="already holds a run; go on with it by --resume, in Python by resume"):
+        Rationalizer(**SMALL).fit(TEXTS, NAMES, run_dir=tmp_path / "run")
+
+
+def test_a_model_of_an_older_format_is_refused_with_the_remedy(tmp_path):
+    (tmp_path / "config.json").write_text('{"format": 1, "config": {}}')
+    with pytest.raises(ValueError, match=r"not of format 2.*train again, or use the version that wrote it"):
+        Rationalizer.load(tmp_path)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rationalizer import PairExplanation, Rationalizer
-from rationalizer.data import pairs
+from rationalizer.data import generated_pairs as pairs
 
 SMALL = {"hidden": 8, "embedding": 8, "epochs": 2, "batch_size": 16}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,20 +11,14 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from rationalizer.data import (
-    AnyExample,
-    Corpus,
-    PairExample,
-    any_examples_from,
-    are_pairs,
-    corpus_from,
-)
+from rationalizer.data import Corpus, any_examples_from, are_pairs, corpus_from
 from rationalizer.data.corpus import Task
 from rationalizer.learn.config import Config, configure, flat
 from rationalizer.learn.inference import predict
+from rationalizer.learn.runs import run
 from rationalizer.learn.trained import LabelType, TrainedModel
-from rationalizer.nn import check_budget
 from rationalizer.render import AnyExplanation, Explanation, Label, PairExplanation
+from rationalizer.text import AnyExample, Budget, Example, PairExample, is_punctuation
 
 
 class Rationalizer:
@@ -40,16 +35,17 @@ class Rationalizer:
         method: for texts "spectra" (the default), "pair-budget", "sfe", "sfe-baseline", "gumbel", "hardkuma",
             "sparsemax", "fusedmax" or "full-text"; for pairs "at-most-one" (the default), "xor-at-most-one",
             "budget", "gumbel", "ot-relaxed", "ot-exact-k" or "softmax".
-        budget: how much may be selected: a share of each text (a float up to 1) or a count of tokens (int); by
-            default 20%. For pairs a share of the shorter text, by default 50%, or a count of aligned pairs; it
-            matters to "budget" and "ot-exact-k" only.
-        settings: any other setting of training or of the method (see `learn.Config` and the method's class),
-            such as `seed=1`, `embeddings="glove-6b-50d"`, `epochs=10`, `temperature=0.5` or `faithful=False`.
+        budget: how much may be selected: a share of each text's words ("20%" or a float up to 1) or a count of words
+            (int); by default 20%. For pairs a share of the shorter text, by default 50%, or a count of aligned pairs;
+            it matters to "budget" and "ot-exact-k" only.
+        settings: any other setting of training, of the method or of the reader (see `learn.Config`, the method's
+            class and `nn.VectorReader`), such as `seed=1`, `embeddings="vectors.txt"`, `epochs=10`,
+            `temperature=0.5`, `punctuation="count"` or `faithful=False`.
     """
 
-    def __init__(self, method: str | None = None, budget: float | int | None = None, **settings: Any) -> None:
+    def __init__(self, method: str | None = None, budget: Budget | float | str | None = None, **settings: Any) -> None:
         self._method = method
-        self._settings = {**settings, **({} if budget is None else {"budget": check_budget(budget)})}
+        self._settings = {**settings, **({} if budget is None else {"budget": Budget.of(budget)})}
         self._config = configure(method, self._settings)
         self._trained: TrainedModel | None = None
 
@@ -76,40 +72,49 @@ class Rationalizer:
                 words as (i, j) each; they are not learned from.
             dev: (texts, labels) to stop by; without it a tenth of the texts is held out.
             task: "classification" or "regression", where the labels leave it open.
-            run_dir: where to keep checkpoints, logs and the model.
+            run_dir: where to keep the model, its scores, checkpoints and logs: a folder as of `rationalizer train`.
             resume: go on with the run in `run_dir`.
             progress: show a progress bar; by default on a terminal.
             trainer: `accelerator`, `devices`, `precision`, `strategy` of Lightning's Trainer.
         """
-        from rationalizer.learn.training import train
-
         texts = list(texts) if isinstance(texts, Iterator) else texts
         labels = list(labels)
         pairs = are_pairs(texts, expected=configure(self._method, self._settings).pairs)
         config = configure(self._method, self._settings, pairs=pairs)
         corpus = _corpus(config, texts, labels, rationales, dev, task)
-        trained = train(
-            corpus,
+        label_type = _label_type(labels) if corpus.classes else "str"
+        done = run(corpus, config, run_dir, resume=resume, progress=progress, label_type=label_type, **trainer)
+        self._config, self._trained = (
             config,
-            run_dir,
-            resume=resume,
-            progress=progress,
-            label_type=_label_type(labels) if corpus.classes else "str",
-            **trainer,
-        )
-        self._config, self._trained = config, trained  # together, at the end: a training that fails changes nothing
+            done.trained,
+        )  # together, at the end: a training that fails changes nothing
         return self
 
     def predict(self, texts: Iterable[Any]) -> NDArray[Any]:
         """The labels of the texts (or pairs), of the type they had in `fit`."""
-        outputs = predict(self.trained, self._examples(texts)).outputs
+        outputs = self._outputs(texts)
         return outputs if self.classes is None else np.array(self.classes)[outputs.argmax(-1)]
 
     def predict_proba(self, texts: Iterable[Any]) -> NDArray[np.float32]:
         """(texts, classes) probabilities, in the order of `classes`."""
         if self.classes is None:
             raise ValueError("a regression has no probabilities; use predict")
-        return predict(self.trained, self._examples(texts)).outputs
+        return self._outputs(texts)
+
+    def _outputs(self, texts: Iterable[Any]) -> NDArray[np.float32]:
+        examples = self._examples(texts)
+        strange = sum(not self._is_readable(example) for example in examples)
+        if strange:
+            warnings.warn(
+                f"the model knows none of the words of {strange} of {len(examples)} texts; what it says of them is a "
+                "guess (explain shows which words are unknown)",
+                stacklevel=3,
+            )
+        return predict(self.trained, examples).outputs
+
+    def _is_readable(self, example: AnyExample) -> bool:
+        knows = self.trained.reader.knows
+        return all(any(knows(token) for token in text.tokens if not is_punctuation(token)) for text in example.texts)
 
     @overload
     def explain(self, texts: str) -> Explanation: ...
@@ -141,7 +146,7 @@ class Rationalizer:
         return self.explain_examples(self._examples(texts, rationales))
 
     def explain_examples(
-        self, examples: Sequence[AnyExample], *, budget: float | int | None = None
+        self, examples: Sequence[AnyExample], *, budget: Budget | float | str | None = None
     ) -> list[AnyExplanation]:
         """As `explain`, of examples that are already tokenized; `budget` if not the model's."""
         found = predict(self.trained, examples, budget=budget)
@@ -174,6 +179,8 @@ class Rationalizer:
                 pairs=tuple((int(i), int(j)) for i, j in np.argwhere(weights)),
                 faithful=self._config.faithful,
                 gold=example.alignment,
+                premise_unknown=self._unknown(example.premise),
+                hypothesis_unknown=self._unknown(example.hypothesis),
             )
         selected = tuple((weights != 0).tolist())
         return Explanation(
@@ -186,7 +193,13 @@ class Rationalizer:
             selected=selected,
             spans=_character_spans(selected, example.offsets),
             rationale=example.rationale,
+            unknown=self._unknown(example),
+            counted=tuple(self.trained.reader.counts([example.tokens])[1][0].tolist()),
         )
+
+    def _unknown(self, text: Example) -> tuple[bool, ...]:
+        knows = self.trained.reader.knows
+        return tuple(not (is_punctuation(token) or knows(token)) for token in text.tokens)
 
     def save(self, directory: str | Path) -> None:
         self.trained.save(directory)
@@ -232,23 +245,24 @@ class Rationalizer:
         return tuple(_as_label(name, description.label_type) for name in description.classes)
 
     @property
-    def budget(self) -> float | int:
+    def budget(self) -> Budget:
         """How much may be selected. A trained model follows a new budget at once, without training."""
         return self._config.budget
 
     @budget.setter
-    def budget(self, budget: float | int) -> None:
+    def budget(self, budget: Budget | float | str) -> None:
+        budget = Budget.of(budget)
         if self._trained is not None:
             self._trained = self._trained.with_budget(budget)
-        self._settings["budget"] = check_budget(budget)
-        self._config = replace(self._config, budget=check_budget(budget))
+        self._settings["budget"] = budget
+        self._config = replace(self._config, budget=budget)
 
     def __repr__(self) -> str:
         state = "trained" if self._trained is not None else "not trained"
-        return f"Rationalizer(method={self._config.method!r}, budget={self.budget!r}), {state}"
+        return f"Rationalizer(method={self._config.method!r}, budget='{self.budget}'), {state}"
 
     def _examples(self, texts: Iterable[Any], rationales: Iterable[Any] | None = None) -> Sequence[AnyExample]:
-        return any_examples_from(texts, marks=rationales, pairs=self.pairs)
+        return any_examples_from(texts, marks=rationales, pairs=self.pairs, rule=self.trained.reader.rule)
 
 
 def _corpus(
@@ -259,13 +273,14 @@ def _corpus(
     dev: tuple[Iterable[Any], Iterable[Any]] | None,
     task: Task | None,
 ) -> Corpus:
-    known: dict[str, Any] = {"pairs": config.pairs, "seed": config.seed, "budget": config.budget}
+    known: dict[str, Any] = {"pairs": config.pairs, "seed": config.seed, "budget": config.budget, "rule": config.cut}
     if dev is None:
         return corpus_from(texts, labels, rationales, task=task, **known)
     corpus = corpus_from(texts, labels, rationales, task=task, dev=(), **known)
     dev_texts, dev_labels = dev
     classes, task = corpus.classes or None, corpus.task
-    return replace(corpus, dev=any_examples_from(dev_texts, dev_labels, None, classes, pairs=config.pairs, task=task))
+    held_out = any_examples_from(dev_texts, dev_labels, None, classes, pairs=config.pairs, task=task, rule=corpus.rule)
+    return replace(corpus, dev=held_out)
 
 
 def _character_spans(selected: Sequence[bool], offsets: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

@@ -7,7 +7,7 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 from rationalizer.app import Limits, create_app, load_models
-from rationalizer.data import reviews
+from rationalizer.data import generated_reviews as reviews
 
 
 @pytest.fixture(scope="session")

@@ -40,7 +40,11 @@ def test_one_text(client, models):
     assert (answer["model"], answer["budget"]) == ("spectra", 0.2)
     (found,) = answer["explanations"]
     same(found, plain(models[0].model.explain(TEXT)))
-    assert sum(found["selected"]) == round(0.2 * len(found["tokens"]))
+    assert words_read(found) == round(0.2 * sum(found["counted"]))
+
+
+def words_read(explanation):
+    return sum(chosen and word for chosen, word in zip(explanation["selected"], explanation["counted"], strict=True))
 
 
 def test_several_texts_in_order(client, models):
@@ -50,12 +54,12 @@ def test_several_texts_in_order(client, models):
         same(one, plain(models[0].model.explain(text)))
 
 
-@pytest.mark.parametrize(("budget", "selected"), [(1, 1), (3, 3), ("3", 3), (99, 13), (10**30, 13)])
+@pytest.mark.parametrize(("budget", "selected"), [(1, 1), (3, 3), ("3", 3), (99, 11), (10**30, 11)])
 def test_counts_are_solved_anew(client, models, budget, selected):
     check_budget(client, models, budget, "count", selected)
 
 
-@pytest.mark.parametrize(("budget", "selected"), [(0.5, 6), ("50%", 6), (1.0, 13), ("100%", 13)])
+@pytest.mark.parametrize(("budget", "selected"), [(0.5, 6), ("50%", 6), (1.0, 11), ("100%", 11)])
 def test_shares_are_solved_anew(client, models, budget, selected):
     check_budget(client, models, budget, "share", selected)
 
@@ -65,9 +69,9 @@ def check_budget(client, models, budget, unit, selected):
     assert answer["budget_unit"] == unit
     found = answer["explanations"][0]
     assert len(found["tokens"]) == 13
-    assert sum(found["selected"]) == selected
-    assert models[0].model.budget == 0.2
-    assert sum(explain(client, text=TEXT)["explanations"][0]["selected"]) == 3  # the next request has its own
+    assert words_read(found) == selected
+    assert str(models[0].model.budget) == "20%"
+    assert words_read(explain(client, text=TEXT)["explanations"][0]) == 2  # the next request has its own
 
 
 def test_another_model(client, models):
@@ -212,7 +216,7 @@ def test_hostile_text_is_escaped_everywhere(client):
     for content in (html, page.text, svg.text):
         assert "<script" not in content
         assert "<img" not in content
-    assert "&lt;script" in page.text
+    assert "&lt;" in page.text
     assert "default-src 'none'" in client.get("/").headers["Content-Security-Policy"]
     assert client.get("/").headers["X-Content-Type-Options"] == "nosniff"
 

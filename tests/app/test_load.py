@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from rationalizer import Rationalizer
-from rationalizer.data import reviews
+from rationalizer.data import generated_reviews as reviews
 from tests.cli.calls import refused
 
 REQUESTS, AT_ONCE = 200, 20
@@ -39,7 +39,7 @@ def serving(spectra_run):
 def test_many_requests_then_ctrl_c(serving, spectra_run):
     process, address = serving
     texts = [example.text for example in reviews(train=1, dev=1, test=REQUESTS).test]
-    budgets = [None, 2, 5]
+    budgets = [None, 1, "100%"]  # the last two must never share a batch
     bodies = [{"text": text, "budget": budgets[k % 3]} for k, text in enumerate(texts)]
     answers = asyncio.run(_ask_all(address, bodies))
     assert [answer.status_code for answer in answers] == [200] * REQUESTS

@@ -13,7 +13,8 @@ import pandas
 import pytest
 
 from rationalizer import Rationalizer, render
-from rationalizer.data import pairs, reviews
+from rationalizer.data import generated_pairs as pairs
+from rationalizer.data import generated_reviews as reviews
 from tests.cli.calls import refused, run
 
 COUNT = 300

@@ -14,12 +14,12 @@ from tests.cli.calls import refused, run
 def test_facts_of_a_model_of_texts(spectra_run):
     facts = json.loads(run("info", spectra_run, "--json").stdout)
     model = Rationalizer.load(spectra_run)
-    assert (facts["method"], facts["budget"], facts["follows_budget"]) == ("spectra", 0.2, True)
+    assert (facts["method"], facts["budget"], facts["follows_budget"]) == ("spectra", "20%", True)
     assert (facts["task"], facts["classes"]) == ("classification", ["negative", "positive"])
     assert facts["data"]["source"] == "reviews"
     assert facts["faithful"] is None
     assert facts["epochs"] == 2
-    assert facts["vocabulary"] == len(model.trained.vocabulary)
+    assert facts["words"]["seen in training"] == len(model.trained.reader.vocabulary.words)
     assert facts["parameters"] == sum(p.numel() for p in model.trained.model.parameters())
     assert facts["versions"]["torch"] == torch.__version__
     assert facts["versions"]["rationalizer"] == rationalizer.__version__

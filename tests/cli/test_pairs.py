@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rationalizer.cli import demo as demo_module
-from rationalizer.data import pairs
+from rationalizer.data import generated_pairs as pairs
 from tests.cli.calls import refused, run
 
 SMALL = ["--set", "hidden=8", "--set", "embedding=8", "--set", "epochs=1"]

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from rationalizer.data import reviews
+from rationalizer.data import generated_reviews as reviews
 from rationalizer.learn.inference import FAITHFULNESS_PASSES, TrainedModel, evaluate
 from tests.cli.calls import refused, run
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import rationalizer
 from rationalizer import Rationalizer
 from rationalizer.cli import app
-from rationalizer.data import reviews
+from rationalizer.data import generated_reviews as reviews
 from rationalizer.learn import TrainedModel, evaluate
 from tests.cli.calls import refused, run
 
@@ -54,16 +54,16 @@ def test_own_table_end_to_end(trained, table):
     model = Rationalizer.load(directory)
     assert model.classes == ("bad", "good")
     explained = model.explain("We found truly helpful lovely care.")
-    assert 0 < sum(explained.selected) <= 2  # a quarter of 7 tokens
+    assert 0 < explained.words_selected <= 2  # a quarter of 6 words
     config = model.config
-    assert (config.budget, config.hidden, config.epochs) == (0.25, 8, 2)
+    assert (str(config.budget), config.reading["hidden"], config.epochs) == ("25%", 8, 2)
 
 
 def test_evaluate_scores_the_held_out_part(trained, tmp_path):
     directory, printed = trained
     result = run("evaluate", directory, "--json", tmp_path / "scores.json", "--faithfulness")
     stored = json.loads((tmp_path / "scores.json").read_text())
-    assert (stored["split"], stored["budget"], stored["scores"]["documents"]) == ("dev", 0.25, 24)
+    assert (stored["split"], stored["budget"], stored["scores"]["documents"]) == ("dev", "25%", 24)
     for name in ("comprehensiveness", "sufficiency", "aopc_comprehensiveness", "aopc_sufficiency"):
         assert name in stored["scores"]
     assert "p(y|x) is this model's predictor on the whole text" in result.stdout
@@ -111,7 +111,7 @@ def test_train_resumes_and_never_writes_over_a_run(trained, table):
     again = ["train", table, "--method", "pair-budget", "--budget", "0.25", "--out", directory, *TINY]
     again += ["--column", "text=review", "--column", "label=stars"]
     before = (directory / "model.safetensors").stat().st_mtime_ns
-    assert "already holds a run; go on with it by --resume, or give another --out" in refused(*again)
+    assert "already holds a run; go on with it by --resume" in refused(*again)
     assert run(*again, "--resume").stdout == first.stdout
     assert (directory / "model.safetensors").stat().st_mtime_ns == before
     result = run(*again, "--resume", "--seed", "1", code=2)
@@ -178,8 +178,8 @@ def test_compare_tables(table, tmp_path):
     with (tmp_path / "table.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [(row["method"], row["budget"]) for row in rows] == [
-        ("pair-budget", "0.1"),
-        ("pair-budget", "0.2"),
+        ("pair-budget", "10%"),
+        ("pair-budget", "20%"),
         ("full-text", ""),
     ]
     for row in rows:

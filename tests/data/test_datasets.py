@@ -8,16 +8,16 @@ from tests.data.test_files import write
 
 
 def test_the_table_follows_the_paper():
-    assert {d.name: (d.task, len(d.classes), d.budget) for d in DATASETS.values()} == {
-        "sst": ("classification", 2, 0.2),
-        "agnews": ("classification", 4, 0.2),
-        "imdb": ("classification", 2, 0.2),
-        "beer": ("regression", 0, 0.1),
-        "hotels": ("classification", 2, 0.15),
-        "movies": ("classification", 2, 0.2),
-        "snli": ("classification", 3, 4),
-        "mnli": ("classification", 3, 6),
-        "hans": ("classification", 2, 4),
+    assert {d.name: (d.task, len(d.classes), str(d.budget)) for d in DATASETS.values()} == {
+        "sst": ("classification", 2, "20%"),
+        "agnews": ("classification", 4, "20%"),
+        "imdb": ("classification", 2, "20%"),
+        "beer": ("regression", 0, "10%"),
+        "hotels": ("classification", 2, "15%"),
+        "movies": ("classification", 2, "20%"),
+        "snli": ("classification", 3, "4"),
+        "mnli": ("classification", 3, "6"),
+        "hans": ("classification", 2, "4"),
     }
     assert {d.name: d.dev_fraction for d in DATASETS.values() if d.hub} == {
         "sst": 0.1,
@@ -62,7 +62,7 @@ def test_beer_as_table_takes_the_aspects_column(tmp_path):
     write(tmp_path / "train_small.parquet", rows)
     write(tmp_path / "test994.parquet", [{"tokens": "dark", "appearance": 1.0, "taste": 0.5}])
     corpus = load_dataset("beer", tmp_path)
-    assert (corpus.name, corpus.task, corpus.budget) == ("beer-appearance", "regression", 0.1)
+    assert (corpus.name, corpus.task, str(corpus.budget)) == ("beer-appearance", "regression", "10%")
     assert {e.label for e in corpus.train} == {0.25}
     assert load_dataset("beer", tmp_path, aspect="taste").test[0].label == 0.5
     write(tmp_path / "test994.parquet", [{"tokens": "dark", "taste": 0.5}])
@@ -139,7 +139,7 @@ def test_hotels_as_bao_et_al_give_them(tmp_path, header, folder):
     (tmp_path / folder).mkdir()
     (tmp_path / folder / "hotel_Location.train").write_text(first + "hotel\t1.0\tnear the port .\t1 1 1 0\n")
     corpus = load("hotels", data_dir=tmp_path)
-    assert (corpus.name, corpus.budget) == ("hotels-location", 0.15)
+    assert (corpus.name, str(corpus.budget)) == ("hotels-location", "15%")
     assert [len(s) for s in (corpus.train, corpus.dev, corpus.test)] == [4, 2, 1]
     assert corpus.train[0].tokens == ("quiet", '"', "street")
     assert corpus.test[0].label == 1

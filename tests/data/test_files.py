@@ -199,9 +199,9 @@ def test_tokens_in_every_form(tmp_path):
 
 
 def test_a_text_that_comes_tokenized_is_split_at_spaces(tmp_path):
-    path = write(tmp_path / "x.csv", [{"text": "it 's well-made", "label": "a"}, {"text": "b", "label": "b"}])
-    assert read_examples(path, pretokenized=True)[0].tokens == ("it", "'s", "well-made")
-    assert read_examples(path)[0].tokens == ("it", "'", "s", "well", "-", "made")
+    path = write(tmp_path / "x.csv", [{"text": "it 's well-made.", "label": "a"}, {"text": "b", "label": "b"}])
+    assert read_examples(path, rule="spaces")[0].tokens == ("it", "'s", "well-made.")
+    assert read_examples(path)[0].tokens == ("it", "'s", "well-made", ".")
 
 
 def test_columns_can_be_named(tmp_path):

@@ -8,7 +8,6 @@ from rationalizer.data import (
     Columns,
     Corpus,
     DataError,
-    PairExample,
     are_pairs,
     corpus_from,
     examples_from,
@@ -16,6 +15,7 @@ from rationalizer.data import (
     read_corpus,
     read_examples,
 )
+from rationalizer.text import Budget, PairExample
 from tests.data.test_files import write
 
 ROWS = [
@@ -28,7 +28,12 @@ PAIRS = [("A man, asleep.", "He sleeps."), ("Two dogs run", "Some cats, they run
 @pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.jsonl", "x.json", "x.parquet", "x.csv.gz"])
 def test_every_format_gives_the_same_pairs(tmp_path, name):
     corpus = read_corpus(write(tmp_path / name, ROWS * 5))
-    assert (corpus.pairs, corpus.task, corpus.classes, corpus.budget) == (True, "classification", ("no", "yes"), 0.5)
+    assert (corpus.pairs, corpus.task, corpus.classes, str(corpus.budget)) == (
+        True,
+        "classification",
+        ("no", "yes"),
+        "50%",
+    )
     assert (len(corpus.train), len(corpus.dev)) == (9, 1)
     pair = next(pair for pair in corpus.train if pair.label == 1)
     assert isinstance(pair, PairExample)
@@ -58,7 +63,7 @@ def test_tokens_in_every_form(tmp_path, tokens):
     row = {"premise_tokens": tokens, "hypothesis": "Don't go!", "group": "commands"}
     pair = read_examples(write(tmp_path / "x.jsonl", [row]))[0]
     assert pair.premise.tokens == ("do", "n't", "go")
-    assert pair.hypothesis.tokens == ("Don", "'", "t", "go", "!")
+    assert pair.hypothesis.tokens == ("Don't", "go", "!")
     assert pair.group == "commands"
     both = read_examples(write(tmp_path / "y.jsonl", [row | {"premise": "don't go"}]))[0]
     assert (both.premise.text, both.premise.tokens) == ("don't go", ("do", "n't", "go"))
@@ -219,8 +224,8 @@ def test_bad_arrays_are_named(arguments, message):
 
 def test_corpus_of_pairs_holds_out_dev():
     corpus = corpus_from(PAIRS * 10, ["a", "b"] * 10, ["0-0", None] * 10, pairs=True, seed=3)
-    assert (corpus.pairs, corpus.budget, len(corpus.train), len(corpus.dev)) == (True, 0.5, 18, 2)
+    assert (corpus.pairs, str(corpus.budget), len(corpus.train), len(corpus.dev)) == (True, "50%", 18, 2)
     assert sorted(pair.label for pair in corpus.dev) == [0, 1]
     assert {pair.alignment for pair in corpus.train if pair.label == 0} == {((0, 0),)}
-    assert corpus_from(PAIRS, [0, 1], pairs=True, dev=(), budget=3).budget == 3
-    assert corpus_from(["a", "b"], [0, 1], dev=()).budget == 0.2
+    assert corpus_from(PAIRS, [0, 1], pairs=True, dev=(), budget=Budget.count(3)).budget == Budget.count(3)
+    assert corpus_from(["a", "b"], [0, 1], dev=()).budget == Budget.share(0.2)

@@ -15,7 +15,8 @@ import pytest
 import typer
 
 from rationalizer.cli.base import app
-from rationalizer.data import pairs, reviews
+from rationalizer.data import generated_pairs as pairs
+from rationalizer.data import generated_reviews as reviews
 from rationalizer.nn import ENCODERS, EXTRACTORS
 from tests.docs.pages import PAGES, Block, blocks, commands
 

@@ -1,6 +1,6 @@
 import pytest
 
-from rationalizer.data import reviews
+from rationalizer.data import generated_reviews as reviews
 
 
 @pytest.fixture(scope="module")

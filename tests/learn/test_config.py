@@ -5,12 +5,13 @@ import pytest
 
 from rationalizer.learn.config import Config, configure
 from rationalizer.learn.presets import PAPER_DATASETS
-from rationalizer.nn import EXTRACTORS
+from rationalizer.nn import EXTRACTORS, READERS
+from rationalizer.text import Budget
 
 
 def test_defaults():
     config = configure()
-    assert (config.method, config.budget, config.patience) == ("spectra", 0.2, 5)
+    assert (config.method, str(config.budget), config.patience) == ("spectra", "20%", 5)
     assert set(config.options) == {"temperature", "transition"}
 
 
@@ -27,6 +28,8 @@ def test_no_setting_of_a_method_hides_a_common_one():
     common = {field.name for field in dataclasses.fields(Config)}
     for extractor in EXTRACTORS.values():
         assert not common & set(extractor.options())
+        for reader in READERS.values():
+            assert not set(reader.options()) & (common | set(extractor.options()))
 
 
 @pytest.mark.parametrize(
@@ -59,11 +62,12 @@ def test_no_setting_of_a_method_hides_a_common_one():
 )
 def test_presets_hold_the_papers_values(dataset, method, expected):
     config = configure(method, dataset=dataset)
-    flat = {**config.to_json(), **config.options}
+    flat = {**config.to_json(), **config.options, **config.reading}
     assert {key: flat[key] for key in expected} == expected
     common = {"hidden": 200, "dropout": 0.1, "batch_size": 32, "clip": 5.0, "epochs": 25, "min_epochs": 5}
     assert {key: flat[key] for key in common} == common
     assert config.full_text_weight == 0
+    assert (config.punctuation, config.reading["tuned"]) == ("count", False)
 
 
 def test_overrides_win_over_presets():
@@ -84,17 +88,19 @@ def test_overrides_win_over_presets():
         ("patience", "none", None),
         ("patience", "7", 7),
         ("lower", "false", False),
-        ("budget", "0.1", 0.1),
-        ("budget", "5", 5),
-        ("budget", 5, 5),
-        ("budget", 1.0, 1.0),
+        ("budget", "0.1", Budget.share(0.1)),
+        ("budget", "5", Budget.count(5)),
+        ("budget", 5, Budget.count(5)),
+        ("budget", 1.0, Budget.share(1)),
+        ("budget", "1", Budget.count(1)),
         ("embeddings", "glove.txt", "glove.txt"),
         ("embeddings", None, None),
         ("pooling", "mean", "mean"),
     ],
 )
 def test_values_are_read_as_the_keys_type(key, text, value):
-    read = getattr(configure(overrides={key: text}), key)
+    config = configure(overrides={key: text})
+    read = config.reading[key] if key in config.reading else getattr(config, key)
     assert read == value
     assert type(read) is type(value)
 
@@ -118,7 +124,9 @@ def test_values_are_read_as_the_keys_type(key, text, value):
         ("clip", 0, "clip must be positive, got 0"),
         ("temperature", 0, "temperature must be positive, got 0"),
         ("temperature", "nan", "temperature must be positive, got nan"),
-        ("budget", 0.0, "budget must be a fraction"),
+        ("budget", 0.0, "a budget is a share above 0"),
+        ("punctuation", "never", "punctuation must be 'free' or 'count', got 'never'"),
+        ("cut", "letters", "cut must be 'words' or 'spaces' or 'segments' or none, got 'letters'"),
         ("encoder", "bilstn", r"no encoder 'bilstn'; did you mean 'bilstm'\?"),
     ],
 )

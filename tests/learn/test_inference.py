@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rationalizer.learn import configure, evaluate, predict, predict_from, survival, train
+from rationalizer.text import Budget
 
 SMALL = {"hidden": 8, "embedding": 8, "epochs": 3, "min_epochs": 1, "batch_size": 16}
 
@@ -40,10 +41,11 @@ def test_no_examples(trained):
 @pytest.mark.parametrize("budget", [0.1, 0.5, 1, 6])
 def test_the_budget_can_be_changed_after_training(trained, corpus, budget):
     selected = predict(trained, corpus.test, budget=budget).selected
-    for mask in selected:
-        wanted = budget if isinstance(budget, int) else max(1, round(budget * len(mask)))
-        assert mask.sum() == wanted
-    assert trained.config.budget == 0.2
+    for mask, example in zip(selected, corpus.test, strict=True):
+        (counted,) = trained.reader.counts([example.tokens])[1].numpy()
+        wanted = budget if isinstance(budget, int) else max(1, round(budget * counted.sum()))
+        assert (mask & counted).sum() == wanted
+    assert trained.config.budget == Budget.share(0.2)
 
 
 def test_methods_without_a_budget_say_so(corpus):

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from rationalizer.data import Corpus, pairs, reviews
+from rationalizer.data import Corpus
+from rationalizer.data import generated_pairs as pairs
+from rationalizer.data import generated_reviews as reviews
 from rationalizer.learn import TrainedModel, configure, evaluate, predict
 from rationalizer.learn.training import train
 from rationalizer.nn import ALIGNERS
@@ -115,5 +117,5 @@ def test_the_method_tells_the_kind_and_the_data_decides_where_it_does_not():
     assert configure(pairs=True).method == "at-most-one"
     assert configure("gumbel", pairs=True).pooling == "max-mean"
     snli = configure("at-most-one", dataset="snli", pairs=True)
-    assert (snli.hidden, snli.batch_size, snli.patience, snli.options["temperature"]) == (200, 16, 3, 0.1)
+    assert (snli.reading["hidden"], snli.batch_size, snli.patience, snli.options["temperature"]) == (200, 16, 3, 0.1)
     assert configure("softmax", dataset="snli", pairs=True).options["temperature"] == 1.0

@@ -14,15 +14,17 @@ import numpy as np
 import pytest
 import torch
 
-from rationalizer.data import Corpus, Example, reviews
+from rationalizer.data import Corpus
+from rationalizer.data import generated_reviews as reviews
 from rationalizer.learn import TrainedModel, configure, evaluate, predict, train
 from rationalizer.learn.checkpoint import digest
-from rationalizer.learn.files import read_tensors
 from rationalizer.learn.module import Learner
+from rationalizer.learn.storage import read_tensors
 from rationalizer.learn.training import describe
 from rationalizer.nn import EXTRACTORS
+from rationalizer.text import Example
 
-SMALL = {"hidden": 8, "embedding": 8, "epochs": 3, "min_epochs": 1, "batch_size": 16}
+SMALL = {"hidden": 8, "epochs": 3, "min_epochs": 1, "batch_size": 16}
 
 
 def weights(trained):
@@ -92,7 +94,7 @@ def test_a_resumed_run_ends_where_the_uninterrupted_one_does(corpus, method, tmp
 PROGRAM = """
 import sys, torch
 torch.set_num_threads(1)
-from rationalizer.data import reviews
+from rationalizer.data import generated_reviews as reviews
 from rationalizer.learn import configure, train
 settings = dict(hidden=8, embedding=8, epochs=6, min_epochs=6, batch_size=4, checkpoint_seconds=0)
 train(reviews(train=96, dev=24, test=0), configure("hardkuma", settings), sys.argv[1], resume=True)
@@ -137,11 +139,11 @@ def checkpoint_time(run: Path) -> int:
 
 
 def test_methods_advance_their_own_state(corpus):
-    kuma = train(corpus, configure("hardkuma", SMALL)).model.extractor
+    kuma = train(corpus, configure("hardkuma", SMALL)).model.method
     assert kuma.violations[0] > 0
     assert kuma.multipliers[0] > 1e-4
     assert kuma.multipliers[1] > 1e-4  # any change exceeds the target 0
-    sfe = train(corpus, configure("sfe-baseline", SMALL)).model.extractor
+    sfe = train(corpus, configure("sfe-baseline", {**SMALL, "patience": None})).model.method
     assert sfe.batches.item() == 18
     assert 0.3 < sfe.average.item() < 2
 
@@ -150,7 +152,7 @@ def test_run_directory(corpus, tmp_path):
     config = configure("spectra", SMALL)
     trained = train(corpus, config, tmp_path / "run")
     names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert names == {"config.json", "vocabulary.json", "model.safetensors", "metrics.json", "logs"}
+    assert names == {"config.json", "reader.json", "vectors.safetensors", "model.safetensors", "metrics.json", "logs"}
     logs = tmp_path / "run/logs/part_0"
     rows = (logs / "metrics.csv").read_text().splitlines()
     assert len(rows) == 1 + 3
@@ -180,12 +182,12 @@ def test_runs_are_not_mixed_up(corpus, tmp_path, monkeypatch):
         killed_after(patch, 4)
         with pytest.raises(Killed):
             train(corpus, config, tmp_path)
-    with pytest.raises(FileExistsError, match="pass resume=True"):
+    with pytest.raises(FileExistsError, match="already holds a run; go on with it by --resume, in Python by"):
         train(corpus, config, tmp_path)
     with pytest.raises(FileNotFoundError, match=r"unfinished run; finish it by .* in Python by resume=True"):
         TrainedModel.load(tmp_path)
     with pytest.raises(ValueError, match="a run with hidden = 8, not 9"):
-        train(corpus, replace(config, hidden=9), tmp_path, resume=True)
+        train(corpus, replace(config, reading={**config.reading, "hidden": 9}), tmp_path, resume=True)
     shorter = replace(corpus, dev=corpus.dev[:-1])
     with pytest.raises(ValueError, match="a run with other training data"):
         train(shorter, config, tmp_path, resume=True)
@@ -274,9 +276,10 @@ def test_pretrained_vectors_are_frozen_and_not_read_again(corpus, tmp_path, monk
     source.write_text("".join(f"{word} {' '.join(map(str, table[word]))}\n" for word in words))
     config = configure("spectra", {**SMALL, "embeddings": str(source), "checkpoint_seconds": 0})
     expected = train(corpus, config)
-    vectors = weights(expected)["embedding.weight"]
-    assert vectors.shape[1] == 5
-    assert vectors[expected.vocabulary.ids([word])[0]].tolist() == pytest.approx(table[word].tolist())
+    vectors = expected.reader.vectors
+    assert vectors.size == 5
+    row = vectors.decoded()[vectors.words.index(word)]
+    assert row.tolist() == pytest.approx(table[word].tolist(), abs=np.abs(table[word]).max() / 250)
     with monkeypatch.context() as patch:
         killed_after(patch, 8)
         with pytest.raises(Killed):
@@ -321,9 +324,9 @@ def test_no_pickle(tmp_path, corpus, monkeypatch):
 
 
 def test_description_of_targets():
-    unit = describe(regression([0, 0.2, 0.4, 0.6, 1]), configure(), None)
+    unit = describe(regression([0, 0.2, 0.4, 0.6, 1]), configure())
     assert unit.target == {"sigmoid": True}
-    wide = describe(regression([0, 2, 4, 6, 8]), configure(), None)
+    wide = describe(regression([0, 2, 4, 6, 8]), configure())
     assert wide.target["sigmoid"] is False
     assert wide.target["deviation"] > 1
 

@@ -5,7 +5,8 @@ import torch
 
 from rationalizer import ops
 from rationalizer.metrics import violations
-from rationalizer.nn import ALIGNERS, token_budget
+from rationalizer.nn import ALIGNERS
+from rationalizer.text import Budget
 
 METHODS = list(ALIGNERS)
 SHAPES = [(5, 3), (3, 5), (4, 4), (1, 4), (6, 1)]
@@ -18,7 +19,7 @@ def pairs():
     scores = torch.randn(len(SHAPES), 6, 5, generator=generator, dtype=torch.float64)
     rows = torch.stack([torch.arange(6) < m for m, _ in SHAPES])
     columns = torch.stack([torch.arange(5) < n for _, n in SHAPES])
-    return scores, rows, columns, token_budget(2, rows, columns)
+    return scores, rows, columns, Budget.of(2).words(rows, columns)
 
 
 def test_the_names_are_those_of_the_paper():

@@ -6,8 +6,10 @@ import math
 import pytest
 import torch
 
-from rationalizer.nn import EXTRACTORS, Extraction, token_budget
+from rationalizer.nn import EXTRACTORS, Extraction
+from rationalizer.nn.extractors.base import neighbours
 from rationalizer.nn.extractors.hardkuma import HardKumaDistribution
+from rationalizer.text import Budget
 
 METHODS = ["spectra", "pair-budget", "sfe", "sfe-baseline", "gumbel", "hardkuma", "sparsemax", "fusedmax"]
 METHODS += ["full-text"]
@@ -36,7 +38,7 @@ def test_selection_is_a_weight_per_token_and_zero_on_padding(method, training):
     states, mask = batch()
     extractor = build(method)
     select = extractor if training else extractor.decode
-    z, scores = select(states, mask, token_budget(0.3, mask))
+    z, scores = select(states, mask, Budget.of(0.3).words(mask))
     assert z.shape == scores.shape == mask.shape
     assert z.dtype == torch.float32
     assert z.min() >= 0
@@ -49,10 +51,10 @@ def test_selection_is_a_weight_per_token_and_zero_on_padding(method, training):
 def test_decoding_is_the_same_alone_and_in_a_batch(method):
     states, mask = batch()
     extractor = build(method)
-    together = extractor.decode(states, mask, token_budget(0.3, mask)).z
+    together = extractor.decode(states, mask, Budget.of(0.3).words(mask)).z
     for row, length in enumerate(mask.sum(1).tolist()):
         one, real = states[row : row + 1, :length], mask[row : row + 1, :length]
-        alone = extractor.decode(one, real, token_budget(0.3, real)).z
+        alone = extractor.decode(one, real, Budget.of(0.3).words(real)).z
         torch.testing.assert_close(together[row, :length], alone[0])
 
 
@@ -61,7 +63,7 @@ def test_those_that_follow_a_budget_use_all_of_it(method):
     states, mask = batch((20, 11, 5, 1))
     extractor = build(method)
     for budget in (0.1, 0.5, 1.0, 3):
-        tokens = token_budget(budget, mask)
+        tokens = Budget.of(budget).words(mask)
         z = extractor.decode(states, mask, tokens).z
         assert set(z.unique().tolist()) <= {0.0, 1.0}
         assert z.sum(1).tolist() == tokens.tolist()
@@ -70,7 +72,7 @@ def test_those_that_follow_a_budget_use_all_of_it(method):
 @pytest.mark.parametrize("method", ["spectra", "pair-budget"])
 def test_tokens_with_negative_scores_are_not_selected_to_fill_the_budget(method):
     states, mask = batch((20, 11, 5, 1), spread=2.0)
-    z, scores = build(method, transition=0.0).decode(states, mask, token_budget(1.0, mask))
+    z, scores = build(method, transition=0.0).decode(states, mask, Budget.of(1.0).words(mask))
     assert torch.equal(z != 0, (scores > 0) & mask)
     assert (scores[mask] < 0).any()
 
@@ -84,7 +86,7 @@ def test_which_methods_follow_a_budget():
 @pytest.mark.parametrize("method", ["sfe", "sfe-baseline", "gumbel", "hardkuma"])
 def test_top_k_and_contiguous_decoding(method):
     states, mask = batch((15, 8))
-    tokens = token_budget(0.3, mask)
+    tokens = Budget.of(0.3).words(mask)
     best = build(method, decoding="top-k").decode(states, mask, tokens)
     span = build(method, decoding="contiguous").decode(states, mask, tokens)
     for row, k in enumerate(tokens.tolist()):
@@ -107,7 +109,7 @@ def test_generator_gets_a_gradient(method):
     states, mask = batch()
     states.requires_grad_()
     extractor = build(method)
-    budget = token_budget(0.3, mask)
+    budget = Budget.of(0.3).words(mask)
     extraction = extractor(states, mask, budget)
     # The task loss depends on which tokens are selected.
     task_loss = (extraction.z * torch.linspace(1, 2, mask.shape[1])).sum(1)
@@ -122,7 +124,7 @@ def test_forward_and_objective_leave_the_extractor_as_it_was(method):
     states, mask = batch()
     extractor = build(method)
     before = {name: value.clone() for name, value in extractor.state_dict().items()}
-    budget = token_budget(0.3, mask)
+    budget = Budget.of(0.3).words(mask)
     extraction = extractor(states, mask, budget)
     extractor.objective(extraction, extraction.z.sum(1), mask, budget)
     extractor.decode(states, mask, budget)
@@ -133,7 +135,7 @@ def test_forward_and_objective_leave_the_extractor_as_it_was(method):
 def test_attention_is_a_distribution():
     states, mask = batch()
     for method in ("sparsemax", "fusedmax"):
-        z = build(method)(states, mask, token_budget(0.3, mask)).z
+        z = build(method)(states, mask, Budget.of(0.3).words(mask)).z
         torch.testing.assert_close(z.sum(1), torch.ones(3))
 
 
@@ -141,13 +143,13 @@ def test_structured_training_keeps_to_the_budget():
     states, mask = batch((20, 11, 5, 1))
     for method in ("spectra", "pair-budget"):
         for budget in (0.1, 0.3, 2):
-            tokens = token_budget(budget, mask)
+            tokens = Budget.of(budget).words(mask)
             assert (build(method)(states, mask, tokens).z.sum(1) <= tokens + 1e-5).all()
 
 
 def test_strong_transition_makes_one_run():
     states, mask = batch((20, 11))
-    tokens = token_budget(4, mask)
+    tokens = Budget.of(4).words(mask)
     z = build("spectra", transition=100.0).decode(states, mask, tokens).z
     assert (z.diff(dim=1, prepend=torch.zeros(2, 1)) > 0).sum(1).tolist() == [1, 1]
 
@@ -172,8 +174,8 @@ def test_score_function_gradient_is_unbiased():
     copies = 200_000
     many, real = states.expand(copies, -1, -1), mask.expand(copies, -1)
     torch.manual_seed(0)
-    extraction = extractor(many, real, token_budget(1, real))
-    loss = extractor.objective(extraction, cost_of(extraction.z), real, token_budget(1, real)).loss
+    extraction = extractor(many, real, Budget.of(1).words(real))
+    loss = extractor.objective(extraction, cost_of(extraction.z), real, Budget.of(1).words(real)).loss
     estimate = torch.autograd.grad(loss, extractor.scorer.weight)[0]
     assert torch.linalg.norm(estimate - exact) < 0.02 * torch.linalg.norm(exact)
 
@@ -181,7 +183,7 @@ def test_score_function_gradient_is_unbiased():
 def test_baseline_is_the_average_of_past_costs_and_reduces_variance():
     extractor = build("sfe-baseline", sparsity=0.0, fused=0.0, momentum=0.9)
     states, mask = batch()
-    budget = token_budget(0.3, mask)
+    budget = Budget.of(0.3).words(mask)
     extraction = extractor(states, mask, budget)
     costs = [torch.tensor([1.0, 2.0, 3.0]), torch.tensor([4.0, 4.0, 4.0])]
     for cost in costs:
@@ -206,7 +208,7 @@ def test_gumbel_is_a_relaxed_bernoulli():
     copies = 20_000
     many, real = states.expand(copies, -1, -1), mask.expand(copies, -1)
     torch.manual_seed(0)
-    z, scores = extractor(many, real, token_budget(1, real))
+    z, scores = extractor(many, real, Budget.of(1).words(real))
     torch.testing.assert_close(z.mean(0), scores[0].sigmoid(), atol=0.02, rtol=0)
     assert ((z < 0.01) | (z > 0.99)).float().mean() > 0.99
 
@@ -278,7 +280,7 @@ def test_multipliers_follow_the_moving_average_of_the_violations():
 def test_lagrangian_shrinks_a_selection_that_the_task_wants_large():
     extractor = build("hardkuma", lagrangian_momentum=0.5, lambda_init=0.05, fused_target=1.0)
     states, mask = batch((10, 10, 10, 10))
-    budget = token_budget(0.3, mask)
+    budget = Budget.of(0.3).words(mask)
     optimizer = torch.optim.Adam(extractor.parameters(), lr=0.02)
     rates = []
     for _ in range(400):
@@ -293,3 +295,34 @@ def test_lagrangian_shrinks_a_selection_that_the_task_wants_large():
     assert rates[0] > 0.6
     assert max(rates) > rates[0] + 0.1  # the task alone makes it grow
     assert min(rates) < 0.3
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("training", [True, False])
+def test_words_that_cannot_be_selected_count_as_absent(method, training):
+    """Between the words that can be, not only behind them: what is left gets what it would get alone."""
+    states, mask = batch((9, 6))
+    gaps = mask.clone()
+    gaps[0, [1, 2, 5, 8]] = False
+    gaps[1, 0] = False
+    extractor = build(method)
+    select = extractor if training else extractor.decode
+    torch.manual_seed(2)
+    z, _ = select(states, gaps, Budget.share(0.4).words(gaps))
+    assert not z[~gaps].any()
+    if training and method in ("sfe", "sfe-baseline", "gumbel", "hardkuma"):
+        return  # drawn
+    for row in range(2):
+        closed = states[row : row + 1, gaps[row]]
+        real = torch.ones(closed.shape[:2], dtype=torch.bool)
+        alone, _ = select(closed, real, Budget.share(0.4).words(real))
+        torch.testing.assert_close(z[row, gaps[row]], alone[0])
+
+
+def test_neighbours_are_those_that_are_left():
+    values = torch.tensor([[1.0, 2.0, 3.0, 4.0]])
+    left, right, real = neighbours(values, torch.tensor([[True, False, True, True]]))
+    assert [(a, b) for a, b, ok in zip(left[0].tolist(), right[0].tolist(), real[0].tolist(), strict=True) if ok] == [
+        (1.0, 3.0),
+        (3.0, 4.0),
+    ]

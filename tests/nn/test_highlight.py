@@ -3,97 +3,135 @@
 import pytest
 import torch
 
-from rationalizer.nn import EXTRACTORS, HighlightModel, Regression, token_budget
+from rationalizer.nn import EXTRACTORS, Regression
+from rationalizer.text import Budget, Example, cut
+from tests.nn.build import highlight_model, texts
 
-WORDS = 60
 METHODS = sorted(EXTRACTORS)
+BUDGET = Budget.share(0.3)
 
 
-def build(method="spectra", **settings):
-    torch.manual_seed(0)
-    return HighlightModel(vocabulary=WORDS, embedding=10, method=method, hidden=7, **settings)
+def replaced(examples, keep, others):
+    """The same texts with the words of `others` where `keep` is not set."""
+    found = []
+    for example, row, other in zip(examples, keep, others, strict=True):
+        tokens = [a if kept else b for a, kept, b in zip(example.tokens, row, other.tokens, strict=False)]
+        joined = " ".join(tokens)
+        found.append(Example(joined, *cut(joined, "spaces")))
+    return found
 
 
-def texts(lengths=(14, 6, 1, 9), seed=0):
-    torch.manual_seed(seed)
-    mask = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
-    return torch.randint(2, WORDS, mask.shape) * mask, mask
+def selective(model, method):
+    if method == "hardkuma":  # untrained it selects everything; make it select some
+        model.method.parameters_of.weight.data.mul_(8)
+        model.method.parameters_of.bias.data.copy_(torch.tensor([-1.0, 1.0]))
+    if method == "fusedmax":  # states this small it fuses into one
+        model.method.scorer.weight.data.mul_(20)
+    return model.eval()
 
 
+@pytest.mark.parametrize("punctuation", ["free", "count"])
+@pytest.mark.parametrize("pretrained", [True, False])
 @pytest.mark.parametrize("pooling", ["max", "mean", "last"])
 @pytest.mark.parametrize("method", METHODS)
-def test_unselected_words_do_not_change_the_prediction_by_a_bit(method, pooling):
-    model = build(method, pooling=pooling, classes=3).eval()
-    tokens, mask = texts()
-    if method == "hardkuma":  # untrained it selects everything; make it select some
-        model.extractor.parameters_of.weight.data.mul_(8)
-        model.extractor.parameters_of.bias.data.copy_(torch.tensor([-1.0, 1.0]))
-    z = model.extract(tokens, mask, token_budget(0.3, mask)).z
-    before = model.predict_from(z, tokens, mask)
-    unselected = mask & (z == 0)
+def test_unselected_words_do_not_change_the_prediction_by_a_bit(method, pooling, pretrained, punctuation):
+    model = highlight_model(method, pooling=pooling, classes=3, pretrained=pretrained, punctuation=punctuation)
+    selective(model, method)
+    examples = texts()
+    words = model.reader.collate(examples)
+    z = model(words, budget=BUDGET).z
+    before = model.predict_from(z, words)
+    unselected = words.mask & (z == 0)
     assert unselected.any() == (method != "full-text")
     for seed in range(1, 4):
-        others = torch.where(unselected, texts(seed=seed)[0], tokens)
-        assert torch.equal(model.predict_from(z, others, mask), before)
+        others = model.reader.collate(replaced(examples, (z != 0).tolist(), texts(seed=seed, marks=seed == 1)))
+        assert torch.equal(model.predict_from(z, others), before)
 
 
 @pytest.mark.parametrize("method", [m for m in METHODS if m != "full-text"])
 def test_selected_words_do_change_the_prediction(method):
-    model = build(method).eval()
-    tokens, mask = texts()
-    z = model.extract(tokens, mask, token_budget(0.3, mask)).z
-    others = torch.where(z != 0, (tokens + 7) % (WORDS - 2) + 2, tokens)
-    changed = model.predict_from(z, others, mask) != model.predict_from(z, tokens, mask)
-    assert changed.all()
+    model = selective(highlight_model(method), method)
+    examples = texts(marks=False)
+    words = model.reader.collate(examples)
+    z = model(words, budget=BUDGET).z
+    others = model.reader.collate(replaced(examples, (z == 0).tolist(), texts(seed=3, marks=False)))
+    changed = (model.predict_from(z, others) != model.predict_from(z, words)).any(-1)
+    assert changed.equal(z.any(-1))
+    assert changed.any()
 
 
 def test_not_even_broken_vectors_come_through():
-    model = build().eval()
-    tokens, mask = texts()
-    z = model.extract(tokens, mask, token_budget(0.3, mask)).z
-    before = model.predict_from(z, tokens, mask)
+    model = highlight_model().eval()
+    examples = texts()
+    words = model.reader.collate(examples)
+    z = model(words, budget=BUDGET).z
+    before = model.predict_from(z, words)
+    unread = [[not kept for kept in row] for row in (z != 0).tolist()]
+    broken = [Example("x", ("w59",) * 20, ((0, 1),) * 20)] * len(examples)
     with torch.no_grad():
-        model.embedding.weight[WORDS - 1] = torch.nan
-    broken = torch.where(z == 0, WORDS - 1, tokens)
-    assert torch.equal(model.predict_from(z, torch.where(mask, broken, 0), mask), before)
+        model.reader.learned.weight[model.reader.vocabulary.id("w59")] = torch.nan
+    chosen = [[not flag for flag in row] for row in unread]
+    assert torch.equal(model.predict_from(z, model.reader.collate(replaced(examples, chosen, broken))), before)
 
 
+@pytest.mark.parametrize("pretrained", [True, False])
 @pytest.mark.parametrize("method", METHODS)
-def test_a_batch_gives_what_its_rows_give(method):
-    model = build(method, classes=3).eval()
-    tokens, mask = texts()
-    together = model(tokens, mask, token_budget(0.3, mask))
-    for row, length in enumerate(mask.sum(1).tolist()):
-        one, real = tokens[row : row + 1, :length], mask[row : row + 1, :length]
-        alone = model(one, real, token_budget(0.3, real))
+def test_a_batch_gives_what_its_rows_give(method, pretrained):
+    model = highlight_model(method, classes=3, pretrained=pretrained).eval()
+    examples = texts()
+    together = model(model.reader.collate(examples), budget=BUDGET)
+    for row, example in enumerate(examples):
+        alone = model(model.reader.collate([example]), budget=BUDGET)
         torch.testing.assert_close(alone.outputs[0], together.outputs[row], atol=1e-5, rtol=1e-5)
-        torch.testing.assert_close(alone.extraction.z[0], together.extraction.z[row, :length])
+        torch.testing.assert_close(alone.z[0], together.z[row, : len(example.tokens)])
 
 
+@pytest.mark.parametrize("pretrained", [True, False])
 @pytest.mark.parametrize("method", METHODS)
-def test_every_trained_parameter_gets_a_gradient(method):
-    model = build(method)
-    tokens, mask = texts((14, 6, 9, 12))
-    budget = token_budget(0.3, mask)
-    output = model(tokens, mask, budget)
-    loss = model.predictor.head.loss(output.outputs, torch.tensor([0, 1, 0, 1]))
-    model.extractor.objective(output.extraction, loss, mask, budget).loss.backward()
+def test_every_trained_parameter_gets_a_gradient(method, pretrained):
+    model = highlight_model(method, pretrained=pretrained)
+    output = model(model.reader.collate(texts((14, 6, 9, 12))), budget=BUDGET)
+    loss = model.head.loss(output.outputs, torch.tensor([0, 1, 0, 1]))
+    model.objective(output, loss).loss.backward()
     without = [name for name, p in model.named_parameters() if p.grad is None]
     assert without == []
 
 
-def test_frozen_vectors_stay():
-    model = build(frozen=True)
-    vectors = torch.randn(WORDS, 10)
-    model.set_vectors(vectors)
-    assert "embedding.weight" not in [name for name, p in model.named_parameters() if p.requires_grad]
-    assert torch.equal(model.embedding.weight, vectors)
-    with pytest.raises(ValueError, match=r"shape \(60, 10\), got \(3, 10\)"):
-        model.set_vectors(torch.zeros(3, 10))
+@pytest.mark.parametrize("method", ["spectra", "pair-budget", "sfe", "gumbel"])
+def test_marks_use_up_none_of_the_budget_and_come_along_between_selected_words(method):
+    model = highlight_model(method).eval()
+    words = model.reader.collate(texts((30, 14, 9)))
+    output = model(words, budget=Budget.share(0.5))
+    chosen = output.z != 0
+    assert (chosen & words.counted).sum(1).tolist() == Budget.share(0.5).words(words.counted).tolist()
+    marks = words.mask & ~words.counted
+    assert (chosen & marks).any()
+    for row, place in zip(*marks.nonzero(as_tuple=True), strict=True):
+        before, after = chosen[row, place - 1], chosen[row, place + 1] if place + 1 < chosen.shape[1] else False
+        assert bool(chosen[row, place]) == bool(before and after)
 
 
-def test_full_text_has_no_generator():
-    assert build("full-text").generator is None
+def test_marks_count_as_words_where_they_are_asked_to():
+    model = highlight_model(punctuation="count").eval()
+    words = model.reader.collate(texts((30, 14)))
+    output = model(words, budget=Budget.share(0.5))
+    assert (output.z != 0).sum(1).tolist() == [15, 7]
+    assert words.counted.equal(words.mask)
+
+
+def test_a_text_of_marks_has_them_for_words():
+    model = highlight_model().eval()
+    words = model.reader.collate([Example("! ? !", *cut("! ? !", "spaces")), *texts((5,))])
+    assert words.counted[0].tolist() == [True, True, True, False, False]
+    assert (model(words, budget=Budget.count(2)).z[0] != 0).sum() == 2
+
+
+def test_full_text_reads_marks_too_and_has_no_generator():
+    model = highlight_model("full-text").eval()
+    words = model.reader.collate(texts())
+    assert model(words, budget=BUDGET).z.equal(words.mask.float())
+    assert model.reader.generator is None
+    assert model.full_text_outputs(words) is None
 
 
 def test_unit_interval_targets_get_a_sigmoid():
@@ -114,4 +152,4 @@ def test_other_targets_are_standardised():
 
 def test_unknown_pooling_is_an_error():
     with pytest.raises(ValueError, match="pooling must be one of max, mean, last, max-mean, got 'sum'"):
-        build(pooling="sum")
+        highlight_model(pooling="sum")

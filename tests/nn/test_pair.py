@@ -1,60 +1,77 @@
 """The pair model: what reaches the prediction, and by which way."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
-from rationalizer.nn import ALIGNERS, PairModel, token_budget
+from rationalizer.nn import ALIGNERS, PairModel, VectorReader
+from rationalizer.nn.readers.word_vectors import VectorOptions
+from rationalizer.text import Budget, Vocabulary, WordVectors
+from tests.nn.build import pair_model, text
 
 M, N = 7, 5
+PREMISES, HYPOTHESES = (7, 5, 3, 1), (5, 5, 4, 2)
 
 
 def build(method="at-most-one", **settings):
-    torch.manual_seed(0)
-    return PairModel(vocabulary=30, embedding=8, hidden=6, method=method, **settings).double()
+    return pair_model(method, **settings)
 
 
-def batch(seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    premise = torch.randint(2, 30, (4, M), generator=generator)
-    hypothesis = torch.randint(2, 30, (4, N), generator=generator)
-    p_mask = torch.arange(M) < torch.tensor([7, 5, 3, 1])[:, None]
-    h_mask = torch.arange(N) < torch.tensor([5, 5, 4, 2])[:, None]
-    return premise * p_mask, p_mask, hypothesis * h_mask, h_mask
+def examples(lengths, seed, marks=False):
+    return [text(length, 1000 * seed + k, marks) for k, length in enumerate(lengths)]
 
 
-def states_of(model, premise, p_mask, hypothesis, h_mask):
-    encode = lambda tokens, mask: model.encoder(model.embedding(tokens), mask)  # noqa: E731
-    return encode(premise, p_mask), p_mask, encode(hypothesis, h_mask), h_mask
+def batch(model, seed=0, marks=False):
+    """Premises and hypotheses of made-up words."""
+    return tuple(
+        model.reader.collate(examples(lengths, seed + 50 * side, marks))
+        for side, lengths in enumerate((PREMISES, HYPOTHESES))
+    )
+
+
+def states_of(model, premise, hypothesis):
+    return model.reader.states(premise), premise.mask, model.reader.states(hypothesis), hypothesis.mask
+
+
+def with_others(words, other, where):
+    """The same words, others where the mask says so."""
+    return replace(words, seen=torch.where(where, other.seen, words.seen))
 
 
 @pytest.mark.parametrize("faithful", [True, False])
 @pytest.mark.parametrize("method", ALIGNERS)
 def test_shapes_and_gradients(method, faithful):
     model = build(method, faithful=faithful, classes=3).train()
-    inputs = batch()
-    output = model(*inputs, token_budget(2, inputs[1], inputs[3]))
+    output = model(*batch(model), budget=Budget.count(2))
     assert output.outputs.shape == (4, 3)
-    assert output.extraction.z.shape == (4, M, N)
+    assert output.z.shape == (4, M, N)
     model.head.loss(output.outputs, torch.tensor([0, 1, 2, 0])).mean().backward()
     assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in model.parameters())
 
 
+@pytest.mark.parametrize("marks", [True, False])
 @pytest.mark.parametrize("method", ALIGNERS)
-def test_padding_and_the_rest_of_the_batch_change_nothing(method):
+def test_padding_and_the_rest_of_the_batch_change_nothing(method, marks):
     model = build(method).eval()
-    premise, p_mask, hypothesis, h_mask = batch()
-    budget = token_budget(0.5, p_mask, h_mask)
-    together = model(premise, p_mask, hypothesis, h_mask, budget).outputs
+    together = model(*batch(model, marks=marks), budget=Budget.share(0.5)).outputs
+    premises, hypotheses = examples(PREMISES, 0, marks), examples(HYPOTHESES, 50, marks)
     for k in range(4):
-        m, n = int(p_mask[k].sum()), int(h_mask[k].sum())
-        alone = model(
-            premise[k : k + 1, :m],
-            p_mask[k : k + 1, :m],
-            hypothesis[k : k + 1, :n],
-            h_mask[k : k + 1, :n],
-            budget[k : k + 1],
-        )
-        torch.testing.assert_close(alone.outputs[0], together[k])
+        sides = (model.reader.collate([premises[k]]), model.reader.collate([hypotheses[k]]))
+        torch.testing.assert_close(model(*sides, budget=Budget.share(0.5)).outputs[0], together[k])
+
+
+@pytest.mark.parametrize("method", ALIGNERS)
+def test_marks_are_never_aligned(method):
+    model = build(method).eval()
+    premise, hypothesis = batch(model, marks=True)
+    z = model(premise, hypothesis, budget=Budget.count(3)).z
+    assert (premise.mask & ~premise.counted).any()
+    assert not z[~premise.counted].any()
+    assert not z.mT[~hypothesis.counted].any()
+    counting = build(method, punctuation="count").eval()
+    both = batch(counting, marks=True)
+    assert both[0].counted.equal(both[0].mask)
 
 
 @pytest.mark.parametrize("method", sorted(set(ALIGNERS) - {"softmax"}))
@@ -62,8 +79,8 @@ def test_a_faithful_prediction_does_not_see_the_states_of_unaligned_premise_word
     """Not by a bit: what an unaligned premise word is, the prediction cannot tell. Only its context can: the
     states of aligned words were read with their neighbours, which the next test shows."""
     model = build(method, faithful=True).eval()
-    inputs = batch()
-    alignment = model(*inputs, token_budget(2, inputs[1], inputs[3])).extraction
+    inputs = batch(model)
+    alignment = model(*inputs, budget=Budget.count(2)).selection
     states = states_of(model, *inputs)
     expected = model.predict_from(alignment, *states)
     unaligned = (alignment.columns == 0).all(-1)
@@ -83,11 +100,11 @@ def test_what_an_unaligned_word_changes_comes_through_its_neighbours_states_alon
     """Replace an unaligned premise word and keep the alignment: the prediction moves exactly as far as the aligned
     words' states do, and not at all where the encoder has no context."""
     model = build("budget", faithful=True).eval()
-    premise, p_mask, hypothesis, h_mask = batch()
-    alignment = model(premise, p_mask, hypothesis, h_mask, token_budget(1, p_mask, h_mask)).extraction
-    unaligned = (alignment.z == 0).all(-1) & p_mask
-    other = torch.where(unaligned, (premise + 7) % 28 + 2, premise)
-    before, after = (states_of(model, tokens, p_mask, hypothesis, h_mask) for tokens in (premise, other))
+    premise, hypothesis = batch(model)
+    alignment = model(premise, hypothesis, budget=Budget.count(1)).selection
+    unaligned = (alignment.z == 0).all(-1) & premise.mask
+    other = with_others(premise, batch(model, seed=7)[0], unaligned)
+    before, after = (states_of(model, words, hypothesis) for words in (premise, other))
     moved = model.predict_from(alignment, *after)
     assert not torch.allclose(moved, model.predict_from(alignment, *before))  # context, honestly
     mixed = torch.where(unaligned[..., None], before[0], after[0])
@@ -97,28 +114,26 @@ def test_what_an_unaligned_word_changes_comes_through_its_neighbours_states_alon
         size_out = 12
 
         def forward(self, vectors, mask):
-            return torch.cat([vectors, vectors[..., :4]], dim=-1) * mask[..., None]
+            return torch.cat([vectors, vectors[..., :2]], dim=-1) * mask[..., None]
 
-    model.encoder = NoContext()
-    before, after = (states_of(model, tokens, p_mask, hypothesis, h_mask) for tokens in (premise, other))
+    model.reader.generator = NoContext()
+    before, after = (states_of(model, words, hypothesis) for words in (premise, other))
     assert torch.equal(model.predict_from(alignment, *after), model.predict_from(alignment, *before))
 
 
 def test_without_any_alignment_a_faithful_prediction_knows_only_the_premises_length():
     model = build("at-most-one", faithful=True).eval()
-    premise, p_mask, hypothesis, h_mask = batch()
-    states = states_of(model, premise, p_mask, hypothesis, h_mask)
+    premise, hypothesis = batch(model)
+    states = states_of(model, premise, hypothesis)
     nothing = torch.zeros(4, M, N, dtype=torch.float64)
-    empty = model(premise, p_mask, hypothesis, h_mask, token_budget(1, p_mask, h_mask)).extraction
-    empty = empty._replace(rows=nothing, columns=nothing)
-    others = states_of(model, premise.flip(0) * p_mask, p_mask, hypothesis, h_mask)
+    empty = model(premise, hypothesis, budget=Budget.count(1)).selection._replace(rows=nothing, columns=nothing)
+    others = states_of(model, with_others(premise, batch(model, seed=7)[0], premise.mask), hypothesis)
     assert torch.equal(model.predict_from(empty, *states), model.predict_from(empty, *others))
 
 
 def test_regression_head():
     model = build(classes=0, target={"sigmoid": True}).eval()
-    inputs = batch()
-    outputs = model(*inputs, token_budget(2, inputs[1], inputs[3])).outputs
+    outputs = model(*batch(model), budget=Budget.count(2)).outputs
     assert outputs.shape == (4,)
     assert ((outputs > 0) & (outputs < 1)).all()
 
@@ -128,13 +143,10 @@ def test_sizes_of_the_paper():
     model, whose hypothesis side also sees difference and product."""
     sizes = {}
     for faithful in (True, False):
-        model = PairModel(vocabulary=10, embedding=300, frozen=True, faithful=faithful)
+        vectors = WordVectors.of(["a"], torch.randn(1, 300).numpy())
+        options = VectorOptions(hidden=200, tuned=False)
+        reader = VectorReader(Vocabulary(["a"]), vectors, options, predicts=False)
+        model = PairModel(reader, faithful=faithful)
         sizes[faithful] = sum(p.numel() for p in model.parameters() if p.requires_grad)
     assert round(sizes[False] / 1e6, 1) == 1.8
     assert sizes[True] - sizes[False] == 400 * 200 + 200
-
-
-@pytest.mark.parametrize(("budget", "expected"), [(4, [4, 4, 3, 1]), (0.5, [2, 2, 2, 1]), (1.0, [5, 5, 3, 1])])
-def test_a_share_is_one_of_the_shorter_text(budget, expected):
-    _, p_mask, _, h_mask = batch()
-    assert token_budget(budget, p_mask, h_mask).tolist() == expected

@@ -4,7 +4,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from rationalizer.plot import Dot, Measured, Point, Series, histogram, line_plot, scatter_plot
+from rationalizer.metrics import Spread
+from rationalizer.plot import Dot, Point, Series, histogram, line_plot, scatter_plot
 from rationalizer.plot.axes import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -15,8 +16,8 @@ def words(root):
 
 
 def test_lines_go_through_their_points():
-    points = tuple(Point(x, y, y - 0.05, y + 0.05) for x, y in ((2, 0.5), (5, 0.6), (20, 0.8)))
-    level = Series("full <text>", (Point(0, 0.7, 0.7, 0.7),), everywhere=True)
+    points = tuple(Point(x, Spread(y, y - 0.05, y + 0.05)) for x, y in ((2, 0.5), (5, 0.6), (20, 0.8)))
+    level = Series("full <text>", (Point(0, Spread(0.7, 0.7, 0.7)),), everywhere=True)
     text = line_plot([Series("spectra", points), level], title="a & b", x_label="budget", y_label="score")
     root = ElementTree.fromstring(text)
     line = root.find(f"{SVG}polyline")
@@ -31,7 +32,7 @@ def test_lines_go_through_their_points():
 
 
 def test_one_line_needs_no_legend():
-    points = tuple(Point(x, x / 10, x / 10, x / 10) for x in (1, 2, 3))
+    points = tuple(Point(x, Spread.of([x / 10])) for x in (1, 2, 3))
     root = ElementTree.fromstring(line_plot([Series("only", points)], title="t", x_label="x", y_label="y"))
     assert "only" not in words(root)
     last = root.find(f"{SVG}polyline").get("points").split()[-1]
@@ -40,9 +41,9 @@ def test_one_line_needs_no_legend():
 
 def test_dots_stand_at_their_means_with_crosses_over_their_ranges():
     dots = [
-        Dot("spectra", Measured(20, 18, 22), Measured(0.8, 0.7, 0.9)),
-        Dot("sfe", Measured(10, 10, 10), Measured(0.6, 0.6, 0.6)),
-        Dot("spectra", Measured(30, 30, 30), Measured(0.85, 0.85, 0.85)),
+        Dot("spectra", Spread(20, 18, 22), Spread(0.8, 0.7, 0.9)),
+        Dot("sfe", Spread(10, 10, 10), Spread(0.6, 0.6, 0.6)),
+        Dot("spectra", Spread(30, 30, 30), Spread(0.85, 0.85, 0.85)),
     ]
     root = ElementTree.fromstring(scatter_plot(dots, title="t", x_label="size", y_label="score"))
     circles = [(float(c.get("cx")), float(c.get("cy"))) for c in root.iter(f"{SVG}circle")]

@@ -4,8 +4,8 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 
-from rationalizer.data.tokenize import tokenize
 from rationalizer.render import Explanation, PairExplanation
+from rationalizer.text import cut as tokenize
 
 SVG = "{http://www.w3.org/2000/svg}"
 SENTIMENT = {"negative": 0.07, "positive": 0.93}

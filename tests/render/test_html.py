@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rationalizer import render
 from rationalizer.plot import histogram
 from rationalizer.plot.text import clean
-from rationalizer.render import Section, Table, to_html, to_html_page
+from rationalizer.render import Listing, Section, to_html, to_html_page
 from tests.render.samples import EMOJI, GUITAR, HOSTILE, LONG, RIGHT_TO_LEFT, SVG, align, explain
 
 TEXT = "A warm, funny film: never dull."
@@ -157,7 +157,7 @@ def test_page_needs_nothing_else():
                 text="first\n\nsecond",
                 notices=["beware"],
                 figures=[("accuracy", "99")],
-                tables=[Table(("", "test"), [("macro-F1", ".91")])],
+                tables=[Listing(("", "test"), [("macro-F1", ".91")])],
             ),
             Section("Sizes", pictures=[histogram([1, 2], title="sizes", x_label="words")]),
             Section("Pairs", explanations=[GUITAR], truths=["neutral"]),

@@ -7,6 +7,7 @@ import pytest
 
 from rationalizer.metrics import Finding, Scores
 from rationalizer.render.report import Report, evaluation_report
+from rationalizer.text import Budget
 from tests.render.samples import GUITAR, HOSTILE, explain
 
 SCORES = Scores(
@@ -29,7 +30,7 @@ REPORT = Report(
     truths=TRUTHS,
     findings=[Finding("empty_rationales", "12.0% of the texts have an empty rationale: raise the budget", 0.12)],
     facts={"method": "spectra", "budget": "20%"},
-    budgets={b: replace(SCORES, macro_f1=0.5 + b, token_f1=None) for b in (0.3, 0.1, 0.2)},
+    budgets={Budget.share(b): replace(SCORES, macro_f1=0.5 + b, token_f1=None) for b in (0.3, 0.1, 0.2)},
     examples=2,
 )
 
@@ -119,14 +120,14 @@ def test_curve_is_in_the_order_of_budgets():
     assert xs == sorted(xs)
     assert ys == sorted(ys, reverse=True)
     assert "not trained anew" in section
-    one = replace(REPORT, budgets={0.1: SCORES})
+    one = replace(REPORT, budgets={Budget.share(0.1): SCORES})
     assert "Scores and budget" not in evaluation_report(one)
-    words = replace(REPORT, budgets={3: SCORES, 5: SCORES})
+    words = replace(REPORT, budgets={Budget.count(3): SCORES, Budget.count(5): SCORES})
     assert "budget, words" in evaluation_report(words)
     of_pairs = replace(words, explanations=[GUITAR], truths=["neutral"])
     assert "budget, aligned pairs" in evaluation_report(of_pairs)
-    with pytest.raises(ValueError, match=r"not both: 0\.1, 5"):
-        evaluation_report(replace(REPORT, budgets={0.1: SCORES, 5: SCORES}))
+    with pytest.raises(ValueError, match=r"not both: 10%, 5"):
+        evaluation_report(replace(REPORT, budgets={Budget.share(0.1): SCORES, Budget.count(5): SCORES}))
 
 
 def test_regression():

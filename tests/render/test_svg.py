@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rationalizer.plot.text import clean, width
 from rationalizer.render import Explanation, to_heatmap_svg, to_svg
 from rationalizer.render.flow import flow
-from rationalizer.render.looks import FAINTEST, HEAT, HUES, STRONGEST
 from rationalizer.render.pieces import Piece, pieces
+from rationalizer.render.style import FAINTEST, HEAT, HUES, STRONGEST
 from rationalizer.render.svg import MARGIN, SIZE
 from tests.render.samples import EMOJI, GUITAR, HOSTILE, LONG, RIGHT_TO_LEFT, SVG, align, explain, texts_of
 

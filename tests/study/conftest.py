@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from rationalizer.data import reviews
+from rationalizer.data import generated_reviews as reviews
 
 
 @pytest.fixture(scope="package")

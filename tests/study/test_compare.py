@@ -1,6 +1,7 @@
 """Comparisons that really train: resumed, killed, run side by side, their tables computed anew."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,11 +12,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from rationalizer.data import DataError, read_corpus
+from rationalizer.data import DataError, Source, read_corpus
 from rationalizer.learn import TrainedModel, predict
 from rationalizer.learn.module import Learner
-from rationalizer.study import Source, compare, parse_methods, plan
+from rationalizer.study import compare, parse_methods, plan
+from rationalizer.text import Budget, is_punctuation
 
+BUDGETS = [Budget.share(0.1), Budget.share(0.2)]
 SMALL = {"hidden": 8, "embedding": 8, "epochs": 2, "min_epochs": 1, "batch_size": 16, "learning_rate": 0.02}
 
 
@@ -62,7 +65,8 @@ def test_tables_hold_what_the_kept_models_do(study, folder):
             directory = next(j.directory for j in jobs if j.method.label == row["method"] and j.config.seed == seed)
             found = predict(TrainedModel.load(directory), test)
             macro.append(f1_score(truth, found.outputs.argmax(1), average="macro"))
-            size.append(np.mean([np.mean(weights > 0) for weights in found.weights]))
+            words = [[not is_punctuation(token) for token in example.tokens] for example in test]
+            size.append(np.mean([np.mean(w[k] > 0) for w, k in zip(found.weights, words, strict=True)]))
             gold = [np.array(example.rationale) for example in test]
             agreement.append(np.mean([f1_score(g, w > 0) for g, w in zip(gold, found.weights, strict=True)]))
         for name, values in (("macro_f1", macro), ("size", size), ("token_f1", agreement)):
@@ -81,7 +85,6 @@ def test_a_second_call_trains_nothing(study, monkeypatch):
     before = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*") if path.is_file()}
     table = json.loads((out / "table.json").read_text())
     monkeypatch.setattr(Learner, "training_step", None)
-    monkeypatch.setattr(Source, "load", None)  # nor are the texts read
     done = compare(jobs, out)
     assert (done.ran, done.failed) == (0, [])
     assert before == {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*") if path.is_file()}
@@ -92,7 +95,7 @@ def test_only_what_is_missing_is_trained(study, folder):
     out, _, _ = study
     reported = []
     more = jobs_of(folder, out, "full-text,pair-budget")
-    done = compare(more, out, report=lambda count, outcome: reported.append(outcome.job.title))
+    done = compare(more, out, ended=lambda count, outcome: reported.append(outcome.job.title))
     assert done.ran == 2
     assert reported == ["small, full-text, seed 0", "small, full-text, seed 1"]
     assert [row.method for row in done.rows] == ["full-text", "pair-budget"]
@@ -104,6 +107,18 @@ def test_runs_with_other_settings_are_not_taken_for_these(study, folder):
     with pytest.raises(ValueError, match=r"seed-0 holds a run with hidden = 8, not 9; .*another directory"):
         compare(jobs_of(folder, out, hidden=9), out)
     compare(jobs_of(folder, out, checkpoint_seconds=5), out)  # makes no difference to the result
+
+
+def test_scores_of_other_texts_are_not_taken_for_these(folder, tmp_path):
+    """The same path and the same settings, but a file that was edited since."""
+    copy = tmp_path / "small"
+    shutil.copytree(folder, copy)
+    jobs = jobs_of(copy, tmp_path / "out", "full-text")
+    compare(jobs, tmp_path / "out")
+    lines = (copy / "train.jsonl").read_text().splitlines(keepends=True)
+    (copy / "train.jsonl").write_text("".join(lines[:-1]))
+    with pytest.raises(ValueError, match="holds a run with other training data"):
+        compare(jobs, tmp_path / "out")
 
 
 def test_processes_side_by_side_learn_the_same(study, folder, tmp_path):
@@ -190,7 +205,7 @@ def test_bad_texts_end_the_comparison_in_whatever_process(tmp_path):
 
 
 def test_a_sweep_is_drawn(folder, tmp_path):
-    jobs = plan([Source.of(str(folder))], parse_methods("pair-budget,full-text"), [0], [0.1, 0.2], SMALL, tmp_path)
+    jobs = plan([Source.of(str(folder))], parse_methods("pair-budget,full-text"), [0], BUDGETS, SMALL, tmp_path)
     done = compare(jobs, tmp_path, plots=True, notes={"small": "reduced"})
     names = [path.name for path in done.files]
     pictures = ["small-score-size.svg", "small-macro-f1.svg", "small-token-f1.svg"]

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from rationalizer.study import Method, Source, parse_budget, parse_budgets, parse_methods, parse_seeds, plan
-from rationalizer.study.grid import budget_text, parse_pairs
+from rationalizer.data import Source
+from rationalizer.study import Variant, parse_assignments, parse_budgets, parse_methods, parse_seeds, plan
+from rationalizer.text import Budget
 
 SST = Source.of("sst")
 REVIEWS = Source.of("reviews")
@@ -16,17 +17,16 @@ def folders(jobs):
 
 
 def test_methods_seeds_and_budgets_are_crossed():
-    jobs = plan([REVIEWS], parse_methods("spectra,sfe"), [0, 3], [0.1, 0.2], {}, Path("out"))
+    jobs = plan([REVIEWS], parse_methods("spectra,sfe"), [0, 3], [*map(Budget.share, (0.1, 0.2))], {}, Path("out"))
     found = {(job.method.name, job.config.seed, job.config.budget) for job in jobs}
-    assert found == {(m, s, b) for m in ("spectra", "sfe") for s in (0, 3) for b in (0.1, 0.2)}
+    assert found == {(m, s, b) for m in ("spectra", "sfe") for s in (0, 3) for b in map(Budget.share, (0.1, 0.2))}
     assert len(set(folders(jobs))) == len(jobs) == 8
     assert folders(jobs)[0] == "out/runs/reviews/spectra/budget-10/seed-0"
 
 
 def test_a_method_that_ignores_budgets_runs_once_per_seed():
-    jobs = plan(
-        [REVIEWS], parse_methods("sparsemax,fusedmax,full-text,hardkuma"), [0, 1], [0.05, 0.1, 0.2], {}, Path("o")
-    )
+    budgets = [*map(Budget.share, (0.05, 0.1, 0.2))]
+    jobs = plan([REVIEWS], parse_methods("sparsemax,fusedmax,full-text,hardkuma"), [0, 1], budgets, {}, Path("o"))
     counts = {name: sum(job.method.name == name for job in jobs) for name in ("sparsemax", "fusedmax", "full-text")}
     assert set(counts.values()) == {2}
     assert sum(job.method.name == "hardkuma" for job in jobs) == 6
@@ -35,28 +35,28 @@ def test_a_method_that_ignores_budgets_runs_once_per_seed():
 
 def test_datasets_bring_their_budget_and_preset():
     hotels = plan([Source.of("hotels")], parse_methods("spectra"), [0], None, {}, Path("out"))[0]
-    assert (hotels.config.budget, hotels.config.patience, hotels.config.hidden) == (0.15, 20, 200)
+    assert (str(hotels.config.budget), hotels.config.patience, hotels.config.reading["hidden"]) == ("15%", 20, 200)
     assert str(hotels.directory) == "out/runs/hotels-location/spectra/budget-15/seed-0"
     snli = plan([Source.of("snli")], parse_methods("budget:not-faithful", True), [0], None, {}, Path("out"))[0]
-    assert (snli.config.budget, snli.config.faithful) == (4, False)
+    assert (snli.config.budget, snli.config.faithful) == (Budget.count(4), False)
     assert str(snli.directory) == "out/runs/snli/budget-not-faithful/budget-4-pairs/seed-0"
     own = plan([REVIEWS], parse_methods("spectra"), [0], None, {}, Path("out"))[0]
-    assert (own.config.budget, own.config.hidden) == (0.2, 64)
+    assert (str(own.config.budget), own.config.reading["hidden"]) == ("22%", 64)
 
 
 def test_a_file_named_like_a_dataset_gets_no_preset_of_the_paper(tmp_path):
     path = tmp_path / "sst-mine.csv"
     path.write_text("text,label\ngood,1\nbad,0\n")
     job = plan([Source.of(str(path))], parse_methods("spectra"), [0], None, {}, tmp_path)[0]
-    assert job.config.hidden == 64
+    assert job.config.reading["hidden"] == 64
     assert job.source.name == "sst-mine"
 
 
 def test_settings_for_all_methods_and_for_one():
     settings = {"hidden": "8", "spectra.temperature": "0.5", "sfe.hidden": "9"}
     spectra, sfe = plan([REVIEWS], parse_methods("spectra,sfe"), [0], None, settings, Path("out"))
-    assert (spectra.config.hidden, spectra.config.options["temperature"]) == (8, 0.5)
-    assert sfe.config.hidden == 9
+    assert (spectra.config.reading["hidden"], spectra.config.options["temperature"]) == (8, 0.5)
+    assert sfe.config.reading["hidden"] == 9
     with pytest.raises(ValueError, match=r"'temperature' is a setting of .*not of sfe; .*METHOD\.temperature="):
         plan([REVIEWS], parse_methods("spectra,sfe"), [0], None, {"temperature": "0.5"}, Path("out"))
     with pytest.raises(ValueError, match="no method 'spektra'; did you mean 'spectra'"):
@@ -66,36 +66,20 @@ def test_settings_for_all_methods_and_for_one():
 
 
 def test_decodings():
-    assert Method.parse("sfe:top-k") == Method("sfe")  # its default
-    job = plan([REVIEWS], [Method.parse("sfe:contiguous")], [0], None, {}, Path("out"))[0]
+    assert Variant.parse("sfe:top-k") == Variant("sfe")  # its default
+    job = plan([REVIEWS], [Variant.parse("sfe:contiguous")], [0], None, {}, Path("out"))[0]
     assert job.config.options["decoding"] == "contiguous"
     assert "/sfe-contiguous/" in str(job.directory)
     with pytest.raises(ValueError, match=r"sfe cannot be decoded by 'viterbi'; write sfe:top-k, sfe:contiguous"):
-        Method.parse("sfe:viterbi")
+        Variant.parse("sfe:viterbi")
     with pytest.raises(ValueError, match="spectra cannot be decoded by 'top-k'; write spectra"):
-        Method.parse("spectra:top-k")
-
-
-@pytest.mark.parametrize(
-    ("text", "budget"), [("0.2", 0.2), ("20%", 0.2), ("5", 5), ("1", 1), ("1.0", 1.0), ("2.5%", 0.025), ("100%", 1.0)]
-)
-def test_budgets_read(text, budget):
-    read = parse_budget(text)
-    assert read == budget
-    assert type(read) is type(budget)
-
-
-@pytest.mark.parametrize("text", ["0", "-1", "0%", "120%", "1.5", "much", "nan", ""])
-def test_bad_budgets(text):
-    with pytest.raises(ValueError, match="a budget is a share of the text"):
-        parse_budget(text)
+        Variant.parse("spectra:top-k")
 
 
 def test_lists_read():
-    assert parse_budgets("20,2,5%") == [0.02, 0.05, 0.2]
-    assert [budget_text(b) for b in (0.02, 0.125, 1, 7)] == ["2%", "12.5%", "1 token", "7 tokens"]
+    assert parse_budgets("20,2,5%") == [*map(Budget.share, (0.02, 0.05, 0.2))]
     assert parse_seeds("2, 0") == [2, 0]
-    assert parse_pairs(["a=1", "b=x=y"], "--set") == {"a": "1", "b": "x=y"}
+    assert parse_assignments(["a=1", "b=x=y"], "--set") == {"a": "1", "b": "x=y"}
     for text, message in (
         ("10,150", "between 0 and 100, got '150'"),
         ("2,,5", "separated by commas"),
@@ -108,9 +92,9 @@ def test_lists_read():
     with pytest.raises(ValueError, match="the method 'sfe' occurs twice"):
         parse_methods("sfe,sfe:top-k")
     with pytest.raises(ValueError, match="--set takes KEY=VALUE, got 'hidden'"):
-        parse_pairs(["hidden"], "--set")
+        parse_assignments(["hidden"], "--set")
     with pytest.raises(ValueError, match="--set gives 'a' twice"):
-        parse_pairs(["a=1", "a=2"], "--set")
+        parse_assignments(["a=1", "a=2"], "--set")
 
 
 def test_sources_of_one_name_are_refused(tmp_path):

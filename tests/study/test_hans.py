@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from rationalizer.data import Corpus, DataError, pair_examples_from, pairs
+from rationalizer.data import Corpus, DataError, pair_examples_from
+from rationalizer.data import generated_pairs as pairs
 from rationalizer.learn import configure
 from rationalizer.learn.training import train
 from rationalizer.study import hans_accuracy, hans_table

@@ -4,7 +4,8 @@ import os
 import signal
 from pathlib import Path
 
-from rationalizer.study import Source, parse_methods, plan, pool
+from rationalizer.data import Source
+from rationalizer.study import parse_methods, plan, pool
 
 
 def dies_on_seed_0(connection, threads, trainer):

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from rationalizer.data import Source
+from rationalizer.metrics import METRICS, Spread
 from rationalizer.nn import EXTRACTORS
-from rationalizer.study import Source, number, parse_methods, plan
+from rationalizer.study import parse_methods, plan
 from rationalizer.study.paper import _MEASURES, figure, reported
 from rationalizer.study.table import markdown, summarize, write_tables
+from rationalizer.text import Budget
 
 
 def record(findings=(), **scores):
@@ -38,7 +41,7 @@ def test_mean_minimum_maximum_and_the_papers_figures(tmp_path):
     rows = list(csv.DictReader(io.StringIO((tmp_path / "table.csv").read_text())))
     assert [row["method"] for row in rows] == ["spectra", "sparsemax"]
     assert float(rows[0]["macro_f1_mean"]) == pytest.approx((0.81 + 0.78 + 0.82) / 3)
-    assert (rows[0]["macro_f1_min"], rows[0]["paper_macro_f1_mean"], rows[0]["budget"]) == ("0.78", "0.8", "0.2")
+    assert (rows[0]["macro_f1_min"], rows[0]["paper_macro_f1_mean"], rows[0]["budget"]) == ("0.78", "0.8", "20%")
     assert rows[1]["budget"] == ""
 
     stored = json.loads((tmp_path / "table.json").read_text())["rows"]
@@ -66,9 +69,9 @@ def test_reduced_data_says_so_and_own_data_has_no_paper_columns():
 
 
 def test_the_paper_is_quoted_at_its_budget_on_test_only():
-    jobs = jobs_of(Source.of("sst"), "spectra", [0], [0.1, 0.2])
+    jobs = jobs_of(Source.of("sst"), "spectra", [0], [*map(Budget.share, (0.1, 0.2))])
     rows = summarize([(job, record(macro_f1=0.5)) for job in jobs])
-    assert [(row.budget, bool(row.paper)) for row in rows] == [(0.1, False), (0.2, True)]
+    assert [(str(row.budget), bool(row.paper)) for row in rows] == [("10%", False), ("20%", True)]
     rows = summarize([(job, record(macro_f1=0.5)) for job in jobs], split="dev")
     assert not any(row.paper for row in rows)
     assert rows[0].scores["size"].mean == 0.5
@@ -93,7 +96,7 @@ def test_missing_seeds_and_findings_are_named():
     ]
     text = markdown(summarize(done), {})
     assert "spectra has seed 0 only." in text
-    assert "- sfe, budget 20%, seeds 0, 1: half of them are empty" in text
+    assert "- sfe, budget 22%, seeds 0, 1: half of them are empty" in text
     with pytest.raises(ValueError, match="reviews has no test split to score; it has dev"):
         summarize([(jobs[0], {"scores": {"dev": {}}, "findings": {"dev": []}})], split="test")
 
@@ -108,8 +111,8 @@ def test_quoted_figures_are_complete_and_plausible():
             for dataset in datasets:
                 quoted = figure(measure, dataset, method, decoding)
                 assert (quoted.low <= quoted.mean <= quoted.high) == ((measure, dataset, method) not in odd)
-    assert figure("task", "imdb", "gumbel", "contiguous") == (0.72, 0.72, 0.73)
-    assert figure("token_f1", "hotels-location", "hardkuma", "deterministic") == (0.52, 0.37, 0.57)
+    assert figure("task", "imdb", "gumbel", "contiguous") == Spread(0.72, 0.72, 0.73)
+    assert figure("token_f1", "hotels-location", "hardkuma", "deterministic") == Spread(0.52, 0.37, 0.57)
     assert figure("token_f1", "sst", "spectra") is None
     assert figure("task", "sst", "sfe", None) is None
     assert reported("beer-appearance")
@@ -135,4 +138,4 @@ def test_quoted_figures_are_complete_and_plausible():
     ],
 )
 def test_numbers(name, value, shown):
-    assert number(name, value) == shown
+    assert METRICS[name].text(value) == shown

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Literal
 
 from fastapi import Request
@@ -14,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
 from starlette.exceptions import HTTPException
 
 from rationalizer.app.served import Served, Text
-from rationalizer.nn import check_budget
-from rationalizer.study import parse_budget
+from rationalizer.suggest import did_you_mean
+from rationalizer.text import Budget
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ class Question:
     """A request that can be answered."""
 
     served: Served
-    budget: float | int | None
+    budget: Budget | None
     texts: Sequence[Text]
 
 
@@ -167,11 +166,11 @@ def _check_text(text: str, field: str, limits: Limits) -> None:
         raise Refused(422, field, problem, "send the text as UTF-8") from None
 
 
-def _budget(budget: int | float | str | None, served: Served) -> float | int | None:
+def _budget(budget: int | float | str | None, served: Served) -> Budget | None:
     if budget is None:
         return None
     try:
-        found = parse_budget(budget.strip()) if isinstance(budget, str) else check_budget(budget)
+        found = Budget.of(budget)
     except ValueError as error:
         raise Refused(422, "budget", str(error), 'write "20%" or 0.2 for a share, 5 for a count') from None
     if found != served.model.budget and not served.follows_budget:
@@ -194,9 +193,7 @@ async def refuse_malformed(_: Request, error: Exception) -> JSONResponse:
     field = place[0] + "".join(f"[{part}]" for part in place[1:] if part.isdigit())
     if first["type"] == "extra_forbidden":
         known = list(ExplainRequest.model_fields)
-        close = get_close_matches(field, known, n=1)
-        remedy = f"did you mean {close[0]!r}?" if close else f"known fields are {', '.join(known)}"
-        return Refused(422, field, f"there is no field {field!r}", remedy).response()
+        return Refused(422, field, f"there is no field {field!r}", did_you_mean(field, known)).response()
     problem = first["msg"].replace("Input should be", "the value should be")
     return Refused(422, field, problem, "see the types of the fields at /docs").response()
 

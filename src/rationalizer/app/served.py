@@ -10,6 +10,7 @@ from typing import Any
 from rationalizer.data import any_examples_from
 from rationalizer.rationalizer import Rationalizer
 from rationalizer.render import AnyExplanation
+from rationalizer.text import Budget
 
 Text = str | tuple[str, str]  # one text, or premise and hypothesis
 
@@ -21,13 +22,14 @@ class Served:
     name: str
     model: Rationalizer
 
-    def explain(self, budget: float | int | None, texts: Sequence[Text]) -> list[AnyExplanation]:
+    def explain(self, budget: Budget | None, texts: Sequence[Text]) -> list[AnyExplanation]:
         """Explanations at another budget than the model's own, if one is given; the model itself stays as it is."""
-        return self.model.explain_examples(any_examples_from(texts, pairs=self.model.pairs), budget=budget)
+        rule = self.model.trained.reader.rule
+        return self.model.explain_examples(any_examples_from(texts, pairs=self.model.pairs, rule=rule), budget=budget)
 
     @property
     def follows_budget(self) -> bool:
-        return self.model.trained.model.extractor.follows_budget
+        return self.model.trained.model.method.follows_budget
 
     def facts(self) -> dict[str, Any]:
         """What a client needs to know before it asks."""
@@ -43,9 +45,9 @@ class Served:
         }
 
 
-def budget_facts(budget: float | int) -> dict[str, Any]:
+def budget_facts(budget: Budget) -> dict[str, Any]:
     """A budget for JSON, where 1.0 (the whole text) and 1 (one word) may come to look alike."""
-    return {"budget": budget, "budget_unit": "count" if isinstance(budget, int) else "share"}
+    return {"budget": budget.amount, "budget_unit": budget.kind}
 
 
 def load_models(directories: Iterable[Path]) -> list[Served]:

@@ -31,6 +31,7 @@ from rationalizer.app.requests import (
 )
 from rationalizer.app.served import Served, Text, budget_facts
 from rationalizer.render import AnyExplanation
+from rationalizer.text import Budget
 
 STATIC = files("rationalizer.app") / "static"
 TYPES = {"css": "text/css", "js": "text/javascript", "html": "text/html", "svg": "image/svg+xml"}
@@ -56,11 +57,11 @@ def create_app(models: Sequence[Served], *, limits: Limits | None = None, exampl
     limits = limits or Limits()
     by_name = {served.name: served for served in models}
 
-    def run(key: tuple[str, float | int | None], texts: Sequence[Text]) -> list[AnyExplanation]:
+    def run(key: tuple[str, Budget | None], texts: Sequence[Text]) -> list[AnyExplanation]:
         name, budget = key
         return by_name[name].explain(budget, texts)
 
-    batcher: Batcher[tuple[str, float | int | None], Text, AnyExplanation] = Batcher(run, capacity=limits.waiting)
+    batcher: Batcher[tuple[str, Budget | None], Text, AnyExplanation] = Batcher(run, capacity=limits.waiting)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -15,16 +15,7 @@ if TYPE_CHECKING:
     from rationalizer.study import Comparison
     from rationalizer.study.pool import Outcome
 
-SHOWN = (
-    "macro_f1",
-    "mse",
-    "token_f1",
-    "size",
-    "alignment_f1",
-    "alignments",
-    "violation",
-    "seconds_per_epoch",
-)  # the files have more
+LEFT_OUT = ("token_f1_paper", "iou_f1", "auprc")  # the files have them
 HEADLINE = ("macro_f1", "mse", "size", "alignments")
 
 
@@ -58,11 +49,12 @@ def compare(
 ) -> None:
     """Train methods × seeds (× budgets) and write tables; go on where an earlier call stopped."""
     from rationalizer import study
+    from rationalizer.data import Source
     from rationalizer.study.run import finished
 
-    columns = study.parse_pairs(column, "--column")
+    columns = study.parse_assignments(column, "--column")
     dirs, aspects = study.by_source(data_dir, sources, "--data-dir"), study.by_source(aspect, sources, "--aspect")
-    places = [study.Source.of(source, dirs.get(source), aspects.get(source), columns) for source in sources]
+    places = [Source.of(source, dirs.get(source), aspects.get(source), columns) for source in sources]
     notes = study.by_source(note, sources, "--note", every=True)
     if split not in (None, "dev", "test"):
         raise ValueError(f"--split is dev or test, got {split!r}")
@@ -81,7 +73,7 @@ def compare(
 
     with progress("Training", sum(finished(job) is None for job in jobs)) as advance:
 
-        def report(count: int, outcome: Outcome) -> None:
+        def ended(count: int, outcome: Outcome) -> None:
             out.print(f"{count}: {outcome.job.title}: {_headline(outcome)}", markup=False)
             advance(1)
 
@@ -93,7 +85,7 @@ def compare(
             split=split,
             notes={place.name: notes[source] for place, source in zip(places, sources, strict=True) if source in notes},
             plots=budgets is not None,
-            report=report,
+            ended=ended,
             accelerator=accelerator,
             precision=precision,
         )
@@ -103,22 +95,23 @@ def compare(
 
 
 def _headline(outcome: Outcome) -> str:
-    from rationalizer.study import WORDS, number
+    from rationalizer.metrics import METRICS
 
     if outcome.record is None:
         return f"failed: {outcome.error}"
     record = outcome.record
     split = "test" if "test" in record["scores"] else "dev"
     scores = record["scores"].get(split, {})
-    named = [f"{WORDS[name]} {number(name, scores[name])}" for name in HEADLINE if name in scores]
+    named = [f"{METRICS[name].words} {METRICS[name].text(scores[name])}" for name in HEADLINE if name in scores]
     return ", ".join([*named, f"{record['epochs']} epochs, {record['seconds']:.0f} s"])
 
 
 def _print_comparison(done: Comparison) -> None:
-    from rationalizer.study import table
+    from rationalizer.study.table import COLUMNS, table
 
+    shown = [metric for metric in COLUMNS if metric.name not in LEFT_OUT]
     for dataset in dict.fromkeys(row.dataset for row in done.rows):
-        heads, cells = table([row for row in done.rows if row.dataset == dataset], SHOWN)
+        heads, cells = table([row for row in done.rows if row.dataset == dataset], shown)
         show_table(heads, cells, title=dataset)
     for outcome in done.failed:
         err.print(f"failed: {outcome.job.title}: {outcome.error}", style="red", markup=False)

@@ -15,10 +15,10 @@ import typer
 from rationalizer.cli.base import command, out, show_table
 
 if TYPE_CHECKING:
-    from rationalizer.data import AnyExample
     from rationalizer.metrics import Scores
     from rationalizer.rationalizer import Rationalizer
     from rationalizer.render import Section
+    from rationalizer.text import AnyExample
 
 SHOWN = 3  # examples of each kind in the terminal
 REPORTED = 8  # and in the report
@@ -46,7 +46,7 @@ def demo(
     """
     import torch
 
-    from rationalizer.learn import files
+    from rationalizer.learn.storage import write_bytes
     from rationalizer.render import to_html_page
 
     torch.set_num_threads(1)  # models this small gain nothing from more, and on a busy machine they lose much
@@ -69,7 +69,7 @@ def demo(
     ]
     page = out_dir / "report.html"
     lead = "Two models trained on embedded data, and what they based their answers on."
-    files.write_bytes(page, to_html_page(title="rationalizer demo", lead=lead, sections=sections).encode())
+    write_bytes(page, to_html_page(title="rationalizer demo", lead=lead, sections=sections).encode())
     out.print(f"\nDone in {time.perf_counter() - started:.0f} s. The same as a page: {page}\n", style="bold")
     out.print("Next:")
     for line in _next(_bin(), out_dir):
@@ -97,21 +97,21 @@ def _bin() -> str:
 
 
 def _part(name: str, out_dir: Path, title: str, about: str) -> Section:
-    from rationalizer import study
-    from rationalizer.learn import configure
+    from rationalizer.data import Source
+    from rationalizer.learn import configure, run
+    from rationalizer.metrics import headlines, score_lines
     from rationalizer.rationalizer import Rationalizer
-    from rationalizer.render import Section, Table
+    from rationalizer.render import Listing, Section
+    from rationalizer.study import method_text
 
-    where = study.Source.of(name)
+    where = Source.of(name)
     corpus = where.load()
     config = configure(None, {"budget": where.budget, **SETTINGS[name]}, pairs=where.pairs)
     out.rule(title, align="left")
-    out.print(f"{about}\n\nTraining on {len(corpus.train)} examples ({study.method_text(config)}) ...")
-    trained = study.train_run(corpus, where, config, out_dir / name, resume=True, accelerator="cpu")
-    measured = study.score(trained, corpus)
-    study.keep_scores(out_dir / name, trained, where, measured)
-    scores = measured["test"]
-    lines = study.score_lines({"test": scores}, study.HEADLINES)
+    out.print(f"{about}\n\nTraining on {len(corpus.train)} examples ({method_text(config)}) ...")
+    done = run(corpus, config, out_dir / name, source=where, resume=True, accelerator="cpu")
+    trained, scores = done.trained, done.scores["test"]
+    lines = score_lines({"test": scores}, headlines())
     out.print(f"{len(trained.metrics['epochs'])} epochs, {trained.seconds:.0f} s. Against the known truth:")
     show_table(["score", f"{scores.documents} held out"], lines)
     model = Rationalizer.of(trained)
@@ -121,18 +121,18 @@ def _part(name: str, out_dir: Path, title: str, about: str) -> Section:
         title,
         text=about,
         figures=_figures(scores),
-        tables=[Table(["score", "held out"], lines)],
+        tables=[Listing(["score", "held out"], lines)],
         explanations=model.explain_examples(examples),
         truths=[model.label_of(example) for example in examples],
     )
 
 
 def _figures(scores: Scores) -> list[tuple[str, str]]:
-    from rationalizer.study import WORDS, number
+    from rationalizer.metrics import METRICS
 
     names = ("macro_f1", "token_f1", "alignment_f1")
     found = scores.as_dict()
-    return [(WORDS[name].partition(" (")[0], number(name, found[name])) for name in names if name in found]
+    return [(METRICS[name].short, METRICS[name].text(found[name])) for name in names if name in found]
 
 
 def _mixed(examples: Sequence[AnyExample], count: int) -> list[AnyExample]:

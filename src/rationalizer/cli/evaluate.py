@@ -14,9 +14,9 @@ from rationalizer.cli.progress import progress
 from rationalizer.cli.report import write_report
 
 if TYPE_CHECKING:
-    from rationalizer.data import AnyExample
+    from rationalizer.data import Source
     from rationalizer.learn import TrainedModel
-    from rationalizer.study import Source
+    from rationalizer.text import AnyExample
 
 
 @command(
@@ -44,17 +44,21 @@ def evaluate(
     """Score a trained model: everything that the data allows."""
     from dataclasses import asdict
 
-    from rationalizer import study
-    from rationalizer.learn import TrainedModel, files
+    from rationalizer.data import Source
+    from rationalizer.learn import TrainedModel, source_of, suspicions
     from rationalizer.learn import evaluate as measure
     from rationalizer.learn.inference import FAITHFULNESS_PASSES
+    from rationalizer.learn.storage import write_json
+    from rationalizer.metrics import score_lines
+    from rationalizer.study import method_text, parse_assignments
+    from rationalizer.text import Budget
 
     trained = TrainedModel.load(run)
     if budget is not None:
-        trained = trained.with_budget(study.parse_budget(budget))
-    stored = study.source_of(run)
+        trained = trained.with_budget(Budget.of(budget))
+    stored = source_of(run)
     if source is not None:
-        where = study.Source.of(source, data_dir, aspect, study.parse_pairs(column, "--column"))
+        where = Source.of(source, data_dir, aspect, parse_assignments(column, "--column"))
     elif stored is None:
         raise ValueError(f"{run} does not say which texts it was trained on; name a SOURCE")
     elif data_dir or aspect or column:
@@ -65,21 +69,25 @@ def evaluate(
     passes = 1 + FAITHFULNESS_PASSES * (faithfulness and bool(trained.classes))
     with progress("Scoring", passes * len(examples)) as done:
         scores = measure(trained, examples, faithfulness=faithfulness, done=done)
-    used = trained.config.budget
-    out.print(f"{run}: {study.method_text(trained.config)}; {where.name}, {chosen}")
-    show_table(["score", chosen], study.score_lines({chosen: scores}, list(study.WORDS)))
+    out.print(f"{run}: {method_text(trained.config)}; {where.name}, {chosen}")
+    show_table(["score", chosen], score_lines({chosen: scores}))
     if faithfulness:
         remark = "p(y|x) is this model's predictor on the whole text"
         out.print(remark if trained.classes else "comprehensiveness and sufficiency are not defined for a regression")
-    found = study.suspicions(trained.config.method, scores)
+    found = suspicions(trained.config.method, scores)
     for finding in found:
         err.print(f"warning: {finding.message}", style="yellow", markup=False)
     if json_file is not None:
-        kept: dict[str, Any] = {"run": str(run), "source": where.to_json(), "split": chosen, "budget": used}
+        kept: dict[str, Any] = {
+            "run": str(run),
+            "source": where.to_json(),
+            "split": chosen,
+            "budget": str(trained.config.budget),
+        }
         kept |= {"scores": scores.as_dict(), "findings": [asdict(finding) for finding in found]}
-        files.write_json(json_file, kept)
+        write_json(json_file, kept)
     if report is not None:
-        facts = {"model": run.resolve().name, "method": study.method_text(trained.config)}
+        facts = {"model": run.resolve().name, "method": method_text(trained.config)}
         facts |= {"data": f"{where.name}, {chosen}"}
         write_report(report, trained, examples, scores, found, facts)
         out.print(f"{report} has the report", markup=False)
@@ -91,15 +99,15 @@ def _examples(
     """What to score the model on. `whole`: a file is taken as it is, nothing of it is held out."""
     from dataclasses import replace
 
-    from rationalizer.data import DataError, Labels, read_examples
-    from rationalizer.study import pick_split
+    from rationalizer.data import EMBEDDED, Labels, pick_split, read_examples
+    from rationalizer.text import DataError
 
     if where.is_file and whole:
         if split is not None:
             raise ValueError(f"{where.source} is one file, all of which is scored; leave --split out")
-        labels = Labels(trained.task, trained.classes)
-        return "all rows", read_examples(where.source, columns=where.renamed, labels=labels)
-    corpus = where.load()
+        labels, rule = Labels(trained.task, trained.classes), trained.reader.rule
+        return "all rows", read_examples(where.source, columns=where.renamed, labels=labels, rule=rule)
+    corpus = where.load(None if where.source in EMBEDDED else trained.reader.rule)
     if sorted(corpus.classes) != sorted(trained.classes):
         ours = ", ".join(trained.classes) or "values"
         raise DataError(f"the run predicts {ours}, but {where.name} has {', '.join(corpus.classes) or 'values'}")

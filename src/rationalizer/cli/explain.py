@@ -19,8 +19,8 @@ from rationalizer.cli.base import command, err, out
 from rationalizer.cli.progress import progress
 
 if TYPE_CHECKING:
-    from rationalizer.data import AnyExample
     from rationalizer.rationalizer import Rationalizer
+    from rationalizer.text import AnyExample
 
 
 @command(
@@ -109,11 +109,10 @@ def _check_out(out_file: Path | None, form: str, resume: bool, overwrite: bool) 
 
 def _model(run: Path, budget: str | None, device: str) -> Rationalizer:
     from rationalizer.rationalizer import Rationalizer
-    from rationalizer.study import parse_budget
 
     model = Rationalizer.load(run, _device(device))
     if budget is not None:
-        model.budget = parse_budget(budget)
+        model.budget = budget
     return model
 
 
@@ -143,8 +142,8 @@ def _examples(
     if column:
         raise ValueError("--column names columns of a --file; give one")
     if texts and list(texts) != ["-"]:
-        return iter(inputs.from_arguments(texts, model.pairs))
-    return inputs.from_lines(sys.stdin.buffer, model.pairs)
+        return iter(inputs.from_arguments(texts, model))
+    return inputs.from_lines(sys.stdin.buffer, model)
 
 
 def _skip(
@@ -178,7 +177,7 @@ def _skip(
 @contextmanager
 def _destination(path: Path | None, form: str, *, append: bool) -> Iterator[Callable[[str], None]]:
     """Where text goes: lines that can be continued into the file itself, documents in its place when they are whole."""
-    from rationalizer.learn.files import replacing
+    from rationalizer.learn.storage import replacing
 
     if path is None:
 

@@ -37,14 +37,15 @@ def hans(
     The folder of a trained model is scored alone.
     """
     from rationalizer import study
-    from rationalizer.data import load
-    from rationalizer.learn import TrainedModel, configure, files
+    from rationalizer.data import Source, load
+    from rationalizer.learn import TrainedModel, configure, run
+    from rationalizer.learn.storage import write_bytes, write_json
 
     if (Path(source) / "model.safetensors").is_file():
         accuracy = study.hans_accuracy(TrainedModel.load(source), load("hans", data_dir=hans_dir))
         show_table(*study.hans_table({Path(source).resolve().name: accuracy}), title="Accuracy on HANS")
         return
-    vanilla = study.Source.of(source, data_dir)
+    vanilla = Source.of(source, data_dir)
     augmented = replace(vanilla, hans="" if hans_dir is None else str(hans_dir.absolute()))
     given = {"budget": vanilla.budget, **collect_settings(settings, embeddings)}
     config = configure(method, given, dataset=vanilla.dataset, pairs=True)
@@ -54,15 +55,15 @@ def hans(
     columns = {}
     for name, (where, corpus) in parts.items():
         out.print(f"{name}: {len(corpus.train)} training pairs, {study.method_text(config)}: {out_dir / name}")
-        trained = study.train_run(
-            corpus, where, config, out_dir / name, resume=True, accelerator=accelerator, precision=precision
+        done = run(
+            corpus, config, out_dir / name, source=where, resume=True, accelerator=accelerator, precision=precision
         )
-        columns[name] = study.hans_accuracy(trained, evaluation)
+        columns[name] = study.hans_accuracy(done.trained, evaluation)
     show_table(*study.hans_table(columns), title="Accuracy on HANS")
     about = (
         f"Accuracy of {study.method_text(config)}, trained on {vanilla.name}{f' ({note})' if note else ''}, without "
         "and with the training pairs of HANS. The paper's figures are of M:AtMostOne2 trained on the whole of MNLI."
     )
-    files.write_bytes(out_dir / "hans.md", study.hans_markdown(columns, about).encode())
-    files.write_json(out_dir / "hans.json", study.hans_json(columns))
+    write_bytes(out_dir / "hans.md", study.hans_markdown(columns, about).encode())
+    write_json(out_dir / "hans.json", study.hans_json(columns))
     out.print(f"written: {out_dir / 'hans.md'}, {out_dir / 'hans.json'}")

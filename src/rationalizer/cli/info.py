@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from rationalizer.cli.base import command, out
+
+if TYPE_CHECKING:
+    from rationalizer.nn import Reader
 
 
 @command("rationalizer info runs/mine", "rationalizer info runs/mine --json")
@@ -31,11 +34,10 @@ def info(
 
 def collect(run: Path) -> dict[str, Any]:
     """The facts as plain values."""
-    from rationalizer.learn import TrainedModel
-    from rationalizer.learn.files import read_json
-    from rationalizer.learn.trained import CONFIG, METRICS, MODEL, VOCABULARY
-    from rationalizer.study import source_of
-    from rationalizer.study.run import SCORES
+    from rationalizer.learn import TrainedModel, source_of
+    from rationalizer.learn.runs import SCORES
+    from rationalizer.learn.storage import read_json
+    from rationalizer.learn.trained import CONFIG, METRICS, MODEL, READER, VECTORS
 
     trained = TrainedModel.load(run)
     config, metrics, source = trained.config, trained.metrics, source_of(run)
@@ -46,8 +48,8 @@ def collect(run: Path) -> dict[str, Any]:
         "options": dict(config.options),
         "reads": "pairs of texts" if trained.pairs else "texts",
         "faithful": config.faithful if trained.pairs else None,
-        "budget": config.budget,
-        "follows_budget": trained.model.extractor.follows_budget,
+        "budget": str(config.budget),
+        "follows_budget": trained.model.method.follows_budget,
         "data": None if source is None else source.to_json(),
         "task": trained.task,
         "classes": list(trained.classes),
@@ -57,46 +59,57 @@ def collect(run: Path) -> dict[str, Any]:
         "seconds": trained.seconds,
         "seed": config.seed,
         "encoder": config.encoder,
-        "hidden": config.hidden,
-        "embeddings": config.embeddings,
-        "vocabulary": len(trained.vocabulary),
+        "reading": dict(config.reading),
+        "words": _reader_facts(trained.reader),
         "parameters": sum(parameter.numel() for parameter in parameters),
         "trainable": sum(parameter.numel() for parameter in parameters if parameter.requires_grad),
         "versions": metrics.get("versions"),
-        "bytes": sum((run / name).stat().st_size for name in (CONFIG, METRICS, MODEL, VOCABULARY)),
+        "bytes": sum(
+            path.stat().st_size for name in (CONFIG, METRICS, MODEL, READER, VECTORS) if (path := run / name).is_file()
+        ),
         "bytes_with_logs": sum(path.stat().st_size for path in run.rglob("*") if path.is_file()),
     }
 
 
 def _in_words(facts: dict[str, Any]) -> dict[str, str]:
-    from rationalizer.study import WORDS, Source, budget_text, number
+    from rationalizer.data import Source
+    from rationalizer.metrics import METRICS
+    from rationalizer.text import Budget
 
     options = ", ".join(f"{name} {value}" for name, value in facts["options"].items())
     best = facts["best"]
+    unit = "word" if facts["faithful"] is None else "pair"
     followed = "" if facts["follows_budget"] else ", which the method does not follow"
     words = {
         "method": f"{facts['method']}{f' ({options})' if options else ''}",
         "reads": facts["reads"] + _faithfulness(facts["faithful"]),
-        "budget": f"{budget_text(facts['budget'])}{followed}",
+        "budget": Budget.of(facts["budget"]).in_words(unit) + followed,
         "data": "unknown" if facts["data"] is None else Source.from_json(facts["data"]).name,
         "task": f"{facts['task']}: {', '.join(facts['classes'])}" if facts["classes"] else facts["task"],
         "epochs": f"{facts['epochs']} in {facts['seconds']:.1f} s, seed {facts['seed']}",
     }
     if best["value"] is not None:
-        name = WORDS.get(best["score"], best["score"])
-        words["best on dev"] = f"{name} {number(best['score'], best['value'])} (epoch {best['epoch']})"
+        metric = METRICS[best["score"]]
+        words["best on dev"] = f"{metric.words} {metric.text(best['value'])} (epoch {best['epoch']})"
     for split, scores in facts["scores"].items():
         words[f"scores, {split}"] = ", ".join(
-            f"{WORDS[name]} {number(name, scores[name])}" for name in WORDS if name in scores
+            f"{metric.words} {metric.text(scores[name])}" for name, metric in METRICS.items() if name in scores
         )
-    vectors = f", word vectors {facts['embeddings']}" if facts["embeddings"] else ""
-    words["network"] = f"{facts['encoder']}, {facts['hidden']} units{vectors}"
-    words["vocabulary"] = f"{facts['vocabulary']} words"
+    reading = ", ".join(f"{name} {value}" for name, value in facts["reading"].items())
+    words["reader"] = f"{facts['encoder']} ({reading})"
+    words["words"] = ", ".join(f"{name} {value}" for name, value in facts["words"].items())
     words["parameters"] = f"{facts['parameters']:,}, of which {facts['trainable']:,} were trained"
     versions = facts["versions"]
     words["trained with"] = ", ".join(f"{name} {v}" for name, v in versions.items()) if versions else "unknown"
     words["on disk"] = f"{_size(facts['bytes'])}, with logs {_size(facts['bytes_with_logs'])}"
     return words
+
+
+def _reader_facts(reader: Reader) -> dict[str, Any]:
+    """How texts become words, and how many are known."""
+    described = reader.description()
+    learned = len(described.pop("vocabulary", {}).get("words", ()))
+    return {**described, "seen in training": learned}
 
 
 def _faithfulness(faithful: bool | None) -> str:

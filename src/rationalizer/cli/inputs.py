@@ -9,35 +9,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from rationalizer.data import AnyExample, Columns
+    from rationalizer.data import Columns
     from rationalizer.rationalizer import Rationalizer
+    from rationalizer.text import AnyExample
 
 T = TypeVar("T")
 
 
-def from_arguments(texts: Sequence[str], pairs: bool) -> list[AnyExample]:
-    from rationalizer.data.convert import make_example, make_pair
+def from_arguments(texts: Sequence[str], model: Rationalizer) -> list[AnyExample]:
+    from rationalizer.data.rows import make_example, make_pair
 
-    if not pairs:
-        return [make_example(text=text) for text in texts]
+    rule = model.trained.reader.rule
+    if not model.pairs:
+        return [make_example(text=text, rule=rule) for text in texts]
     if len(texts) != 2:
         raise ValueError(
             f"this model reads pairs: give the premise and the hypothesis, each in quotes; got {len(texts)} "
             f"{'texts' if len(texts) > 1 else 'text'}"
         )
-    return [make_pair(premise=texts[0], hypothesis=texts[1])]
+    return [make_pair(premise=texts[0], hypothesis=texts[1], rule=rule)]
 
 
-def from_lines(lines: Iterable[bytes], pairs: bool) -> Iterator[AnyExample]:
+def from_lines(lines: Iterable[bytes], model: Rationalizer) -> Iterator[AnyExample]:
     """One text a line; a pair as premise, tab, hypothesis, or as a JSON object. Empty lines count for nothing."""
-    from rationalizer.data import DataError
-    from rationalizer.data.convert import make_example, make_pair
+    from rationalizer.data.rows import make_example, make_pair
+    from rationalizer.text import DataError
 
+    rule = model.trained.reader.rule
     for number, raw in enumerate(lines, 1):
         try:
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             if line.strip():
-                yield make_pair(**_pair(line)) if pairs else make_example(text=line)
+                yield make_pair(**_pair(line), rule=rule) if model.pairs else make_example(text=line, rule=rule)
         except UnicodeDecodeError as error:
             byte = raw[error.start]
             raise DataError(f"standard input, line {number}: byte 0x{byte:02x} is not UTF-8") from None
@@ -61,10 +64,11 @@ def _pair(line: str) -> dict[str, Any]:
 
 def from_file(path: Path, column: Sequence[str] | None, model: Rationalizer) -> Iterator[AnyExample]:
     """The rows of a table, with the labels and human rationales that it has."""
-    from rationalizer.data import DataError, Labels, PairExample, iter_examples
+    from rationalizer.data import Labels, iter_examples
+    from rationalizer.text import DataError, PairExample
 
     labels = Labels(model.trained.task, model.trained.classes)
-    for example in iter_examples(path, columns=_columns(column), labels=labels):
+    for example in iter_examples(path, columns=_columns(column), labels=labels, rule=model.trained.reader.rule):
         if isinstance(example, PairExample) != model.pairs:
             has, wants = ("single texts", "pairs") if model.pairs else ("pairs", "single texts")
             raise DataError(f"{path} holds {has}, but the model reads {wants}; name the columns by --column")
@@ -79,16 +83,17 @@ def count_rows(path: Path) -> int:
 
 
 def _columns(column: Sequence[str] | None) -> Columns | None:
-    from rationalizer.study import Source, parse_pairs
+    from rationalizer.data import Source
+    from rationalizer.study import parse_assignments
 
-    return Source.of("", columns=parse_pairs(column, "--column")).renamed
+    return Source.of("", columns=parse_assignments(column, "--column")).renamed
 
 
 def embedded(pairs: bool) -> Sequence[AnyExample]:
     """A few examples of the embedded corpora."""
     from rationalizer import data
 
-    make = data.pairs if pairs else data.reviews
+    make = data.generated_pairs if pairs else data.generated_reviews
     return make(train=1, dev=1, test=12).test
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rationalizer.data import AnyExample
     from rationalizer.render import AnyExplanation, Label
+    from rationalizer.text import AnyExample
 
 FORMATS = ("terminal", "jsonl", "csv", "html", "svg")
 ENDINGS = {".jsonl": "jsonl", ".json": "jsonl", ".csv": "csv", ".html": "html", ".htm": "html", ".svg": "svg"}
@@ -114,7 +114,7 @@ def key_of(record: dict[str, Any]) -> tuple[str, ...]:
 
 
 def key_of_example(example: AnyExample) -> tuple[str, ...]:
-    from rationalizer.data import Example
+    from rationalizer.text import Example
 
     return (example.text,) if isinstance(example, Example) else (example.premise.text, example.hypothesis.text)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from rationalizer.cli.base import err, out
 
@@ -29,3 +29,18 @@ def progress(title: str, total: int | None, *, shown: bool = True) -> Iterator[C
     with Progress(*columns, console=err, transient=True, redirect_stdout=out.is_terminal) as bar:
         task = bar.add_task(title, total=total)
         yield lambda done: bar.advance(task, done)
+
+
+@contextmanager
+def begun_when_told(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """As `progress`, with a bar that appears at the first word of something done."""
+    with ExitStack() as stack:
+        advance: Callable[[int], None] | None = None
+
+        def tell(done: int) -> None:
+            nonlocal advance
+            if advance is None:
+                advance = stack.enter_context(progress(title, total))
+            advance(done)
+
+        yield tell

@@ -10,11 +10,11 @@ from rationalizer.cli.inputs import in_batches
 from rationalizer.cli.progress import progress
 
 if TYPE_CHECKING:
-    from rationalizer.data import AnyExample
     from rationalizer.learn import TrainedModel
     from rationalizer.metrics import Finding, Scores
     from rationalizer.rationalizer import Rationalizer
     from rationalizer.render import AnyExplanation
+    from rationalizer.text import AnyExample, Budget
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 COUNTS = (1, 2, 3, 5, 10, 20)
@@ -30,7 +30,7 @@ def write_report(
     facts: Mapping[str, str],
 ) -> None:
     """One HTML page about a model on examples: its scores, what it selects, how it fares at other budgets."""
-    from rationalizer.learn.files import write_bytes
+    from rationalizer.learn.storage import write_bytes
     from rationalizer.rationalizer import Rationalizer
     from rationalizer.render.report import Report, evaluation_report
 
@@ -56,20 +56,22 @@ def _explained(model: Rationalizer, examples: Sequence[AnyExample]) -> list[AnyE
     return found
 
 
-def _scores_by_budget(trained: TrainedModel, examples: Sequence[AnyExample], own: Scores) -> dict[float | int, Scores]:
+def _scores_by_budget(trained: TrainedModel, examples: Sequence[AnyExample], own: Scores) -> dict[Budget, Scores]:
     """The same model at several budgets, its own among them; nothing where it follows none."""
     from rationalizer.learn import evaluate
 
-    if not trained.model.extractor.follows_budget:
+    if not trained.model.method.follows_budget:
         return {}
     budget = trained.config.budget
-    others: list[float | int] = [other for other in _scale(budget) if other != budget]
-    found: dict[float | int, Scores] = {budget: own}
+    others = [other for other in _scale(budget) if other != budget]
+    found: dict[Budget, Scores] = {budget: own}
     with progress("Scoring at other budgets", len(others) * len(examples)) as done:
         for other in others:
             found[other] = evaluate(trained, examples, budget=other, done=done)
     return found
 
 
-def _scale(budget: float | int) -> Sequence[float | int]:
-    return COUNTS if isinstance(budget, int) else SHARES
+def _scale(budget: Budget) -> list[Budget]:
+    from rationalizer.text import Budget
+
+    return [*map(Budget.count, COUNTS)] if budget.kind == "count" else [*map(Budget.share, SHARES)]

@@ -19,11 +19,12 @@ from rationalizer.cli.options import (
     Vectors,
     collect_settings,
 )
-from rationalizer.cli.progress import progress
+from rationalizer.cli.progress import begun_when_told
 
 if TYPE_CHECKING:
-    from rationalizer.data import AnyExample, Corpus
+    from rationalizer.data import Corpus
     from rationalizer.learn import TrainedModel
+    from rationalizer.text import AnyExample
 
 
 @command(
@@ -54,42 +55,42 @@ def train(
     strategy: Annotated[str, typer.Option(help="As of Lightning's Trainer: auto, ddp, ...")] = "auto",
 ) -> None:
     """Train a model and keep it in a folder."""
-    from rationalizer import study
-    from rationalizer.learn import configure
+    from rationalizer.data import Source
+    from rationalizer.learn import configure, run, suspicions
+    from rationalizer.learn.training import is_first_process, require_new
+    from rationalizer.metrics import headlines, score_lines
+    from rationalizer.study import method_text, parse_assignments
 
-    given = collect_settings(
-        settings, embeddings, seed=seed, budget=None if budget is None else study.parse_budget(budget)
-    )
-    where = study.Source.of(source, data_dir, aspect, study.parse_pairs(column, "--column"))
+    given = collect_settings(settings, embeddings, seed=seed, budget=budget)
+    where = Source.of(source, data_dir, aspect, parse_assignments(column, "--column"))
     config = configure(method, {"budget": where.budget, **given}, dataset=where.dataset, pairs=where.pairs)
     directory = out_dir or Path("runs") / f"{where.name}-{config.method}"
-    first = study.is_first_process()
-    if first and not resume and (directory / "config.json").exists():
-        raise FileExistsError(f"{directory} already holds a run; go on with it by --resume, or give another --out")
-    corpus = where.load()
+    first = is_first_process()
+    if not resume:
+        require_new(directory)  # before the data is read
+    corpus = where.load(config.cut)
     if first:
         out.print(_described(corpus))
-        out.print(f"{study.method_text(config)}, seed {config.seed}: {directory}")
-    trained = study.train_run(
-        corpus,
-        where,
-        config,
-        directory,
-        resume=resume,
-        accelerator=accelerator,
-        devices=int(devices) if devices.lstrip("-").isdecimal() else devices,
-        precision=precision,
-        strategy=strategy,
-    )
+        out.print(f"{method_text(config)}, seed {config.seed}: {directory}")
+    with begun_when_told("Scoring", len(corpus.dev) + len(corpus.test)) as scored:  # training has a bar of its own
+        done = run(
+            corpus,
+            config,
+            directory,
+            source=where,
+            done=scored,
+            resume=resume,
+            accelerator=accelerator,
+            devices=int(devices) if devices.lstrip("-").isdecimal() else devices,
+            precision=precision,
+            strategy=strategy,
+        )
     if not first:
         return
-    _print_training(trained)
-    with progress("Scoring", len(corpus.dev) + len(corpus.test)) as done:
-        scores = study.score(trained, corpus, done=done)
-    study.keep_scores(directory, trained, where, scores)
-    show_table(["score", *scores], study.score_lines(scores, study.HEADLINES))
-    for split, found in scores.items():
-        for finding in study.suspicions(config.method, found):
+    _print_training(done.trained)
+    show_table(["score", *done.scores], score_lines(done.scores, headlines()))
+    for split, found in done.scores.items():
+        for finding in suspicions(config.method, found):
             err.print(f"warning ({split}): {finding.message}", style="yellow", markup=False)
     out.print(f"Next: rationalizer evaluate {directory}{'' if corpus.pairs else ' --faithfulness'}")
 
@@ -106,7 +107,7 @@ def _described(corpus: Corpus) -> str:
 
 
 def _is_annotated(example: AnyExample) -> bool:
-    from rationalizer.data import Example
+    from rationalizer.text import Example
 
     return bool(example.rationale if isinstance(example, Example) else example.alignment)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from rationalizer.data.convert import make_example, make_pair
-from rationalizer.data.corpus import PAIR_BUDGET, TEXT_BUDGET, Corpus, Task
-from rationalizer.data.errors import DataError, at
-from rationalizer.data.example import AnyExample, Example, PairExample
+from rationalizer.data.corpus import Corpus, Task, default_budget
 from rationalizer.data.labels import Labels, MixedLabels, infer_labels, plain
+from rationalizer.data.rows import make_example, make_pair
 from rationalizer.data.split import hold_out
+from rationalizer.text.budget import Budget
+from rationalizer.text.cut import Rule
+from rationalizer.text.errors import DataError, at
+from rationalizer.text.example import AnyExample, Example, PairExample
 
 
 def examples_from(
@@ -20,6 +22,7 @@ def examples_from(
     classes: Sequence[str] | None = None,
     *,
     task: Task | None = None,
+    rule: Rule = "words",
 ) -> list[Example]:
     """Texts (strings, or lists of tokens) with their labels and human rationales, as examples.
 
@@ -32,7 +35,7 @@ def examples_from(
     examples = []
     for number, (text, label, rationale) in enumerate(zip(rows, encoded, given, strict=True), 1):
         try:
-            examples.append(_example(text, label, rationale))
+            examples.append(_example(text, label, rationale, rule))
         except ValueError as error:
             raise DataError(f"{at('texts', number)}: {error}") from None
     return examples
@@ -45,6 +48,7 @@ def pair_examples_from(
     classes: Sequence[str] | None = None,
     *,
     task: Task | None = None,
+    rule: Rule = "words",
 ) -> list[PairExample]:
     """Pairs (premise, hypothesis), each a string or a list of tokens, with their labels and gold alignments.
 
@@ -57,7 +61,7 @@ def pair_examples_from(
     examples = []
     for number, (pair, label, alignment) in enumerate(zip(rows, encoded, given, strict=True), 1):
         try:
-            examples.append(_pair(pair, label, alignment))
+            examples.append(_pair(pair, label, alignment, rule))
         except ValueError as error:
             raise DataError(f"{at('pairs', number)}: {error}") from None
     return examples
@@ -71,10 +75,11 @@ def any_examples_from(
     *,
     pairs: bool,
     task: Task | None = None,
+    rule: Rule = "words",
 ) -> Sequence[AnyExample]:
     """Pairs or texts; `marks` are the alignments of the one, the rationales of the other."""
     make: Callable[..., Sequence[AnyExample]] = pair_examples_from if pairs else examples_from
-    return make(items, labels, marks, classes, task=task)
+    return make(items, labels, marks, classes, task=task, rule=rule)
 
 
 def are_pairs(items: Any, *, expected: bool = False) -> bool:
@@ -118,7 +123,8 @@ def corpus_from(
     dev: Sequence[AnyExample] | None = None,
     dev_fraction: float = 0.1,
     seed: int = 0,
-    budget: float | int | None = None,
+    budget: Budget | None = None,
+    rule: Rule | None = None,
 ) -> Corpus:
     """Texts and labels as a corpus without a test split; dev is held out from them where it is not given.
 
@@ -127,12 +133,17 @@ def corpus_from(
     """
     labels = _listed(labels, "labels")
     scheme = _encode(labels, classes, task)[0]
-    train = any_examples_from(texts, labels, rationales, scheme.classes or None, pairs=pairs, task=scheme.task)
+    given = list(texts) if isinstance(texts, Iterator) else texts
+    tokenized = not pairs and all(_is_listed(text) for text in _listed(given, "texts"))
+    used: Rule = "spaces" if tokenized else rule or "words"
+    train = any_examples_from(
+        given, labels, rationales, scheme.classes or None, pairs=pairs, task=scheme.task, rule=used
+    )
     if dev is None:
         train, dev = hold_out(train, dev_fraction, seed=seed, stratify=scheme.task == "classification")
-    if budget is None:
-        budget = PAIR_BUDGET if pairs else TEXT_BUDGET
-    return Corpus("pairs" if pairs else "texts", scheme.task, scheme.classes, train, dev, (), budget)
+    budget = budget or default_budget(pairs=pairs)
+    name = "pairs" if pairs else "texts"
+    return Corpus(name, scheme.task, scheme.classes, train, dev, (), budget, rule=used)
 
 
 def _listed(values: Iterable[Any], name: str) -> list[Any]:
@@ -209,7 +220,7 @@ def _encode(
     return scheme, encoded
 
 
-def _example(text: Any, label: int | float | None, rationale: Any) -> Example:
+def _example(text: Any, label: int | float | None, rationale: Any, rule: Rule) -> Example:
     given: dict[str, Any] = {"tokens" if _is_listed(text) else "text": text}
     if rationale is not None:
         if not isinstance(rationale, Iterable):
@@ -217,17 +228,17 @@ def _example(text: Any, label: int | float | None, rationale: Any) -> Example:
         marks = list(rationale)
         spans = not marks or any(hasattr(mark, "__len__") for mark in marks)
         given[("spans" if _is_listed(text) else "characters") if spans else "mask"] = marks
-    return make_example(label=label, **given)
+    return make_example(label=label, rule=rule, **given)
 
 
-def _pair(pair: Any, label: int | float | None, alignment: Any) -> PairExample:
+def _pair(pair: Any, label: int | float | None, alignment: Any, rule: Rule) -> PairExample:
     if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
         raise ValueError(f"a pair is (premise, hypothesis), got {pair!r}")
     given = {
         f"{side}_tokens" if _is_listed(text) else side: text
         for side, text in zip(("premise", "hypothesis"), pair, strict=True)
     }
-    return make_pair(**given, label=label, alignment=alignment)
+    return make_pair(**given, label=label, alignment=alignment, rule=rule)
 
 
 def _is_nan(value: Any) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 
-from rationalizer.data.errors import DataError, at
 from rationalizer.data.tables import Table
+from rationalizer.suggest import closest
+from rationalizer.text.errors import DataError, at
 
 _TEXT = ("text", "tokens")
 _SIDES = (("premise", "premise_tokens"), ("hypothesis", "hypothesis_tokens"))
@@ -44,6 +44,11 @@ class Columns:
     def are_pairs(self) -> bool:
         """Whether the columns found in a file are those of pairs."""
         return self.premise is not None or self.premise_tokens is not None
+
+    @property
+    def are_tokenized(self) -> bool:
+        """Whether the columns found in a file give words, not only texts."""
+        return self.tokens is not None or self.premise_tokens is not None
 
     def found_in(self, table: Table) -> Columns:
         """The columns this file has, of texts or of pairs; an error where it lacks one that it must have."""
@@ -102,7 +107,7 @@ def _option(key: str) -> str:
 
 
 def _missing(table: Table, name: str, remedy: str) -> str:
-    close = get_close_matches(name, table.columns, n=1, cutoff=0.6)
-    guess = f" (did you mean {close[0]!r}?)" if close else ""
+    close = closest(name, table.columns)
+    guess = f" (did you mean {close!r}?)" if close else ""
     known = ", ".join(table.columns) or "no columns at all"
     return f"{at(table.path)}: there is no column {name!r}{guess}; the file has {known}; {remedy}"

@@ -6,20 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from rationalizer.data.example import AnyExample, PairExample
+from rationalizer.text import AnyExample, Budget, PairExample, Rule
 
 Task = Literal["classification", "regression"]
-TEXT_BUDGET = 0.2  # where nothing else is known: a fifth of a text's words,
-PAIR_BUDGET = 0.5  # as many alignments as half the words of the shorter text
+
+
+def default_budget(*, pairs: bool) -> Budget:
+    """Where nothing else is known: a fifth of a text's words; as many alignments as half the shorter text's words."""
+    return Budget.share(0.5 if pairs else 0.2)
 
 
 @dataclass(frozen=True)
 class Corpus:
     """What a model is trained and judged on. `classes` is empty for regression; a split may be empty.
 
-    The examples are texts or pairs of texts, one kind in all splits. A whole `budget` counts words, for pairs
-    alignments; a fraction is a share of the text's words, for pairs of the shorter text's. `dropped` says how
-    many rows of each split had no usable label and were left out.
+    The examples are texts or pairs of texts, one kind in all splits. `dropped` says how many rows of each split had no
+    usable label and were left out.
     """
 
     name: str
@@ -28,8 +30,9 @@ class Corpus:
     train: Sequence[AnyExample]
     dev: Sequence[AnyExample]
     test: Sequence[AnyExample]
-    budget: float | int = TEXT_BUDGET
+    budget: Budget = field(default_factory=lambda: default_budget(pairs=False))
     dropped: Mapping[str, int] = field(default_factory=dict)
+    rule: Rule = "words"  # how its texts were cut; "spaces" if they came as tokens
 
     def __post_init__(self) -> None:
         if self.task not in ("classification", "regression"):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 
 from rationalizer.data.columns import Columns
 from rationalizer.data.corpus import Corpus, Task
-from rationalizer.data.errors import DataError
 from rationalizer.data.files import SPLIT_NAMES, SplitNames, assemble, read_corpus, read_splits
 from rationalizer.data.formats import BEER_ASPECTS, HOTEL_ASPECTS, read_beer, read_hotels, read_movies
+from rationalizer.data.generated_pairs import generated_pairs
+from rationalizer.data.generated_reviews import generated_reviews
 from rationalizer.data.labels import Label
 from rationalizer.data.nli import (
     HANS,
@@ -26,13 +26,15 @@ from rationalizer.data.nli import (
     tidy,
     tidy_hans,
 )
-from rationalizer.data.pairs import pairs
-from rationalizer.data.reviews import reviews
 from rationalizer.data.split import hold_out
 from rationalizer.data.tables import Table
+from rationalizer.suggest import closest, did_you_mean
+from rationalizer.text.budget import Budget
+from rationalizer.text.cut import Rule
+from rationalizer.text.errors import DataError
 
 BINARY = ("negative", "positive")
-EMBEDDED: dict[str, Callable[..., Corpus]] = {"reviews": reviews, "pairs": pairs}
+EMBEDDED: dict[str, Callable[..., Corpus]] = {"reviews": generated_reviews, "pairs": generated_pairs}
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,10 @@ class Dataset:
 
     name: str
     classes: tuple[str, ...] = ()
-    budget: float | int = 0.2
+    budget: Budget = field(default_factory=lambda: Budget.share(0.2))
     hub: str | None = None
     dev_fraction: float = 0.1
-    pretokenized: bool = False
+    rule: Rule = "words"  # how its texts are cut: "spaces" if they come tokenized
     labels: tuple[str, ...] = ("label",)
     drop_labels: tuple[Label, ...] = ()
     aspects: tuple[str, ...] = ()
@@ -74,37 +76,44 @@ DATASETS = {
     dataset.name: dataset
     for dataset in (
         # Neutral sentences carry the label -1 in copies of the five-class treebank.
-        Dataset("sst", BINARY, 0.2, hub="SetFit/sst2", pretokenized=True, drop_labels=(-1,)),
+        Dataset("sst", BINARY, hub="SetFit/sst2", rule="spaces", drop_labels=(-1,)),
         Dataset(
             "agnews",
             ("World", "Sports", "Business", "Sci/Tech"),
-            0.2,
             hub="fancyzhx/ag_news",
             dev_fraction=0.15,
         ),
-        Dataset("imdb", BINARY, 0.2, hub="stanfordnlp/imdb"),
+        Dataset("imdb", BINARY, hub="stanfordnlp/imdb"),
         Dataset(
             "beer",
-            budget=0.1,
-            pretokenized=True,
+            budget=Budget.share(0.1),
+            rule="spaces",
             labels=("{aspect}", "label"),
             aspects=BEER_ASPECTS,
             format=read_beer,
         ),
-        Dataset("hotels", BINARY, 0.15, pretokenized=True, aspects=HOTEL_ASPECTS, format=read_hotels),
-        Dataset("movies", BINARY, 0.2, pretokenized=True, format=read_movies),
-        Dataset("snli", NLI, 4, hub="stanfordnlp/snli", drop_labels=NO_GOLD, splits=SNLI_SPLITS, tidy=tidy),
+        Dataset("hotels", BINARY, Budget.share(0.15), rule="spaces", aspects=HOTEL_ASPECTS, format=read_hotels),
+        Dataset("movies", BINARY, rule="spaces", format=read_movies),
+        Dataset(
+            "snli",
+            NLI,
+            Budget.count(4),
+            hub="stanfordnlp/snli",
+            drop_labels=NO_GOLD,
+            splits=SNLI_SPLITS,
+            tidy=tidy,
+        ),
         Dataset(
             "mnli",
             NLI,
-            6,
+            Budget.count(6),
             hub="nyu-mll/multi_nli",
             drop_labels=NO_GOLD,
             halve_dev=True,
             splits=MNLI_SPLITS,
             tidy=tidy,
         ),
-        Dataset("hans", HANS, 4, hub="jhu-cogsci/hans", splits=HANS_SPLITS, tidy=tidy_hans),
+        Dataset("hans", HANS, Budget.count(4), hub="jhu-cogsci/hans", splits=HANS_SPLITS, tidy=tidy_hans),
     )
 }
 
@@ -115,6 +124,7 @@ def load_dataset(
     *,
     aspect: str | None = None,
     columns: Columns | None = None,
+    rule: Rule | None = None,
     dev_fraction: float | None = None,
     seed: int = 0,
 ) -> Corpus:
@@ -149,7 +159,7 @@ def load_dataset(
         columns,
         task=dataset.task,
         classes=dataset.classes or None,
-        pretokenized=dataset.pretokenized,
+        rule=rule or dataset.rule,
         dev_fraction=dataset.dev_fraction if dev_fraction is None else dev_fraction,
         seed=seed,
         drop_labels=dataset.drop_labels,
@@ -181,9 +191,7 @@ def _read(dataset: Dataset, folder: Path | None, aspect: str, wanted: set[str]) 
 def _find(name: str) -> Dataset:
     key = name.lower()
     if key not in DATASETS:
-        close = get_close_matches(key, DATASETS, n=1)
-        guess = f"; did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"there is no dataset {name!r}{guess} The datasets are {', '.join(DATASETS)}")
+        raise ValueError(f"there is no dataset {name!r}; {did_you_mean(key, DATASETS)}")
     return DATASETS[key]
 
 
@@ -195,7 +203,7 @@ def load(
     columns: Columns | None = None,
     task: Task | None = None,
     classes: Sequence[str] | None = None,
-    pretokenized: bool | None = None,
+    rule: Rule | None = None,
     dev_fraction: float | None = None,
     seed: int = 0,
 ) -> Corpus:
@@ -207,17 +215,19 @@ def load(
     """
     key = str(source).lower()
     if isinstance(source, str) and key in EMBEDDED:
-        _refuse(key, data_dir=data_dir, columns=columns, task=task, classes=classes, pretokenized=pretokenized)
+        _refuse(key, data_dir=data_dir, columns=columns, task=task, classes=classes, rule=rule)
         _refuse(key, dev_fraction=dev_fraction)
         if aspect is not None and key != "reviews":
             _refuse(key, aspect=aspect)
-        return EMBEDDED[key](seed=seed) if aspect is None else reviews(seed=seed, aspect=aspect)
+        return EMBEDDED[key](seed=seed) if aspect is None else generated_reviews(seed=seed, aspect=aspect)
     if isinstance(source, str) and key in DATASETS:
-        _refuse(key, task=task, classes=classes, pretokenized=pretokenized)
-        return load_dataset(key, data_dir, aspect=aspect, columns=columns, dev_fraction=dev_fraction, seed=seed)
+        _refuse(key, task=task, classes=classes)
+        return load_dataset(
+            key, data_dir, aspect=aspect, columns=columns, rule=rule, dev_fraction=dev_fraction, seed=seed
+        )
     if not Path(source).exists():
-        close = get_close_matches(key, [*EMBEDDED, *DATASETS], n=1)
-        guess = f" (did you mean {close[0]!r}?)" if close else ""
+        close = closest(key, [*EMBEDDED, *DATASETS])
+        guess = f" (did you mean {close!r}?)" if close else ""
         raise DataError(
             f"{source} is neither a file, nor a folder, nor a dataset{guess}; "
             f"the datasets are {', '.join([*EMBEDDED, *DATASETS])}"
@@ -228,7 +238,7 @@ def load(
         columns=columns,
         task=task,
         classes=classes,
-        pretokenized=bool(pretokenized),
+        rule=rule,
         dev_fraction=0.1 if dev_fraction is None else dev_fraction,
         seed=seed,
     )

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from rationalizer.data.columns import Columns
-from rationalizer.data.convert import make_example, make_pair
-from rationalizer.data.corpus import PAIR_BUDGET, TEXT_BUDGET, Corpus, Task
-from rationalizer.data.errors import DataError, at
-from rationalizer.data.example import AnyExample, PairExample
+from rationalizer.data.corpus import Corpus, Task, default_budget
 from rationalizer.data.labels import Label, Labels, MixedLabels, infer_labels, plain
+from rationalizer.data.rows import make_example, make_pair
 from rationalizer.data.split import hold_out
 from rationalizer.data.tables import ENDINGS, Row, Table, ending, read_table, stem, stream_table
+from rationalizer.text.budget import Budget
+from rationalizer.text.cut import Rule
+from rationalizer.text.errors import DataError, at
+from rationalizer.text.example import AnyExample, PairExample
 
 # Of files or of a folder's parts: regular expressions, matched as a whole or up to what is no letter.
 SplitNames = Mapping[str, tuple[str, ...]]
@@ -33,7 +35,7 @@ def read_corpus(
     columns: Columns | None = None,
     task: Task | None = None,
     classes: Sequence[str] | None = None,
-    pretokenized: bool = False,
+    rule: Rule | None = None,
     dev_fraction: float = 0.1,
     seed: int = 0,
 ) -> Corpus:
@@ -42,7 +44,7 @@ def read_corpus(
     A folder holds `train`, and may hold `dev` (or `validation`) and `test`; a single file is all `train`.
     Without dev files, `dev_fraction` of train is held out, the same rows for the same seed, classes in
     proportion. A float among the labels means regression, unless `task` says otherwise; the classes are
-    train's, unless given.
+    train's, unless given. `rule` says how texts are cut into words ("words", "spaces" or "segments").
     """
     source, columns = Path(source), columns or Columns()
     return assemble(
@@ -51,7 +53,7 @@ def read_corpus(
         columns,
         task=task,
         classes=classes,
-        pretokenized=pretokenized,
+        rule=rule,
         dev_fraction=dev_fraction,
         seed=seed,
     )
@@ -62,17 +64,19 @@ def read_examples(
     *,
     columns: Columns | None = None,
     labels: Labels | None = None,
-    pretokenized: bool = False,
+    rule: Rule | None = None,
 ) -> list[AnyExample]:
     """The rows of one file, to predict or evaluate; without `labels`, its labels are not read."""
     columns = columns or Columns()
     if labels is None:
         columns = replace(columns, label=None)
     table = read_table(path, columns.names())
-    return _examples([table], columns, labels, pretokenized, ())[0]
+    return _examples([table], columns, labels, rule or "words", ())[0]
 
 
-def iter_examples(path: str | Path, *, columns: Columns | None = None, labels: Labels) -> Iterator[AnyExample]:
+def iter_examples(
+    path: str | Path, *, columns: Columns | None = None, labels: Labels, rule: Rule = "words"
+) -> Iterator[AnyExample]:
     """As `read_examples`, one row at a time, for files larger than memory; a label may be missing, or all of them."""
     columns = columns or Columns()
     stream = stream_table(path, columns.names())
@@ -85,7 +89,7 @@ def iter_examples(path: str | Path, *, columns: Columns | None = None, labels: L
             found = columns.found_in(Table(stream.path, stream.columns, []))
         unlabelled = found.label is None or row.get(found.label) in (None, "")
         try:
-            yield _example(row, found, None if unlabelled else labels, False)
+            yield _example(row, found, None if unlabelled else labels, rule)
         except ValueError as error:
             raise DataError(f"{at(stream.path, number)}: {error}") from None
 
@@ -110,18 +114,18 @@ def assemble(
     *,
     task: Task | None = None,
     classes: Sequence[str] | None = None,
-    pretokenized: bool = False,
+    rule: Rule | None = None,
     dev_fraction: float = 0.1,
     seed: int = 0,
     drop_labels: Collection[Label] = (),
-    budget: float | int | None = None,
+    budget: Budget | None = None,
 ) -> Corpus:
     """Tables of rows as a corpus; rows whose label is in `drop_labels` are left out and counted."""
     labels = _labels_of(splits["train"], columns, task, classes, drop_labels)
     parts: dict[str, list[AnyExample]] = {}
     dropped: dict[str, int] = {}
     for part in ("train", "dev", "test"):
-        parts[part], count = _examples(splits.get(part, ()), columns, labels, pretokenized, drop_labels)
+        parts[part], count = _examples(splits.get(part, ()), columns, labels, rule or "words", drop_labels)
         if count:
             dropped[part] = count
     train, dev = parts["train"], parts["dev"]
@@ -130,9 +134,9 @@ def assemble(
     _check_one_kind(splits, columns)
     if not dev:
         train, dev = hold_out(train, dev_fraction, seed=seed, stratify=labels.task == "classification")
-    if budget is None:
-        budget = PAIR_BUDGET if isinstance(train[0], PairExample) else TEXT_BUDGET
-    return Corpus(name, labels.task, labels.classes, train, dev, parts["test"], budget, dropped)
+    budget = budget or default_budget(pairs=isinstance(train[0], PairExample))
+    used: Rule = "spaces" if columns.found_in(splits["train"][0]).are_tokenized else rule or "words"
+    return Corpus(name, labels.task, labels.classes, train, dev, parts["test"], budget, dropped, used)
 
 
 def _check_one_kind(splits: Splits, columns: Columns) -> None:
@@ -178,7 +182,7 @@ def _examples(
     tables: Sequence[Table],
     columns: Columns,
     labels: Labels | None,
-    pretokenized: bool,
+    rule: Rule,
     drop: Collection[Label],
 ) -> tuple[list[AnyExample], int]:
     """The tables' rows as examples, and how many were dropped for their label."""
@@ -191,13 +195,13 @@ def _examples(
                 if labels is not None and drop and plain(row.get(found.label or "")) in drop:
                     dropped += 1
                 else:
-                    examples.append(_example(row, found, labels, pretokenized))
+                    examples.append(_example(row, found, labels, rule))
             except ValueError as error:
                 raise DataError(f"{at(table.path, number)}: {error}") from None
     return examples, dropped
 
 
-def _example(row: Row, columns: Columns, labels: Labels | None, pretokenized: bool) -> AnyExample:
+def _example(row: Row, columns: Columns, labels: Labels | None, rule: Rule) -> AnyExample:
     def cell(name: str | None) -> Any:
         value = row.get(name) if name is not None else None
         return None if value == "" and name != columns.text else value  # an empty CSV field holds nothing
@@ -212,7 +216,7 @@ def _example(row: Row, columns: Columns, labels: Labels | None, pretokenized: bo
             alignment=cell(columns.alignment),
             label=label,
             group=cell(columns.group),
-            pretokenized=pretokenized,
+            rule=rule,
         )
     return make_example(
         text=cell(columns.text),
@@ -221,7 +225,7 @@ def _example(row: Row, columns: Columns, labels: Labels | None, pretokenized: bo
         mask=cell(columns.rationale_mask),
         characters=cell(columns.rationale_chars),
         label=label,
-        pretokenized=pretokenized,
+        rule=rule,
     )
 
 

@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rationalizer.data.errors import DataError, at
 from rationalizer.data.tables import Row, Table, open_bytes, read_table
+from rationalizer.text.errors import DataError, at
 
 BEER_ASPECTS = ("appearance", "aroma", "palate", "taste", "overall")
 HOTEL_ASPECTS = ("location", "service", "cleanliness")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from rationalizer.data.errors import DataError
 from rationalizer.data.files import SPLIT_NAMES, SplitNames, split_of
 from rationalizer.data.tables import Table
+from rationalizer.text.errors import DataError
 
 SCRIPT = "Dataset scripts are no longer supported"
 CONVERTED = "refs/convert/parquet"  # where the Hub keeps its own copy of a dataset that comes as a script

@@ -14,12 +14,12 @@ from typing import Any
 
 from rationalizer.data.columns import Columns
 from rationalizer.data.corpus import Corpus
-from rationalizer.data.errors import DataError, at
-from rationalizer.data.example import PairExample
 from rationalizer.data.files import SPLIT_NAMES, SplitNames, find_splits
 from rationalizer.data.formats import text_lines
 from rationalizer.data.labels import plain
 from rationalizer.data.tables import ENDINGS, Row, Table, ending, read_table
+from rationalizer.text.errors import DataError, at
+from rationalizer.text.example import PairExample
 
 NLI = ("entailment", "neutral", "contradiction")
 HANS = ("entailment", "non-entailment")

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from rationalizer.data.errors import DataError
-from rationalizer.data.example import Example, PairExample
+from rationalizer.text.errors import DataError
+from rationalizer.text.example import Example, PairExample
 
 E = TypeVar("E", Example, PairExample, Example | PairExample)
 

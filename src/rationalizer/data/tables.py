@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from rationalizer.data.errors import DataError, at
+from rationalizer.text.errors import DataError, at
 
 Row = dict[str, Any]
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")

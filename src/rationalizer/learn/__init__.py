@@ -2,17 +2,22 @@
 
 from rationalizer.learn.config import Config, configure
 from rationalizer.learn.inference import Predictions, evaluate, predict, predict_from, survival
+from rationalizer.learn.runs import Run, run, source_of, suspicions
 from rationalizer.learn.trained import TrainedModel
 
 __all__ = [
     "Config",
     "Predictions",
+    "Run",
     "TrainedModel",
     "configure",
     "evaluate",
     "predict",
     "predict_from",
+    "run",
+    "source_of",
     "survival",
+    "suspicions",
     "train",
 ]
 

@@ -3,8 +3,8 @@
 `checkpoint.safetensors` holds the trainable weights and the method's own state (`model.*`), the best
 weights so far (`best.*`) and Adam's moments (`optimizer.*`), and in its header, as JSON, the run's
 `Progress` with the description of the model and a digest of the data, against which a resumed run is
-checked. Random generators have no entry: every step starts them anew from (seed, step). Pretrained vectors
-never change; they lie beside it in `vectors.safetensors`.
+checked. Random generators have no entry: every step starts them anew from (seed, step). The
+reader, which does not change, lies beside it (see `trained.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from rationalizer.data import Corpus
-from rationalizer.learn.files import read_tensors, write_tensors
+from rationalizer.learn.config import Config, flat
+from rationalizer.learn.storage import read_tensors, write_tensors
 from rationalizer.learn.trained import Description
 
 # Settings that do not change where a run goes, only how it gets there.
@@ -85,8 +86,15 @@ class CheckpointFile:
 def identify(description: Description, corpus: Corpus) -> dict[str, Any]:
     """What must be the same for a run to be continued."""
     described = description.to_json()
-    settings = {key: value for key, value in described.pop("config").items() if key not in FREE}
-    return {**described, **settings, "data": digest(corpus)}
+    described.pop("config")
+    return {**described, **settings_of(description.config), "data": digest(corpus)}
+
+
+def settings_of(config: Config) -> dict[str, Any]:
+    """What a run's result depends on, side by side."""
+    stored = config.to_json()
+    settings = {"method": config.method, "pairs": config.pairs, **flat(stored)}
+    return {key: value for key, value in settings.items() if key not in FREE}
 
 
 def require_same(stored: Mapping[str, Any], given: Mapping[str, Any], path: Path) -> None:

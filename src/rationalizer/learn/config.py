@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-import difflib
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from rationalizer.learn.presets import preset
-from rationalizer.nn import ALIGNERS, ENCODERS, EXTRACTORS, Method, check_budget, methods_for
-from rationalizer.nn.predictor import Pooling
+from rationalizer.nn import ALIGNERS, EXTRACTORS, READERS, Method, Pooling, Punctuation, methods_for
+from rationalizer.suggest import did_you_mean
+from rationalizer.text import Budget, Rule
 
 
 @dataclass(frozen=True)
 class Config:
-    """One run. `options` are the method's own settings; every other field is common to all methods."""
+    """One run. `options` are the method's own settings, `reading` the reader's; every other field is common to all."""
 
     method: str = "spectra"
     pairs: bool = False  # whether it is a method for two texts
     options: Mapping[str, Any] = field(default_factory=dict)
-    budget: float | int = 0.2  # share of the text (of two: of the shorter), or a count of tokens (of pairs)
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    # A share of the text's words (of two: of the shorter's), or a count of words (of pairs).
+    budget: Budget = field(default_factory=lambda: Budget.share(0.2))
     faithful: bool = True  # pairs: whether the premise is read through the alignment only
 
-    encoder: str = "bilstm"
-    hidden: int = 64  # units in each direction
-    embedding: int = 64  # size of word vectors trained from scratch
-    embeddings: str | None = None  # pretrained word vectors, frozen: a file or a known name
-    lower: bool = True  # words in lower case
-    min_count: int = 1  # words seen less often are unknown
+    encoder: str = "bilstm"  # which reader
+    cut: Rule | None = None  # how texts are cut into words; none: by "words", or as they come tokenized
+    punctuation: Punctuation = "free"  # whether marks use up the budget ("count")
     dropout: float = 0.1
     pooling: Pooling = "max"
     full_text_weight: float = 1.0  # of the predictor's loss on whole texts, beside that on the selections
@@ -47,19 +46,21 @@ class Config:
     checkpoint_seconds: float = 60.0  # between checkpoints within an epoch; one more follows every epoch
 
     def to_json(self) -> dict[str, Any]:
-        return {item.name: getattr(self, item.name) for item in fields(self)} | {"options": dict(self.options)}
+        stored = {item.name: getattr(self, item.name) for item in fields(self)}
+        return stored | {"budget": str(self.budget), "options": dict(self.options), "reading": dict(self.reading)}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Config:
         return configure(stored["method"], flat(stored), pairs=stored.get("pairs", False))
 
 
-_IDENTITY = ("method", "pairs", "options")  # what a config is of; the rest can be set
+_IDENTITY = ("method", "pairs", "options", "reading")  # what a config is of; the rest can be set
 
 
 def flat(stored: Mapping[str, Any]) -> dict[str, Any]:
     """What can be set of a stored config, side by side, as `configure` takes it."""
-    return {key: value for key, value in stored.items() if key not in _IDENTITY} | stored["options"]
+    own = {**stored["options"], **stored["reading"]}
+    return {key: value for key, value in stored.items() if key not in _IDENTITY} | own
 
 
 def configure(
@@ -73,8 +74,8 @@ def configure(
 
     `pairs` says whether the data are pairs of texts; without it the method decides ("gumbel" is one of either
     kind, and then taken for single texts). Without a method: spectra, or at-most-one for pairs. Keys are the
-    fields of `Config` and the method's own settings, side by side. Values may be strings (from a command
-    line); they are read as the key's type. Unknown keys and values of the wrong type are errors.
+    fields of `Config`, the method's own settings and the reader's, side by side. Values may be strings (from a
+    command line); they are read as the key's type. Unknown keys and values of the wrong type are errors.
     """
     if pairs is None:
         pairs = method in ALIGNERS and method not in EXTRACTORS
@@ -82,17 +83,24 @@ def configure(
     known = methods_for(pairs)
     if method not in known:
         raise ValueError(_no_method(method, pairs))
-    common, own = _common_types(), {name: kind for name, (kind, _) in known[method].options().items()}
+    given = {**preset(dataset, method, pairs=pairs), **(overrides or {})}
+    encoder = str(given.get("encoder", Config.encoder))
+    if encoder not in READERS:
+        raise ValueError(f"there is no encoder {encoder!r}; {did_you_mean(encoder, READERS)}")
+    common, own, reader = _common_types(), known[method].options(), READERS[encoder].options()
     values: dict[str, Any] = {}
-    options = {name: default for name, (_, default) in known[method].options().items()}
-    for key, value in {**preset(dataset, method, pairs=pairs), **(overrides or {})}.items():
+    options = {name: default for name, (_, default) in own.items()}
+    reading = {name: default for name, (_, default) in reader.items()}
+    for key, value in given.items():
         if key in own:
-            options[key] = _read(key, value, own[key])
+            options[key] = _read(key, value, own[key][0])
+        elif key in reader:
+            reading[key] = _read(key, value, reader[key][0])
         elif key in common:
             values[key] = _read(key, value, common[key])
         else:
-            raise ValueError(_unknown(key, method, known, common, own))
-    config = Config(method=method, pairs=pairs, options=options, **values)
+            raise ValueError(_unknown(key, method, known, [*common, *own, *reader]))
+    config = Config(method=method, pairs=pairs, options=options, reading=reading, **values)
     _check(config)
     return config
 
@@ -105,28 +113,23 @@ def _common_types() -> dict[str, Any]:
 def _no_method(method: str, pairs: bool) -> str:
     here, there = methods_for(pairs), methods_for(not pairs)
     if method not in there:
-        return f"there is no method {method!r}{_nearest(method, here)}"
+        return f"there is no method {method!r}; {did_you_mean(method, here)}"
     kind = ("single texts", "pairs of texts") if pairs else ("pairs of texts", "single texts")
     return f"{method!r} is a method for {kind[0]}; for {kind[1]} use one of {', '.join(here)}"
 
 
-def _unknown(
-    key: str, method: str, known: Mapping[str, type[Method]], common: Mapping[str, Any], own: Mapping[str, Any]
-) -> str:
+def _unknown(key: str, method: str, known: Mapping[str, type[Method]], settings: Sequence[str]) -> str:
     others = sorted(name for name, other in known.items() if key in other.options())
     if others:
         return f"{key!r} is a setting of {', '.join(others)}, not of {method}"
-    return f"there is no setting {key!r}{_nearest(key, {**common, **own})}"
-
-
-def _nearest(key: str, known: Mapping[str, Any]) -> str:
-    close = difflib.get_close_matches(key, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(known))}"
+    return f"there is no setting {key!r}; {did_you_mean(key, sorted(settings))}"
 
 
 def _read(key: str, value: Any, kind: Any) -> Any:
     """The value as the type `kind`; strings are parsed, whole numbers pass for floats."""
     value = value.item() if isinstance(value, np.generic) else value
+    if kind is Budget:
+        return Budget.of(value)
     choices = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
     if type(value) in choices and not isinstance(value, str):
         return value
@@ -174,12 +177,10 @@ def _name(kind: Any) -> str:
 
 
 def _check(config: Config) -> None:
-    check_budget(config.budget)
-    if config.encoder not in ENCODERS:
-        raise ValueError(f"there is no encoder {config.encoder!r}{_nearest(config.encoder, ENCODERS)}")
+    counts = {"epochs": config.epochs, "batch_size": config.batch_size, **config.reading}
     for name in ("hidden", "embedding", "min_count", "epochs", "batch_size"):
-        if getattr(config, name) < 1:
-            raise ValueError(f"{name} must be at least 1, got {getattr(config, name)}")
+        if counts.get(name, 1) < 1:
+            raise ValueError(f"{name} must be at least 1, got {counts[name]}")
     amounts = ("learning_rate", "weight_decay", "full_text_weight", "checkpoint_seconds")
     for name in ("seed", "min_epochs", "workers", *amounts):
         if not getattr(config, name) >= 0:

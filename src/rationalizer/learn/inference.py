@@ -11,13 +11,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rationalizer.data import AnyExample, Example, PairExample, Vocabulary, loader
-from rationalizer.data.tokenize import tokenize
+from rationalizer.learn.batch import loader
 from rationalizer.learn.trained import TrainedModel
 from rationalizer.metrics import Scores, evaluate_pairs
 from rationalizer.metrics import evaluate as measure
 from rationalizer.metrics.faithfulness import AOPC_FRACTIONS
-from rationalizer.nn import Aligner, HighlightModel, token_budget
+from rationalizer.nn import Aligner, HighlightModel, Reader
+from rationalizer.text import AnyExample, Budget, Example, PairExample
 
 BATCH = 128
 Done = Callable[[int], object]
@@ -48,7 +48,7 @@ def predict(
     trained: TrainedModel,
     examples: Sequence[AnyExample],
     *,
-    budget: float | int | None = None,
+    budget: Budget | float | str | None = None,
     batch_size: int = BATCH,
     done: Done | None = None,
 ) -> Predictions:
@@ -58,11 +58,11 @@ def predict(
     model = trained.model.eval()
     ragged = _Ragged(examples)
     rows: list[tuple[Tensor, Tensor]] = []
-    for batch in _batches(trained.vocabulary, examples, batch_size):
+    for batch in _batches(trained.reader, examples, batch_size):
         batch = batch.to(trained.device)
-        output = model(*batch.inputs, token_budget(trained.config.budget, *batch.masks))
+        output = model(*batch.texts, budget=trained.config.budget)
         rows.append((batch.index.cpu(), model.head.predict(output.outputs).cpu()))
-        ragged.add(rows[-1][0], output.extraction.z, output.extraction.scores)
+        ragged.add(rows[-1][0], output.z, output.scores)
         if done is not None:
             done(len(batch))
     return Predictions(_in_order(trained, rows), ragged.columns[0], ragged.columns[1])
@@ -83,12 +83,12 @@ def predict_from(
     if not isinstance(model, HighlightModel):
         raise ValueError("predict_from shows tokens of single texts; this model reads pairs of texts")
     rows: list[tuple[Tensor, Tensor]] = []
-    for batch in _batches(trained.vocabulary, examples, batch_size):
-        z = np.zeros(batch.tokens.shape, dtype=np.float32)
+    for batch in _batches(trained.reader, examples, batch_size):
+        (words,) = batch.texts
+        z = np.zeros(words.mask.shape, dtype=np.float32)
         for row, position in enumerate(batch.index.tolist()):
             z[row, : len(masks[position])] = masks[position]
-        batch = batch.to(trained.device)
-        outputs = model.predict_from(torch.from_numpy(z).to(trained.device), batch.tokens, batch.mask)
+        outputs = model.predict_from(torch.from_numpy(z).to(trained.device), words.to(trained.device))
         rows.append((batch.index.cpu(), model.head.predict(outputs).cpu()))
         if done is not None:
             done(len(batch))
@@ -99,7 +99,7 @@ def evaluate(
     trained: TrainedModel,
     examples: Sequence[AnyExample],
     *,
-    budget: float | int | None = None,
+    budget: Budget | float | str | None = None,
     faithfulness: bool = False,
     predictions: Predictions | None = None,
     done: Done | None = None,
@@ -132,11 +132,13 @@ def evaluate(
         if faithfulness:
             raise ValueError("comprehensiveness and sufficiency are defined for single texts; leave faithfulness out")
         pairs = cast("Sequence[PairExample]", examples)
+        counted = [(_counted(trained, pair.premise), _counted(trained, pair.hypothesis)) for pair in pairs]
         return evaluate_pairs(
             **common,
             alignments=predictions.weights,
             gold=[pair.alignment for pair in pairs],
-            constraints=_constraints(trained, pairs),
+            constraints=_constraints(trained, counted),
+            counted=counted,
         )
     texts = cast("Sequence[Example]", examples)
     return measure(
@@ -144,20 +146,27 @@ def evaluate(
         masks=predictions.selected,
         weights=predictions.scores,
         gold=[text.rationale for text in texts],
+        counted=[_counted(trained, text) for text in texts],
         probabilities=(lambda masks: predict_from(trained, texts, masks, done=done))
         if faithfulness and classification
         else None,
     )
 
 
-def _constraints(trained: TrainedModel, pairs: Sequence[PairExample]) -> list[dict[str, Any]] | None:
-    """What the alignments have to keep to; None for a method that promises nothing."""
-    shapes = torch.tensor([pair.shape for pair in pairs])
-    masks = (torch.arange(int(side.max())) < side[:, None] for side in shapes.unbind(1))
-    budgets = token_budget(trained.config.budget, *masks).tolist()
-    aligner = trained.model.extractor
+def _counted(trained: TrainedModel, text: Example) -> NDArray[np.bool_]:
+    """Which of the tokens can use up the budget."""
+    counted: NDArray[np.bool_] = trained.reader.counts([text.tokens])[1][0].numpy()
+    return counted
+
+
+def _constraints(trained: TrainedModel, counted: Sequence[tuple[Any, Any]]) -> list[dict[str, Any]] | None:
+    """What the alignments of the words that count have to keep to; None for a method that promises nothing."""
+    aligner = trained.model.method
     assert isinstance(aligner, Aligner)
-    kept = [aligner.constraints(m, n, budget) for (m, n), budget in zip(shapes.tolist(), budgets, strict=True)]
+    kept = []
+    for sides in counted:
+        allowed = trained.config.budget.words(*(torch.from_numpy(side)[None] for side in sides))
+        kept.append(aligner.constraints(int(sides[0].sum()), int(sides[1].sum()), int(allowed)))
     return None if any(each is None for each in kept) else cast("list[dict[str, Any]]", kept)
 
 
@@ -175,7 +184,7 @@ def survival(trained: TrainedModel, examples: Sequence[Example], predictions: Pr
     kept = [i for i, selected in enumerate(predictions.selected) if selected.any()]
     if not kept:
         return 0.0
-    alone = [_excerpt(examples[i], predictions.selected[i]) for i in kept]
+    alone = [_excerpt(trained.reader, examples[i], predictions.selected[i]) for i in kept]
     after = predict_from(trained, alone, [np.ones(len(example.tokens)) for example in alone])
     before = predictions.outputs[kept]
     if after.ndim == 2:
@@ -185,10 +194,9 @@ def survival(trained: TrainedModel, examples: Sequence[Example], predictions: Pr
     return float(same.sum() / len(examples))
 
 
-def _excerpt(example: Example, selected: NDArray[np.bool_]) -> Example:
+def _excerpt(reader: Reader, example: Example, selected: NDArray[np.bool_]) -> Example:
     text = " ".join(example.text[slice(*example.offsets[i])] for i in np.flatnonzero(selected))
-    tokens, offsets = tokenize(text)
-    return Example(text, tokens, offsets)
+    return Example(text, *reader.cut(text))
 
 
 class _Ragged:
@@ -205,8 +213,8 @@ class _Ragged:
                 column[position] = row[tuple(map(slice, self.shapes[position]))]
 
 
-def _batches(vocabulary: Vocabulary, examples: Sequence[AnyExample], batch_size: int) -> Any:
-    return loader(examples, vocabulary, batch_size=batch_size, shuffle=False, seed=0)
+def _batches(reader: Reader, examples: Sequence[AnyExample], batch_size: int) -> Any:
+    return loader(examples, reader, batch_size=batch_size, shuffle=False, seed=0)
 
 
 def _require_kind(trained: TrainedModel, examples: Sequence[AnyExample]) -> None:

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Sampler
 
-from rationalizer.data import Batch, BucketSampler, Corpus, PairBatch, Vocabulary, loader
+from rationalizer.data import Corpus
+from rationalizer.learn.batch import Batch, BucketSampler, loader
 from rationalizer.learn.checkpoint import (
     Checkpoint,
     CheckpointFile,
@@ -26,9 +27,7 @@ from rationalizer.learn.checkpoint import (
 from rationalizer.learn.config import Config
 from rationalizer.learn.seeding import seed_all
 from rationalizer.metrics.task import score_task
-from rationalizer.nn import Model, token_budget
-
-AnyBatch = Batch | PairBatch
+from rationalizer.nn import Model
 
 
 class Learner(pl.LightningModule):
@@ -42,7 +41,6 @@ class Learner(pl.LightningModule):
         self,
         model: Model,
         corpus: Corpus,
-        vocabulary: Vocabulary,
         config: Config,
         file: CheckpointFile | None = None,
         resumed: Checkpoint | None = None,
@@ -50,7 +48,6 @@ class Learner(pl.LightningModule):
         super().__init__()
         self.model = model
         self.corpus = corpus
-        self.vocabulary = vocabulary
         self.config = config
         self.file = file
         self.progress = resumed.progress if resumed else Progress()
@@ -81,11 +78,11 @@ class Learner(pl.LightningModule):
 
     # Data
 
-    def train_dataloader(self) -> DataLoader[AnyBatch]:
+    def train_dataloader(self) -> DataLoader[Batch]:
         config = self.config
         batches = loader(
             self.corpus.train,
-            self.vocabulary,
+            self.model.reader,
             batch_size=config.batch_size,
             shuffle=True,
             seed=config.seed,
@@ -104,18 +101,18 @@ class Learner(pl.LightningModule):
             num_workers=config.workers,
         )
 
-    def val_dataloader(self) -> DataLoader[AnyBatch]:
+    def val_dataloader(self) -> DataLoader[Batch]:
         # Every process validates on the whole dev set: all then stop at the same epoch, without a word.
         return loader(
             self.corpus.dev,
-            self.vocabulary,
+            self.model.reader,
             batch_size=self.config.batch_size,
             shuffle=False,
             seed=0,
             workers=self.config.workers,
         )
 
-    def transfer_batch_to_device(self, batch: AnyBatch, device: torch.device, dataloader_idx: int) -> AnyBatch:
+    def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
         return batch.to(device)
 
     # Training
@@ -124,31 +121,30 @@ class Learner(pl.LightningModule):
         self._loss = torch.tensor(self.progress.loss, dtype=torch.float64).to(self.device, self._sum_type)
         self._clock = time.perf_counter()
 
-    def on_train_batch_start(self, batch: AnyBatch, batch_idx: int) -> None:
+    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         seed_all(self.config.seed, self.progress.step, self.trainer.global_rank)
 
-    def training_step(self, batch: AnyBatch, batch_idx: int) -> Tensor:
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         assert batch.labels is not None
-        budget = token_budget(self.config.budget, *batch.masks)
-        output = self.model(*batch.inputs, budget)
+        output = self.model(*batch.texts, budget=self.config.budget)
         task_loss = self.model.head.loss(output.outputs, batch.labels)
-        objective = self.model.extractor.objective(output.extraction, task_loss, *batch.masks, budget)
+        objective = self.model.objective(output, task_loss)
         for name, value in objective.state.items():
-            setattr(self.model.extractor, name, value.detach())
+            setattr(self.model.method, name, value.detach())
         mean = task_loss.detach().mean()
         self._loss += mean
         self.log("loss", mean, prog_bar=True, logger=False, batch_size=len(batch))
         return objective.loss + self._full_text_loss(batch, batch.labels)
 
-    def _full_text_loss(self, batch: AnyBatch, labels: Tensor) -> Tensor | float:
+    def _full_text_loss(self, batch: Batch, labels: Tensor) -> Tensor | float:
         """The predictor's loss on whole texts. It ties what words mean to the predictor to what they mean in
         texts: without it generator and predictor can agree on a code, in which the choice of words says what
         the words do not. Predictions are made from selections all the same."""
         weight = self.config.full_text_weight
-        outputs = self.model.full_text_outputs(*batch.inputs) if weight else None
+        outputs = self.model.full_text_outputs(*batch.texts) if weight else None
         return 0.0 if outputs is None else weight * self.model.head.loss(outputs, labels).mean()
 
-    def on_train_batch_end(self, outputs: Any, batch: AnyBatch, batch_idx: int) -> None:
+    def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
         self.progress.step += 1
         self.progress.batch += 1
         due = time.perf_counter() - self._saved >= self.config.checkpoint_seconds
@@ -161,13 +157,12 @@ class Learner(pl.LightningModule):
     def on_validation_start(self) -> None:
         self._stop_clock()
 
-    def validation_step(self, batch: AnyBatch, batch_idx: int) -> None:
+    def validation_step(self, batch: Batch, batch_idx: int) -> None:
         assert batch.labels is not None
-        output = self.model(*batch.inputs, token_budget(self.config.budget, *batch.masks))
+        output = self.model(*batch.texts, budget=self.config.budget)
         predicted = self.model.head.predict(output.outputs)
         predicted = predicted.argmax(-1) if self.corpus.task == "classification" else predicted
-        size = self.model.extractor.size(output.extraction.z, *batch.masks)
-        self._validated.append((batch.labels, predicted, size))
+        self._validated.append((batch.labels, predicted, self.model.size(output)))
 
     def on_train_epoch_end(self) -> None:
         self._stop_clock()

@@ -15,7 +15,13 @@ METHODS: dict[str, Values] = {"hardkuma": {"patience": None}}
 PAIRS: Values = {"pooling": "max-mean", "budget": 0.5}
 
 # Common to the paper's experiments on highlights.
-PAPER: Values = {"hidden": 200, "learning_rate": 1e-4, "full_text_weight": 0.0}
+PAPER: Values = {
+    "hidden": 200,
+    "learning_rate": 1e-4,
+    "full_text_weight": 0.0,
+    "punctuation": "count",
+    "tuned": False,
+}
 PAPER_METHODS: dict[str, Values] = {
     "spectra": {"weight_decay": 1e-6, "temperature": 0.05, "transition": 0.001},
     "pair-budget": {"weight_decay": 1e-6, "temperature": 0.05, "transition": 0.001},
@@ -68,6 +74,8 @@ PAPER_DATASETS: dict[str, dict[str, Values]] = {
 # Common to the paper's experiments on matchings; its temperatures are those of all its methods.
 PAPER_PAIRS: Values = {
     "hidden": 200,
+    "punctuation": "count",
+    "tuned": False,
     "learning_rate": 1e-4,
     "batch_size": 16,
     "epochs": 10,

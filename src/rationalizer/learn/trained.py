@@ -1,13 +1,15 @@
 """A trained model with all that is needed to use it, and the directory it is kept in.
 
-    config.json        settings, task, classes, size and kind of the word vectors
-    vocabulary.json    the words
-    model.safetensors  the weights
-    metrics.json       one row per epoch, the best epoch, how long training took
+    config.json          settings, task, classes
+    reader.json          how texts become words: the rule, the words of the training
+    vectors.safetensors  the reader's pretrained word vectors, if it has any
+    model.safetensors    the weights
+    metrics.json         one row per epoch, the best epoch, how long training took
 
-While a run is under way there are also `checkpoint.safetensors` (see `checkpoint.py`) and, with pretrained
-word vectors, `vectors.safetensors`. `logs/` has CSV and TensorBoard files, in a new folder each time the run
-was taken up. A run is finished when it has `metrics.json`.
+A finished run also has `data.json`, where its texts came from, and `scores.json`, what was measured after the
+training (see `runs.py`). While it is under way there is `checkpoint.safetensors` (see `checkpoint.py`). `logs/` has CSV
+and TensorBoard files, in a new folder each time the run was taken up. The training is finished when there is
+`metrics.json`.
 """
 
 from __future__ import annotations
@@ -18,17 +20,17 @@ from typing import Any, Literal
 
 import torch
 
-from rationalizer.data import Vocabulary
 from rationalizer.data.corpus import Task
 from rationalizer.learn.config import Config
-from rationalizer.learn.files import read_json, read_tensors, write_json, write_tensors
-from rationalizer.nn import HighlightModel, Model, PairModel, check_budget
+from rationalizer.learn.storage import read_json, read_tensors, write_json, write_tensors
+from rationalizer.nn import EXTRACTORS, READERS, HighlightModel, Model, PairModel, Reader
+from rationalizer.text import Budget
 
 LabelType = Literal["str", "int", "float", "bool"]
 
-FORMAT = 1
-CONFIG, VOCABULARY, MODEL, METRICS = "config.json", "vocabulary.json", "model.safetensors", "metrics.json"
-CHECKPOINT, VECTORS, LOGS = "checkpoint.safetensors", "vectors.safetensors", "logs"
+FORMAT = 2
+CONFIG, READER, MODEL, METRICS = "config.json", "reader.json", "model.safetensors", "metrics.json"
+VECTORS, CHECKPOINT, LOGS = "vectors.safetensors", "checkpoint.safetensors", "logs"
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,6 @@ class Description:
     config: Config
     task: Task
     classes: tuple[str, ...]
-    vector_size: int
-    frozen_vectors: bool
     target: dict[str, Any] = field(default_factory=dict)  # arguments of `nn.Regression`
     label_type: LabelType = "str"  # what the user's class labels were before they became names
 
@@ -47,30 +47,33 @@ class Description:
     def pairs(self) -> bool:
         return self.config.pairs
 
-    def build(self, vocabulary: Vocabulary) -> Model:
+    def reader_options(self) -> Any:
+        return READERS[self.config.encoder].Options(**self.config.reading)
+
+    def network(self) -> dict[str, Any]:
+        """What is asked of the reader."""
+        generates = self.pairs or EXTRACTORS[self.config.method].reads_text
+        return {"dropout": self.config.dropout, "generates": generates, "predicts": not self.pairs}
+
+    def build(self, reader: Reader) -> Model:
         config = self.config
         settings: dict[str, Any] = {
-            "vocabulary": len(vocabulary),
-            "embedding": self.vector_size,
-            "frozen": self.frozen_vectors,
             "method": config.method,
             "method_options": config.options,
             "classes": len(self.classes),
             "target": self.target,
-            "encoder": config.encoder,
-            "hidden": config.hidden,
             "dropout": config.dropout,
             "pooling": config.pooling,
         }
-        return PairModel(**settings, faithful=config.faithful) if self.pairs else HighlightModel(**settings)
+        if self.pairs:
+            return PairModel(reader, **settings, faithful=config.faithful)
+        return HighlightModel(reader, **settings)
 
     def to_json(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
             "task": self.task,
             "classes": list(self.classes),
-            "vector_size": self.vector_size,
-            "frozen_vectors": self.frozen_vectors,
             "target": self.target,
             "label_type": self.label_type,
             "config": self.config.to_json(),
@@ -87,11 +90,25 @@ class Description:
             config=Config.from_json(stored["config"]),
             task=stored["task"],
             classes=tuple(stored["classes"]),
-            vector_size=stored["vector_size"],
-            frozen_vectors=stored["frozen_vectors"],
             target=stored["target"],
             label_type=stored["label_type"],
         )
+
+
+def write_reader(directory: Path, reader: Reader) -> None:
+    if tables := reader.tables():
+        write_tensors(directory / VECTORS, tables)
+    write_json(directory / READER, reader.description())
+
+
+def read_reader(directory: Path, description: Description) -> Reader:
+    tables = read_tensors(directory / VECTORS)[0] if (directory / VECTORS).is_file() else {}
+    kind = READERS[description.config.encoder]
+    stored = read_json(directory / READER)
+    try:
+        return kind.restore(stored, tables, description.reader_options(), **description.network())
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{directory / READER} does not describe a reader: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -99,13 +116,16 @@ class TrainedModel:
     """A model ready for use."""
 
     description: Description
-    vocabulary: Vocabulary
     model: Model
     metrics: dict[str, Any]
 
     @property
     def config(self) -> Config:
         return self.description.config
+
+    @property
+    def reader(self) -> Reader:
+        return self.model.reader
 
     @property
     def task(self) -> Task:
@@ -127,12 +147,12 @@ class TrainedModel:
 
     @property
     def device(self) -> torch.device:
-        return self.model.embedding.weight.device
+        return next(self.model.parameters()).device
 
-    def with_budget(self, budget: float | int) -> TrainedModel:
+    def with_budget(self, budget: Budget | float | str) -> TrainedModel:
         """The same weights, other selections."""
-        budget = check_budget(budget)
-        if budget != self.config.budget and not self.model.extractor.follows_budget:
+        budget = Budget.of(budget)
+        if budget != self.config.budget and not self.model.method.follows_budget:
             others = "budget or ot-exact-k" if self.pairs else "spectra, pair-budget, or one decoded by 'top-k'"
             raise ValueError(f"what {self.config.method} selects does not follow a budget; use the method {others}")
         config = replace(self.config, budget=budget)
@@ -141,14 +161,16 @@ class TrainedModel:
     def save(self, directory: str | Path) -> None:
         directory = Path(directory)
         write_json(directory / CONFIG, self.description.to_json())
-        write_json(directory / VOCABULARY, self.vocabulary.to_json())
+        write_reader(directory, self.reader)
         write_tensors(directory / MODEL, self.model.state_dict())
         write_json(directory / METRICS, self.metrics)
 
     @classmethod
     def load(cls, directory: str | Path, device: str | torch.device = "cpu") -> TrainedModel:
         directory = Path(directory)
-        missing = [name for name in (CONFIG, VOCABULARY, MODEL, METRICS) if not (directory / name).is_file()]
+        if (directory / CONFIG).is_file():  # an older format lacks other files, too
+            description = Description.from_json(read_json(directory / CONFIG), directory / CONFIG)
+        missing = [name for name in (CONFIG, READER, MODEL, METRICS) if not (directory / name).is_file()]
         if missing:
             if (directory / CHECKPOINT).is_file():
                 raise FileNotFoundError(
@@ -156,12 +178,10 @@ class TrainedModel:
                     "in Python by resume=True"
                 )
             raise FileNotFoundError(f"{directory} holds no trained model: {', '.join(missing)} missing")
-        description = Description.from_json(read_json(directory / CONFIG), directory / CONFIG)
-        vocabulary = Vocabulary.from_json(read_json(directory / VOCABULARY))
-        model = description.build(vocabulary)
+        model = description.build(read_reader(directory, description))
         weights, _ = read_tensors(directory / MODEL)
         try:
             model.load_state_dict(weights)
         except RuntimeError as error:
             raise ValueError(f"{directory / MODEL} does not fit {directory / CONFIG}: {error}") from None
-        return cls(description, vocabulary, model.to(device).eval(), read_json(directory / METRICS))
+        return cls(description, model.to(device).eval(), read_json(directory / METRICS))

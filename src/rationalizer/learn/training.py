@@ -19,28 +19,28 @@ import torch
 from pytorch_lightning.callbacks import TQDMProgressBar
 from pytorch_lightning.callbacks.progress.tqdm_progress import Tqdm
 from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger
-from torch import Tensor
 
 from rationalizer import __version__
-from rationalizer.data import AnyExample, Corpus, Vocabulary
-from rationalizer.data.embeddings import load_embeddings
+from rationalizer.data import Corpus
 from rationalizer.learn.checkpoint import CheckpointFile, digest, identify, require_same
 from rationalizer.learn.config import Config, configure
-from rationalizer.learn.files import read_tensors, write_json, write_tensors
 from rationalizer.learn.module import Learner
 from rationalizer.learn.seeding import seed_all, untouched_generators
+from rationalizer.learn.storage import write_json
 from rationalizer.learn.trained import (
     CHECKPOINT,
     CONFIG,
     LOGS,
     METRICS,
-    VECTORS,
-    VOCABULARY,
+    READER,
     Description,
     LabelType,
     TrainedModel,
+    read_reader,
+    write_reader,
 )
-from rationalizer.nn import HighlightModel, Model
+from rationalizer.nn import READERS, Reader
+from rationalizer.text import AnyExample
 
 
 def train(
@@ -73,45 +73,56 @@ def train(
     directory = Path(run_dir) if run_dir is not None else None
     if directory is None and resume:
         raise ValueError("resume=True needs the run_dir of the run to go on with")
-    # Lightning starts a run's other processes by calling the program again: they find the first one's files.
-    first = int(os.environ.get("LOCAL_RANK", 0)) == 0
-    if first and directory is not None and not resume and (directory / CONFIG).exists():
-        raise FileExistsError(f"{directory} already holds a run; pass resume=True to go on with it, or another run_dir")
+    first = is_first_process()  # the others find its files
+    if directory is not None and not resume:
+        require_new(directory)
 
-    vocabulary = _vocabulary(corpus, config)
+    description = describe(corpus, config, label_type)
+    if directory is not None and (directory / METRICS).is_file():
+        finished = TrainedModel.load(directory)
+        given = identify(description, corpus)
+        stored = identify(finished.description, corpus) | {"data": finished.metrics.get("data", given["data"])}
+        require_same(stored, given, directory / METRICS)
+        (directory / CHECKPOINT).unlink(missing_ok=True)
+        return finished
+    file = CheckpointFile.of(directory / CHECKPOINT, description, corpus) if directory else None
+    resumed = file.read() if file and resume else None
     with untouched_generators():
         seed_all(config.seed)
-        vectors = _vectors(config, vocabulary, directory, resume)
-        description = describe(corpus, config, vectors, label_type)
-        if directory is not None and (directory / METRICS).is_file():
-            finished = TrainedModel.load(directory)
-            given = identify(description, corpus)
-            stored = identify(finished.description, corpus) | {"data": finished.metrics.get("data", given["data"])}
-            require_same(stored, given, directory / METRICS)
-            _remove_leftovers(directory)
-            return finished
-        model = description.build(vocabulary)
-        _start_vectors(model, vectors)
-        file = CheckpointFile.of(directory / CHECKPOINT, description, corpus) if directory else None
-        learner = Learner(model, corpus, vocabulary, config, file, file.read() if file and resume else None)
-        if directory is not None:
-            _write_beginnings(directory, description, vocabulary, vectors)
+        if directory is not None and resumed and (directory / READER).is_file():
+            reader = read_reader(directory, description)
+        else:
+            reader = _reader(corpus, description)
+        model = description.build(reader)
+        learner = Learner(model, corpus, config, file, resumed)
+        if directory is not None and first:
+            write_reader(directory, reader)
+            write_json(directory / CONFIG, description.to_json())
         if not learner.progress.finished:
             first = _fit(learner, directory, progress, accelerator, devices, precision, strategy, num_nodes)
     model.load_state_dict(learner.best, strict=False)
-    trained = TrainedModel(description, vocabulary, model.eval(), _metrics(learner))
+    trained = TrainedModel(description, model.eval(), _metrics(learner))
     if directory is not None and first:
         trained.save(directory)
-        _remove_leftovers(directory)
+        (directory / CHECKPOINT).unlink(missing_ok=True)
     return trained
 
 
-def _remove_leftovers(directory: Path) -> None:
-    for name in (CHECKPOINT, VECTORS):
-        (directory / name).unlink(missing_ok=True)
+def is_first_process() -> bool:
+    """Of those that Lightning starts for one training on several devices, by calling the program again."""
+    return int(os.environ.get("LOCAL_RANK", 0)) == 0
 
 
-def describe(corpus: Corpus, config: Config, vectors: Tensor | None, label_type: LabelType = "str") -> Description:
+def require_new(directory: Path) -> None:
+    """An error where another run is kept in the folder."""
+    if is_first_process() and (directory / CONFIG).exists():
+        raise FileExistsError(
+            f"{directory} already holds a run; go on with it by --resume, in Python by resume=True, or give another "
+            "folder"
+        )
+
+
+def describe(corpus: Corpus, config: Config, label_type: LabelType = "str") -> Description:
     target: dict[str, Any] = {}
     if corpus.task == "regression":
         values = np.array([example.label for example in corpus.train], dtype=np.float64)
@@ -121,8 +132,6 @@ def describe(corpus: Corpus, config: Config, vectors: Tensor | None, label_type:
         config=config,
         task=corpus.task,
         classes=tuple(corpus.classes),
-        vector_size=config.embedding if vectors is None else vectors.shape[1],
-        frozen_vectors=vectors is not None,
         target=target,
         label_type=label_type,
     )
@@ -153,39 +162,11 @@ def _check_example(example: AnyExample, where: str, corpus: Corpus) -> None:
         raise ValueError(f"{where} has the label {example.label!r}; expected 0 to {len(corpus.classes) - 1}")
 
 
-def _vocabulary(corpus: Corpus, config: Config) -> Vocabulary:
-    # A dev word that training never sees has a vector only if vectors are pretrained.
-    examples = [*corpus.train, *corpus.dev] if config.embeddings else corpus.train
-    texts = (text for example in examples for text in example.texts)
-    return Vocabulary.from_examples(texts, lower=config.lower, min_count=config.min_count)
-
-
-def _vectors(config: Config, vocabulary: Vocabulary, directory: Path | None, resume: bool) -> Tensor | None:
-    if not config.embeddings:
-        return None
-    if resume and directory is not None and (directory / VECTORS).is_file():
-        return read_tensors(directory / VECTORS)[0]["vectors"]
-    return torch.as_tensor(load_embeddings(config.embeddings, vocabulary)[0], dtype=torch.float32)
-
-
-def _start_vectors(model: Model, vectors: Tensor | None) -> None:
-    weight = model.embedding.weight
-    with torch.no_grad():
-        if vectors is not None:
-            weight.copy_(vectors)
-            return
-        if isinstance(model, HighlightModel):
-            weight.mul_(0.3)  # the size of pretrained vectors' entries; pairs are aligned by what sets words apart
-        weight[1] = 0  # an unknown word says nothing
-
-
-def _write_beginnings(
-    directory: Path, description: Description, vocabulary: Vocabulary, vectors: Tensor | None
-) -> None:
-    if vectors is not None:
-        write_tensors(directory / VECTORS, {"vectors": vectors})
-    write_json(directory / VOCABULARY, vocabulary.to_json())
-    write_json(directory / CONFIG, description.to_json())
+def _reader(corpus: Corpus, description: Description) -> Reader:
+    config = description.config
+    texts = [text.tokens for example in corpus.train for text in example.texts]
+    how = {"rule": corpus.rule, "punctuation": config.punctuation, **description.network()}
+    return READERS[config.encoder].prepare(texts, description.reader_options(), **how)
 
 
 def _fit(

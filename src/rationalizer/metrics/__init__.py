@@ -4,24 +4,28 @@
 """
 
 from rationalizer.metrics.alignment import AlignmentScores, Violations, alignment_scores, violations
+from rationalizer.metrics.catalogue import METRICS, Metric, headlines, score_lines
 from rationalizer.metrics.degeneration import Finding, check, label_skill, position_skill
 from rationalizer.metrics.faithfulness import Aopc, Faithfulness, aopc, faithfulness, top_tokens
 from rationalizer.metrics.plausibility import Agreement, RankingAgreement, auprc, iou_scores, token_scores
-from rationalizer.metrics.rationale import RationaleStatistics, Statistic, rationale_statistics
-from rationalizer.metrics.report import Scores, evaluate, evaluate_pairs
+from rationalizer.metrics.rationale import RationaleStatistics, rationale_statistics
+from rationalizer.metrics.scores import Scores, evaluate, evaluate_pairs
 from rationalizer.metrics.spans import mask_to_spans, spans_to_mask
+from rationalizer.metrics.spread import Spread
 from rationalizer.metrics.task import accuracy, macro_f1, mse, score_task
 
 __all__ = [
+    "METRICS",
     "Agreement",
     "AlignmentScores",
     "Aopc",
     "Faithfulness",
     "Finding",
+    "Metric",
     "RankingAgreement",
     "RationaleStatistics",
     "Scores",
-    "Statistic",
+    "Spread",
     "Violations",
     "accuracy",
     "alignment_scores",
@@ -31,6 +35,7 @@ __all__ = [
     "evaluate",
     "evaluate_pairs",
     "faithfulness",
+    "headlines",
     "iou_scores",
     "label_skill",
     "macro_f1",
@@ -38,6 +43,7 @@ __all__ = [
     "mse",
     "position_skill",
     "rationale_statistics",
+    "score_lines",
     "score_task",
     "spans_to_mask",
     "token_scores",

@@ -37,14 +37,14 @@ _FOLDS = 5
 _ENDS = 5
 _BINS = 10
 
-Kind = Literal["empty_rationales", "full_rationales", "ignores_text", "no_better_than_majority", "label_from_position"]
+Sign = Literal["empty_rationales", "full_rationales", "ignores_text", "no_better_than_majority", "label_from_position"]
 
 
 @dataclass(frozen=True)
 class Finding:
     """One suspicion: what kind, in words, and the measured value it rests on."""
 
-    kind: Kind
+    kind: Sign
     message: str
     value: float
 

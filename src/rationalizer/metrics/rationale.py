@@ -7,41 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rationalizer.metrics._inputs import Floats, as_masks, require_same_count
+from rationalizer.metrics._inputs import as_masks, require_same_count
 from rationalizer.metrics.spans import mask_to_spans
-
-
-@dataclass(frozen=True)
-class Statistic:
-    """One number per document, and its summary."""
-
-    values: Floats
-    histogram: NDArray[np.int64]  # documents per bin
-    edges: Floats  # of the bins, one more than there are bins; the last bin holds its right edge
-
-    @property
-    def mean(self) -> float:
-        # Rounding would put the mean of equal values beside them.
-        return float(np.clip(self.values.mean(), self.minimum, self.maximum))
-
-    @property
-    def minimum(self) -> float:
-        return float(self.values.min())
-
-    @property
-    def maximum(self) -> float:
-        return float(self.values.max())
+from rationalizer.metrics.spread import Spread
 
 
 @dataclass(frozen=True)
 class RationaleStatistics:
     """Sizes and spans of a set of rationales."""
 
-    fraction: Statistic  # selected tokens / tokens; bins of 5 points from 0 to 1
-    tokens: Statistic  # selected tokens; one bin per number
-    spans: Statistic  # maximal runs of selected tokens; one bin per number
+    fraction: Spread  # selected tokens / tokens
+    tokens: Spread  # selected tokens
+    spans: Spread  # maximal runs of selected tokens
 
 
 def rationale_statistics(masks: Sequence[Any]) -> RationaleStatistics:
@@ -54,20 +32,9 @@ def rationale_statistics(masks: Sequence[Any]) -> RationaleStatistics:
     """
     rationales = as_masks(masks, "masks")
     require_same_count(masks=rationales)
-    tokens = np.array([np.sum(mask) for mask in rationales], dtype=np.float64)
-    lengths = np.array([len(mask) for mask in rationales], dtype=np.float64)
-    spans = np.array([len(mask_to_spans(mask)) for mask in rationales], dtype=np.float64)
+    tokens = [int(np.sum(mask)) for mask in rationales]
     return RationaleStatistics(
-        fraction=_statistic(tokens / np.maximum(lengths, 1), np.arange(21) / 20),
-        tokens=_counts(tokens),
-        spans=_counts(spans),
+        fraction=Spread.of([count / max(len(mask), 1) for count, mask in zip(tokens, rationales, strict=True)]),
+        tokens=Spread.of(tokens),
+        spans=Spread.of([len(mask_to_spans(mask)) for mask in rationales]),
     )
-
-
-def _counts(values: Floats) -> Statistic:
-    return _statistic(values, np.arange(values.max() + 2))
-
-
-def _statistic(values: Floats, edges: Floats) -> Statistic:
-    histogram, _ = np.histogram(values, edges)
-    return Statistic(values, histogram.astype(np.int64), edges)

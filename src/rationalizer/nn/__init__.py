@@ -1,24 +1,21 @@
-"""Encoders, methods for one text (extractors) and for two (aligners), predictors, and the models that join them."""
+"""Readers, methods for one text (extractors) and for two (aligners), and the models that join them."""
 
 from rationalizer.nn.aligners import ALIGNERS, Aligner, Alignment
-from rationalizer.nn.budget import check_budget, token_budget
-from rationalizer.nn.encoder import ENCODERS, BiLSTM, Encoder
 from rationalizer.nn.extractors import EXTRACTORS, Extraction, Extractor
+from rationalizer.nn.heads import Classification, Pooling, Regression
 from rationalizer.nn.highlight import HighlightModel
 from rationalizer.nn.method import Method, Objective
 from rationalizer.nn.model import Model, Output
 from rationalizer.nn.pair import PairModel
-from rationalizer.nn.predictor import Classification, Predictor, Regression
+from rationalizer.nn.readers import READERS, Punctuation, Reader, VectorReader
 
 __all__ = [
     "ALIGNERS",
-    "ENCODERS",
     "EXTRACTORS",
+    "READERS",
     "Aligner",
     "Alignment",
-    "BiLSTM",
     "Classification",
-    "Encoder",
     "Extraction",
     "Extractor",
     "HighlightModel",
@@ -27,11 +24,12 @@ __all__ = [
     "Objective",
     "Output",
     "PairModel",
-    "Predictor",
+    "Pooling",
+    "Punctuation",
+    "Reader",
     "Regression",
-    "check_budget",
+    "VectorReader",
     "methods_for",
-    "token_budget",
 ]
 
 

@@ -5,87 +5,76 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
-from rationalizer.nn.encoder import ENCODERS
-from rationalizer.nn.extractors import EXTRACTORS, Extraction
+from rationalizer.nn.extractors import EXTRACTORS
+from rationalizer.nn.heads import Pooling, make_head, pool, pooled_size
 from rationalizer.nn.model import Model, Output
-from rationalizer.nn.predictor import Head, Pooling, Predictor, make_head, pooled_size
+from rationalizer.nn.readers import Reader
+from rationalizer.text import Budget, Words
 
 
 class HighlightModel(Model):
-    """Generator (encoder, scorer, extractor) and predictor over one table of word vectors.
+    """The reader's states of the whole text are scored, the method selects words, the reader reads these alone.
 
-    `predict_from` is the whole of what turns a mask into a prediction: it sees the words with z ≠ 0 and no
-    others.
+    `predict_from` is the whole of what turns a mask into a prediction: it sees the words with z ≠ 0 and no others.
 
     Args:
-        vocabulary: how many words the table has; word 0 is padding.
-        embedding: size of a word vector.
-        frozen: pretrained vectors, not to be trained.
+        reader: makes states of words, for the generator and for the predictor.
         method: name of the extractor, one of `EXTRACTORS`.
         method_options: its keyword arguments.
         classes: how many classes; 0 for regression.
         target: for regression, the keyword arguments of `Regression`.
-        encoder: name of the encoder, one of `ENCODERS`.
-        hidden: units of the encoders in each direction.
-        dropout: of word vectors, generator states and pooled features.
+        dropout: of pooled features.
         pooling: how the predictor's states become one vector: "max", "mean", "max-mean" (both) or "last".
     """
 
+    pairs = False
+
     def __init__(
         self,
+        reader: Reader,
         *,
-        vocabulary: int,
-        embedding: int,
-        frozen: bool = False,
         method: str = "spectra",
         method_options: Mapping[str, Any] | None = None,
         classes: int = 2,
         target: Mapping[str, Any] | None = None,
-        encoder: str = "bilstm",
-        hidden: int = 200,
         dropout: float = 0.1,
         pooling: Pooling = "max",
     ) -> None:
-        super().__init__(vocabulary=vocabulary, embedding=embedding, frozen=frozen, dropout=dropout)
-        extractor = EXTRACTORS[method]
-        self.generator = ENCODERS[encoder](embedding, hidden) if extractor.reads_text else None
-        size = self.generator.size_out if self.generator is not None else 0
-        self.extractor = extractor(size, **(method_options or {}))
-        reader = ENCODERS[encoder](embedding, hidden)
-        head = make_head(pooled_size(reader.size_out, pooling), classes, target)
-        self.predictor = Predictor(reader, head, pooling=pooling, dropout=dropout)
+        super().__init__()
+        self.reader = reader
+        self.method = EXTRACTORS[method](reader.size, **(method_options or {}))
+        self.head = make_head(pooled_size(reader.read_size, pooling), classes, target)
+        self.pooling: Pooling = pooling
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, *texts: Words, budget: Budget) -> Output:
+        (words,) = texts
+        allowed = budget.words(words.counted)
+        select = self.method if self.training else self.method.decode
+        if not self.method.reads_text:
+            mask = words.mask
+            selection = select(mask.new_zeros((*mask.shape, 0), dtype=self.dtype), mask, allowed)
+            z, scores = selection.z, selection.scores
+        else:
+            mask = words.counted
+            selection = select(self.reader.states(words), mask, allowed)
+            z, scores = selection.z, selection.scores
+            if self.reader.punctuation == "free":
+                z, scores = words.with_marks(z), words.ranked(scores)
+        return Output(self.predict_from(z, words), z, scores, selection, (mask, allowed))
 
     @property
-    def head(self) -> Head:
-        return self.predictor.head
+    def dtype(self) -> Any:
+        return next(self.parameters()).dtype
 
-    def forward(self, tokens: Tensor, mask: Tensor, budget: Tensor) -> Output:
-        extraction = self.extract(tokens, mask, budget)
-        return Output(extraction, self.predict_from(extraction.z, tokens, mask))
-
-    def extract(self, tokens: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
-        """The selection: sampled or relaxed in training mode, decoded in evaluation mode.
-
-        Args:
-            tokens: (batch, n) word ids.
-            mask: (batch, n) bool, True on real tokens, padding last.
-            budget: (batch,) int64, tokens that may be selected; see `token_budget`.
-        """
-        if self.generator is None:
-            states = mask.new_zeros((*mask.shape, 0), dtype=self.embedding.weight.dtype)
-        else:
-            states = self.dropout(self.generator(self.dropout(self.embedding(tokens)), mask))
-        select = self.extractor if self.training else self.extractor.decode
-        return select(states, mask, budget)
-
-    def predict_from(self, z: Tensor, tokens: Tensor, mask: Tensor) -> Tensor:
+    def predict_from(self, z: Tensor, words: Words) -> Tensor:
         """The head's raw outputs for the selection z (batch, n), however it came about."""
-        return self.predictor(self.dropout(self.embedding(tokens)), z, mask)
+        return self.head(self.dropout(pool(self.reader.read(words, z), words.mask, self.pooling)))
 
-    def full_text_outputs(self, *inputs: Tensor) -> Tensor | None:
-        if self.generator is None:
+    def full_text_outputs(self, *texts: Words) -> Tensor | None:
+        if not self.method.reads_text:
             return None
-        tokens, mask = inputs
-        return self.predict_from(mask.float(), tokens, mask)
+        (words,) = texts
+        return self.predict_from(words.mask.to(self.dtype), words)

@@ -2,47 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-import torch
 from torch import Tensor, nn
 
-from rationalizer.nn.method import Method
-from rationalizer.nn.predictor import Head
+from rationalizer.nn.heads import Head
+from rationalizer.nn.method import Method, Objective
+from rationalizer.nn.readers import Reader
+from rationalizer.text import Budget, Words
 
 
 class Output(NamedTuple):
-    extraction: Any  # Extraction or Alignment: has `z`, what was selected, and `scores`, what it was selected by
     outputs: Tensor  # the head's raw outputs, (batch, classes) or (batch,)
+    z: Tensor  # what every word was multiplied with, (batch, n); of pairs of texts every pair of words, (batch, m, n)
+    scores: Tensor  # what ranks them
+    selection: Any  # the method's own Extraction or Alignment,
+    given: tuple[Tensor, ...]  # and what it was made under: a mask for each text, and the budget in words
 
 
 class Model(nn.Module):
-    """A table of word vectors, a method that selects (`extractor`), and a head that speaks for the rest.
+    """A reader, a method that selects, and a head that speaks for the rest.
 
-    `forward(*inputs, budget)` gives an `Output`, where `inputs` are word ids and mask of each text. In training
-    mode the extractor relaxes or samples, in evaluation mode it decodes.
+    `forward` takes the `Words` of one text, or of two, and a budget. In training mode the method relaxes or samples,
+    in evaluation mode it decodes.
     """
 
-    extractor: Method
+    pairs: ClassVar[bool]
+    reader: Reader
+    method: Method
+    head: Head
 
-    def __init__(self, *, vocabulary: int, embedding: int, frozen: bool, dropout: float) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(vocabulary, embedding, padding_idx=0)
-        self.embedding.weight.requires_grad_(not frozen)
-        self.dropout = nn.Dropout(dropout)
-
-    @property
-    def head(self) -> Head:
+    def forward(self, *texts: Words, budget: Budget) -> Output:
         raise NotImplementedError
 
-    @torch.no_grad()
-    def set_vectors(self, vectors: Tensor) -> None:
-        if vectors.shape != self.embedding.weight.shape:
-            raise ValueError(
-                f"vectors must have shape {tuple(self.embedding.weight.shape)}, got {tuple(vectors.shape)}"
-            )
-        self.embedding.weight.copy_(vectors)
+    def objective(self, output: Output, task_loss: Tensor) -> Objective:
+        """What to minimise, from the (batch,) losses of the task."""
+        return self.method.objective(output.selection, task_loss, *output.given)
 
-    def full_text_outputs(self, *inputs: Tensor) -> Tensor | None:
+    def size(self, output: Output) -> Tensor:
+        """(batch,) how much is selected: the share of a text's words, or the number of pairs."""
+        return self.method.size(output.selection.z, *output.given[:-1])
+
+    def full_text_outputs(self, *texts: Words) -> Tensor | None:
         """The head's outputs where nothing is left out; None where that is the same, or not defined."""
         return None

@@ -9,9 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from rationalizer.nn.aligners import ALIGNERS, Alignment
-from rationalizer.nn.encoder import ENCODERS
+from rationalizer.nn.bilstm import BiLSTM
+from rationalizer.nn.heads import Pooling, make_head, pool, pooled_size
 from rationalizer.nn.model import Model, Output
-from rationalizer.nn.predictor import Head, Pooling, make_head, pool, pooled_size
+from rationalizer.nn.readers import Reader
+from rationalizer.text import Budget, Words
 
 
 class PairModel(Model):
@@ -26,71 +28,52 @@ class PairModel(Model):
     length and the positions of its aligned words are seen as well.
 
     Args:
-        vocabulary: how many words the table has; word 0 is padding.
-        embedding: size of a word vector.
-        frozen: pretrained vectors, not to be trained.
+        reader: makes the states that are aligned and compared.
         method: name of the aligner, one of `ALIGNERS`.
         method_options: its keyword arguments.
         faithful: whether the premise is read through the alignment only.
         classes: how many classes; 0 for regression.
         target: for regression, the keyword arguments of `Regression`.
-        encoder: name of the encoders, one of `ENCODERS`.
-        hidden: units of the encoders in each direction.
-        dropout: of word vectors, states, composed words and pooled features.
+        dropout: of composed words and pooled features.
         pooling: how a text's states become one vector: "max", "mean", "max-mean" (both) or "last".
     """
 
+    pairs = True
+
     def __init__(
         self,
+        reader: Reader,
         *,
-        vocabulary: int,
-        embedding: int,
-        frozen: bool = False,
         method: str = "at-most-one",
         method_options: Mapping[str, Any] | None = None,
         faithful: bool = True,
         classes: int = 3,
         target: Mapping[str, Any] | None = None,
-        encoder: str = "bilstm",
-        hidden: int = 200,
         dropout: float = 0.1,
         pooling: Pooling = "max-mean",
     ) -> None:
-        super().__init__(vocabulary=vocabulary, embedding=embedding, frozen=frozen, dropout=dropout)
+        super().__init__()
+        self.reader = reader
+        self.method = ALIGNERS[method](**(method_options or {}))
         self.pooling: Pooling = pooling
-        self.encoder = ENCODERS[encoder](embedding, hidden)
-        self.extractor = ALIGNERS[method](**(method_options or {}))
-        size = self.encoder.size_out
+        self.dropout = nn.Dropout(dropout)
+        size, hidden = reader.size, reader.size // 2
         self.compose = nn.Linear(4 * size, hidden)
         # As in ESIM one layer serves both texts, unless the premise has less to show.
         self.compose_premise = nn.Linear(size, hidden) if faithful else None
-        self.reader = ENCODERS[encoder](hidden, hidden)
-        self.output = make_head(4 * pooled_size(self.reader.size_out, pooling), classes, target)
+        self.composed = BiLSTM(hidden, hidden)
+        self.head = make_head(4 * pooled_size(self.composed.size_out, pooling), classes, target)
 
-    @property
-    def head(self) -> Head:
-        return self.output
-
-    def forward(
-        self, premise: Tensor, premise_mask: Tensor, hypothesis: Tensor, hypothesis_mask: Tensor, budget: Tensor
-    ) -> Output:
-        """
-        Args:
-            premise: (batch, m) word ids.
-            premise_mask: (batch, m) bool, True on real tokens, padding last.
-            hypothesis: (batch, n) word ids.
-            hypothesis_mask: (batch, n) bool.
-            budget: (batch,) int64, pairs that may be aligned; see `token_budget`.
-        """
-        premise_states, hypothesis_states = (
-            self.dropout(self.encoder(self.dropout(self.embedding(tokens)), mask))
-            for tokens, mask in ((premise, premise_mask), (hypothesis, hypothesis_mask))
-        )
-        scores = premise_states @ hypothesis_states.mT
-        align = self.extractor if self.training else self.extractor.decode
-        alignment = align(scores, premise_mask, hypothesis_mask, budget)
-        states = (premise_states, premise_mask, hypothesis_states, hypothesis_mask)
-        return Output(alignment, self.predict_from(alignment, *states))
+    def forward(self, *texts: Words, budget: Budget) -> Output:
+        premise, hypothesis = texts
+        states = [self.reader.states(words) for words in texts]
+        scores = states[0] @ states[1].mT
+        masks = [words.counted for words in texts]
+        allowed = budget.words(*masks)
+        align = self.method if self.training else self.method.decode
+        alignment = align(scores, *masks, allowed)
+        outputs = self.predict_from(alignment, states[0], premise.mask, states[1], hypothesis.mask)
+        return Output(outputs, alignment.z, alignment.scores, alignment, (*masks, allowed))
 
     def predict_from(
         self,
@@ -109,10 +92,10 @@ class PairModel(Model):
             composed = self.compose(_compared(premise_states, to_premise))
         p = self._read(composed, premise_mask)
         h = self._read(self.compose(_compared(hypothesis_states, to_hypothesis)), hypothesis_mask)
-        return self.output(self.dropout(torch.cat([p, h, p - h, p * h], dim=-1)))
+        return self.head(self.dropout(torch.cat([p, h, p - h, p * h], dim=-1)))
 
     def _read(self, composed: Tensor, mask: Tensor) -> Tensor:
-        return pool(self.reader(self.dropout(composed.relu()), mask), mask, self.pooling)
+        return pool(self.composed(self.dropout(composed.relu()), mask), mask, self.pooling)
 
 
 def _compared(own: Tensor, aligned: Tensor) -> Tensor:

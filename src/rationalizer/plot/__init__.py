@@ -2,6 +2,6 @@
 
 from rationalizer.plot.histogram import histogram
 from rationalizer.plot.line import Point, Series, line_plot
-from rationalizer.plot.scatter import Dot, Measured, scatter_plot
+from rationalizer.plot.scatter import Dot, scatter_plot
 
-__all__ = ["Dot", "Measured", "Point", "Series", "histogram", "line_plot", "scatter_plot"]
+__all__ = ["Dot", "Point", "Series", "histogram", "line_plot", "scatter_plot"]

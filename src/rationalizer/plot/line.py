@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rationalizer.metrics import Spread
 from rationalizer.plot.axes import DASHES, LEFT, LEVEL, Axes, colour, dashed, document, legend, line, marker, ticks
 
 
 @dataclass(frozen=True)
 class Point:
     x: float
-    y: float
-    low: float
-    high: float
+    y: Spread
 
 
 @dataclass(frozen=True)
@@ -31,27 +30,27 @@ def line_plot(series: Sequence[Series], *, title: str, x_label: str, y_label: st
     if not points:
         raise ValueError(f"there is nothing to plot as {title!r}")
     xs = sorted({point.x for one in series if not one.everywhere for point in one.points}) or [0.0]
-    y_ticks = ticks(min(p.low for p in points), max(p.high for p in points))
+    y_ticks = ticks(min(p.y.low for p in points), max(p.y.high for p in points))
     axes = Axes(xs, y_ticks) if len(series) > 1 else Axes(xs, y_ticks, right=30)
     body = axes.draw(x_label, y_label)
     for k, one in enumerate(series):
         body += _line(axes, one, k)
     if len(series) > 1:  # names in the order in which the lines end
-        ordered = sorted(enumerate(series), key=lambda item: axes.y(item[1].points[-1].y))
+        ordered = sorted(enumerate(series), key=lambda item: axes.y(item[1].points[-1].y.mean))
         body += legend([(k, one.name, LEVEL if one.everywhere else DASHES[k % len(DASHES)]) for k, one in ordered])
     return document(title, body)
 
 
 def _line(axes: Axes, series: Series, k: int) -> list[str]:
     if series.everywhere:
-        y = axes.y(series.points[0].y)
+        y = axes.y(series.points[0].y.mean)
         round_ends = dashed(LEVEL) + ' stroke-linecap="round"'
         return [line(f"line {colour(k)}", LEFT, y, axes.right, y, round_ends)]
-    places = [(axes.x(p.x), axes.y(p.y)) for p in series.points]
+    places = [(axes.x(p.x), axes.y(p.y.mean)) for p in series.points]
     joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     drawn = [f'<polyline class="line {colour(k)}"{dashed(DASHES[k % len(DASHES)])} points="{joined}"/>']
     for point, (x, y) in zip(series.points, places, strict=True):
-        if point.low < point.high:
-            drawn.append(line(f"spread {colour(k)}", x, axes.y(point.low), x, axes.y(point.high)))
+        if point.y.low < point.y.high:
+            drawn.append(line(f"spread {colour(k)}", x, axes.y(point.y.low), x, axes.y(point.y.high)))
         drawn.append(marker(k, x, y))
     return drawn

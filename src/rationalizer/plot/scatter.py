@@ -5,23 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rationalizer.metrics import Spread
 from rationalizer.plot.axes import Axes, colour, document, legend, line, marker, ticks
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A mean with its smallest and largest value."""
-
-    mean: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
 class Dot:
     name: str  # dots of one name look the same and share an entry of the legend
-    x: Measured
-    y: Measured
+    x: Spread
+    y: Spread
 
 
 def scatter_plot(dots: Sequence[Dot], *, title: str, x_label: str, y_label: str) -> str:

@@ -1,7 +1,7 @@
 """Predictions with their reasons, and how they are drawn: pure functions from explanations to text."""
 
 from rationalizer.render.explanation import AnyExplanation, Explanation, Label, PairExplanation
-from rationalizer.render.html import Section, Table, article, html_closing, html_opening, to_html, to_html_page
+from rationalizer.render.html import Listing, Section, article, html_closing, html_opening, to_html, to_html_page
 from rationalizer.render.svg import to_heatmap_svg, to_svg
 from rationalizer.render.terminal import to_terminal
 
@@ -9,9 +9,9 @@ __all__ = [
     "AnyExplanation",
     "Explanation",
     "Label",
+    "Listing",
     "PairExplanation",
     "Section",
-    "Table",
     "article",
     "html_closing",
     "html_opening",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from rationalizer.plot.text import clean, escape, is_right_to_left, shorten, width
 from rationalizer.render.explanation import PairExplanation
-from rationalizer.render.looks import HEAT, HUES
-from rationalizer.render.pieces import CHOSEN, Kind, kind_of, shades
-from rationalizer.render.shapes import FAINT, Group, fitted, frame, ground, label, underline
+from rationalizer.render.pieces import CHOSEN, Look, kind_of, shades
+from rationalizer.render.shapes import FAINT, Group, dotted, fitted, frame, ground, label, underline
+from rationalizer.render.style import HEAT, HUES
 
 SIZES = (16.0, 15.0, 14.0, 13.0)  # of the words, the first at which two lines fit
 GAP = 0.8  # between words, in their size
@@ -24,7 +24,7 @@ NARROWEST = 80.0  # for the names of the texts
 class _Link:
     row: int
     column: int
-    kind: Kind
+    kind: Look
     weight: float
     shade: float
 
@@ -48,7 +48,7 @@ def lines(explanation: PairExplanation, room: float) -> Group:
     links, words = _links(explanation), _words(explanation)
     size = _size_of_lines(words, room)
     if size is None:
-        return _in_columns(words, links, room)
+        return _in_columns(explanation, words, links, room)
     return _in_lines(explanation, words, links, room, size)
 
 
@@ -145,7 +145,7 @@ def _in_lines(
         backwards = bool(is_right_to_left(text))
         x = (room - _line_width(words[side], size)) / 2
         boxes.append(_placed(words[side], x, top, height, size, backwards))
-        drawn += _marks(boxes[side], links, side)
+        drawn += _marks(boxes[side], links, side, _unknown(explanation)[side])
         drawn.append(_line(words[side], boxes[side], size, backwards))
     drawn = [*_curves(links, boxes[0], boxes[1], sideways=False), *drawn]
     below = tops[1] + height + CAPTION + 4
@@ -173,7 +173,9 @@ def _line(words: Sequence[str], boxes: Sequence[_Box], size: float, backwards: b
     return f'<text y="{y:.1f}" font-size="{size:g}"{direction}>{" ".join(parts)}</text>'
 
 
-def _in_columns(words: tuple[list[str], list[str]], links: Sequence[_Link], room: float) -> Group:
+def _in_columns(
+    explanation: PairExplanation, words: tuple[list[str], list[str]], links: Sequence[_Link], room: float
+) -> Group:
     size, height = SIZES[0], ROW - 4
     column = min(0.36 * room, 220.0)
     most = max(len(side) for side in words)
@@ -185,7 +187,7 @@ def _in_columns(words: tuple[list[str], list[str]], links: Sequence[_Link], room
         wide = [width(word, size) + 14 for word in shown]
         lefts = [column - w if side == 0 else room - column for w in wide]
         boxes.append([_Box(x, first + k * ROW, w, height) for k, (x, w) in enumerate(zip(lefts, wide, strict=True))])
-        drawn += _marks(boxes[side], links, side)
+        drawn += _marks(boxes[side], links, side, _unknown(explanation)[side])
         for word, full, box in zip(shown, words[side], boxes[side], strict=True):
             hint = f"<title>{escape(full)}</title>" if word != full else ""
             base = box.y + height / 2 + 0.35 * size
@@ -197,11 +199,17 @@ def _in_columns(words: tuple[list[str], list[str]], links: Sequence[_Link], room
     return Group([*_curves(links, boxes[0], boxes[1], sideways=True), *drawn], room, CAPTION + 12 + most * ROW)
 
 
-def _marks(boxes: Sequence[_Box], links: Sequence[_Link], side: int) -> list[str]:
+def _unknown(explanation: PairExplanation) -> tuple[Sequence[bool], Sequence[bool]]:
+    return explanation.premise_unknown, explanation.hypothesis_unknown
+
+
+def _marks(boxes: Sequence[_Box], links: Sequence[_Link], side: int, unknown: Sequence[bool]) -> list[str]:
     """The ground of every aligned word, in the look of its best link, and the line under those that people aligned."""
     drawn = []
-    order: tuple[Kind, ...] = ("both", "selected", "extra", "missed")
+    order: tuple[Look, ...] = ("both", "selected", "extra", "missed")
     for k, box in enumerate(boxes):
+        if unknown[k]:
+            drawn.append(dotted(box.x + 5, box.y + box.height, box.width - 10))
         own = [link for link in links if (link.row, link.column)[side] == k]
         if not own:
             continue

@@ -49,6 +49,26 @@ class Explanation(_Drawn):
     selected: tuple[bool, ...]
     spans: tuple[tuple[int, int], ...]  # runs of selected tokens as characters of the text
     rationale: tuple[bool, ...] | None = None  # the human one, if known
+    unknown: tuple[bool, ...] = ()  # words that the model has never met and cannot tell apart
+    counted: tuple[bool, ...] = ()  # what can use up the budget: words, not punctuation that is read along
+
+    def __post_init__(self) -> None:
+        _fill(self, "unknown", False, len(self.tokens))
+        _fill(self, "counted", True, len(self.tokens))
+
+    @property
+    def readable(self) -> bool:
+        """Whether the model knows any of the words; if not, its prediction is a guess."""
+        return any(word and not strange for word, strange in zip(self.counted, self.unknown, strict=True))
+
+    @property
+    def words_selected(self) -> int:
+        """Out of `words_in_all`; punctuation that is read along counts in neither."""
+        return sum(chosen and word for chosen, word in zip(self.selected, self.counted, strict=True))
+
+    @property
+    def words_in_all(self) -> int:
+        return sum(self.counted)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -74,6 +94,17 @@ class PairExplanation(_Drawn):
     pairs: tuple[tuple[int, int], ...]  # the aligned words, as (premise word, hypothesis word) counted from 0
     faithful: bool = True  # whether the premise reached the prediction only through the alignment
     gold: tuple[tuple[int, int], ...] | None = None  # the human alignment, if known
+    premise_unknown: tuple[bool, ...] = ()  # words that the model has never met and cannot tell apart
+    hypothesis_unknown: tuple[bool, ...] = ()
+
+    def __post_init__(self) -> None:
+        _fill(self, "premise_unknown", False, len(self.premise_tokens))
+        _fill(self, "hypothesis_unknown", False, len(self.hypothesis_tokens))
+
+    @property
+    def readable(self) -> bool:
+        """Whether the model knows any word of either text; if not, its prediction is a guess."""
+        return not (all(self.premise_unknown) or all(self.hypothesis_unknown))
 
     @property
     def words(self) -> tuple[tuple[str, str], ...]:
@@ -88,8 +119,15 @@ class PairExplanation(_Drawn):
 AnyExplanation = Explanation | PairExplanation
 
 
+def _fill(explanation: AnyExplanation, name: str, value: bool, length: int) -> None:
+    """One flag a token, where none were given."""
+    if not getattr(explanation, name):
+        object.__setattr__(explanation, name, (value,) * length)
+
+
 def _plain(explanation: AnyExplanation) -> dict[str, Any]:
     values = {item.name: getattr(explanation, item.name) for item in fields(explanation)}
+    values["readable"] = explanation.readable
     if explanation.probabilities is not None:
         values["probabilities"] = {str(label): p for label, p in explanation.probabilities.items()}
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}

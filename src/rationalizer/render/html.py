@@ -9,8 +9,8 @@ from itertools import groupby
 from rationalizer.plot.text import escape
 from rationalizer.render.alignment import width_of_lines
 from rationalizer.render.explanation import AnyExplanation, Label, PairExplanation, Picture
-from rationalizer.render.looks import PAGE_STYLE, STYLE
 from rationalizer.render.pieces import CHOSEN, Piece, pieces, sides
+from rationalizer.render.style import PAGE_STYLE, STYLE
 from rationalizer.render.summary import PAIR_WORDS, SHADES, WORDS, is_shaded, key, percent, probabilities, verdict
 from rationalizer.render.svg import drawing
 
@@ -54,17 +54,23 @@ def _paragraph(cut: Sequence[Piece], name: str = "") -> str:
     for kind, group in groupby(cut, key=lambda piece: piece.kind):
         members = list(group)
         if not kind:
-            drawn.append("".join(escape(piece.text) for piece in members))
+            drawn.append("".join(map(_unmarked, members)))
         elif kind in CHOSEN:
             inner = "".join(
                 f'<span style="--w:{piece.shade:.2f}" title="weight {piece.weight:.3g}, {words[kind]}">'
-                f"{escape(piece.text)}</span>"
+                f"{_unmarked(piece)}</span>"
                 for piece in members
             )
             drawn.append(f'<mark class="rz-{kind}">{inner}</mark>')
         else:
-            drawn.append(f'<u class="rz-missed" title="{words[kind]}">{escape("".join(p.text for p in members))}</u>')
+            drawn.append(f'<u class="rz-missed" title="{words[kind]}">{"".join(map(_unmarked, members))}</u>')
     return f'<p class="rz-text" dir="auto"{named}>{"".join(drawn)}</p>'
+
+
+def _unmarked(piece: Piece) -> str:
+    """The text itself, in the look of words that the model does not know if it is one."""
+    text = escape(piece.text)
+    return f'<i class="rz-unknown" title="{WORDS["unknown"]}">{text}</i>' if piece.unknown else text
 
 
 def _head(explanation: AnyExplanation, truth: Label | None) -> str:
@@ -88,6 +94,7 @@ def _key(explanations: Sequence[AnyExplanation]) -> str:
     for kind, words in dict.fromkeys(entry for explanation in explanations for entry in key(explanation)):
         sample = f'<mark class="rz-{kind}"><span>abc</span></mark>' if kind in CHOSEN else ""
         sample = '<u class="rz-missed">abc</u>' if kind == "missed" else sample
+        sample = '<i class="rz-unknown">abc</i>' if kind == "unknown" else sample
         entries.append(f"<li>{sample}{words}</li>")
     if any(is_shaded(explanation) for explanation in explanations):
         entries.append(f"<li>{SHADES}</li>")
@@ -103,14 +110,14 @@ class Section:
     text: str = ""  # paragraphs are separated by empty lines
     notices: Sequence[str] = ()  # warnings
     figures: Sequence[tuple[str, str]] = ()  # (what, how much), in large print
-    tables: Sequence[Table] = ()
+    tables: Sequence[Listing] = ()
     pictures: Sequence[str] = ()  # SVG, as of `rationalizer.plot`
     explanations: Sequence[AnyExplanation] = ()
     truths: Sequence[Label | None] | None = None  # of the explanations
 
 
 @dataclass(frozen=True)
-class Table:
+class Listing:
     """Headings and lines of plain text."""
 
     heads: Sequence[str]
@@ -183,7 +190,7 @@ def article(explanation: AnyExplanation, truth: Label | None = None, *, legend: 
     return f"<article>{to_html(explanation, truth=truth, styled=False, legend=legend)}</article>\n"
 
 
-def _table(table: Table) -> str:
+def _table(table: Listing) -> str:
     kind = ' class="number"' if table.numbers else ""
 
     def line(cells: Sequence[str], tag: str) -> str:

@@ -10,8 +10,8 @@ from rationalizer.plot.text import clusters
 from rationalizer.render.explanation import Explanation, PairExplanation
 
 # "selected" where no human rationale is known; else "both", "extra" (selected, not human) and "missed" (human,
-# not selected). "" is the rest of the text.
-Kind = Literal["", "selected", "both", "extra", "missed"]
+# not selected). "" is the rest of the text. "unknown" stands in keys only: a word of any look may be unknown.
+Look = Literal["", "selected", "both", "extra", "missed", "unknown"]
 CHOSEN = ("selected", "both", "extra")
 
 
@@ -20,12 +20,13 @@ class Piece:
     """A part of the original text in one look."""
 
     text: str
-    kind: Kind
+    kind: Look
     weight: float  # as the model used it
     shade: float  # 0 to 1: the weight beside the largest of this text
+    unknown: bool = False  # whether it is a word that the model does not know
 
 
-def kind_of(selected: bool, human: bool | None) -> Kind:
+def kind_of(selected: bool, human: bool | None) -> Look:
     if human is None:
         return "selected" if selected else ""
     if selected:
@@ -33,7 +34,7 @@ def kind_of(selected: bool, human: bool | None) -> Kind:
     return "missed" if human else ""
 
 
-def token_kinds(explanation: Explanation) -> list[Kind]:
+def token_kinds(explanation: Explanation) -> list[Look]:
     rationale = explanation.rationale or [None] * len(explanation.tokens)
     return [kind_of(*pair) for pair in zip(explanation.selected, rationale, strict=True)]
 
@@ -46,7 +47,9 @@ def shades(weights: Sequence[float]) -> list[float]:
 
 def pieces(explanation: Explanation) -> list[Piece]:
     """The whole text, in order. Neighbouring words of one look are one piece, with what stands between them."""
-    return cut(explanation.text, explanation.offsets, token_kinds(explanation), explanation.weights)
+    return cut(
+        explanation.text, explanation.offsets, token_kinds(explanation), explanation.weights, explanation.unknown
+    )
 
 
 def sides(explanation: PairExplanation) -> tuple[list[Piece], list[Piece]]:
@@ -55,40 +58,51 @@ def sides(explanation: PairExplanation) -> tuple[list[Piece], list[Piece]]:
     found = []
     texts = (explanation.premise, explanation.hypothesis)
     offsets = (explanation.premise_offsets, explanation.hypothesis_offsets)
+    unknown = (explanation.premise_unknown, explanation.hypothesis_unknown)
     for side in (0, 1):
         aligned = {pair[side] for pair in explanation.pairs}
         human = None if gold is None else {pair[side] for pair in gold}
         words = range(len(offsets[side]))
         kinds = [kind_of(k in aligned, None if human is None else k in human) for k in words]
         weights = [min(float(w), 1.0) for w in explanation.alignment.sum(axis=1 - side)]
-        found.append(cut(texts[side], offsets[side], kinds, weights))
+        found.append(cut(texts[side], offsets[side], kinds, weights, unknown[side]))
     return found[0], found[1]
 
 
-def cut(text: str, offsets: Sequence[tuple[int, int]], kinds: Sequence[Kind], weights: Sequence[float]) -> list[Piece]:
+def cut(
+    text: str,
+    offsets: Sequence[tuple[int, int]],
+    kinds: Sequence[Look],
+    weights: Sequence[float],
+    unknown: Sequence[bool] = (),
+) -> list[Piece]:
     """Pieces of a text whose tokens have these looks, cut between the characters that a reader sees."""
     owners = _owners(text, offsets, kinds, weights)
+    strange = [False] * len(text)
+    for (start, end), is_unknown in zip(offsets, unknown, strict=False):
+        strange[start:end] = [is_unknown] * (end - start)
     relative = shades(weights)
+    looks = [(_look(k, kinds, weights), flag) for k, flag in zip(owners, strange, strict=True)]
     found: list[Piece] = []
     start = 0
     for end in range(1, len(text) + 1):
-        if end < len(text) and _look(owners[end], kinds, weights) == _look(owners[start], kinds, weights):
+        if end < len(text) and looks[end] == looks[start]:
             continue
         k = owners[start]
         look = (kinds[k], weights[k], relative[k]) if k is not None else ("", 0.0, 0.0)
-        found.append(Piece(text[start:end], *look))
+        found.append(Piece(text[start:end], *look, strange[start]))
         start = end
     return found
 
 
-def _look(k: int | None, kinds: Sequence[Kind], weights: Sequence[float]) -> tuple[Kind, float]:
+def _look(k: int | None, kinds: Sequence[Look], weights: Sequence[float]) -> tuple[Look, float]:
     if k is None or not kinds[k]:
         return "", 0.0
     return kinds[k], weights[k] if kinds[k] in CHOSEN else 0.0
 
 
 def _owners(
-    text: str, offsets: Sequence[tuple[int, int]], kinds: Sequence[Kind], weights: Sequence[float]
+    text: str, offsets: Sequence[tuple[int, int]], kinds: Sequence[Look], weights: Sequence[float]
 ) -> list[int | None]:
     """For every character, the token whose look it has."""
     owners: list[int | None] = [None] * len(text)

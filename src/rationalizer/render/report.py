@@ -6,26 +6,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rationalizer.metrics import Finding, Scores
+from rationalizer.metrics import METRICS, Finding, Scores, Spread, score_lines
 from rationalizer.plot import Point, Series, histogram, line_plot
 from rationalizer.render.explanation import AnyExplanation, Explanation, Label, PairExplanation
-from rationalizer.render.html import Section, Table, to_html_page
+from rationalizer.render.html import Listing, Section, to_html_page
 from rationalizer.render.summary import label_text
-from rationalizer.study.words import WORDS, score_lines
+from rationalizer.text import Budget
 
 MOST_CLASSES = 12  # of a table of confusions; of more, the commonest are listed
 COMMONEST = 10
-GROUPS = {
-    "Task": ("documents", "accuracy", "macro_f1", "mse", "seconds_per_epoch"),
-    "Agreement with people": (
-        *("annotated", "token_precision", "token_recall", "token_f1", "token_f1_eraser", "token_f1_micro"),
-        *("token_f1_paper", "iou_precision", "iou_recall", "iou_f1", "iou_f1_micro", "auprc"),
-        *("aligned", "alignment_precision", "alignment_recall", "alignment_f1"),
-    ),
-    "Faithfulness": ("comprehensiveness", "sufficiency", "aopc_comprehensiveness", "aopc_sufficiency"),
-    "Rationales": ("size", "size_min", "size_max", "tokens", "spans", "alignments", "violation", "empty", "full"),
-}
-LARGE = ("accuracy", "macro_f1", "mse", "token_f1", "alignment_f1", "size", "alignments")
 CURVES = (("accuracy", "macro_f1"), ("mse",), ("token_f1",), ("alignment_f1",))  # those of one plot together
 
 
@@ -39,7 +28,7 @@ class Report:
     truths: Sequence[Label]  # their true labels, of the same type as `Explanation.label`
     findings: Sequence[Finding] = ()  # what looks degenerate
     facts: Mapping[str, str] = field(default_factory=dict)  # what was evaluated: method, budget, data, ...
-    budgets: Mapping[float | int, Scores] = field(default_factory=dict)  # the scores at several budgets
+    budgets: Mapping[Budget, Scores] = field(default_factory=dict)  # the scores at several budgets
     examples: int = 4  # texts to show of either kind
 
 
@@ -55,8 +44,9 @@ def evaluation_report(report: Report) -> str:
 
 
 def _about(report: Report) -> Section:
-    facts = [Table(("", ""), list(report.facts.items()), numbers=False)] if report.facts else []
-    large = [(name, value) for name, value in score_lines({"": report.scores}, LARGE)]
+    facts = [Listing(("", ""), list(report.facts.items()), numbers=False)] if report.facts else []
+    shown = [metric for metric in METRICS.values() if metric.large]
+    large = [(name, value) for name, value in score_lines({"": report.scores}, shown)]
     found = [f"Looks degenerate: {finding.message}." for finding in report.findings]
     said = "" if found else "No sign of degeneration was found."
     return Section(text=said, notices=found, figures=large, tables=facts)
@@ -64,10 +54,10 @@ def _about(report: Report) -> Section:
 
 def _scores(report: Report) -> Section:
     tables = []
-    for name, members in GROUPS.items():
-        lines = score_lines({"": report.scores}, [member for member in members if member in WORDS])
+    for name in dict.fromkeys(metric.group for metric in METRICS.values()):
+        lines = score_lines({"": report.scores}, [metric for metric in METRICS.values() if metric.group == name])
         if lines:
-            tables.append(Table((name, ""), lines))
+            tables.append(Listing((name, ""), lines))
     return Section("Scores", tables=tables)
 
 
@@ -77,7 +67,7 @@ def _sizes(report: Report) -> Section | None:
     pairs = [one for one in report.explanations if isinstance(one, PairExplanation)]
     pictures = []
     if texts:
-        shares = [100 * sum(one.selected) / len(one.tokens) for one in texts]
+        shares = [100 * one.words_selected / max(one.words_in_all, 1) for one in texts]
         pictures.append(histogram(shares, title="How much of each text was read", x_label="% of the words", least=0))
     if pairs:
         counts = [len(one.pairs) for one in pairs]
@@ -89,10 +79,10 @@ def _sizes(report: Report) -> Section | None:
 def _budgets(report: Report) -> Section | None:
     if len(report.budgets) < 2:
         return None
-    budgets = sorted(report.budgets)
-    in_words = all(isinstance(budget, int) for budget in budgets)
-    if not in_words and any(isinstance(budget, int) for budget in budgets):
-        raise ValueError(f"budgets are shares or counts of words, not both: {', '.join(map(str, budgets))}")
+    kinds = {budget.kind for budget in report.budgets}
+    if len(kinds) > 1:
+        raise ValueError(f"budgets are shares or counts of words, not both: {', '.join(map(str, report.budgets))}")
+    in_words = kinds == {"count"}
     pairs = any(isinstance(one, PairExplanation) for one in report.explanations)
     counted, whole = ("aligned pairs", "the shorter text") if pairs else ("words", "the words")
     pictures = []
@@ -107,15 +97,15 @@ def _budgets(report: Report) -> Section | None:
     return Section("Scores and budget", text=text, pictures=pictures) if pictures else None
 
 
-def _curve(budgets: Mapping[float | int, Scores], name: str) -> Series:
+def _curve(budgets: Mapping[Budget, Scores], name: str) -> Series:
     """A score at each budget where it was measured, shares in percent."""
-    found = [(budget, budgets[budget].as_dict().get(name)) for budget in sorted(budgets)]
+    found = [(budget, budgets[budget].as_dict().get(name)) for budget in sorted(budgets, key=Budget.sort_key)]
     points = [
-        Point(budget if isinstance(budget, int) else round(100 * budget, 6), value, value, value)
+        Point(budget.amount if budget.kind == "count" else round(100 * budget.amount, 6), Spread.of([value]))
         for budget, value in found
         if value is not None
     ]
-    return Series(WORDS[name], tuple(points))
+    return Series(METRICS[name].words, tuple(points))
 
 
 def _confusions(report: Report) -> Section | None:
@@ -128,11 +118,11 @@ def _confusions(report: Report) -> Section | None:
     classes = list(dict.fromkeys([*classes, *true, *predicted]))
     if len(classes) <= MOST_CLASSES:
         lines = [[name, *(str(counts[name, other]) for other in classes)] for name in classes]
-        return Section("Confusions", tables=[Table(["true label, and how often it was taken for", *classes], lines)])
+        return Section("Confusions", tables=[Listing(["true label, and how often it was taken for", *classes], lines)])
     wrong = [(pair, count) for pair, count in counts.most_common() if pair[0] != pair[1]]
     lines = [[name, other, str(count)] for (name, other), count in wrong[:COMMONEST]]
     heads = ("true label", "taken for", "how often")
-    return Section("Commonest confusions", tables=[Table(heads, lines)]) if lines else None
+    return Section("Commonest confusions", tables=[Listing(heads, lines)]) if lines else None
 
 
 def _examples(report: Report) -> list[Section | None]:

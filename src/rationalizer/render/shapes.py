@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from rationalizer.plot.text import FONT, escape
 from rationalizer.plot.text import width as text_width
-from rationalizer.render.looks import DARK_INK, HUES, INK, brighter, opacity
-from rationalizer.render.pieces import Kind
+from rationalizer.render.pieces import Look
+from rationalizer.render.style import DARK_INK, HUES, INK, UNKNOWN, brighter, opacity
 
 FAINT = 0.72  # opacity of what is said beside the text
 LEAST = "30rem"  # how narrow a page can make a drawing
@@ -59,7 +59,7 @@ def fitted(x: float, text: str, size: float, *, backwards: bool = False) -> str:
     return f'<tspan x="{start:.1f}"{length}>{escape(text)}</tspan>'
 
 
-def ground(kind: Kind, shade: float, x: float, y: float, width: float, height: float) -> str:
+def ground(kind: Look, shade: float, x: float, y: float, width: float, height: float) -> str:
     hue = HUES[kind]
     place = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="4"'
     return f'<rect {place} fill="{hue}" fill-opacity="{opacity(shade):.2f}" stroke="{hue}" stroke-opacity=".75"/>'
@@ -68,13 +68,19 @@ def ground(kind: Kind, shade: float, x: float, y: float, width: float, height: f
 _HUMAN_ONLY = f'stroke="{HUES["missed"]}" stroke-dasharray="5 3"'
 
 
-def underline(kind: Kind, x: float, y: float, width: float) -> str:
+def underline(kind: Look, x: float, y: float, width: float) -> str:
     """The mark of what people named: a line, dashed where the model missed it."""
     look = _HUMAN_ONLY if kind == "missed" else 'stroke="currentColor"'
     return f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{x + width:.1f}" y2="{y:.1f}" stroke-width="2" {look}/>'
 
 
-def frame(kind: Kind, x: float, y: float, side: float) -> str:
+def dotted(x: float, y: float, width: float) -> str:
+    """The mark of a word that the model does not know."""
+    look = f'stroke="{UNKNOWN}" stroke-width="2" stroke-linecap="round" stroke-dasharray="0.1 4"'
+    return f'<line x1="{x + 1:.1f}" y1="{y:.1f}" x2="{x + width - 1:.1f}" y2="{y:.1f}" {look}/>'
+
+
+def frame(kind: Look, x: float, y: float, side: float) -> str:
     """The same mark around a cell."""
     look = _HUMAN_ONLY if kind == "missed" else 'stroke="currentColor"'
     place = f'x="{x:.1f}" y="{y:.1f}" width="{side:.1f}" height="{side:.1f}" rx="3"'

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 
 from rationalizer.render.explanation import AnyExplanation, Label, PairExplanation
-from rationalizer.render.pieces import Kind, token_kinds
+from rationalizer.render.pieces import Look, token_kinds
 
 SHOWN = 5  # classes with a bar of their own
 
@@ -28,13 +28,16 @@ def label_text(label: Label) -> str:
 
 def verdict(explanation: AnyExplanation, truth: Label | None) -> Verdict:
     label = label_text(explanation.label)
+    guess = "" if explanation.readable else "a guess: the model knows none of the words"
     if truth is None:
-        return Verdict(label)
+        return Verdict(label, guess)
+    remarks = [guess] if guess else []
     if explanation.probabilities is None:
         off = abs(float(explanation.label) - float(truth))
-        return Verdict(label, f"true value {label_text(truth)}, off by {off:.3g}")
+        return Verdict(label, "; ".join([*remarks, f"true value {label_text(truth)}, off by {off:.3g}"]))
     right = label == label_text(truth)
-    return Verdict(label, "right" if right else f"wrong: the true label is {label_text(truth)}", right)
+    remarks.append("right" if right else f"wrong: the true label is {label_text(truth)}")
+    return Verdict(label, "; ".join(remarks), right)
 
 
 def probabilities(explanation: AnyExplanation) -> list[tuple[str, float]]:
@@ -58,17 +61,19 @@ def percent(share: float) -> str:
     return f"{share:.0%}" if 0.005 <= share < 0.995 or share in (0, 1) else f"{share:.1%}"
 
 
-WORDS: dict[Kind, str] = {
+WORDS: dict[Look, str] = {
     "selected": "read by the model",
     "both": "read by the model and named by people",
     "extra": "read by the model only",
     "missed": "named by people only",
+    "unknown": "unknown to the model",
 }
-PAIR_WORDS: dict[Kind, str] = {
+PAIR_WORDS: dict[Look, str] = {
     "selected": "aligned by the model",
     "both": "aligned by the model and by people",
     "extra": "aligned by the model only",
     "missed": "aligned by people only",
+    "unknown": "unknown to the model",
 }
 
 
@@ -76,15 +81,18 @@ UNFAITHFUL = "the model also read the premise past the alignment"
 SHADES = "the stronger the colour, the larger the weight"
 
 
-def key(explanation: AnyExplanation) -> list[tuple[Kind, str]]:
+def key(explanation: AnyExplanation) -> list[tuple[Look, str]]:
     """The looks that occur, in words; all three where a human rationale is known, so that absence says something."""
     if isinstance(explanation, PairExplanation):
-        kinds: list[Kind] = ["both", "extra", "missed"] if explanation.gold is not None else ["selected"]
+        kinds: list[Look] = ["both", "extra", "missed"] if explanation.gold is not None else ["selected"]
+        kinds += ["unknown"] if any((*explanation.premise_unknown, *explanation.hypothesis_unknown)) else []
         words = [(kind, PAIR_WORDS[kind]) for kind in kinds]
         return words if explanation.faithful else [*words, ("", UNFAITHFUL)]
     kinds = ["both", "extra", "missed"] if explanation.rationale is not None else ["selected"]
     words = [(kind, WORDS[kind]) for kind in kinds]
-    return words if any(token_kinds(explanation)) or len(words) > 1 else [("", "no word was read by the model")]
+    if not any(token_kinds(explanation)) and len(words) == 1:
+        words = [("", "no word was read by the model")]
+    return [*words, ("unknown", WORDS["unknown"])] if any(explanation.unknown) else words
 
 
 def is_shaded(explanation: AnyExplanation) -> bool:

@@ -9,9 +9,9 @@ from rationalizer.plot.text import width as text_width
 from rationalizer.render.alignment import heatmap, lines, width_of_lines
 from rationalizer.render.explanation import AnyExplanation, Explanation, Label, PairExplanation, Picture
 from rationalizer.render.flow import Fragment, Line, flow
-from rationalizer.render.looks import HUES
-from rationalizer.render.pieces import CHOSEN, Kind, pieces
-from rationalizer.render.shapes import FAINT, Group, document, fitted, frame, ground, label, underline
+from rationalizer.render.pieces import CHOSEN, Look, pieces
+from rationalizer.render.shapes import FAINT, Group, document, dotted, fitted, frame, ground, label, underline
+from rationalizer.render.style import HUES
 from rationalizer.render.summary import SHADES, is_shaded, key, percent, probabilities, verdict
 
 MARGIN, SPACING = 16.0, 16.0
@@ -87,6 +87,7 @@ def _line(line: Line, base: float) -> list[str]:
             drawn.append(ground(kind, shade, x - before, base - 17, right - x + before + after, 24))
         if kind in ("both", "missed"):
             drawn.append(underline(kind, x, base + 4, right - x))
+    drawn += [dotted(one.x, base + 7, one.width) for one in line.fragments if one.piece.unknown and one.text != " "]
     parts = [
         " " if fragment.text == " " else fitted(fragment.x, fragment.text, SIZE, backwards=line.right_to_left)
         for fragment in line.fragments
@@ -95,9 +96,9 @@ def _line(line: Line, base: float) -> list[str]:
     return [*drawn, f'<text y="{base:.1f}" font-size="{SIZE:g}"{direction}>{"".join(parts)}</text>'] if parts else []
 
 
-def _runs(fragments: Sequence[Fragment]) -> list[tuple[Kind, float, float, float]]:
+def _runs(fragments: Sequence[Fragment]) -> list[tuple[Look, float, float, float]]:
     """Neighbours of one look, from left to right: look, shade, left and right edge."""
-    runs: list[tuple[Kind, float, float, float]] = []
+    runs: list[tuple[Look, float, float, float]] = []
     for fragment in sorted(fragments, key=lambda fragment: fragment.x):
         kind, shade = fragment.piece.kind, fragment.piece.shade
         if not kind:
@@ -166,11 +167,15 @@ def _key(explanation: AnyExplanation, room: float, style: Picture) -> Group:
     return Group(drawn, room, y + 6)
 
 
-def _sample(kind: Kind, x: float, y: float) -> list[str]:
+def _sample(kind: Look, x: float, y: float) -> list[str]:
     drawn = [ground(kind, 1.0, x, y, 22, 15)] if kind in CHOSEN else []
+    if kind == "unknown":
+        return [dotted(x, y + 12, 22)]
     return [*drawn, underline(kind, x + 0.5, y + 11, 21)] if kind in ("both", "missed") else drawn
 
 
-def _framed(kind: Kind, x: float, y: float) -> list[str]:
+def _framed(kind: Look, x: float, y: float) -> list[str]:
     drawn = [ground(kind, 1.0, x + 3, y, 15, 15)] if kind in CHOSEN else []
+    if kind == "unknown":
+        return [dotted(x, y + 12, 22)]
     return [*drawn, frame(kind, x + 3, y, 15)] if kind in ("both", "missed") else drawn

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from rationalizer.plot.text import cells, clean, clusters
 from rationalizer.render.explanation import AnyExplanation, Label, PairExplanation
-from rationalizer.render.pieces import CHOSEN, Kind, Piece, kind_of, pieces, sides
+from rationalizer.render.pieces import CHOSEN, Look, Piece, kind_of, pieces, sides
 from rationalizer.render.summary import SHADES, is_shaded, key, percent, probabilities, verdict
 
 RESET = "\x1b[0m"
@@ -16,16 +16,18 @@ BOLD = "\x1b[1m"
 DIM = "\x1b[2m"
 # Grounds of the 256 colours, faint to strong, under black letters: they look the same on light and dark terminals.
 BLUE, ORANGE = (153, 117, 75), (230, 221, 214)
-LOOKS: dict[Kind, tuple[tuple[int, ...], str]] = {
+LOOKS: dict[Look, tuple[tuple[int, ...], str]] = {
     "selected": (BLUE, ""),
     "both": (BLUE, "4;"),
     "extra": (ORANGE, ""),
 }
-BRACKETS: dict[Kind, tuple[str, str]] = {
+UNKNOWN = "\x1b[3m"  # words that the model does not know are slanted; without colour they stand in {braces}
+BRACKETS: dict[Look, tuple[str, str]] = {
     "selected": ("[", "]"),
     "both": ("[_", "_]"),
     "extra": ("[", "]"),
     "missed": ("_", "_"),
+    "unknown": ("{", "}"),
 }
 BAR = 20
 
@@ -80,23 +82,26 @@ def _head(explanation: AnyExplanation, truth: Label | None) -> _Styled:
 
 def _text(cut: Sequence[Piece], colour: bool) -> _Styled:
     if colour:
-        return [(clean(piece.text), _look(piece.kind, piece.shade)) for piece in cut]
+        return [
+            (clean(piece.text), _look(piece.kind, piece.shade) + (UNKNOWN if piece.unknown else "")) for piece in cut
+        ]
     styled: _Styled = []
     for k, piece in enumerate(cut):
         before = cut[k - 1].kind if k else ""
         after = cut[k + 1].kind if k + 1 < len(cut) else ""
         opening, closing = BRACKETS.get(piece.kind, ("", ""))
         # Neighbours that differ in weight only share one pair of brackets.
-        text = (opening if before != piece.kind else "") + clean(piece.text)
+        word = clean(piece.text).join(BRACKETS["unknown"] if piece.unknown else ("", ""))
+        text = (opening if before != piece.kind else "") + word
         styled.append((text + (closing if after != piece.kind else ""), ""))
     return styled
 
 
-def _look(kind: Kind, shade: float) -> str:
+def _look(kind: Look, shade: float) -> str:
     if kind in CHOSEN:
         ramp, line = LOOKS[kind]
         return f"\x1b[{line}38;5;16;48;5;{ramp[min(int(shade * len(ramp)), len(ramp) - 1)]}m"
-    return "\x1b[4m" if kind == "missed" else ""
+    return {"missed": "\x1b[4m", "unknown": UNKNOWN}.get(kind, "")
 
 
 def _table(explanation: PairExplanation) -> list[_Styled]:

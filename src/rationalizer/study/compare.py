@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rationalizer.learn.files import write_bytes
+from rationalizer.learn.storage import write_bytes
+from rationalizer.metrics import METRICS
 from rationalizer.plot import Point, Series, line_plot
 from rationalizer.study.grid import Job
 from rationalizer.study.pictures import score_against_size
 from rationalizer.study.pool import Outcome, run_all
 from rationalizer.study.run import finished
 from rationalizer.study.table import Row, summarize, write_tables
-
-TITLES = {"macro_f1": "macro-F1", "mse": "mean squared error", "token_f1": "token-F1 against human rationales"}
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ def compare(
     split: str | None = None,
     notes: Mapping[str, str] | None = None,
     plots: bool = False,
-    report: Callable[[int, Outcome], None] = lambda count, outcome: None,
+    ended: Callable[[int, Outcome], None] = lambda count, outcome: None,
     **trainer: Any,
 ) -> Comparison:
     """Runs what is not yet done of `jobs` (see `plan`), and writes tables of all of them.
@@ -49,7 +48,7 @@ def compare(
         split: what is scored: "test" or "dev"; by default test, or dev where there is none.
         notes: by dataset, what a reader must know of the data ("reduced").
         plots: draw scores against budgets, beside the score against the rationales' size.
-        report: told of every run that ends: how many have ended, and how.
+        ended: told of every run that ends: how many have ended, and how.
         trainer: `accelerator` and `precision` of Lightning's Trainer.
     """
     records = {job.directory: record for job in jobs if (record := finished(job)) is not None}
@@ -61,7 +60,7 @@ def compare(
                 failed.append(outcome)
             else:
                 records[outcome.job.directory] = outcome.record
-            report(count, outcome)
+            ended(count, outcome)
     done = [(job, records[job.directory]) for job in jobs if job.directory in records]
     rows = summarize(done, split=split, notes=notes)
     drawn = _draw(rows, out, sweep=plots)
@@ -85,8 +84,8 @@ def _draw(rows: Sequence[Row], out: Path, *, sweep: bool) -> dict[str, list[Path
                 continue
             note = f" ({members[0].note})" if members[0].note else ""
             path = out / f"{dataset}-{score.replace('_', '-')}.svg"
-            title = f"{dataset}{note}, {members[0].split}: {TITLES[score]} against budget"
-            picture = line_plot(series, title=title, x_label="budget, % of the words", y_label=TITLES[score])
+            title = f"{dataset}{note}, {members[0].split}: {METRICS[score].short} against budget"
+            picture = line_plot(series, title=title, x_label="budget, % of the words", y_label=METRICS[score].short)
             write_bytes(path, picture.encode())
             drawn.setdefault(dataset, []).append(path)
     return drawn
@@ -97,10 +96,10 @@ def _series(rows: Sequence[Row], score: str) -> list[Series]:
     level = set()
     for row in rows:
         summary = row.scores.get(score)
-        if summary is None or isinstance(row.budget, int):
+        if summary is None or (row.budget is not None and row.budget.kind == "count"):
             continue
-        x = 0.0 if row.budget is None else round(100 * row.budget, 6)
-        points.setdefault(row.method, []).append(Point(x, summary.mean, summary.low, summary.high))
+        x = 0.0 if row.budget is None else round(100 * row.budget.amount, 6)
+        points.setdefault(row.method, []).append(Point(x, summary))
         if row.budget is None:
             level.add(row.method)
     return [

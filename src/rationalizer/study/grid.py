@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
 
+from rationalizer.data import Source
 from rationalizer.learn import Config, configure
-from rationalizer.nn import check_budget, methods_for
-from rationalizer.study.source import Source
+from rationalizer.nn import methods_for
+from rationalizer.suggest import did_you_mean
+from rationalizer.text import Budget
 
 
 @dataclass(frozen=True)
-class Method:
+class Variant:
     """A method in a variant that is not its default: how it is decoded ("sfe:contiguous"), and for pairs of texts
     that the premise may be read beside the alignment ("budget:not-faithful")."""
 
@@ -23,14 +24,12 @@ class Method:
     pairs: bool = False
 
     @classmethod
-    def parse(cls, text: str, pairs: bool = False) -> Method:
+    def parse(cls, text: str, pairs: bool = False) -> Variant:
         name, _, variant = text.partition(":")
         known = methods_for(pairs)
         if name not in known:
-            close = get_close_matches(name, known, n=1)
-            guess = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
             kind = " for pairs of texts" if pairs else ""
-            raise ValueError(f"there is no method {name!r}{kind}; {guess}")
+            raise ValueError(f"there is no method {name!r}{kind}; {did_you_mean(name, known)}")
         if not variant:
             return cls(name, pairs=pairs)
         decoding = known[name].options().get("decoding")
@@ -53,6 +52,11 @@ class Method:
         return {"faithful": self.variant == FAITHFUL[0]} if self.pairs else {"decoding": self.variant}
 
     @property
+    def unit(self) -> str:
+        """What a budget counts."""
+        return "pair" if self.pairs else "word"
+
+    @property
     def uses_budget(self) -> bool:
         return methods_for(self.pairs)[self.name].uses_budget
 
@@ -65,20 +69,20 @@ class Job:
     """One training run and its scores."""
 
     source: Source
-    method: Method
+    method: Variant
     config: Config
     directory: Path
 
     @property
     def title(self) -> str:
-        budget = f", budget {budget_text(self.config.budget, self.method.pairs)}" if self.method.uses_budget else ""
+        budget = f", budget {self.config.budget.in_words(self.method.unit)}" if self.method.uses_budget else ""
         return f"{self.source.name}, {self.method.label}{budget}, seed {self.config.seed}"
 
 
-def parse_methods(text: str, pairs: bool = False) -> list[Method]:
+def parse_methods(text: str, pairs: bool = False) -> list[Variant]:
     """A list such as "spectra,sfe:contiguous", or "all"."""
     names = list(methods_for(pairs)) if text.strip() == "all" else _listed(text, "--methods")
-    return _distinct([Method.parse(name, pairs) for name in names], "method", lambda method: method.label)
+    return _distinct([Variant.parse(name, pairs) for name in names], "method", lambda method: method.label)
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -90,46 +94,27 @@ def parse_seeds(text: str) -> list[int]:
     return _distinct(seeds, "seed", str)
 
 
-def parse_budget(text: str) -> float | int:
-    """A budget as on a command line: "0.2" and "20%" are shares of the text, "5" is a count of tokens."""
-    try:
-        if text.endswith("%"):
-            return check_budget(_percent(text.removesuffix("%")))
-        return check_budget(int(text) if text.isdecimal() else float(text))
-    except ValueError:
-        raise ValueError(
-            f"a budget is a share of the text such as 0.2 or 20%, or a count of tokens such as 5; got {text!r}"
-        ) from None
-
-
-def parse_budgets(text: str) -> list[float | int]:
+def parse_budgets(text: str) -> list[Budget]:
     """Percentages of the text, such as "2,5,10"."""
-    budgets: list[float | int] = []
+    budgets = []
     for item in _listed(text, "--budgets"):
         try:
-            budgets.append(check_budget(_percent(item.removesuffix("%"))))
+            budgets.append(Budget.of(f"{item.removesuffix('%')}%"))
         except ValueError:
             raise ValueError(f"--budgets are percentages of the text between 0 and 100, got {item!r}") from None
-    return sorted(_distinct(budgets, "budget", budget_text))
-
-
-def budget_text(budget: float | int, pairs: bool = False) -> str:
-    if isinstance(budget, int):
-        unit = "pair" if pairs else "token"
-        return f"{budget} {unit}s" if budget > 1 else f"1 {unit}"
-    return f"{round(100 * budget, 6):g}%"
+    return sorted(_distinct(budgets, "budget", str), key=Budget.sort_key)
 
 
 def method_text(config: Config) -> str:
     """A method with its budget, in words."""
     faithful = "" if not config.pairs else ", faithful" if config.faithful else ", not faithful"
-    budget = budget_text(config.budget, config.pairs)
+    method = Variant(config.method, None, config.pairs)
     return f"{config.method}{faithful}" + (
-        f", budget {budget}" if Method(config.method, None, config.pairs).uses_budget else ""
+        f", budget {config.budget.in_words(method.unit)}" if method.uses_budget else ""
     )
 
 
-def parse_pairs(pairs: Sequence[str] | None, option: str) -> dict[str, str]:
+def parse_assignments(pairs: Sequence[str] | None, option: str) -> dict[str, str]:
     """What was given as KEY=VALUE, any number of times, as a dictionary."""
     found: dict[str, str] = {}
     for pair in pairs or ():
@@ -145,9 +130,9 @@ def parse_pairs(pairs: Sequence[str] | None, option: str) -> dict[str, str]:
 
 def plan(
     sources: Sequence[Source],
-    methods: Sequence[Method],
+    methods: Sequence[Variant],
     seeds: Sequence[int],
-    budgets: Sequence[float | int] | None,
+    budgets: Sequence[Budget] | None,
     settings: Mapping[str, Any],
     out: Path,
 ) -> list[Job]:
@@ -173,11 +158,11 @@ def plan(
     return jobs
 
 
-def _job(source: Source, method: Method, seed: int, budget: float | int, settings: Mapping[str, Any], out: Path) -> Job:
+def _job(source: Source, method: Variant, seed: int, budget: Budget, settings: Mapping[str, Any], out: Path) -> Job:
     own = _settings_of(method, settings) | {"seed": seed}
     own["budget"] = budget if method.uses_budget else source.budget
     own |= method.settings
-    amount = budget_text(budget, method.pairs).removesuffix("%").replace(" ", "-")
+    amount = budget.in_words(method.unit).removesuffix("%").replace(" ", "-")
     folder = f"budget-{amount}" if method.uses_budget else "any-budget"
     directory = out / "runs" / source.name / method.label.replace(":", "-") / folder / f"seed-{seed}"
     try:
@@ -190,12 +175,12 @@ def _job(source: Source, method: Method, seed: int, budget: float | int, setting
     return Job(source, method, config, directory)
 
 
-def _settings_of(method: Method, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _settings_of(method: Variant, settings: Mapping[str, Any]) -> dict[str, Any]:
     own: dict[str, Any] = {}
     for key, value in settings.items():
         owner, dot, rest = key.partition(".")
         if dot and owner not in methods_for(method.pairs):
-            Method.parse(owner, method.pairs)
+            Variant.parse(owner, method.pairs)
         if not dot:
             own.setdefault(key, value)
         elif owner == method.name:
@@ -215,13 +200,25 @@ def _listed(text: str, option: str) -> list[str]:
     return items
 
 
-def _percent(text: str) -> float:
-    return round(float(text) / 100, 8)
-
-
 def _distinct(items: Sequence[Any], what: str, name: Any) -> list[Any]:
     names = [name(item) for item in items]
     for item in names:
         if names.count(item) > 1:
             raise ValueError(f"the {what} {item!r} occurs twice; leave one out")
     return list(items)
+
+
+def by_source(
+    values: Sequence[str] | None, sources: Sequence[str], option: str, *, every: bool = False
+) -> dict[str, str]:
+    """Values that may be given for one source, as NAME=VALUE. `every`: one without a name is for all sources."""
+    found: dict[str, str] = {}
+    for value in values or ():
+        name, equals, rest = value.partition("=")
+        if equals and name in sources:
+            found[name] = rest
+        elif every or len(sources) == 1:
+            found |= {source: value for source in sources if source not in found}
+        else:
+            raise ValueError(f"there are several sources; write {option} {sources[0]}={value}")
+    return found

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from rationalizer.data import Corpus, DataError, PairExample
+from rationalizer.data import Corpus
 from rationalizer.learn import TrainedModel, predict
 from rationalizer.study.paper import HANS
+from rationalizer.text import DataError, PairExample
 
 Part = tuple[str, str]  # (true label, heuristic)
 PARTS: tuple[Part, ...] = tuple(HANS)

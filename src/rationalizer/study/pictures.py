@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rationalizer.plot import Dot, Measured, scatter_plot
-from rationalizer.study.table import Row, Summary
-from rationalizer.study.words import WORDS
+from rationalizer.metrics import METRICS, Spread
+from rationalizer.plot import Dot, scatter_plot
+from rationalizer.study.table import Row
 
 
 def score_against_size(rows: Sequence[Row]) -> str | None:
@@ -16,18 +16,18 @@ def score_against_size(rows: Sequence[Row]) -> str | None:
     """
     for size, label, scale in (("size", "rationale size, % of the words", 100.0), ("alignments", "aligned words", 1.0)):
         dots = [
-            Dot(row.method, _measured(row.scores[size], scale), _measured(row.scores[row.task_score]))
+            Dot(row.method, _scaled(row.scores[size], scale), row.scores[row.task_score])
             for row in rows
             if size in row.scores and row.task_score in row.scores
         ]
         if dots:
             first = rows[0]
             note = f" ({first.note})" if first.note else ""
-            name = WORDS[first.task_score]
+            name = METRICS[first.task_score].words
             title = f"{first.dataset}{note}, {first.split}: {name} against rationale size"
             return scatter_plot(dots, title=title, x_label=label, y_label=name)
     return None
 
 
-def _measured(summary: Summary, scale: float = 1.0) -> Measured:
-    return Measured(scale * summary.mean, scale * summary.low, scale * summary.high)
+def _scaled(score: Spread, scale: float) -> Spread:
+    return Spread(scale * score.mean, scale * score.low, scale * score.high)

@@ -12,9 +12,10 @@ from typing import Any
 
 import torch
 
-from rationalizer.data import DataError
+from rationalizer.learn.runs import Record
 from rationalizer.study.grid import Job
-from rationalizer.study.run import Record, run_job
+from rationalizer.study.run import run_job
+from rationalizer.text import DataError
 
 # Something the runs share is missing or wrong: the study stops. Any other error concerns one run.
 INPUT_ERRORS = (DataError, OSError, ImportError)

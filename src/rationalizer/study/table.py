@@ -9,41 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from rationalizer.learn.runs import Record
+from rationalizer.learn.storage import write_bytes, write_json
+from rationalizer.metrics import METRICS, Metric, Spread
+from rationalizer.study.grid import FAITHFUL, Job
+from rationalizer.study.paper import figure, reported
+from rationalizer.text import Budget
 
-from rationalizer.learn.files import write_bytes, write_json
-from rationalizer.study.grid import FAITHFUL, Job, budget_text
-from rationalizer.study.paper import Figure, figure, reported
-from rationalizer.study.run import Record
-from rationalizer.study.words import number
-
-# Columns in their order: the score's name, its heading, and the measure the paper reports it as.
-COLUMNS = (
-    ("macro_f1", "macro-F1", "task"),
-    ("mse", "MSE (lower is better)", "task"),
-    ("token_f1", "token-F1", None),
-    ("token_f1_paper", "token-F1, paper's convention", "token_f1"),
-    ("iou_f1", "IOU-F1", None),
-    ("auprc", "AUPRC", None),
-    ("size", "size", "size"),
-    ("alignment_f1", "alignment-F1", None),
-    ("alignments", "pairs aligned", None),
-    ("violation", "violation", None),
-    ("seconds_per_epoch", "s/epoch", None),
-)
-ALL = tuple(name for name, _, _ in COLUMNS)
-
-
-@dataclass(frozen=True)
-class Summary:
-    mean: float
-    low: float
-    high: float
-    values: tuple[float, ...]  # by seed
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Summary:
-        return cls(float(np.mean(values)), min(values), max(values), tuple(values))
+COLUMNS = tuple(metric for metric in METRICS.values() if metric.heading)
 
 
 @dataclass(frozen=True)
@@ -52,18 +25,18 @@ class Row:
 
     dataset: str
     method: str
-    budget: float | int | None  # None: the method has no use for one
+    budget: Budget | None  # None: the method has no use for one
     split: str
     seeds: tuple[int, ...]
-    scores: dict[str, Summary]  # every score that all seeds have
-    paper: dict[str, Figure]  # under the name of the score of ours that it is to be compared with
+    scores: dict[str, Spread]  # every score that all seeds have
+    paper: dict[str, Spread]  # under the name of the score of ours that it is to be compared with
     findings: dict[str, tuple[tuple[int, str], ...]]  # what looks degenerate, by kind: (seed, in words)
     note: str = ""
     pairs: bool = False  # whether the examples are pairs of texts
 
     @property
     def budget_text(self) -> str:
-        return "any" if self.budget is None else budget_text(self.budget, self.pairs)
+        return "any" if self.budget is None else self.budget.in_words("pair" if self.pairs else "word")
 
     @property
     def task_score(self) -> str:
@@ -80,11 +53,11 @@ def summarize(
         split: "test" or "dev"; by default test, or dev where there is none.
         notes: what to say of the data, by dataset.
     """
-    groups: dict[tuple[str, str], dict[float | int, list[tuple[Job, Record]]]] = {}
+    groups: dict[tuple[str, str], dict[Budget, list[tuple[Job, Record]]]] = {}
     for job, record in done:
         budgets = groups.setdefault((job.source.name, job.method.label), {})
         budgets.setdefault(job.config.budget, []).append((job, record))
-    ordered = [budgets[budget] for budgets in groups.values() for budget in sorted(budgets)]
+    ordered = [budgets[budget] for budgets in groups.values() for budget in sorted(budgets, key=Budget.sort_key)]
     datasets = list(dict.fromkeys(dataset for dataset, _ in groups))
     ordered.sort(key=lambda members: datasets.index(members[0][0].source.name))
     return [_row(members, split, notes or {}) for members in ordered]
@@ -106,7 +79,7 @@ def _row(members: list[tuple[Job, Record]], split: str | None, notes: Mapping[st
         budget=job.config.budget if job.method.uses_budget else None,
         split=chosen,
         seeds=tuple(job.config.seed for job, _ in members),
-        scores={name: Summary.of([scores[name] for scores in measured]) for name in names},
+        scores={name: Spread.of([scores[name] for scores in measured]) for name in names},
         paper=_paper(job, names) if chosen == "test" and job.config.budget == own else {},
         findings=_findings(members, chosen),
         note=notes.get(job.source.name, ""),
@@ -122,13 +95,15 @@ def _findings(members: list[tuple[Job, Record]], split: str) -> dict[str, tuple[
     return {kind: tuple(cases) for kind, cases in found.items()}
 
 
-def _paper(job: Job, names: Sequence[str]) -> dict[str, Figure]:
+def _paper(job: Job, names: Sequence[str]) -> dict[str, Spread]:
     variant = FAITHFUL[not job.config.faithful] if job.method.pairs else job.config.options.get("decoding")
     found = {}
-    for name, _, measure in COLUMNS:
-        quoted = figure(measure, job.source.name, job.method.name, variant) if measure and name in names else None
+    for metric in COLUMNS:
+        if not metric.paper or metric.name not in names:
+            continue
+        quoted = figure(metric.paper, job.source.name, job.method.name, variant)
         if quoted is not None:
-            found[name] = quoted
+            found[metric.name] = quoted
     return found
 
 
@@ -187,47 +162,48 @@ def _caption(dataset: str, rows: Sequence[Row]) -> str:
     return caption
 
 
-def table(rows: Sequence[Row], names: Sequence[str] = ALL) -> tuple[list[str], list[list[str]]]:
-    """Headings and cells of the scores in `names`, without columns that no row has a value for."""
+def table(rows: Sequence[Row], metrics: Sequence[Metric] = COLUMNS) -> tuple[list[str], list[list[str]]]:
+    """Headings and cells of these scores, without columns that no row has a value for."""
     heads, cells = ["method"], [[row.method] for row in rows]
     if any(row.budget is not None for row in rows):
         heads.append("budget")
         for row, line in zip(rows, cells, strict=True):
             line.append(row.budget_text)
-    for name, heading, _ in COLUMNS:
+    for metric in metrics:
+        name, heading = metric.name, metric.heading
         quoted = any(name in row.paper for row in rows)
         # The paper's convention of token-F1 has one use: comparing with the paper.
         there = quoted if name == "token_f1_paper" else any(name in row.scores for row in rows)
-        if name not in names or not there:
+        if not there:
             continue
         heads.append(heading)
         if quoted:
             heads.append(f"{heading.partition(',')[0].partition(' (')[0]}, paper")
         for row, line in zip(rows, cells, strict=True):
-            line.append(_cell(name, row.scores.get(name)))
+            line.append(_cell(metric, row.scores.get(name)))
             if quoted:
-                line.append(_quote(name, row.paper.get(name)))
+                line.append(_quote(metric, row.paper.get(name)))
     return heads, cells
 
 
-def _cell(name: str, summary: Summary | None) -> str:
-    if summary is None:
+def _cell(metric: Metric, score: Spread | None) -> str:
+    if score is None:
         return ""
-    if len(summary.values) == 1:
-        return number(name, summary.mean)
-    return f"{number(name, summary.mean)} ({number(name, summary.low)}/{number(name, summary.high)})"
+    if len(score.values) == 1:
+        return metric.text(score.mean)
+    return f"{metric.text(score.mean)} ({metric.text(score.low)}/{metric.text(score.high)})"
 
 
-def _quote(name: str, quoted: Figure | None) -> str:
+def _quote(metric: Metric, quoted: Spread | None) -> str:
     if quoted is None:
         return ""
-    digits = 3 if name == "mse" else 2
-    mean, low, high = (f"{value:.{digits}f}".removeprefix("0") for value in quoted)
+    digits = 3 if metric.style == "error" else 2
+    mean, low, high = (f"{value:.{digits}f}".removeprefix("0") for value in (quoted.mean, quoted.low, quoted.high))
     return f"{mean} ({low}/{high})"
 
 
 def _csv(rows: Sequence[Row]) -> str:
-    names = [name for name in ALL if any(name in row.scores for row in rows)]
+    names = [metric.name for metric in COLUMNS if any(metric.name in row.scores for row in rows)]
     quoted = [name for name in names if any(name in row.paper for row in rows)]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -236,13 +212,15 @@ def _csv(rows: Sequence[Row]) -> str:
     head += [f"paper_{name}_{part}" for name in quoted for part in ("mean", "min", "max")]
     writer.writerow(head)
     for row in rows:
-        budget = "" if row.budget is None else row.budget
+        budget = "" if row.budget is None else str(row.budget)
         line: list[Any] = [row.dataset, row.note, row.split, row.method, budget, " ".join(map(str, row.seeds))]
         for name in names:
             summary = row.scores.get(name)
             line += [summary.mean, summary.low, summary.high] if summary else ["", "", ""]
         for name in quoted:
-            line += list(row.paper[name]) if name in row.paper else ["", "", ""]
+            line += (
+                [row.paper[name].mean, row.paper[name].low, row.paper[name].high] if name in row.paper else ["", "", ""]
+            )
         writer.writerow(line)
     return text.getvalue()
 
@@ -253,7 +231,7 @@ def _json(row: Row) -> dict[str, Any]:
         "note": row.note,
         "split": row.split,
         "method": row.method,
-        "budget": row.budget,
+        "budget": None if row.budget is None else str(row.budget),
         "seeds": list(row.seeds),
         "scores": {
             name: {"mean": s.mean, "min": s.low, "max": s.high, "values": list(s.values)}

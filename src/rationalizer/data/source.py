@@ -1,0 +1,161 @@
+"""Where a run's texts come from, in words that can be kept beside the run and read again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from rationalizer.data.columns import Columns
+from rationalizer.data.corpus import Corpus, default_budget
+from rationalizer.data.datasets import DATASETS, EMBEDDED, load
+from rationalizer.data.files import holds_pairs
+from rationalizer.data.nli import with_hans
+from rationalizer.data.tables import stem
+from rationalizer.suggest import did_you_mean
+from rationalizer.text.budget import Budget
+from rationalizer.text.cut import Rule
+from rationalizer.text.errors import DataError
+
+SEED = 0  # of what is held out for dev: runs with other seeds learn from the same texts
+
+
+@dataclass(frozen=True)
+class Source:
+    """A dataset by name ("reviews" and "pairs" are the embedded ones), a file or a folder, and how to read it."""
+
+    source: str
+    data_dir: str | None = None
+    aspect: str | None = None
+    columns: tuple[tuple[str, str], ...] = ()  # (what it holds, its name in the file)
+    hans: str | None = None  # a copy of HANS (empty: the Hub's) whose training pairs are added
+
+    @classmethod
+    def of(
+        cls,
+        source: str,
+        data_dir: str | Path | None = None,
+        aspect: str | None = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> Source:
+        known = [field.name for field in fields(Columns)]
+        for key in columns or {}:
+            if key not in known:
+                raise ValueError(f"there is no column {key!r} to name; {did_you_mean(key, known)}")
+        if source.lower() in (*EMBEDDED, *DATASETS):
+            source = source.lower()
+        elif Path(source).exists():
+            source = str(Path(source).absolute())
+        return cls(
+            source=source,
+            data_dir=None if data_dir is None else str(Path(data_dir).absolute()),
+            aspect=aspect,
+            columns=tuple(sorted((columns or {}).items())),
+        )
+
+    @property
+    def dataset(self) -> str | None:
+        """The name of a dataset of the paper (presets go by it), None for other texts."""
+        return self.source if self.source in DATASETS else None
+
+    @property
+    def name(self) -> str:
+        """A short name for folders and tables; the aspect is part of it."""
+        base, aspect = self.source, self.aspect
+        if self.dataset is not None and aspect is None:
+            aspect = next(iter(DATASETS[self.dataset].aspects), None)
+        elif self.dataset is None and base not in EMBEDDED:
+            base = stem(Path(base)) if self.is_file else Path(base).name
+        name = base if aspect is None else f"{base}-{aspect}"
+        return name if self.hans is None else f"{name}-hans"
+
+    @property
+    def is_file(self) -> bool:
+        return Path(self.source).is_absolute() and Path(self.source).is_file()
+
+    @property
+    def budget(self) -> Budget:
+        if self.dataset is not None:
+            return DATASETS[self.dataset].budget
+        if self.source in EMBEDDED:
+            return self.load().budget
+        return default_budget(pairs=self.pairs)
+
+    @property
+    def pairs(self) -> bool:
+        """Whether the examples are pairs of texts."""
+        if self.dataset is not None:
+            return DATASETS[self.dataset].pairs
+        return self.source == "pairs" if self.source in EMBEDDED else _holds_pairs(self)
+
+    @property
+    def renamed(self) -> Columns | None:
+        """None for the usual names. A column with an empty name is not used."""
+        return Columns(**{kind: name or None for kind, name in self.columns}) if self.columns else None
+
+    def load(self, rule: Rule | None = None) -> Corpus:
+        """The corpus, its texts cut by `rule`; by default as its data is."""
+        return _load(self, rule, self._stamps())
+
+    @property
+    def place(self) -> Path | None:
+        """The file or folder that the texts are in; None where they come from the package or from the Hub."""
+        if self.data_dir is not None:
+            return Path(self.data_dir)
+        return Path(self.source) if Path(self.source).is_absolute() else None
+
+    def _stamps(self) -> tuple[tuple[str, int, int], ...]:
+        """What tells whether the files have changed since they were read."""
+        if self.place is None or not self.place.exists():
+            return ()
+        files = sorted(self.place.rglob("*")) if self.place.is_dir() else [self.place]
+        return tuple((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files if path.is_file())
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "source": self.source,
+            "data_dir": self.data_dir,
+            "aspect": self.aspect,
+            "columns": dict(self.columns),
+            "hans": self.hans,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Source:
+        columns = tuple(sorted(stored["columns"].items()))
+        return cls(stored["source"], stored["data_dir"], stored["aspect"], columns, stored.get("hans"))
+
+
+@lru_cache
+def _holds_pairs(source: Source) -> bool:
+    return Path(source.source).exists() and holds_pairs(source.source, source.renamed)
+
+
+@lru_cache(maxsize=1)  # the runs on one dataset follow each other
+def _load(source: Source, rule: Rule | None, stamps: tuple[tuple[str, int, int], ...]) -> Corpus:
+    if source.hans is not None:  # the corpus without HANS was often the one before
+        hans = load("hans", data_dir=source.hans or None, rule=rule)
+        return with_hans(replace(source, hans=None).load(rule), hans)
+    return load(
+        source.source,
+        data_dir=source.data_dir,
+        aspect=source.aspect,
+        columns=source.renamed,
+        rule=rule,
+        seed=SEED,
+    )
+
+
+def pick_split(corpus: Corpus, split: str | None) -> tuple[str, Sequence[Any]]:
+    """The split asked for, or without a wish the test split, or dev where there is none."""
+    splits = {"train": corpus.train, "dev": corpus.dev, "test": corpus.test}
+    if split is None:
+        split = "test" if corpus.test else "dev"
+    if split not in splits:
+        raise ValueError(f"there is no split {split!r}; known are {', '.join(splits)}")
+    if not splits[split]:
+        there = ", ".join(name for name, examples in splits.items() if examples)
+        raise DataError(f"{corpus.name} has no {split} split; it has {there}")
+    return split, splits[split]

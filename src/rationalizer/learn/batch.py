@@ -1,0 +1,152 @@
+"""Examples as batches of words, of similar length, in an order that a seed fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+from rationalizer.nn import Reader
+from rationalizer.text import AnyExample, Words
+
+# Shuffled examples are sorted by length within pools of this many batches: enough for little padding,
+# few enough that who shares a batch with whom changes from epoch to epoch.
+POOL_BATCHES = 50
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Examples of one text each, or of two."""
+
+    texts: tuple[Words, ...]
+    labels: Tensor | None  # (batch,) int64 classes or float32 values
+    index: Tensor  # (batch,) int64: position of each example in its dataset
+
+    def to(self, device: torch.device | str) -> Batch:
+        labels = None if self.labels is None else self.labels.to(device)
+        return replace(self, texts=tuple(words.to(device) for words in self.texts), labels=labels)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+
+def collate(examples: Sequence[tuple[int, AnyExample]], reader: Reader) -> Batch:
+    """(position, example) pairs as words, padded to the longest."""
+    if not examples:
+        raise ValueError("a batch needs at least one example")
+    members = [example for _, example in examples]
+    texts = tuple(reader.collate(side) for side in zip(*(example.texts for example in members), strict=True))
+    index = torch.tensor([position for position, _ in examples], dtype=torch.int64)
+    return Batch(texts, _labels([example.label for example in members]), index)
+
+
+def _labels(labels: Sequence[int | float | None]) -> Tensor | None:
+    if all(label is None for label in labels):
+        return None
+    if any(label is None for label in labels):
+        raise ValueError(f"a batch has labels for all its examples or for none, got {list(labels)}")
+    floating = any(isinstance(label, float) for label in labels)
+    return torch.tensor(labels, dtype=torch.float32 if floating else torch.int64)
+
+
+class BucketSampler(Sampler[list[int]]):
+    """Batches of positions whose texts have similar length.
+
+    The order depends on (seed, epoch) and the lengths only, never on workers or on any global random state.
+    `set_epoch(epoch, start=k)` continues an interrupted epoch: its first k batches are left out.
+    """
+
+    def __init__(
+        self,
+        lengths: Sequence[int],
+        batch_size: int,
+        *,
+        shuffle: bool = True,
+        seed: int = 0,
+        epoch: int = 0,
+        start: int = 0,
+    ) -> None:
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+        self.lengths = np.asarray(lengths, dtype=np.int64)
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.seed = seed
+        self.set_epoch(epoch, start)
+
+    def set_epoch(self, epoch: int, start: int = 0) -> None:
+        if not 0 <= start <= self.batches:
+            raise ValueError(f"start counts batches already seen, from 0 to {self.batches}, got {start}")
+        self.epoch = epoch
+        self.start = start
+
+    @property
+    def batches(self) -> int:
+        """Batches of a whole epoch."""
+        return -(-len(self.lengths) // self.batch_size)
+
+    def __len__(self) -> int:
+        return self.batches - self.start
+
+    def __iter__(self) -> Iterator[list[int]]:
+        yield from self._plan()[self.start :]
+
+    def _plan(self) -> list[list[int]]:
+        size = self.batch_size
+        if not self.shuffle:
+            order = np.argsort(self.lengths, kind="stable")
+            return [order[k : k + size].tolist() for k in range(0, len(order), size)]
+        generator = np.random.default_rng((self.seed, self.epoch))
+        order = generator.permutation(len(self.lengths))
+        plan = []
+        for k in range(0, len(order), size * POOL_BATCHES):
+            pool = order[k : k + size * POOL_BATCHES]
+            pool = pool[np.argsort(self.lengths[pool], kind="stable")]
+            plan += [pool[j : j + size].tolist() for j in range(0, len(pool), size)]
+        return [plan[k] for k in generator.permutation(len(plan))]
+
+
+class _Positioned(Dataset[tuple[int, Any]]):
+    def __init__(self, examples: Sequence[Any]) -> None:
+        self.examples = examples
+
+    def __getitem__(self, position: int) -> tuple[int, Any]:
+        return position, self.examples[position]
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+
+def loader(
+    examples: Sequence[AnyExample],
+    reader: Reader,
+    *,
+    batch_size: int,
+    shuffle: bool,
+    seed: int,
+    epoch: int = 0,
+    workers: int = 0,
+) -> DataLoader[Any]:
+    """Batches of `examples`; its `batch_sampler` is the BucketSampler, for `set_epoch`.
+
+    Without `shuffle` batches go from the shortest texts to the longest: put results back by `Batch.index`.
+    """
+    sampler = BucketSampler(list(map(_length, examples)), batch_size, shuffle=shuffle, seed=seed, epoch=epoch)
+    return DataLoader(
+        _Positioned(examples),
+        batch_sampler=sampler,
+        collate_fn=partial(collate, reader=reader),
+        num_workers=workers,
+    )
+
+
+def _length(example: AnyExample) -> int:
+    """What batches are sorted by; of pairs the premise, which is mostly longer, and then the hypothesis."""
+    first, *second = example.shape
+    return (first << 20) + second[0] if second else first

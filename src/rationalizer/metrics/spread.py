@@ -1,0 +1,23 @@
+"""A mean and how far the values lie apart: over seeds, or over documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Spread:
+    mean: float
+    low: float
+    high: float
+    values: tuple[float, ...] = ()  # in their order, where they are known
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Self:
+        low, high = float(min(values)), float(max(values))
+        # Rounding would put the mean of equal values beside them.
+        return cls(float(np.clip(np.mean(values), low, high)), low, high, tuple(map(float, values)))

@@ -1,0 +1,97 @@
+"""From states to the task: pooling, classes or values, their losses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+Pooling = Literal["max", "mean", "last", "max-mean"]
+
+
+class Head(nn.Module):
+    """From features to the task: raw outputs, their loss against labels, and what is told to the user."""
+
+    def forward(self, features: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """(batch,) one loss per text."""
+        raise NotImplementedError
+
+    def predict(self, outputs: Tensor) -> Tensor:
+        """(batch, classes) probabilities, or (batch,) values."""
+        raise NotImplementedError
+
+
+class Classification(Head):
+    """A linear layer and cross-entropy."""
+
+    def __init__(self, size: int, classes: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(size, classes)
+
+    def forward(self, features: Tensor) -> Tensor:
+        return self.linear(features)
+
+    def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        return functional.cross_entropy(outputs.float(), labels, reduction="none")
+
+    def predict(self, outputs: Tensor) -> Tensor:
+        return outputs.float().softmax(-1)
+
+
+class Regression(Head):
+    """A linear layer and squared error.
+
+    Targets within [0, 1] get a sigmoid, as in the paper. Any other targets are standardised: the layer learns
+    (y − mean)/deviation, and predictions are turned back into the targets' own units.
+    """
+
+    def __init__(self, size: int, *, sigmoid: bool, mean: float = 0.0, deviation: float = 1.0) -> None:
+        super().__init__()
+        self.linear = nn.Linear(size, 1)
+        self.sigmoid = sigmoid
+        self.mean = mean
+        self.deviation = deviation
+
+    def forward(self, features: Tensor) -> Tensor:
+        outputs = self.linear(features).squeeze(-1)
+        return outputs.sigmoid() if self.sigmoid else outputs
+
+    def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        return (outputs.float() - (labels - self.mean) / self.deviation) ** 2
+
+    def predict(self, outputs: Tensor) -> Tensor:
+        return outputs.float() * self.deviation + self.mean
+
+
+def make_head(size: int, classes: int, target: Mapping[str, Any] | None) -> Head:
+    """For so many classes, or for none: a regression with the arguments `target`."""
+    return Classification(size, classes) if classes else Regression(size, **(target or {}))
+
+
+def pool(states: Tensor, mask: Tensor, how: Pooling) -> Tensor:
+    """One vector a text from the states of its real positions; "max-mean" is both, side by side."""
+    lengths = mask.sum(1)
+    if how == "max-mean":
+        return torch.cat([pool(states, mask, "max"), pool(states, mask, "mean")], dim=-1)
+    if how == "mean":
+        return states.sum(1) / lengths.clamp(min=1)[:, None].to(states.dtype)
+    if how == "last":
+        # The end of each reading direction: the last token left to right, the first one right to left.
+        half = states.shape[-1] // 2
+        end = (lengths - 1).clamp(min=0)
+        last = states[torch.arange(len(states), device=states.device), end, :half]
+        return torch.cat([last, states[:, 0, half:]], dim=-1)
+    pooled = states.masked_fill(~mask[..., None], -torch.inf).amax(1)
+    return torch.where(lengths[:, None] > 0, pooled, pooled.new_zeros(()))
+
+
+def pooled_size(size: int, how: Pooling) -> int:
+    if how not in get_args(Pooling):
+        raise ValueError(f"pooling must be one of {', '.join(get_args(Pooling))}, got {how!r}")
+    return 2 * size if how == "max-mean" else size

@@ -1,0 +1,92 @@
+"""What all readers have in common: they alone know how text becomes words and words become states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, ClassVar, Literal, get_type_hints
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rationalizer.text import Example, Offsets, Rule, Words, cut, is_punctuation
+
+Punctuation = Literal["free", "count"]
+
+
+class Reader(nn.Module):
+    """A reader is saved with the model and serves training and use alike.
+
+    Args:
+        rule: how texts are cut into words, see `rationalizer.text.cut`.
+        punctuation: "free" marks use up none of the budget and are read along where the words on both sides are;
+            "count" treats them as words.
+    """
+
+    name: ClassVar[str]  # in `READERS`
+    Options: ClassVar[type]  # a dataclass: what can be set of this reader, with defaults
+    size: int  # of what `states` gives for a word
+    read_size: int  # of what `read` gives
+
+    def __init__(self, *, rule: Rule, punctuation: Punctuation) -> None:
+        super().__init__()
+        self.rule: Rule = rule
+        self.punctuation: Punctuation = punctuation
+
+    @classmethod
+    def options(cls) -> dict[str, tuple[type, Any]]:
+        """What can be set of this reader: name -> (type, default)."""
+        types = get_type_hints(cls.Options)
+        return {item.name: (types[item.name], item.default) for item in fields(cls.Options)}
+
+    @classmethod
+    def prepare(cls, texts: Sequence[Sequence[str]], options: Any, **how: Any) -> Reader:
+        """A reader for a training on these texts (their tokens). `how` it reads: rule, punctuation, dropout, and what
+        is asked of it (generates, predicts)."""
+        raise NotImplementedError
+
+    def cut(self, text: str) -> tuple[tuple[str, ...], Offsets]:
+        """The words of a text and where they stand in it, exactly as in training."""
+        return cut(text, self.rule)
+
+    def knows(self, token: str) -> bool:
+        """Whether the reader can tell the word from others it has never met."""
+        raise NotImplementedError
+
+    def collate(self, texts: Sequence[Example]) -> Words:
+        """One text of each row of a batch."""
+        raise NotImplementedError
+
+    def states(self, words: Words) -> Tensor:
+        """(batch, n, size) what the generator sees of each word, in the context of the whole text; 0 on padding."""
+        raise NotImplementedError
+
+    def read(self, words: Words, z: Tensor) -> Tensor:
+        """(batch, n, size) what the predictor sees. Nothing of a word with z = 0 comes through, not a bit of it."""
+        raise NotImplementedError
+
+    def description(self) -> dict[str, Any]:
+        """All that makes this reader but its tensors, as JSON; `READERS[name].restore` reads it again."""
+        raise NotImplementedError
+
+    def tables(self) -> dict[str, Tensor]:
+        """Large constants, kept once beside the trained weights."""
+        raise NotImplementedError
+
+    @classmethod
+    def restore(
+        cls, description: Mapping[str, Any], tables: Mapping[str, Tensor], options: Any, **network: Any
+    ) -> Reader:
+        """The reader that was described; its weights come with the model's."""
+        raise NotImplementedError
+
+    def counts(self, texts: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor]:
+        """The masks of `Words` for these tokens. A text that is nothing but punctuation has its marks for words."""
+        lengths = np.array([len(tokens) for tokens in texts])
+        mask = np.arange(lengths.max()) < lengths[:, None]
+        counted = mask.copy()
+        if self.punctuation == "free":
+            counted[mask] = [not is_punctuation(token) for tokens in texts for token in tokens]
+            counted |= mask & ~counted.any(1, keepdims=True)
+        return torch.from_numpy(mask), torch.from_numpy(counted)

@@ -1,0 +1,223 @@
+"""Word vectors and BiLSTMs: the reader of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rationalizer.nn.bilstm import BiLSTM
+from rationalizer.nn.readers.base import Punctuation, Reader
+from rationalizer.text import (
+    BUNDLED,
+    DataError,
+    Example,
+    Lookup,
+    Rule,
+    Vocabulary,
+    Words,
+    WordVectors,
+    is_punctuation,
+    load_vectors,
+)
+
+FITS = 0.7  # of the running words must have a vector for the English vectors to be of use
+
+
+@dataclass(frozen=True)
+class VectorWords(Words):
+    """Words as rows of the reader's two tables; 0 is none."""
+
+    parts: Tensor  # (batch, n, k) int64, rows of the pretrained table; a word's vector is the mean of its parts'
+    seen: Tensor  # (batch, n) int64, rows of the table learned in training
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorOptions:
+    """What can be set of this reader."""
+
+    embeddings: str | None = (
+        "auto"  # pretrained word vectors: a known name, a file, none; auto: English ones if they fit
+    )
+    embedding: int = 64  # size of word vectors that are learned from scratch
+    tuned: bool = True  # whether words of the training texts learn vectors beside their pretrained ones
+    lower: bool = True  # words in lower case
+    min_count: int = 1  # words seen less often learn no vector
+    hidden: int = 64  # units of the LSTMs in each direction
+
+
+class VectorReader(Reader):
+    """A word's vector is a pretrained one plus a learned one, x = mean of pretrained[parts] + learned[seen].
+
+    The pretrained table holds every word that the vectors know, seen in training or not, and never changes. The
+    learned one has a row for every word of the training texts; it starts at 0 for words that have a pretrained vector.
+    A word that neither table has is unknown: its vector is 0.
+
+    One BiLSTM makes the generator's states and another one the predictor's, from z ⊙ x.
+
+    Args:
+        vocabulary: the words of the training texts.
+        vectors: the pretrained vectors; None to learn all of them.
+        options: see `VectorOptions`.
+        rule, punctuation: see `Reader`.
+        dropout: of vectors and states.
+        generates, predicts: whether `states` and `read` will be asked for.
+    """
+
+    name = "bilstm"
+    Options = VectorOptions
+    codes: Tensor
+    scales: Tensor
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        vectors: WordVectors | None = None,
+        options: VectorOptions | None = None,
+        *,
+        rule: Rule = "words",
+        punctuation: Punctuation = "free",
+        dropout: float = 0.1,
+        generates: bool = True,
+        predicts: bool = True,
+    ) -> None:
+        super().__init__(rule=rule, punctuation=punctuation)
+        options = options or VectorOptions()
+        self.vocabulary = vocabulary
+        self.vectors = vectors
+        self.lookup = None if vectors is None else Lookup(vectors.words)
+        self._find = lru_cache(1 << 17)(self._rows)
+        size = options.embedding if vectors is None else vectors.size
+        codes = np.zeros((0, size), dtype=np.int8) if vectors is None else vectors.codes
+        scales = np.zeros(0, dtype=np.float32) if vectors is None else vectors.scales
+        # Row 0 is nothing. Not among the weights: they never change and are kept apart.
+        self.register_buffer("codes", torch.from_numpy(np.pad(codes, ((1, 0), (0, 0)))), persistent=False)
+        self.register_buffer("scales", torch.from_numpy(np.pad(scales, (1, 0))), persistent=False)
+        self.learned = nn.Embedding(len(vocabulary), size, padding_idx=0)
+        self.learned.weight.requires_grad_(options.tuned or vectors is None)
+        self.dropout = nn.Dropout(dropout)
+        self.generator = BiLSTM(size, options.hidden) if generates else None
+        self.predictor = BiLSTM(size, options.hidden) if predicts else None
+        self.size = self.read_size = 2 * options.hidden
+
+    @classmethod
+    def prepare(cls, texts: Sequence[Sequence[str]], options: VectorOptions, **how: Any) -> VectorReader:
+        vocabulary = Vocabulary.of(texts, lower=options.lower, min_count=options.min_count)
+        vectors = _vectors(options.embeddings, texts, vocabulary)
+        reader = cls(vocabulary, vectors, options, **how)
+        reader._start()
+        return reader
+
+    @torch.no_grad()
+    def _start(self) -> None:
+        """Draws the learned vectors: 0 where the pretrained ones know the word."""
+        weight = self.learned.weight
+        if self.vectors is None:
+            if self.predictor is not None:
+                weight.mul_(0.3)  # the size of pretrained vectors' entries; pairs are aligned by what sets words apart
+            return
+        weight.mul_(float(self.vectors.decoded()[:10_000].std()))
+        assert self.lookup is not None
+        known = [index for index, word in enumerate(self.vocabulary.words, 1) if self.lookup.rows(word)]
+        weight[known] = 0
+
+    def knows(self, token: str) -> bool:
+        parts, seen = self._find(token)
+        return bool(parts or seen)
+
+    def _rows(self, token: str) -> tuple[tuple[int, ...], int]:
+        seen = self.vocabulary.id(token)
+        # A seen word is looked up as the vocabulary writes it, which is how its learned vector was started.
+        form = self.vocabulary.words[seen - 1] if seen else token
+        return () if self.lookup is None else tuple(row + 1 for row in self.lookup.rows(form)), seen
+
+    def collate(self, texts: Sequence[Example]) -> VectorWords:
+        mask, counted = self.counts([text.tokens for text in texts])
+        found = [self._find(token) for token in chain.from_iterable(text.tokens for text in texts)]
+        most = max(1, *(len(parts) for parts, _ in found)) if found else 1
+        seen = torch.zeros(mask.shape, dtype=torch.int64)
+        seen[mask] = torch.tensor([row for _, row in found], dtype=torch.int64)
+        parts = torch.zeros((*mask.shape, most), dtype=torch.int64)
+        parts[mask] = torch.tensor([rows + (0,) * (most - len(rows)) for rows, _ in found]).reshape(-1, most)
+        return VectorWords(mask, counted, parts, seen)
+
+    def vectors_of(self, words: Words) -> Tensor:
+        """(batch, n, vector size); 0 on padding and unknown words."""
+        assert isinstance(words, VectorWords)
+        learned = self.learned(words.seen)
+        if self.vectors is None:
+            return learned
+        scales = self.scales[words.parts] / (words.parts != 0).sum(-1, keepdim=True).clamp(min=1)
+        pretrained = (self.codes[words.parts].to(learned.dtype) * scales[..., None].to(learned.dtype)).sum(-2)
+        return pretrained + learned
+
+    def states(self, words: Words) -> Tensor:
+        assert self.generator is not None, "this reader was built without a generator"
+        return self.dropout(self.generator(self.dropout(self.vectors_of(words)), words.mask))
+
+    def read(self, words: Words, z: Tensor) -> Tensor:
+        """Where z = 0 the vector is replaced by zeros, whatever it holds: not even the sign of 0 · x comes through."""
+        assert self.predictor is not None, "this reader was built without a predictor"
+        vectors = self.dropout(self.vectors_of(words))
+        weights = z.to(vectors.dtype)[..., None]
+        return self.predictor(torch.where(weights != 0, weights * vectors, vectors.new_zeros(())), words.mask)
+
+    def description(self) -> dict[str, Any]:
+        return {
+            "rule": self.rule,
+            "punctuation": self.punctuation,
+            "vector_size": self.learned.embedding_dim,
+            "pretrained_words": 0 if self.vectors is None else len(self.vectors),
+            "vocabulary": self.vocabulary.to_json(),
+        }
+
+    def tables(self) -> dict[str, Tensor]:
+        if self.vectors is None:
+            return {}
+        return {name: torch.from_numpy(array) for name, array in self.vectors.to_arrays().items()}
+
+    @classmethod
+    def restore(
+        cls, description: Mapping[str, Any], tables: Mapping[str, Tensor], options: VectorOptions, **network: Any
+    ) -> VectorReader:
+        vectors = WordVectors.from_arrays({name: table.numpy() for name, table in tables.items()}) if tables else None
+        if (0 if vectors is None else len(vectors)) != description["pretrained_words"]:
+            raise ValueError(
+                f"the reader was saved with {description['pretrained_words']} pretrained words, but its table has "
+                f"{0 if vectors is None else len(vectors)}"
+            )
+        return cls(
+            Vocabulary.from_json(description["vocabulary"]),
+            vectors,
+            options,
+            rule=description["rule"],
+            punctuation=description["punctuation"],
+            **network,
+        )
+
+
+def _vectors(source: str | None, texts: Sequence[Sequence[str]], vocabulary: Vocabulary) -> WordVectors | None:
+    if source is None:
+        return None
+    if source != "auto":
+        vectors = load_vectors(source, keep=set(vocabulary.words))
+        if vocabulary.words and not coverage(Lookup(vectors.words), texts):
+            raise DataError(
+                f"{source}: none of the {len(vocabulary.words)} words of the training texts has a vector; check that "
+                "the vectors are of the texts' language and written as words"
+            )
+        return vectors
+    vectors = load_vectors(BUNDLED)
+    return vectors if coverage(Lookup(vectors.words), texts) >= FITS else None
+
+
+def coverage(lookup: Lookup, texts: Iterable[Sequence[str]]) -> float:
+    """The share of the running words that the vectors know."""
+    found = [bool(lookup.rows(token)) for tokens in texts for token in tokens if not is_punctuation(token)]
+    return sum(found) / len(found) if found else 1.0

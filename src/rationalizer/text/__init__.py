@@ -1,0 +1,28 @@
+"""Texts before any model: words and where they stand, budgets, word vectors."""
+
+from rationalizer.text.budget import Budget
+from rationalizer.text.cut import Offsets, Rule, cut, is_punctuation
+from rationalizer.text.errors import DataError
+from rationalizer.text.example import AnyExample, Example, PairExample
+from rationalizer.text.lookup import Lookup
+from rationalizer.text.vectors import BUNDLED, WordVectors, load_vectors
+from rationalizer.text.vocabulary import Vocabulary
+from rationalizer.text.words import Words
+
+__all__ = [
+    "BUNDLED",
+    "AnyExample",
+    "Budget",
+    "DataError",
+    "Example",
+    "Lookup",
+    "Offsets",
+    "PairExample",
+    "Rule",
+    "Vocabulary",
+    "WordVectors",
+    "Words",
+    "cut",
+    "is_punctuation",
+    "load_vectors",
+]

@@ -1,0 +1,93 @@
+"""How much may be selected: a share of the words or a count of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Literal, Self
+
+import torch
+from torch import Tensor
+
+_REMEDY = "write a share such as 20% or 0.2, or a count of words such as 5"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """`Budget.share(0.2)` is a fifth of the words, `Budget.count(5)` five words; of a pair of texts, pairs of words.
+
+    Two budgets are equal only if they are of one kind: all words (`Budget.share(1)`, "100%") are not one word
+    (`Budget.count(1)`, "1"). The text form tells them apart too, and is what is stored.
+    """
+
+    kind: Literal["share", "count"]
+    amount: float | int
+
+    @classmethod
+    def share(cls, amount: float) -> Self:
+        if not (math.isfinite(amount) and 0 < amount <= 1):
+            raise ValueError(f"a budget is a share above 0 and up to 1 (100%), got {amount!r}; {_REMEDY}")
+        return cls("share", round(float(amount), 8))
+
+    @classmethod
+    def count(cls, amount: int) -> Self:
+        if amount < 1:
+            raise ValueError(f"a budget of words is at least 1, got {amount!r}; {_REMEDY}")
+        return cls("count", int(amount))
+
+    @classmethod
+    def of(cls, value: Any) -> Budget:
+        """A budget as people write it: "20%", 0.2 and "0.2" are shares, 5 and "5" counts, 1.0 is everything."""
+        if isinstance(value, Budget):
+            return value
+        if isinstance(value, str):
+            return cls._parsed(value.strip())
+        if isinstance(value, Integral) and not isinstance(value, bool):
+            return cls.count(int(value))
+        if isinstance(value, Real) and not isinstance(value, bool):
+            share = float(value)
+            if share > 1 and share.is_integer():
+                raise ValueError(f"the budget {value!r} is a float above 1; write {int(share)} for a count of words")
+            return cls.share(share)
+        raise ValueError(f"a budget was expected, got {value!r}; {_REMEDY}")
+
+    @classmethod
+    def _parsed(cls, text: str) -> Budget:
+        try:
+            if text.endswith("%"):
+                return cls.share(float(text[:-1]) / 100)
+            return cls.count(int(text)) if text.isdecimal() else cls.share(float(text))
+        except ValueError:
+            raise ValueError(f"a budget was expected, got {text!r}; {_REMEDY}") from None
+
+    def __str__(self) -> str:
+        """ "20%" or "5": what `of` reads again."""
+        return f"{round(100 * self.amount, 6):g}%" if self.kind == "share" else str(self.amount)
+
+    def in_words(self, unit: str = "word") -> str:
+        """ "20%", "1 word", "5 words"."""
+        if self.kind == "share":
+            return str(self)
+        return f"{self.amount} {unit}{'' if self.amount == 1 else 's'}"
+
+    def sort_key(self) -> tuple[str, float]:
+        return self.kind, self.amount
+
+    def words(self, *counted: Tensor) -> Tensor:
+        """Each text's budget in words: max(1, round(share · words)), or the count; at most the words there are.
+
+        Of two texts the shorter one counts: no matching has more pairs.
+
+        Args:
+            counted: (batch, n) bool for each text, True on the words that use up the budget.
+
+        Returns:
+            (batch,) int64; 0 only where a text has no word.
+        """
+        lengths = torch.stack([mask.sum(-1) for mask in counted]).amin(0)
+        if self.kind == "count":
+            return lengths.clamp(max=min(int(self.amount), torch.iinfo(torch.int64).max))
+        # float64, as in Python's round(share * length): float32 would round some halves the other way.
+        allowed = (lengths.to(torch.float64) * self.amount).round().long()
+        return torch.minimum(allowed.clamp(min=1), lengths)

@@ -1,0 +1,196 @@
+"""Texts into tokens that know where they stand in the text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+from itertools import accumulate, pairwise
+from typing import Any, Literal, get_args
+
+import regex
+
+Offsets = tuple[tuple[int, int], ...]
+Rule = Literal["words", "spaces", "segments"]
+
+_SPACE = r"\s\x1c-\x1f"  # as str.isspace has it: `regex` leaves the four separators out
+_SOUND = "ーｰﾞﾟ"  # long vowels and voiced consonants of either kana: of no script of their own
+_KANA = rf"\p{{Hiragana}}\p{{Katakana}}{_SOUND}"
+_EAST = rf"[[\p{{Han}}{_KANA}]&&[\p{{L}}\p{{N}}]]"
+_SOUTH = r"[[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]&&[\p{L}\p{M}\p{N}]]"
+_UNSPACED = rf"{_EAST}{_SOUTH}"
+_APOSTROPHE = r"'’‘＇`´\x92"  # whatever people type for one
+_LETTER = rf"[\p{{L}}--[{_UNSPACED}]]"
+_START = rf"[[\p{{L}}\p{{N}}]--[{_UNSPACED}]]"
+_URL = rf'[^{_SPACE}<>"“”()\u3000-\u303F\uFF00-\uFFEF{_UNSPACED}]'
+_URL_REST = rf"(?:{_URL}*+\({_URL}*+\))*+{_URL}*(?<=[\w/#=&%+~$)-])"
+_PICTURE = r"[[\p{So}--[¦°\u2500-\u25FF\uFFFC\uFFFD]]||[\p{Extended_Pictographic}--\p{P}]]"
+_DRESS = r"[\p{M}\U0001F3FB-\U0001F3FF\U000E0020-\U000E007F]*+"  # variation selectors, skin tones, regional flags
+
+# A face stands apart from words, except that ":)" is also typed right after one. No word may follow: "(see:(1))" has no
+# face in it, and the "<" of a line break is not a cheek.
+_EMOTICON = r"""(?:
+    (?: [:;] ['’]? -? [()]++
+      | (?<!\w) (?: [>}]? [:;=] ['’]? [-~^o]? (?: [()]++ | [DPpOoSsXx] )
+                  | :-?3 | </?3++ | \^[_.-]?\^ | -(?:_++|\.)- | >[_.]++< | \\o/ )
+      | (?<!\S) [>}]? [:;=] -? [\]\[}{|/\\*]
+    ) (?! [\w%"“/] )
+  | (?<!\S) (?: \( [-']? [:;=] | ¯\\_\(ツ\)_/¯ ) (?!\S)
+)"""
+
+# What apostrophes, hyphens and the like join into words. Dots belong to abbreviations only: "film.The" is cut.
+_PART = rf"""(?:
+    (?<![{_APOSTROPHE}]) {_LETTER} (?: \.{_LETTER}(?![\p{{L}}\p{{M}}\p{{N}}]) )++ (?: \.(?!\.) )?+
+  | (?: Ph\.D | [BM]\.(?:Sc|Ed|Phil) | Messrs | Mr | Mrs | Ms | Dr | Prof | St | Jr | Sr | vs ) \.(?!\.)
+  | {_START} (?: [a-zA-Z0-9]++ | [[\p{{L}}\p{{M}}\p{{N}}\u00AD\u200C\u200D]--[{_UNSPACED}]] )*+
+)"""
+_WORD = rf"""
+    {_PART}
+    (?:
+      (?: [{_APOSTROPHE}·׳״‐‑-] | _++ | (?<=\d)[.,:/⁄](?=\d) | (?<=\p{{L}})\*{{1,9}}+(?=\p{{L}})
+        | (?<=\p{{Lu}})&(?=\p{{Lu}}) | (?<=(?<![\w'’])\p{{L}})[&/](?=\p{{L}}(?!\w))
+      ) {_PART}
+    )*+
+    (?: (?<=\d) (?: [%‰°] | \p{{Sc}} | \+(?![\w+]) ) )?+
+"""
+
+# Marks: a run of the same mark is one token ("--", "***", "''"), and so are the ends of a sentence in any mixture
+# ("...", "?!"); brackets come one by one. An underscore is a letter within a word and a mark around it (_so_).
+# Bounded and possessive repeats (++) keep the time linear in the length of any text.
+_TOKEN = regex.compile(
+    rf"""(?![{_SPACE}]) (?:
+    (?i:<br)[{_SPACE}]*+/?+[{_SPACE}]*+>               # white space as HTML writes it; all else is in a group
+  | (?<token>                                          # what most tokens are: only a short cut to the below
+      [A-Z]?[a-z]++(?=[{_SPACE},!?)"]) | [a-z]{{3,}}+(?=\.[{_SPACE}<]) | [.,](?=[{_SPACE}])
+    )
+  | (?<run> {_EAST}[{_EAST}\p{{M}}]*+ | {_SOUTH}[{_SOUTH}\p{{M}}\u200C\u200D]*+ )
+  | (?=[\p{{L}}\p{{N}}]) (?<token>
+      (?: (?i:https?|ftp):// | (?i:www)\.(?=\w) ) {_URL_REST}
+    | (?: [a-zA-Z0-9-]{{1,63}}+\. ){{1,4}} (?i:com|org|net|edu|gov|info|co\.[a-z]{{2}}) (?:\.[a-z]{{2}})?+ (?!\w)
+      (?: / {_URL_REST} )?+
+    | \w[\w.+-]{{0,63}}+@[\w-]++(?:\.[\w-]++)++
+    | [0-9]\uFE0F?+\u20E3
+    | (?: 8-\) | [A-DF][+-] | C\+\+ | [CF]\# ) (?![\w+-])   # a face, grades, languages
+    | (?:quot|nbsp|[lg]t);                             # what is left of &quot; in corpora that lost the "&"
+    | {_WORD}
+    )
+  | (?<token>
+      {_EMOTICON}
+    | \p{{Regional_Indicator}}{{2}} | [#*]\uFE0F?+\u20E3
+    | (?: [★☆⭐]\uFE0F?+ ){{2,}}+ | {_PICTURE}{_DRESS}(?:\u200D{_PICTURE}{_DRESS})*+
+    | [{_APOSTROPHE}] (?i: [stdm] | ll | [rv]e | em | til | t(?:i|wa)s | cause | bout | \d\ds? | n['’]?+ ) (?![\w'’])
+    | &?\#x?\d{{2,6}}+; | &\w{{2,8}}+; | (?<!\w)[@#＠＃](?=_*+[\p{{L}}\p{{N}}])\w++
+    | (?: \p{{Sc}}\.?+ | (?<![^{_SPACE}])\. ) (?=\d) {_WORD}
+    | (?: [.!?…！？]++ | [\p{{Ps}}\p{{Pe}}<>] | (?<mark>[^{_SPACE}])(?P=mark)*+ ) \p{{M}}*+
+    ))""",
+    regex.VERSION1 | regex.VERBOSE,
+)
+_SOLID = regex.compile(rf"(?<token>[^{_SPACE}]++)")
+_WORDLIKE = regex.compile(rf"[\p{{L}}\p{{N}}] | {_PICTURE} | ^{_EMOTICON}$", regex.VERSION1 | regex.VERBOSE)
+_LETTERS = regex.compile(rf"(?<unspaced>[[{_UNSPACED}]&&\p{{L}}])|\p{{L}}", regex.VERSION1)
+_PIECE = regex.compile(rf"\p{{Han}}\p{{M}}*+|[\p{{Katakana}}{_SOUND}\p{{M}}]++|[\p{{Hiragana}}{_SOUND}\p{{M}}]++|.++")
+
+
+@lru_cache(maxsize=1 << 18)
+def _span(start: int, end: int) -> tuple[int, int]:
+    return start, end
+
+
+def cut(text: str, rule: Rule = "words") -> tuple[tuple[str, ...], Offsets]:
+    """Tokens of a text, each with its character span: text[start:end] == token.
+
+    Rules:
+        words: words, numbers, addresses, emoji and the like, and the marks between them. In scripts written without
+            spaces each Han character and each run of one kana is a token; Thai, Lao, Khmer and Burmese stay whole.
+        segments: the same, but Chinese, Japanese and Thai are cut into words and short phrases by the package budoux.
+        spaces: what stands between white space, for texts that come tokenized.
+
+    >>> cut("Warm,<br />isn't it?!")
+    (('Warm', ',', "isn't", 'it', '?!'), ((0, 4), (4, 5), (11, 16), (17, 19), (19, 21)))
+    """
+    if rule not in get_args(Rule):
+        raise ValueError(f"unknown rule {rule!r}: use one of {', '.join(map(repr, get_args(Rule)))}")
+    divide = _segmenter(text) if rule == "segments" else _PIECE.findall
+    spans: list[tuple[int, int]] = []
+    for match in (_SOLID if rule == "spaces" else _TOKEN).finditer(text):
+        kind = match.lastgroup
+        if kind == "token":
+            spans.append(match.span())
+        elif kind == "run":
+            spans += pairwise(accumulate(map(len, divide(match.group())), initial=match.start()))
+    # Tokens and spans recur by the million; one object for each keeps large corpora in memory.
+    tokens = tuple([sys.intern(text[start:end]) for start, end in spans])
+    return tokens, tuple([_span(*span) for span in spans])
+
+
+def _segmenter(text: str) -> Callable[[str], list[str]]:
+    """What divides the unspaced runs of this text: only the text as a whole tells Japanese from Chinese."""
+    east = "japanese"
+    if not regex.search(rf"[{_KANA}]", text):
+        # The old character sets of Taiwan and of China hold little of what is written in the other one only.
+        han = "".join(regex.findall(r"\p{Han}", text))
+        traditional = len(han.encode("big5", "ignore")) > len(han.encode("gb2312", "ignore"))
+        east = "traditional_chinese" if traditional else "simplified_chinese"
+    _parser(east)  # so that a missing package is missed whatever the text
+
+    def divide(run: str) -> list[str]:
+        south = regex.match(_SOUTH, run, regex.VERSION1)
+        if south and not regex.search(r"\p{Thai}", run):
+            return [run]
+        pieces = "\n".join(_parser("thai" if south else east).parse(run))
+        return regex.sub(r"\n(?=[\p{M}ำຳ])", "", pieces).split("\n")  # marks and vowels stay with their letter
+
+    return divide
+
+
+@cache
+def _parser(language: str) -> Any:
+    try:
+        import budoux
+    except ImportError as error:
+        raise ImportError(
+            'the rule "segments" needs the package budoux: pip install ".[segment]" in a checkout; '
+            'or use the rule "words"'
+        ) from error
+    return getattr(budoux, f"load_default_{language}_parser")()
+
+
+@lru_cache(maxsize=1 << 18)
+def is_punctuation(token: str) -> bool:
+    """Whether a token is a mark and no word: without letter, digit, emoji, emoticon or other pictorial symbol."""
+    return _WORDLIKE.search(token) is None
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether more than a fifth of the letters are of scripts without spaces, where the rule "segments" cuts better."""
+    if text.isascii():
+        return False
+    letters = [match.lastgroup for match in _LETTERS.finditer(text)]
+    return 5 * letters.count("unspaced") > len(letters)
+
+
+def join(tokens: Sequence[str]) -> tuple[str, Offsets]:
+    """Given tokens as a text, joined by spaces, with each token's span in it."""
+    offsets, start = [], 0
+    for token in tokens:
+        offsets.append(_span(start, start + len(token)))
+        start += len(token) + 1
+    return " ".join(tokens), tuple(offsets)
+
+
+def align(tokens: Sequence[str], text: str) -> Offsets:
+    """Spans of given tokens in the text they were cut from, found from left to right.
+
+    Between two tokens only white space may be left over, so that a token is never found further on by chance.
+    """
+    offsets, end = [], 0
+    for k, token in enumerate(tokens):
+        start = text.find(token, end)
+        if start < 0 or text[end:start].strip():
+            raise ValueError(
+                f"token {k + 1} ({token!r}) does not follow {text[max(0, end - 20) : end]!r} in the text; "
+                "leave the text column out to have the tokens joined by spaces"
+            )
+        end = start + len(token)
+        offsets.append(_span(start, end))
+    return tuple(offsets)

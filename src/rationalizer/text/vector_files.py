@@ -1,0 +1,161 @@
+"""Word vectors in text files: opened wherever they are, read in chunks, faults named with their line."""
+
+from __future__ import annotations
+
+import gzip
+import warnings
+import zipfile
+import zlib
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from difflib import get_close_matches
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rationalizer.text.errors import DataError, at
+
+BUNDLED = "glove-6b-100d"
+GLOVE_PACKAGE = "glove-6b-50d"
+_CHUNK = 4096  # lines whose numbers are parsed at once
+
+
+class _Line(NamedTuple):
+    number: int
+    word: str
+    numbers: bytes
+
+
+@contextmanager
+def open_text(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a text file, of a .gz, or of a file in a .zip archive."""
+    inside = next((parent for parent in path.parents if parent.suffix == ".zip" and parent.is_file()), None)
+    archive = inside or path
+    if not archive.is_file():
+        raise _no_such_source(path)
+    try:
+        if archive.suffix == ".zip":
+            with zipfile.ZipFile(archive) as zipped:
+                member = _member(zipped, archive, path.relative_to(archive).as_posix() if inside else None)
+                with zipped.open(member) as file:
+                    yield file
+        elif path.suffix == ".gz":
+            with gzip.open(path) as file:
+                yield file  # type: ignore[misc]
+        else:
+            with path.open("rb") as file:
+                yield file
+    except (zipfile.BadZipFile, gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(f"{at(archive)}: damaged archive ({error}); copy it again") from error
+
+
+def _no_such_source(path: Path) -> DataError:
+    name, folder = path.name, path.parent
+    others: list[str] = []
+    with suppress(OSError):  # a folder that is not there or cannot be read suggests nothing
+        others = sorted(entry.name for entry in folder.iterdir())
+    # What is there may differ from what was asked for by case alone, and then it is surely meant.
+    written = {other.lower(): other for other in [*others, BUNDLED, GLOVE_PACKAGE]}
+    close = get_close_matches(name.lower(), written, n=1, cutoff=0.75)
+    meant = written[close[0]] if close else None
+    hint = "" if meant is None else f"; did you mean {str(folder / meant) if meant in others else meant!r}?"
+    return DataError(
+        f"{path}: there is no such file or name of vectors{hint}{'' if hint else ';'} "
+        f"pass {BUNDLED!r} (comes with the package), {GLOVE_PACKAGE!r} (needs the extra `glove`), "
+        "a file of vectors (text, .gz, .zip or .npz), or 'none' to learn vectors from scratch"
+    )
+
+
+def _member(zipped: zipfile.ZipFile, archive: Path, name: str | None) -> str:
+    names = [info.filename for info in zipped.infolist() if not info.is_dir()]
+    if name is None and len(names) == 1:
+        return names[0]
+    if name in names:
+        return str(name)
+    problem = "holds several files" if name is None else f"has no file {name!r}"
+    first = names[0] if names else "NAME"
+    raise DataError(f"{at(archive)}: the archive {problem}; pass one of {', '.join(names)} as {archive}/{first}")
+
+
+def read_text(
+    path: Path, file: IO[bytes], wanted: Collection[str], limit: int
+) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
+    """Chunks of words and their vectors: the file's first `limit` words, and the wanted ones wherever they stand.
+
+    Of a word that comes twice the first counts. Each line's count of numbers is checked, also where it is not kept.
+    """
+    known: set[str] = set()
+    lines: list[_Line] = []
+    dimension = 0
+    for number, line in enumerate(file, 1):
+        line = line.rstrip()
+        if number == 1:
+            if b"\0" in line:
+                raise DataError(f"{at(path)}: binary data; convert the vectors to word2vec's text format")
+            parts = line.split(b" ")
+            if len(parts) == 2 and parts[0].isdigit() and parts[1].isdigit():
+                dimension = int(parts[1])
+                continue
+            dimension = len(parts) - 1
+        if line.count(b" ") == dimension:
+            start, _, numbers = line.partition(b" ")
+        else:
+            start, numbers = _word_with_spaces(path, number, line, dimension)
+        # Large files hold a few words with broken bytes; no text asks for them, and they must not stop the rest.
+        word = start.decode("utf-8", "replace")
+        if (len(known) < limit or word in wanted) and word not in known:
+            known.add(word)
+            lines.append(_Line(number, word, numbers))
+            if len(lines) == _CHUNK:
+                yield [line.word for line in lines], _parsed(path, lines, dimension)
+                lines = []
+    if dimension == 0:
+        raise DataError(f"{at(path)}: there are no vectors; each line is a word and its numbers")
+    if lines:
+        yield [line.word for line in lines], _parsed(path, lines, dimension)
+
+
+def _word_with_spaces(path: Path, number: int, line: bytes, dimension: int) -> tuple[bytes, bytes]:
+    # GloVe 840B has words such as ". . ."; a line with too many numbers looks alike but for its word's end.
+    parts = line.rsplit(b" ", dimension)
+    if len(parts) == dimension + 1 and not _is_number(parts[0].rsplit(b" ", 1)[-1]):
+        return parts[0], b" ".join(parts[1:])
+    count = line.count(b" ")
+    raise DataError(
+        f"{at(path)}, line {number}: {count} numbers where {dimension} are expected; "
+        "the file is damaged or mixes dimensions, copy it again"
+    )
+
+
+def _is_number(text: bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _parsed(path: Path, lines: list[_Line], dimension: int) -> NDArray[np.float32]:
+    """The lines' numbers. All at once is several times faster than line by line, which is left to find the fault."""
+    text = b" ".join([line.numbers for line in lines])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # NumPy before its next versions warns of text that it cannot read to its end
+        try:
+            vectors = np.fromstring(text, dtype=np.float32, sep=" ")
+        except (ValueError, DeprecationWarning):
+            vectors = np.empty(0, np.float32)
+    if vectors.size != len(lines) * dimension or not np.isfinite(vectors).all():
+        vectors = np.concatenate([_numbers(path, line, dimension) for line in lines])
+    return vectors.reshape(len(lines), dimension)
+
+
+def _numbers(path: Path, line: _Line, dimension: int) -> NDArray[np.float32]:
+    try:
+        vector = np.array(line.numbers.split(b" "), dtype=np.float32)
+    except ValueError as error:
+        raise DataError(f"{at(path)}, line {line.number}: not {dimension} numbers after the word ({error})") from None
+    if not np.isfinite(vector).all():
+        raise DataError(f"{at(path)}, line {line.number}: the vector is not finite; copy the file again")
+    return vector

@@ -1,0 +1,53 @@
+"""Texts as tensors: what a reader makes of them, and all that the layers above see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Self
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Words:
+    """One text of each row of a batch; a pair is two `Words`. A reader adds tensors of its own in a subclass."""
+
+    mask: Tensor  # (batch, n) bool, True on real words and punctuation marks; padding comes last
+    counted: Tensor  # (batch, n) bool, True on what uses up the budget and can be selected in its own right
+
+    def to(self, device: torch.device | str) -> Self:
+        return self._map(lambda tensor: tensor.to(device))
+
+    def _map(self, change: Callable[[Tensor], Tensor]) -> Self:
+        return replace(self, **{item.name: change(getattr(self, item.name)) for item in fields(self)})
+
+    def __len__(self) -> int:
+        return len(self.mask)
+
+    def with_marks(self, z: Tensor) -> Tensor:
+        """A selection of counted words with the punctuation it takes along.
+
+        A mark is read as far as the words on both of its sides are, z_mark = min(z_before, z_after); at the ends of a
+        text it is not.
+        """
+        return torch.where(self.counted, z, torch.minimum(*self._around(z, 0.0)))
+
+    def ranked(self, scores: Tensor) -> Tensor:
+        """Scores of counted words; marks rank as the lower of the words around them, last at the ends of a text."""
+        lowest = scores.masked_fill(~self.counted, torch.inf).amin(-1, keepdim=True)
+        between = torch.minimum(*self._around(scores, -torch.inf))
+        return torch.where(self.counted, scores, torch.maximum(between, lowest))
+
+    def _around(self, values: Tensor, missing: float) -> tuple[Tensor, Tensor]:
+        """For every position the values of the nearest counted words before and after it, `missing` where none is."""
+        n = values.shape[-1]
+        position = torch.arange(n, device=values.device).expand(values.shape)
+        before = torch.where(self.counted, position, -1).cummax(-1).values
+        after = torch.where(self.counted, position, n).flip(-1).cummin(-1).values.flip(-1)
+        absent = values.new_full((), missing)
+        return (
+            torch.where(before >= 0, values.gather(-1, before.clamp(min=0)), absent),
+            torch.where(after < n, values.gather(-1, after.clamp(max=n - 1)), absent),
+        )

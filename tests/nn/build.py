@@ -1,0 +1,46 @@
+"""Small models over made-up words, and texts in them."""
+
+import random
+
+import numpy as np
+import torch
+
+from rationalizer.nn import HighlightModel, PairModel, VectorReader
+from rationalizer.nn.readers.word_vectors import VectorOptions
+from rationalizer.text import Example, Vocabulary, WordVectors, cut
+
+WORDS = [f"w{k}" for k in range(60)]
+
+
+def reader(*, pretrained=False, hidden=7, pairs=False, generates=True, **how):
+    """With `pretrained`, half of the words have a vector that training never touches."""
+    torch.manual_seed(0)
+    known = [f"w{k}" for k in range(0, 60, 2)]
+    vectors = WordVectors.of(known, np.random.default_rng(0).normal(size=(30, 10))) if pretrained else None
+    options = VectorOptions(embedding=10, hidden=hidden)
+    made = VectorReader(Vocabulary(WORDS), vectors, options, predicts=not pairs, generates=generates, **how)
+    made._start()
+    return made
+
+
+def highlight_model(method="spectra", *, pretrained=False, punctuation="free", **settings):
+    how = {"punctuation": punctuation, "generates": method != "full-text"}
+    return HighlightModel(reader(pretrained=pretrained, **how), method=method, **settings)
+
+
+def pair_model(method="at-most-one", *, punctuation="free", **settings):
+    return PairModel(reader(pairs=True, hidden=6, punctuation=punctuation), method=method, **settings).double()
+
+
+def text(length, seed=0, marks=True):
+    """So many tokens, some of them marks."""
+    generator = random.Random(seed)
+    tokens = [generator.choice(WORDS) for _ in range(length)]
+    for k in range(2, length, 4) if marks else ():
+        tokens[k] = ","
+    joined = " ".join(tokens)
+    return Example(joined, *cut(joined, "spaces"))
+
+
+def texts(lengths=(14, 6, 1, 9), seed=0, marks=True):
+    return [text(length, 100 * seed + k, marks) for k, length in enumerate(lengths)]

@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rationalizer.text import Budget
+
+
+def lengths(*values):
+    return torch.arange(max(values))[None] < torch.tensor(values)[:, None]
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.15, 0.2, 0.5, 1.0])
+def test_a_share_is_rounded_as_in_python_and_at_least_one(share):
+    sizes = list(range(1, 200))
+    expected = [max(1, round(share * n)) for n in sizes]
+    assert Budget.share(share).words(lengths(*sizes)).tolist() == expected
+
+
+def test_a_count_is_cut_to_the_length():
+    assert Budget.count(3).words(lengths(1, 3, 7)).tolist() == [1, 3, 3]
+
+
+def test_a_text_without_words_has_no_budget():
+    mask = torch.tensor([[False, False], [True, False]])
+    assert Budget.share(0.5).words(mask).tolist() == [0, 1]
+    assert Budget.count(2).words(mask).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(("budget", "expected"), [(4, [4, 4, 3, 1]), (0.5, [2, 2, 2, 1]), (1.0, [5, 5, 3, 1])])
+def test_a_share_is_one_of_the_shorter_text(budget, expected):
+    assert Budget.of(budget).words(lengths(7, 5, 3, 1), lengths(5, 5, 4, 2)).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "budget"),
+    [
+        (0.2, Budget.share(0.2)),
+        ("0.2", Budget.share(0.2)),
+        ("20%", Budget.share(0.2)),
+        (" 12.5% ", Budget.share(0.125)),
+        (1.0, Budget.share(1)),
+        ("100%", Budget.share(1)),
+        (1, Budget.count(1)),
+        ("1", Budget.count(1)),
+        (7, Budget.count(7)),
+        (np.float32(0.5), Budget.share(0.5)),
+        (np.int64(3), Budget.count(3)),
+        (Budget.count(2), Budget.count(2)),
+    ],
+)
+def test_budgets_as_people_write_them(written, budget):
+    assert Budget.of(written) == budget
+    assert type(Budget.of(written).amount) in (int, float)
+
+
+def test_one_word_is_never_the_whole_text():
+    one, everything = Budget.count(1), Budget.share(1)
+    assert one != everything
+    assert len({one, everything}) == 2
+    assert (str(one), str(everything)) == ("1", "100%")
+    assert {one: "a"}.get(everything) is None
+
+
+@given(st.one_of(st.integers(1, 10**6).map(Budget.count), st.integers(1, 10**6).map(lambda k: Budget.share(k / 10**6))))
+def test_what_is_printed_is_read_again(budget):
+    assert Budget.of(str(budget)) == budget
+
+
+def test_in_words():
+    written = [Budget.of(one).in_words() for one in (0.02, 0.125, 1, 7)]
+    assert written == ["2%", "12.5%", "1 word", "7 words"]
+    assert Budget.count(4).in_words("pair") == "4 pairs"
+
+
+@pytest.mark.parametrize(
+    "bad", [0, -1, 0.0, 1.5, float("nan"), float("inf"), True, "lots", "0", "0%", "101%", "-5", "", None]
+)
+def test_bad_budgets_are_named(bad):
+    with pytest.raises(ValueError, match=r"budget.*write a share such as 20% or 0\.2, or a count of words such as 5"):
+        Budget.of(bad)
+
+
+def test_a_float_count_gets_its_remedy():
+    with pytest.raises(ValueError, match="write 5 for a count"):
+        Budget.of(5.0)

@@ -1,0 +1,192 @@
+import pickle
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rationalizer.text import lookup as module
+from rationalizer.text.lookup import Lookup
+from rationalizer.text.vectors import BUNDLED, load_vectors
+
+WORDS = load_vectors(BUNDLED).words
+LOOKUP = Lookup(WORDS)
+SMALL = [
+    "the",
+    "The",
+    "bar",
+    "cafe",
+    "ca",
+    "n't",
+    "'s",
+    "email",
+    "1000",
+    "5",
+    "great",
+    "excellent",
+    "Paris",
+    "NATO",
+    "...",
+]
+
+
+def found(token, lookup=LOOKUP, words=WORDS):
+    return lookup.kind(token), " ".join([words[row] for row in lookup.rows(token)])
+
+
+@pytest.mark.parametrize(
+    ("token", "kind", "words"),
+    [
+        ("awful", "exact", "awful"),
+        ("AWFUL", "exact", "awful"),
+        (":)", "exact", ":)"),
+        ("Mr.", "exact", "mr."),
+        ("ﬁne", "variant", "fine"),
+        ("ＦＵＬＬ", "variant", "full"),
+        ("co\u00adffee", "variant", "coffee"),
+        ("café", "variant", "cafe"),
+        ("Pokémon", "variant", "pokemon"),
+        ("U.S", "variant", "u.s."),
+        ("wouldn't", "parts", "would n't"),
+        ("wouldn’t", "parts", "would n't"),
+        ("Wouldn't've", "parts", "would n't 've"),
+        ("can't", "parts", "ca n't"),
+        ("I'm", "parts", "i 'm"),
+        ("hotel's", "parts", "hotel 's"),
+        ("didnt", "parts", "did n't"),
+        ("thats", "parts", "that 's"),
+        ("youre", "parts", "you 're"),
+        ("co-operate", "parts", "cooperate"),
+        ("café-bar", "parts", "cafe bar"),
+        ("and/or", "parts", "and or"),
+        ("don't-care", "parts", "do n't care"),
+        ("bar-qwzxqq", None, ""),
+        ("4-star", "parts", "4 star"),
+        ("24/7", "parts", "24 7"),
+        ("9am", "parts", "9 am"),
+        ("movie...but", "parts", "movie but"),
+        (").", "parts", ") ."),
+        ("$49", "number", "49"),
+        ("10.50", "number", "10"),
+        ("3.5%", "number", "3"),
+        ("1,234", "number", "1000"),
+        ("8,765", "number", "8000"),
+        ("007", "exact", "007"),
+        ("98765432", "number", "100000"),
+        ("1234567890123", None, ""),
+        ("#great", "variant", "great"),
+        ("@john", "variant", "john"),
+        ("(great!)", "variant", "great"),
+        ("dogs'", "variant", "dogs"),
+        ("\"wouldn't", "parts", "would n't"),
+        ("sooooo", "variant", "so"),
+        ("goood", "variant", "good"),
+        ("tooo", "variant", "too"),
+        ("noooowwww", "variant", "now"),
+        ("......", "variant", "..."),
+        ("<3", None, ""),
+        (":-/", None, ""),
+        ("😀", None, ""),
+        ("great😀", "parts", "great"),
+        ("recieved", "spelling", "received"),
+        ("excelent", "spelling", "excellent"),
+        ("untill", "spelling", "until"),
+        ("restarants", "spelling", "restaurants"),
+        ("definately", "spelling", "definitely"),
+        ("Definately", "spelling", "definitely"),
+        ("larderx", None, ""),
+        ("trawling", None, ""),  # would be trailing
+        ("permier", "spelling", "premier"),
+        ("Permier", None, ""),  # perhaps a name
+        ("Indien", None, ""),  # would be indian
+        ("Bridgers", None, ""),  # a name, which would be bridges
+        ("hotle", None, ""),  # too short
+        ("qwzxqq", None, ""),
+        ("", None, ""),
+        (" ", None, ""),
+    ],
+)
+def test_tokens_with_the_vectors_of_the_package(token, kind, words):
+    assert found(token) == (kind, words)
+
+
+def test_as_written_comes_before_lower_case_and_a_cased_list_is_found_from_other_cases():
+    lookup = Lookup(SMALL)
+    assert [found(token, lookup, SMALL)[1] for token in ["the", "The", "THE"]] == ["the", "The", "the"]
+    assert found("paris", lookup, SMALL) == ("variant", "Paris")
+    assert found("nato", lookup, SMALL) == ("variant", "NATO")
+
+
+def test_an_accented_word_that_is_known_is_not_stripped():
+    words = ["cafe", "café"]
+    assert found("CAFÉ", Lookup(words), words) == ("exact", "café")
+
+
+def test_an_ending_that_is_not_known_is_left_out_unless_it_turns_the_meaning_round():
+    words = ["would", "hotel"]
+    assert found("hotel's", Lookup(words), words) == ("parts", "hotel")
+    assert found("wouldn't", Lookup(words), words) == (None, "")
+
+
+def test_the_order_of_the_list_decides_and_needs_not_be_of_frequency():
+    for words in (["conducted", "conductor"], ["conductor", "conducted"]):
+        assert found("conducter", Lookup(words), words) == ("spelling", words[0])
+    words = ["same", "same"]
+    assert Lookup(words).rows("same") == (0,)
+
+
+def test_rare_words_are_not_what_a_misspelled_word_was_meant_to_be():
+    words = [*[f"x{k}" for k in range(module.MEANT_AMONG)], "received"]
+    assert Lookup(words).rows("recieved") == ()
+    assert Lookup(words[1:]).rows("recieved") == (len(words) - 2,)
+
+
+def test_a_token_has_no_more_rows_than_a_batch_can_bear():
+    assert len(LOOKUP.rows("-".join(["great"] * module.MOST_PARTS))) == module.MOST_PARTS
+    assert LOOKUP.rows("-".join(["great"] * (module.MOST_PARTS + 1))) == ()
+
+
+def test_tokens_that_are_too_long_to_be_words_are_known_as_written_or_not_at_all():
+    assert LOOKUP.rows("great".ljust(module.LONGEST, "!")) == LOOKUP.rows("great")
+    assert LOOKUP.rows("great".ljust(module.LONGEST + 1, "!")) == ()
+    assert LOOKUP.rows("great" * 1_000_000) == ()
+    assert Lookup(["w" * 1000]).rows("W" * 1000) == (0,)
+
+
+def test_what_is_remembered_is_bounded_and_right(monkeypatch):
+    monkeypatch.setattr(module, "CACHED", 10)
+    lookup = Lookup(WORDS)
+    for _ in range(2):
+        assert [lookup.rows(word) for word in WORDS[:100]] == [(row,) for row in range(100)]
+        assert len(lookup._found) <= 10
+    assert pickle.loads(pickle.dumps(lookup)).rows("wouldn't") == LOOKUP.rows("wouldn't")
+
+
+def test_quick_from_the_start():
+    started = time.perf_counter()
+    lookup = Lookup(WORDS)
+    assert time.perf_counter() - started < 0.5
+    for k in range(2000):
+        lookup.rows(f"unknownword{'abcdefghij'[k % 10]}{'qwxz'[k % 4] * 2}{k}")
+    assert time.perf_counter() - started < 5
+
+
+TOKENS = st.one_of(
+    st.text(),
+    st.text(st.characters(exclude_categories=())),  # surrogates and all
+    st.from_regex(r"[a-zA-Zé]{0,9}[-'/.’]?(n't|'s|\d{1,9}|[a-z]{0,9})[%!.)]{0,3}", fullmatch=True),
+    st.text("aeo'-.,/$%#@ 019é’ﬁ😀:)", max_size=12),
+)
+
+
+@given(TOKENS, st.sampled_from([(LOOKUP, WORDS), (Lookup(SMALL), SMALL), (Lookup([]), ())]))
+def test_any_token_has_valid_rows(token, table):
+    lookup, words = table
+    rows = lookup.rows(token)
+    assert isinstance(rows, tuple)
+    assert len(rows) <= module.MOST_PARTS
+    assert all(type(row) is int and 0 <= row < len(words) for row in rows)
+    assert (lookup.kind(token) is None) == (rows == ())
+    if token in words:
+        assert rows == (words.index(token),)
+    assert Lookup(words).rows(token) == rows

@@ -1,0 +1,44 @@
+import json
+
+import pytest
+
+from rationalizer.text import Vocabulary
+
+TEXTS = [["b", "a", "b"], ["a", "b", "c"]]
+
+
+def test_most_frequent_first_after_nothing():
+    vocabulary = Vocabulary.of(TEXTS)
+    assert vocabulary.words == ("b", "a", "c")
+    assert [vocabulary.id(word) for word in "abcd"] == [2, 1, 3, 0]
+    assert len(vocabulary) == 4
+    assert "a" in vocabulary
+    assert "d" not in vocabulary
+
+
+def test_min_count_leaves_rare_words_out():
+    assert Vocabulary.of(TEXTS, min_count=2).words == ("b", "a")
+    with pytest.raises(ValueError, match="at least 1, got 0"):
+        Vocabulary.of([], min_count=0)
+
+
+def test_lower_case_is_the_vocabularys_choice():
+    texts = [["Good", "good"]]
+    assert Vocabulary.of(texts, lower=True).words == ("good",)
+    assert set(Vocabulary.of(texts).words) == {"Good", "good"}
+    assert Vocabulary.of(texts, lower=True).id("GOOD") == 1
+
+
+def test_json_round_trip_through_text():
+    vocabulary = Vocabulary.of([["é", "'a'", "\u2028"]], lower=True)
+    assert Vocabulary.from_json(json.loads(json.dumps(vocabulary.to_json()))) == vocabulary
+
+
+def test_broken_vocabularies_are_refused():
+    with pytest.raises(ValueError, match="'a' comes several times"):
+        Vocabulary(["a", "a"])
+    with pytest.raises(ValueError, match="cannot hold 'A'"):
+        Vocabulary(["A"], lower=True)
+    for broken in ({"lower": True}, {"lower": 1, "words": []}, {"lower": True, "words": [1]}, [], None):
+        with pytest.raises(ValueError, match="'words'"):
+            Vocabulary.from_json(broken)

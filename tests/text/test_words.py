@@ -1,0 +1,52 @@
+"""Punctuation that is read along with the words around it."""
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rationalizer.text import Words
+
+
+def words(flags):
+    """W is a word, a comma a mark, anything else padding."""
+    rows = [[mark == "W" for mark in row] for row in flags]
+    real = [[mark in "W," for mark in row] for row in flags]
+    return Words(torch.tensor(real), torch.tensor(rows))
+
+
+def test_a_mark_is_read_as_far_as_the_words_on_both_sides():
+    z = torch.tensor([[1.0, 0.0, 0.5, 0.0, 0.0, 1.0, 0.0]])
+    found = words(["W,W,,W,"]).with_marks(z)
+    assert found.tolist() == [[1.0, 0.5, 0.5, 0.5, 0.5, 1.0, 0.0]]  # the last one has no word behind it
+
+
+def test_an_unselected_word_beside_a_mark_keeps_it_out():
+    z = torch.tensor([[0.0, 0.0, 1.0, 0.0, 0.0]])
+    assert words([",W,W,"]).with_marks(torch.tensor([[0.0, 0.0, 0.0, 1.0, 0.0]])).tolist() == [[0, 0, 0, 1, 0]]
+    assert words(["W,W,W"]).with_marks(z).tolist() == [[0, 0, 1, 0, 0]]
+
+
+def test_marks_rank_as_the_lower_neighbour_and_last_at_the_ends():
+    scores = torch.tensor([[9.0, 3.0, 9.0, 1.0, 9.0, 2.0]])
+    assert words([",W,W,W"]).ranked(scores).tolist() == [[1.0, 3.0, 1.0, 1.0, 1.0, 2.0]]
+
+
+def test_the_gradient_reaches_the_words_that_carry_a_mark():
+    z = torch.tensor([[0.3, 0.0, 0.7]], requires_grad=True)
+    words(["W,W"]).with_marks(z)[0, 1].backward()
+    assert z.grad.tolist() == [[1.0, 0.0, 0.0]]
+
+
+@given(st.lists(st.text("W,", min_size=1, max_size=12), min_size=1, max_size=4), st.randoms())
+def test_padding_and_the_rest_of_the_batch_change_nothing(texts, random):
+    width = max(map(len, texts)) + 2
+    padded = words([text.ljust(width) for text in texts])
+    z = torch.tensor([[random.random() for _ in range(width)] for _ in texts]) * padded.counted
+    together, ranked = padded.with_marks(z), padded.ranked(z)
+    assert (together[~padded.mask] == 0).all()
+    for k, text in enumerate(texts):
+        alone = words([text])
+        own = z[k : k + 1, : len(text)]
+        assert torch.equal(alone.with_marks(own)[0], together[k, : len(text)])
+        if alone.counted.any():
+            assert torch.equal(alone.ranked(own)[0], ranked[k, : len(text)])
