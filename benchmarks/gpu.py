@@ -62,10 +62,10 @@ def highlights() -> list[tuple[object, ...]]:
 
 
 def layer_alone(model, state: str) -> list[tuple[object, ...]]:
-    tokens, mask, _ = planted_texts(32, 256, seed=1)
+    words, _ = planted_texts(32, 256, seed=1)
+    mask, budget = words.mask, BUDGET.words(words.counted)
     with torch.no_grad():
-        budget = (mask.sum(1) * BUDGET).round().long()
-        scores = model.extract(tokens, mask, budget).scores
+        scores = model(words, budget=BUDGET).scores
     layer = lambda s: ops.sequence_budget(s, budget, transition=TRANSITION, mask=mask, temperature=TEMPERATURE)  # noqa: E731
     _, info = ops.sequence_budget(
         scores, budget, transition=TRANSITION, mask=mask, temperature=TEMPERATURE, return_info=True
@@ -77,8 +77,8 @@ def layer_alone(model, state: str) -> list[tuple[object, ...]]:
 
 
 def wide_batch(model, narrow: float) -> tuple[object, ...]:
-    tokens, mask, labels = planted_texts(256, 256, seed=2)
-    wide = interleaved_ms([training_step(model, (tokens, mask), labels, BUDGET, rate=1e-7)])[0]
+    words, labels = planted_texts(256, 256, seed=2)
+    wide = interleaved_ms([training_step(model, [words], labels, BUDGET, rate=1e-7)])[0]
     ratio = wide / narrow
     return (
         "step, spectra, n = 256, batch 256",

@@ -14,10 +14,12 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.timing import interleaved_ms, print_table
-from rationalizer.nn import HighlightModel, Model, PairModel, token_budget
+from rationalizer.nn import HighlightModel, Model, PairModel, VectorReader
+from rationalizer.nn.readers.word_vectors import VectorOptions, VectorWords
+from rationalizer.text import Budget, Vocabulary
 
 VOCABULARY, EMBEDDING, HIDDEN = 20_000, 300, 200
-BUDGET, TEMPERATURE, TRANSITION = 0.2, 0.05, 0.001  # the paper's for IMDB
+BUDGET, TEMPERATURE, TRANSITION = Budget.share(0.2), 0.05, 0.001  # the paper's for IMDB
 GRAPHS = ("xor-at-most-one", "at-most-one", "budget")
 Step = Callable[[], object]
 
@@ -26,25 +28,36 @@ def device_kind() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def planted_texts(batch: int, n: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Ids, mask and labels of texts in which a run of six words tells the label, the rest is noise."""
+def reader(*, pairs: bool = False) -> VectorReader:
+    """The paper's: vectors that do not change, read in place."""
+    options = VectorOptions(embedding=EMBEDDING, hidden=HIDDEN, word_scores=False, word_sums=False, gaps="kept")
+    made = VectorReader(Vocabulary([str(k) for k in range(VOCABULARY)]), None, options, predicts=not pairs)
+    made.learned.weight.requires_grad_(False)
+    return made
+
+
+def words_of(ids: Tensor) -> VectorWords:
+    """Texts of these word numbers, without padding or punctuation."""
+    ids = ids.to(device_kind())
+    mask = torch.ones_like(ids, dtype=torch.bool)
+    return VectorWords(mask, mask, torch.zeros_like(ids)[..., None], ids)
+
+
+def planted_texts(batch: int, n: int, seed: int) -> tuple[VectorWords, Tensor]:
+    """Texts in which a run of six words tells the label, the rest is noise; and the labels."""
     generator = torch.Generator().manual_seed(seed)
     tokens = torch.randint(1000, VOCABULARY, (batch, n), generator=generator)
     labels = torch.randint(0, 2, (batch,), generator=generator)
     start = torch.randint(0, n - 6, (batch, 1), generator=generator)
     words = torch.randint(2, 200, (batch, 6), generator=generator) + 300 * labels[:, None]
     tokens.scatter_(1, start + torch.arange(6), words)
-    device = device_kind()
-    return tokens.to(device), torch.ones(batch, n, dtype=torch.bool, device=device), labels.to(device)
+    return words_of(tokens), labels.to(device_kind())
 
 
 def highlight_model() -> HighlightModel:
     torch.manual_seed(0)
     options = {"temperature": TEMPERATURE, "transition": TRANSITION}
-    model = HighlightModel(
-        vocabulary=VOCABULARY, embedding=EMBEDDING, frozen=True, hidden=HIDDEN, method_options=options
-    )
-    return model.to(device_kind()).train()
+    return HighlightModel(reader(), method_options=options).to(device_kind()).train()
 
 
 def copied(model: HighlightModel) -> HighlightModel:
@@ -58,18 +71,17 @@ def copied(model: HighlightModel) -> HighlightModel:
 def with_sparsemax(model: HighlightModel) -> HighlightModel:
     """The same weights; the mask is entmax.sparsemax of the same scores."""
     other = copied(model)
-    other.extractor.relax = lambda scores, mask, budget: entmax.sparsemax(scores / TEMPERATURE, dim=-1)
+    other.method.relax = lambda scores, mask, budget: entmax.sparsemax(scores / TEMPERATURE, dim=-1)
     return other
 
 
-def training_step(model: Model, inputs: Sequence[Tensor], labels: Tensor, budget: float | int, rate: float) -> Step:
+def training_step(model: Model, texts: Sequence[VectorWords], labels: Tensor, budget: Budget, rate: float) -> Step:
     trained = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(trained, lr=rate)
-    limit = token_budget(budget, *inputs[1::2])
 
     def step() -> None:
         optimizer.zero_grad()
-        output = model(*inputs, limit)
+        output = model(*texts, budget=budget)
         model.head.loss(output.outputs, labels).mean().backward()
         nn.utils.clip_grad_norm_(trained, 5.0)
         optimizer.step()
@@ -80,21 +92,19 @@ def training_step(model: Model, inputs: Sequence[Tensor], labels: Tensor, budget
 def train_on_planted(model: HighlightModel, n: int, steps: int) -> None:
     """Makes the scores those of a model that has learned something."""
     for seed in range(steps):
-        tokens, mask, labels = planted_texts(32, n, seed)
+        words, labels = planted_texts(32, n, seed)
         if seed == 0:
             optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=1e-3)
         optimizer.zero_grad()
-        output = model(tokens, mask, token_budget(BUDGET, mask))
+        output = model(words, budget=BUDGET)
         model.head.loss(output.outputs, labels).mean().backward()
         optimizer.step()
 
 
 def highlight_ratio(model: HighlightModel, n: int, batch: int = 32) -> tuple[float, float]:
     """Milliseconds of the sparsemax step and of the spectra step; the weights hardly move meanwhile."""
-    tokens, mask, labels = planted_texts(batch, n, seed=10_000)
-    steps = [
-        training_step(one, (tokens, mask), labels, BUDGET, rate=1e-7) for one in (with_sparsemax(model), copied(model))
-    ]
+    words, labels = planted_texts(batch, n, seed=10_000)
+    steps = [training_step(one, [words], labels, BUDGET, rate=1e-7) for one in (with_sparsemax(model), copied(model))]
     return tuple(interleaved_ms(steps))  # type: ignore[return-value]
 
 
@@ -102,16 +112,13 @@ def pair_steps_ms(m: int, n: int, batch: int = 16) -> list[float]:
     """Milliseconds of the softmax step, then of each graph's."""
     generator = torch.Generator().manual_seed(0)
     device = device_kind()
-    premise = torch.randint(2, VOCABULARY, (batch, m), generator=generator).to(device)
-    hypothesis = torch.randint(2, VOCABULARY, (batch, n), generator=generator).to(device)
-    masks = [torch.ones(batch, k, dtype=torch.bool, device=device) for k in (m, n)]
+    texts = [words_of(torch.randint(2, VOCABULARY, (batch, k), generator=generator)) for k in (m, n)]
     labels = torch.randint(0, 3, (batch,), generator=generator).to(device)
     steps = []
     for method in ("softmax", *GRAPHS):
         torch.manual_seed(0)
-        model = PairModel(vocabulary=VOCABULARY, embedding=EMBEDDING, frozen=True, hidden=HIDDEN, method=method)
-        model = model.to(device).train()
-        steps.append(training_step(model, (premise, masks[0], hypothesis, masks[1]), labels, 4, rate=1e-7))
+        model = PairModel(reader(pairs=True), method=method).to(device).train()
+        steps.append(training_step(model, texts, labels, Budget.count(4), rate=1e-7))
     return interleaved_ms(steps)
 
 

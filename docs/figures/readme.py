@@ -1,8 +1,8 @@
 """Draw the README's two pictures with trained models, as SVG next to this script.
 
-rationalizer train sst --embeddings glove.6B.100d.txt --set epochs=12 --out runs/sst
+python scripts/small_data.py DATA/hotels_location runs/hotels
 rationalizer demo --out runs/demo
-python docs/figures/readme.py runs/sst runs/demo/pairs
+python docs/figures/readme.py runs/hotels/seed-0 runs/demo/pairs
 """
 
 import sys
@@ -10,7 +10,10 @@ from pathlib import Path
 
 from rationalizer import Rationalizer
 
-REVIEW = "A handsome film with a wonderful cast, wasted on a lazy script and a boring, predictable ending."
+REVIEW = (
+    "The room was spotless and the view from our window wonderful, but the staff was rude and nobody ever answered "
+    "when we called the front desk."
+)
 PREMISE = "Two brave nurses often help timid boys inside the hospital at noon."
 HYPOTHESIS = "At midday two fearless medics often hinder timid lads."
 

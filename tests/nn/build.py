@@ -12,19 +12,19 @@ from rationalizer.text import Example, Vocabulary, WordVectors, cut
 WORDS = [f"w{k}" for k in range(60)]
 
 
-def reader(*, pretrained=False, hidden=7, pairs=False, generates=True, **how):
+def reader(*, pretrained=False, hidden=7, pairs=False, generates=True, gaps="kept", **how):
     """With `pretrained`, half of the words have a vector that training never touches."""
     torch.manual_seed(0)
     known = [f"w{k}" for k in range(0, 60, 2)]
     vectors = WordVectors.of(known, np.random.default_rng(0).normal(size=(30, 10))) if pretrained else None
-    options = VectorOptions(embedding=10, hidden=hidden)
+    options = VectorOptions(embedding=10, hidden=hidden, gaps=gaps, word_scores=not pairs)
     made = VectorReader(Vocabulary(WORDS), vectors, options, predicts=not pairs, generates=generates, **how)
     made._start()
     return made
 
 
-def highlight_model(method="spectra", *, pretrained=False, punctuation="free", **settings):
-    how = {"punctuation": punctuation, "generates": method != "full-text"}
+def highlight_model(method="spectra", *, pretrained=False, punctuation="free", gaps="kept", **settings):
+    how = {"gaps": gaps, "punctuation": punctuation, "generates": method != "full-text"}
     return HighlightModel(reader(pretrained=pretrained, **how), method=method, **settings)
 
 

@@ -30,12 +30,13 @@ def selective(model, method):
     return model.eval()
 
 
-@pytest.mark.parametrize("punctuation", ["free", "count"])
+@pytest.mark.parametrize(("punctuation", "gaps"), [("free", "kept"), ("free", "closed"), ("count", "kept")])
 @pytest.mark.parametrize("pretrained", [True, False])
 @pytest.mark.parametrize("pooling", ["max", "mean", "last"])
 @pytest.mark.parametrize("method", METHODS)
-def test_unselected_words_do_not_change_the_prediction_by_a_bit(method, pooling, pretrained, punctuation):
-    model = highlight_model(method, pooling=pooling, classes=3, pretrained=pretrained, punctuation=punctuation)
+def test_unselected_words_do_not_change_the_prediction_by_a_bit(method, pooling, pretrained, punctuation, gaps):
+    how = {"pretrained": pretrained, "punctuation": punctuation, "gaps": gaps}
+    model = highlight_model(method, pooling=pooling, classes=3, **how)
     selective(model, method)
     examples = texts()
     words = model.reader.collate(examples)
@@ -74,10 +75,11 @@ def test_not_even_broken_vectors_come_through():
     assert torch.equal(model.predict_from(z, model.reader.collate(replaced(examples, chosen, broken))), before)
 
 
+@pytest.mark.parametrize("gaps", ["kept", "closed"])
 @pytest.mark.parametrize("pretrained", [True, False])
 @pytest.mark.parametrize("method", METHODS)
-def test_a_batch_gives_what_its_rows_give(method, pretrained):
-    model = highlight_model(method, classes=3, pretrained=pretrained).eval()
+def test_a_batch_gives_what_its_rows_give(method, pretrained, gaps):
+    model = highlight_model(method, classes=3, pretrained=pretrained, gaps=gaps).eval()
     examples = texts()
     together = model(model.reader.collate(examples), budget=BUDGET)
     for row, example in enumerate(examples):
@@ -126,12 +128,42 @@ def test_a_text_of_marks_has_them_for_words():
     assert (model(words, budget=Budget.count(2)).z[0] != 0).sum() == 2
 
 
+def test_unknown_words_are_not_selected_in_their_own_right():
+    model = highlight_model().eval()
+    text = "w1 qqq w2 zzz w3"
+    words = model.reader.collate([Example(text, *cut(text, "spaces")), Example("qqq", ("qqq",), ((0, 3),))])
+    assert words.counted.tolist() == [[True, False, True, False, True], [True] + [False] * 4]
+    z = model(words, budget=Budget.count(3)).z
+    assert z[0].tolist() == [1, 1, 1, 1, 1]  # read along between words that are; their vector is 0
+    assert (model(words, budget=Budget.count(1)).z[0] != 0).tolist().count(True) == 1
+
+
 def test_full_text_reads_marks_too_and_has_no_generator():
     model = highlight_model("full-text").eval()
     words = model.reader.collate(texts())
     assert model(words, budget=BUDGET).z.equal(words.mask.float())
     assert model.reader.generator is None
     assert model.full_text_outputs(words) is None
+
+
+def test_with_gaps_closed_not_even_where_words_stood_comes_through():
+    """The same words chosen from another text, in the same order: in place they are read otherwise."""
+    one, other = texts((9,), marks=False)[0], texts((14,), seed=4, marks=False)[0]
+    here, there = [1, 2, 7], [0, 5, 11]
+    tokens = list(other.tokens)
+    for a, b in zip(here, there, strict=True):
+        tokens[b] = one.tokens[a]
+    moved = Example(" ".join(tokens), *cut(" ".join(tokens), "spaces"))
+    found = {}
+    for gaps in ("kept", "closed"):
+        model = highlight_model(gaps=gaps).eval()
+        found[gaps] = []
+        for example, chosen in ((one, here), (moved, there)):
+            z = torch.zeros(1, len(example.tokens))
+            z[0, chosen] = 1
+            found[gaps].append(model.predict_from(z, model.reader.collate([example])))
+    torch.testing.assert_close(*found["closed"])
+    assert not torch.allclose(*found["kept"])
 
 
 def test_unit_interval_targets_get_a_sigmoid():

@@ -144,7 +144,7 @@ def test_sizes_of_the_paper():
     sizes = {}
     for faithful in (True, False):
         vectors = WordVectors.of(["a"], torch.randn(1, 300).numpy())
-        options = VectorOptions(hidden=200, tuned=False)
+        options = VectorOptions(hidden=200, tuned=False, word_scores=False)
         reader = VectorReader(Vocabulary(["a"]), vectors, options, predicts=False)
         model = PairModel(reader, faithful=faithful)
         sizes[faithful] = sum(p.numel() for p in model.parameters() if p.requires_grad)

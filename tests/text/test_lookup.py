@@ -56,20 +56,20 @@ def found(token, lookup=LOOKUP, words=WORDS):
         ("didnt", "parts", "did n't"),
         ("thats", "parts", "that 's"),
         ("youre", "parts", "you 're"),
-        ("co-operate", "parts", "cooperate"),
+        ("out-dated", "parts", "outdated"),
         ("café-bar", "parts", "cafe bar"),
         ("and/or", "parts", "and or"),
         ("don't-care", "parts", "do n't care"),
         ("bar-qwzxqq", None, ""),
         ("4-star", "parts", "4 star"),
         ("24/7", "parts", "24 7"),
-        ("9am", "parts", "9 am"),
+        ("7am", "parts", "7 am"),
         ("movie...but", "parts", "movie but"),
         (").", "parts", ") ."),
         ("$49", "number", "49"),
         ("10.50", "number", "10"),
         ("3.5%", "number", "3"),
-        ("1,234", "number", "1000"),
+        ("3,457", "number", "3000"),
         ("8,765", "number", "8000"),
         ("007", "exact", "007"),
         ("98765432", "number", "100000"),
@@ -95,7 +95,7 @@ def found(token, lookup=LOOKUP, words=WORDS):
         ("definately", "spelling", "definitely"),
         ("Definately", "spelling", "definitely"),
         ("larderx", None, ""),
-        ("trawling", None, ""),  # would be trailing
+        ("larder", None, ""),  # would be larger
         ("permier", "spelling", "premier"),
         ("Permier", None, ""),  # perhaps a name
         ("Indien", None, ""),  # would be indian

@@ -41,7 +41,7 @@ def demo(
 ) -> None:
     """Train two small models on embedded data, offline, in a minute or two, and see their reasons.
 
-    One labels reviews from at most 20% of their words, the other tells from an alignment of words whether one
+    One labels reviews from at most 22% of their words, the other tells from an alignment of words whether one
     sentence follows from another. In both corpora the true reasons are known. A second call shows the same again.
     """
     import torch
@@ -56,8 +56,8 @@ def demo(
             "reviews",
             out_dir,
             "Reviews",
-            "A classifier that reads only the words it shows: SPECTRA's H:SeqBudget, at most 20% of each review. Words "
-            "that decide the label are known in this corpus and underlined.",
+            "A classifier that reads only the words it shows: SPECTRA's H:SeqBudget, at most 22% of each review's "
+            "words. Those that decide the label are known in this corpus and underlined.",
         ),
         _part(
             "pairs",

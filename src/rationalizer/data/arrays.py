@@ -10,7 +10,7 @@ from rationalizer.data.labels import Labels, MixedLabels, infer_labels, plain
 from rationalizer.data.rows import make_example, make_pair
 from rationalizer.data.split import hold_out
 from rationalizer.text.budget import Budget
-from rationalizer.text.cut import Rule
+from rationalizer.text.cutting import Rule
 from rationalizer.text.errors import DataError, at
 from rationalizer.text.example import AnyExample, Example, PairExample
 

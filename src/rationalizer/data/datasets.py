@@ -30,7 +30,7 @@ from rationalizer.data.split import hold_out
 from rationalizer.data.tables import Table
 from rationalizer.suggest import closest, did_you_mean
 from rationalizer.text.budget import Budget
-from rationalizer.text.cut import Rule
+from rationalizer.text.cutting import Rule
 from rationalizer.text.errors import DataError
 
 BINARY = ("negative", "positive")

@@ -15,7 +15,7 @@ from rationalizer.data.rows import make_example, make_pair
 from rationalizer.data.split import hold_out
 from rationalizer.data.tables import ENDINGS, Row, Table, ending, read_table, stem, stream_table
 from rationalizer.text.budget import Budget
-from rationalizer.text.cut import Rule
+from rationalizer.text.cutting import Rule
 from rationalizer.text.errors import DataError, at
 from rationalizer.text.example import AnyExample, PairExample
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from rationalizer.data.corpus import Corpus
 from rationalizer.text.budget import Budget
-from rationalizer.text.cut import cut
+from rationalizer.text.cutting import cut
 from rationalizer.text.example import Example, PairExample
 
 CLASSES = ("entailment", "neutral", "contradiction")
@@ -192,13 +192,13 @@ def _pair(generator: np.random.Generator, label: int) -> PairExample:
 
 
 def _told(words: Words, exchanged: bool, time_first: bool) -> tuple[Example, list[str]]:
-    """The sentence, and the place that each of its tokens fills."""
+    """The sentence, and the place that each of its words fills."""
     agent, patient = (_SECOND, _FIRST) if exchanged else (_FIRST, _SECOND)
     order = (*agent, "frequency", "verb", *patient, *_WHERE)
     order = (*_WHEN, *order) if time_first else (*order, *_WHEN)
     places = [place for place in order if place in words]
     text = " ".join(words[place] for place in places).capitalize() + "."
-    return Example(text, *cut(text)), [*places, "."]
+    return Example(text, *cut(text)), places
 
 
 def _hypothesis(generator: np.random.Generator) -> Words:

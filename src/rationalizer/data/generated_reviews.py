@@ -18,7 +18,7 @@ import numpy as np
 
 from rationalizer.data.corpus import Corpus
 from rationalizer.text.budget import Budget
-from rationalizer.text.cut import cut
+from rationalizer.text.cutting import cut
 from rationalizer.text.example import Example
 
 CLASSES = ("negative", "positive")

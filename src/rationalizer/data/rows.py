@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from rationalizer.text.cut import Offsets, Rule, align, cut, join
+from rationalizer.text.cutting import Offsets, Rule, align, cut, join
 from rationalizer.text.example import Example, PairExample
 
 

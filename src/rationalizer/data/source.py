@@ -16,7 +16,7 @@ from rationalizer.data.nli import with_hans
 from rationalizer.data.tables import stem
 from rationalizer.suggest import did_you_mean
 from rationalizer.text.budget import Budget
-from rationalizer.text.cut import Rule
+from rationalizer.text.cutting import Rule
 from rationalizer.text.errors import DataError
 
 SEED = 0  # of what is held out for dev: runs with other seeds learn from the same texts

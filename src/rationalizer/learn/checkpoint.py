@@ -1,8 +1,8 @@
 """Where a run stands, in one file: enough to go on as if it had never stopped.
 
 `checkpoint.safetensors` holds the trainable weights and the method's own state (`model.*`), the best
-weights so far (`best.*`) and Adam's moments (`optimizer.*`), and in its header, as JSON, the run's
-`Progress` with the description of the model and a digest of the data, against which a resumed run is
+weights so far (`best.*`), their average (`average.*`) and Adam's moments (`optimizer.*`), and in its header, as
+JSON, the run's `Progress` with the description of the model and a digest of the data, against which a resumed run is
 checked. Random generators have no entry: every step starts them anew from (seed, step). The
 reader, which does not change, lies beside it (see `trained.py`).
 """
@@ -34,7 +34,8 @@ class Progress:
     step: int = 0
     loss: float = 0.0  # summed over the batches of the unfinished epoch
     seconds: float = 0.0  # spent on the unfinished epoch
-    best: float | None = None
+    best: float | None = None  # the score of the epoch whose weights are kept
+    best_value: float | None = None  # by which it was chosen
     best_epoch: int | None = None
     waited: int = 0  # epochs since then
     history: list[dict[str, float]] = field(default_factory=list)
@@ -46,6 +47,7 @@ class Checkpoint:
     progress: Progress
     model: dict[str, Tensor]
     best: dict[str, Tensor]
+    average: dict[str, Tensor]
     optimizer: dict[str, Tensor]
     precision: dict[str, Any]  # the scaler's state under 16-bit precision
 
@@ -62,7 +64,12 @@ class CheckpointFile:
         return cls(path, identify(description, corpus))
 
     def write(self, checkpoint: Checkpoint) -> None:
-        parts = {"model": checkpoint.model, "best": checkpoint.best, "optimizer": checkpoint.optimizer}
+        parts = {
+            "model": checkpoint.model,
+            "best": checkpoint.best,
+            "average": checkpoint.average,
+            "optimizer": checkpoint.optimizer,
+        }
         tensors = {f"{part}.{name}": t for part, named in parts.items() for name, t in named.items()}
         state = {
             "identity": self.identity,
@@ -76,7 +83,7 @@ class CheckpointFile:
             return None
         tensors, state = read_tensors(self.path)
         require_same(state["identity"], self.identity, self.path)
-        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
+        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "average": {}, "optimizer": {}}
         for name, tensor in tensors.items():
             part, _, key = name.partition(".")
             parts[part][key] = tensor

@@ -30,18 +30,20 @@ class Config:
     encoder: str = "bilstm"  # which reader
     cut: Rule | None = None  # how texts are cut into words; none: by "words", or as they come tokenized
     punctuation: Punctuation = "free"  # whether marks use up the budget ("count")
-    dropout: float = 0.1
+    dropout: float = 0.3
     pooling: Pooling = "max"
-    full_text_weight: float = 1.0  # of the predictor's loss on whole texts, beside that on the selections
+    full_text_weight: float = 3.0  # of the predictor's loss on whole texts, beside that on the selections
 
     seed: int = 0
-    epochs: int = 25  # at most
+    epochs: int = 12  # at most
     min_epochs: int = 5  # before early stopping may stop
     patience: int | None = 5  # epochs without a better dev score; none: train on and keep the last weights
     batch_size: int = 32
     learning_rate: float = 2e-3
     weight_decay: float = 1e-6
     clip: float = 5.0  # largest norm of the gradient
+    averaging: float = 0.98  # how much of the average over past steps' weights stays at each step; 0: no average
+    keep_by: Literal["loss", "score"] = "loss"  # on dev, which decides when to stop and which epoch's weights are kept
     workers: int = 0  # processes that prepare batches
     checkpoint_seconds: float = 60.0  # between checkpoints within an epoch; one more follows every epoch
 
@@ -187,8 +189,9 @@ def _check(config: Config) -> None:
             raise ValueError(f"{name} must be at least 0, got {getattr(config, name)}")
     if config.patience is not None and config.patience < 1:
         raise ValueError(f"patience must be at least 1 or none, got {config.patience}")
-    if not 0 <= config.dropout < 1:
-        raise ValueError(f"dropout must lie in [0, 1), got {config.dropout}")
+    for name, share in (("dropout", config.dropout), ("averaging", config.averaging)):
+        if not 0 <= share < 1:
+            raise ValueError(f"{name} must lie in [0, 1), got {share}")
     for name, value in (("clip", config.clip), ("temperature", config.options.get("temperature", 1.0))):
         if not value > 0:
             raise ValueError(f"{name} must be positive, got {value}")

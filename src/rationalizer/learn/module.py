@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Sampler
 
 from rationalizer.data import Corpus
+from rationalizer.learn.averaging import Average
 from rationalizer.learn.batch import Batch, BucketSampler, loader
 from rationalizer.learn.checkpoint import (
     Checkpoint,
@@ -54,8 +55,9 @@ class Learner(pl.LightningModule):
         self.best = resumed.best if resumed else {}
         if resumed:
             model.load_state_dict(resumed.model, strict=False)
+        self.average = Average(model, config.averaging, resumed.average if resumed else None)
         self._resumed = resumed
-        self._validated: list[tuple[Tensor, Tensor, Tensor]] = []
+        self._validated: list[tuple[Tensor, ...]] = []
         self._loss = torch.zeros(())
         self._clock = self._saved = time.perf_counter()
 
@@ -145,6 +147,7 @@ class Learner(pl.LightningModule):
         return 0.0 if outputs is None else weight * self.model.head.loss(outputs, labels).mean()
 
     def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
+        self.average.update(self.model, self.progress.step)
         self.progress.step += 1
         self.progress.batch += 1
         due = time.perf_counter() - self._saved >= self.config.checkpoint_seconds
@@ -156,13 +159,18 @@ class Learner(pl.LightningModule):
 
     def on_validation_start(self) -> None:
         self._stop_clock()
+        self.average.swap(self.model)
+
+    def on_validation_end(self) -> None:
+        self.average.swap(self.model)
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         assert batch.labels is not None
         output = self.model(*batch.texts, budget=self.config.budget)
         predicted = self.model.head.predict(output.outputs)
         predicted = predicted.argmax(-1) if self.corpus.task == "classification" else predicted
-        self._validated.append((batch.labels, predicted, self.model.size(output)))
+        loss = self.model.head.loss(output.outputs, batch.labels)
+        self._validated.append((batch.labels, predicted, self.model.size(output), loss))
 
     def on_train_epoch_end(self) -> None:
         self._stop_clock()
@@ -170,7 +178,7 @@ class Learner(pl.LightningModule):
         progress.history.append(row)
         progress.epoch += 1
         progress.batch, progress.loss, progress.seconds = 0, 0.0, 0.0
-        self._keep_best(row.get(self.score_name))
+        self._keep_best(row)
         if progress.epoch >= self.config.epochs or self._out_of_patience():
             progress.finished = True
             self.trainer.should_stop = True
@@ -193,23 +201,27 @@ class Learner(pl.LightningModule):
         row: dict[str, float] = {"epoch": self.progress.epoch + 1, "loss": loss}
         if self._validated:
             columns = zip(*self._validated, strict=True)
-            truth, predicted, sizes = (torch.cat(column).tolist() for column in columns)
+            truth, predicted, sizes, losses = (torch.cat(column).tolist() for column in columns)
             classes = range(len(self.corpus.classes)) if self.corpus.classes else None
             row |= score_task(self.corpus.task, truth, predicted, classes)
-            row["size"] = float(np.mean(sizes))
+            row |= {"size": float(np.mean(sizes)), "dev_loss": float(np.mean(losses))}
             self._validated.clear()
             for name in (self.score_name, "size"):
                 self.log(name, row[name], prog_bar=True, logger=False)
         return row | {"seconds": round(self.progress.seconds, 3)}
 
-    def _keep_best(self, score: float | None) -> None:
-        """By dev score; without a dev set or without early stopping the last epoch is the best."""
-        progress = self.progress
-        last = score is None or self.config.patience is None
-        sign = -1 if self.score_name == "mse" else 1
-        if last or progress.best is None or sign * score > sign * progress.best:  # type: ignore[operator]
-            progress.best, progress.best_epoch, progress.waited = score, progress.epoch, 0
-            self.best = changing_state(self.model)
+    def _keep_best(self, row: dict[str, float]) -> None:
+        """By dev loss or score; without a dev set or without early stopping the last epoch is the best."""
+        progress, config = self.progress, self.config
+        measure = "dev_loss" if config.keep_by == "loss" else self.score_name
+        value = row.get(measure)
+        if value is not None:
+            value = -value if measure != "macro_f1" else value  # more is better
+        last = value is None or config.patience is None
+        if last or progress.best_value is None or value > progress.best_value:  # type: ignore[operator]
+            progress.best, progress.best_value, progress.best_epoch = row.get(self.score_name), value, progress.epoch
+            progress.waited = 0
+            self.best = changing_state(self.model) | {name: w.cpu().clone() for name, w in self.average.weights.items()}
         else:
             progress.waited += 1
 
@@ -243,6 +255,7 @@ class Learner(pl.LightningModule):
                 progress=self.progress,
                 model=changing_state(self.model),
                 best=self.best,
+                average=self.average.weights,
                 optimizer=optimizer_state(self.model, optimizer),
                 precision=self.trainer.precision_plugin.state_dict(),
             )

@@ -12,7 +12,15 @@ Values = Mapping[str, Any]
 METHODS: dict[str, Values] = {"hardkuma": {"patience": None}}
 
 # What pairs of texts need whatever the method: ESIM pools by maximum and mean.
-PAIRS: Values = {"pooling": "max-mean", "budget": 0.5}
+PAIRS: Values = {
+    "pooling": "max-mean",
+    "budget": 0.5,
+    "word_scores": False,
+    "dropout": 0.1,
+    "averaging": 0.0,
+    "keep_by": "score",
+    "epochs": 25,
+}
 
 # Common to the paper's experiments on highlights.
 PAPER: Values = {
@@ -21,6 +29,12 @@ PAPER: Values = {
     "full_text_weight": 0.0,
     "punctuation": "count",
     "tuned": False,
+    "word_scores": False,
+    "word_sums": False,
+    "dropout": 0.1,
+    "averaging": 0.0,
+    "keep_by": "score",
+    "epochs": 25,
 }
 PAPER_METHODS: dict[str, Values] = {
     "spectra": {"weight_decay": 1e-6, "temperature": 0.05, "transition": 0.001},

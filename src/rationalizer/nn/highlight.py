@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from rationalizer.nn.extractors import EXTRACTORS
@@ -45,7 +46,7 @@ class HighlightModel(Model):
         super().__init__()
         self.reader = reader
         self.method = EXTRACTORS[method](reader.size, **(method_options or {}))
-        self.head = make_head(pooled_size(reader.read_size, pooling), classes, target)
+        self.head = make_head(pooled_size(reader.read_size, pooling) + reader.whole_size, classes, target)
         self.pooling: Pooling = pooling
         self.dropout = nn.Dropout(dropout)
 
@@ -71,7 +72,8 @@ class HighlightModel(Model):
 
     def predict_from(self, z: Tensor, words: Words) -> Tensor:
         """The head's raw outputs for the selection z (batch, n), however it came about."""
-        return self.head(self.dropout(pool(self.reader.read(words, z), words.mask, self.pooling)))
+        states, mask, whole = self.reader.read(words, z)
+        return self.head(self.dropout(torch.cat([pool(states, mask, self.pooling), whole], dim=-1)))
 
     def full_text_outputs(self, *texts: Words) -> Tensor | None:
         if not self.method.reads_text:

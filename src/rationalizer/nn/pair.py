@@ -57,7 +57,7 @@ class PairModel(Model):
         self.method = ALIGNERS[method](**(method_options or {}))
         self.pooling: Pooling = pooling
         self.dropout = nn.Dropout(dropout)
-        size, hidden = reader.size, reader.size // 2
+        size, hidden = reader.size, reader.read_size // 2
         self.compose = nn.Linear(4 * size, hidden)
         # As in ESIM one layer serves both texts, unless the premise has less to show.
         self.compose_premise = nn.Linear(size, hidden) if faithful else None

@@ -8,6 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rationalizer.text import is_punctuation
+
 Label = str | int | float | bool
 Picture = Literal["lines", "heatmap"]  # how alignments are drawn
 
@@ -50,7 +52,7 @@ class Explanation(_Drawn):
     spans: tuple[tuple[int, int], ...]  # runs of selected tokens as characters of the text
     rationale: tuple[bool, ...] | None = None  # the human one, if known
     unknown: tuple[bool, ...] = ()  # words that the model has never met and cannot tell apart
-    counted: tuple[bool, ...] = ()  # what can use up the budget: words, not punctuation that is read along
+    counted: tuple[bool, ...] = ()  # what can use up the budget: known words, not punctuation
 
     def __post_init__(self) -> None:
         _fill(self, "unknown", False, len(self.tokens))
@@ -59,7 +61,7 @@ class Explanation(_Drawn):
     @property
     def readable(self) -> bool:
         """Whether the model knows any of the words; if not, its prediction is a guess."""
-        return any(word and not strange for word, strange in zip(self.counted, self.unknown, strict=True))
+        return _any_known(self.tokens, self.unknown)
 
     @property
     def words_selected(self) -> int:
@@ -103,8 +105,9 @@ class PairExplanation(_Drawn):
 
     @property
     def readable(self) -> bool:
-        """Whether the model knows any word of either text; if not, its prediction is a guess."""
-        return not (all(self.premise_unknown) or all(self.hypothesis_unknown))
+        """Whether the model knows any word of each text; if not, its prediction is a guess."""
+        sides = ((self.premise_tokens, self.premise_unknown), (self.hypothesis_tokens, self.hypothesis_unknown))
+        return all(_any_known(*side) for side in sides)
 
     @property
     def words(self) -> tuple[tuple[str, str], ...]:
@@ -117,6 +120,10 @@ class PairExplanation(_Drawn):
 
 
 AnyExplanation = Explanation | PairExplanation
+
+
+def _any_known(tokens: tuple[str, ...], unknown: tuple[bool, ...]) -> bool:
+    return any(not strange and not is_punctuation(token) for token, strange in zip(tokens, unknown, strict=True))
 
 
 def _fill(explanation: AnyExplanation, name: str, value: bool, length: int) -> None:

@@ -1,7 +1,7 @@
 """Texts before any model: words and where they stand, budgets, word vectors."""
 
 from rationalizer.text.budget import Budget
-from rationalizer.text.cut import Offsets, Rule, cut, is_punctuation
+from rationalizer.text.cutting import Offsets, Rule, cut, is_punctuation
 from rationalizer.text.errors import DataError
 from rationalizer.text.example import AnyExample, Example, PairExample
 from rationalizer.text.lookup import Lookup

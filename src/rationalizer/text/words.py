@@ -14,8 +14,8 @@ from torch import Tensor
 class Words:
     """One text of each row of a batch; a pair is two `Words`. A reader adds tensors of its own in a subclass."""
 
-    mask: Tensor  # (batch, n) bool, True on real words and punctuation marks; padding comes last
-    counted: Tensor  # (batch, n) bool, True on what uses up the budget and can be selected in its own right
+    mask: Tensor  # (batch, n) bool, True on all real tokens; padding comes last
+    counted: Tensor  # (batch, n) bool, True on what can be selected in its own right and then uses up the budget
 
     def to(self, device: torch.device | str) -> Self:
         return self._map(lambda tensor: tensor.to(device))

@@ -10,7 +10,7 @@ from rationalizer.nn.extractors.base import Extraction, Extractor, register
 
 
 class _Structured(Extractor):
-    def __init__(self, size: int, *, temperature: float = 1.0, transition: float = 1.0) -> None:
+    def __init__(self, size: int, *, temperature: float = 1.0, transition: float = 0.1) -> None:
         super().__init__(size)
         self.scorer = nn.Linear(size, 1)
         # All scores start positive, so that the budget binds: then only differences of scores matter and the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any, ClassVar, Literal, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, get_type_hints
 
 import numpy as np
 import torch
@@ -15,19 +15,28 @@ from rationalizer.text import Example, Offsets, Rule, Words, cut, is_punctuation
 Punctuation = Literal["free", "count"]
 
 
+class Reading(NamedTuple):
+    """What the predictor sees of a selection."""
+
+    states: Tensor  # (batch, k, read_size) one for every position that is read
+    mask: Tensor  # (batch, k) bool, True on the positions of the text; padding comes last
+    whole: Tensor  # (batch, whole_size) what the reader says of the selection as a whole; often nothing
+
+
 class Reader(nn.Module):
     """A reader is saved with the model and serves training and use alike.
 
     Args:
-        rule: how texts are cut into words, see `rationalizer.text.cut`.
-        punctuation: "free" marks use up none of the budget and are read along where the words on both sides are;
-            "count" treats them as words.
+        rule: how texts are cut into words, see `rationalizer.text.cutting`.
+        punctuation: "free" marks use up none of the budget and are read along where the words on both sides are, and
+            so do words that the reader does not know, which say nothing; "count" treats all tokens alike.
     """
 
     name: ClassVar[str]  # in `READERS`
     Options: ClassVar[type]  # a dataclass: what can be set of this reader, with defaults
     size: int  # of what `states` gives for a word
-    read_size: int  # of what `read` gives
+    read_size: int  # of what `read` gives for a position
+    whole_size: int = 0  # of what it gives for the selection as a whole
 
     def __init__(self, *, rule: Rule, punctuation: Punctuation) -> None:
         super().__init__()
@@ -62,8 +71,8 @@ class Reader(nn.Module):
         """(batch, n, size) what the generator sees of each word, in the context of the whole text; 0 on padding."""
         raise NotImplementedError
 
-    def read(self, words: Words, z: Tensor) -> Tensor:
-        """(batch, n, size) what the predictor sees. Nothing of a word with z = 0 comes through, not a bit of it."""
+    def read(self, words: Words, z: Tensor) -> Reading:
+        """What the predictor sees. Nothing of a word with z = 0 comes through, not a bit of it."""
         raise NotImplementedError
 
     def description(self) -> dict[str, Any]:
@@ -82,11 +91,11 @@ class Reader(nn.Module):
         raise NotImplementedError
 
     def counts(self, texts: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor]:
-        """The masks of `Words` for these tokens. A text that is nothing but punctuation has its marks for words."""
+        """The masks of `Words` for these tokens. A text of nothing but marks and unknown words has these for words."""
         lengths = np.array([len(tokens) for tokens in texts])
         mask = np.arange(lengths.max()) < lengths[:, None]
         counted = mask.copy()
         if self.punctuation == "free":
-            counted[mask] = [not is_punctuation(token) for tokens in texts for token in tokens]
+            counted[mask] = [not is_punctuation(token) and self.knows(token) for tokens in texts for token in tokens]
             counted |= mask & ~counted.any(1, keepdims=True)
         return torch.from_numpy(mask), torch.from_numpy(counted)

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from rationalizer.nn.bilstm import BiLSTM
-from rationalizer.nn.readers.base import Punctuation, Reader
+from rationalizer.nn.readers.base import Punctuation, Reader, Reading
 from rationalizer.text import (
     BUNDLED,
     DataError,
@@ -50,6 +50,9 @@ class VectorOptions:
     lower: bool = True  # words in lower case
     min_count: int = 1  # words seen less often learn no vector
     hidden: int = 64  # units of the LSTMs in each direction
+    word_scores: bool = True  # whether the generator sees a word's own vector beside its state in context
+    word_sums: bool = True  # whether the predictor sees the sum of the selected words' vectors beside what it has read
+    gaps: Literal["kept", "closed"] = "kept"  # whether selected words are read in place or as a text of their own
 
 
 class VectorReader(Reader):
@@ -59,7 +62,9 @@ class VectorReader(Reader):
     learned one has a row for every word of the training texts; it starts at 0 for words that have a pretrained vector.
     A word that neither table has is unknown: its vector is 0.
 
-    One BiLSTM makes the generator's states and another one the predictor's, from z ⊙ x.
+    One BiLSTM makes the generator's states and another one the predictor's, from z ⊙ x. The states of opinion words
+    smear on to their neighbours, so the generator also sees each word's vector; the predictor also sees
+    Σ z x / √(Σ z), in which every selected word has its say.
 
     Args:
         vocabulary: the words of the training texts.
@@ -72,6 +77,9 @@ class VectorReader(Reader):
 
     name = "bilstm"
     Options = VectorOptions
+    Encoder: ClassVar[type[Any]] = (
+        BiLSTM  # (size_in, hidden) -> a module from vectors and mask to states, with `size_out`
+    )
     codes: Tensor
     scales: Tensor
 
@@ -102,9 +110,14 @@ class VectorReader(Reader):
         self.learned = nn.Embedding(len(vocabulary), size, padding_idx=0)
         self.learned.weight.requires_grad_(options.tuned or vectors is None)
         self.dropout = nn.Dropout(dropout)
-        self.generator = BiLSTM(size, options.hidden) if generates else None
-        self.predictor = BiLSTM(size, options.hidden) if predicts else None
-        self.size = self.read_size = 2 * options.hidden
+        self.generator = self.Encoder(size, options.hidden) if generates else None
+        self.predictor = self.Encoder(size, options.hidden) if predicts else None
+        self.chosen = options
+        network = self.generator if self.predictor is None else self.predictor
+        assert network is not None, "a reader without a task"
+        self.read_size = network.size_out
+        self.size = self.read_size + (size if options.word_scores else 0)
+        self.whole_size = size if options.word_sums else 0
 
     @classmethod
     def prepare(cls, texts: Sequence[Sequence[str]], options: VectorOptions, **how: Any) -> VectorReader:
@@ -159,14 +172,21 @@ class VectorReader(Reader):
 
     def states(self, words: Words) -> Tensor:
         assert self.generator is not None, "this reader was built without a generator"
-        return self.dropout(self.generator(self.dropout(self.vectors_of(words)), words.mask))
+        vectors = self.dropout(self.vectors_of(words))
+        states = self.dropout(self.generator(vectors, words.mask))
+        return torch.cat([states, vectors], dim=-1) if self.chosen.word_scores else states
 
-    def read(self, words: Words, z: Tensor) -> Tensor:
+    def read(self, words: Words, z: Tensor) -> Reading:
         """Where z = 0 the vector is replaced by zeros, whatever it holds: not even the sign of 0 · x comes through."""
         assert self.predictor is not None, "this reader was built without a predictor"
         vectors = self.dropout(self.vectors_of(words))
         weights = z.to(vectors.dtype)[..., None]
-        return self.predictor(torch.where(weights != 0, weights * vectors, vectors.new_zeros(())), words.mask)
+        shown = torch.where(weights != 0, weights * vectors, vectors.new_zeros(()))
+        whole = shown.sum(1) / weights.sum(1).clamp(min=1e-6).sqrt() if self.chosen.word_sums else shown[:, 0, :0]
+        mask = words.mask
+        if self.chosen.gaps == "closed":
+            shown, mask = _closed_up(shown, z != 0)
+        return Reading(self.predictor(shown, mask), mask, whole)
 
     def description(self) -> dict[str, Any]:
         return {
@@ -200,6 +220,14 @@ class VectorReader(Reader):
             punctuation=description["punctuation"],
             **network,
         )
+
+
+def _closed_up(vectors: Tensor, selected: Tensor) -> tuple[Tensor, Tensor]:
+    """The selected positions first, in their order."""
+    order = (~selected).to(torch.uint8).argsort(dim=1, stable=True)
+    if not selected.is_cuda:  # there, counting would make the host wait for the device
+        order = order[:, : max(1, int(selected.sum(1).max()))]
+    return vectors.gather(1, order[..., None].expand(-1, -1, vectors.shape[-1])), selected.gather(1, order)
 
 
 def _vectors(source: str | None, texts: Sequence[Sequence[str]], vocabulary: Vocabulary) -> WordVectors | None:

@@ -1,0 +1,37 @@
+"""The average of the weights over the last steps: on small training sets single epochs jump about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+
+class Average:
+    """w̄ ← w̄ + (1 − a)(w − w̄) after every step, with a = min(decay, (1 + step)/(10 + step)), so that the first steps
+    are soon forgotten. With decay 0 the average is the weights themselves, and nothing is kept."""
+
+    def __init__(self, model: nn.Module, decay: float, stored: Mapping[str, Tensor] | None = None) -> None:
+        self.decay = decay
+        trained = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+        self.weights: dict[str, Tensor] = {}
+        if decay:
+            source = stored or trained
+            self.weights = {name: source[name].detach().clone().to(weight.device) for name, weight in trained.items()}
+
+    @torch.no_grad()
+    def update(self, model: nn.Module, step: int) -> None:
+        rate = 1 - min(self.decay, (1 + step) / (10 + step))
+        current = dict(model.named_parameters())
+        for name, average in self.weights.items():
+            self.weights[name] = average.to(current[name].device).lerp_(current[name].to(average.dtype), rate)
+
+    @torch.no_grad()
+    def swap(self, model: nn.Module) -> None:
+        """The averaged weights and the model's change places: before a validation, and again after it."""
+        current = dict(model.named_parameters())
+        for name, average in self.weights.items():
+            kept = current[name].clone()
+            current[name].copy_(average)
+            self.weights[name] = kept
