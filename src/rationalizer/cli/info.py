@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from rationalizer.cli.base import command, out
-
-if TYPE_CHECKING:
-    from rationalizer.nn import Reader
 
 
 @command("rationalizer info runs/mine", "rationalizer info runs/mine --json")
@@ -60,7 +57,7 @@ def collect(run: Path) -> dict[str, Any]:
         "seed": config.seed,
         "encoder": config.encoder,
         "reading": dict(config.reading),
-        "words": _reader_facts(trained.reader),
+        "words": trained.reader.facts(),
         "parameters": sum(parameter.numel() for parameter in parameters),
         "trainable": sum(parameter.numel() for parameter in parameters if parameter.requires_grad),
         "versions": metrics.get("versions"),
@@ -103,13 +100,6 @@ def _in_words(facts: dict[str, Any]) -> dict[str, str]:
     words["trained with"] = ", ".join(f"{name} {v}" for name, v in versions.items()) if versions else "unknown"
     words["on disk"] = f"{_size(facts['bytes'])}, with logs {_size(facts['bytes_with_logs'])}"
     return words
-
-
-def _reader_facts(reader: Reader) -> dict[str, Any]:
-    """How texts become words, and how many are known."""
-    described = reader.description()
-    learned = len(described.pop("vocabulary", {}).get("words", ()))
-    return {**described, "seen in training": learned}
 
 
 def _faithfulness(faithful: bool | None) -> str:

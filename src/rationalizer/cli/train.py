@@ -72,6 +72,7 @@ def train(
     if first:
         out.print(_described(corpus))
         out.print(f"{method_text(config)}, seed {config.seed}: {directory}")
+        _hint_at_segments(corpus)
     with begun_when_told("Scoring", len(corpus.dev) + len(corpus.test)) as scored:  # training has a bar of its own
         done = run(
             corpus,
@@ -106,6 +107,18 @@ def _described(corpus: Corpus) -> str:
     return f"{corpus.name}: {counts}; {target}{rationales}{f'; left out for their label: {dropped}' if dropped else ''}"
 
 
+def _hint_at_segments(corpus: Corpus) -> None:
+    from rationalizer.text.cutting import is_unspaced
+
+    first = [text.text for example in corpus.train[:100] for text in example.texts]
+    if corpus.rule == "words" and 2 * sum(map(is_unspaced, first)) > len(first):
+        err.print(
+            'note: these texts are written without spaces; --set cut=segments (extra "segment") cuts them into words',
+            style="yellow",
+            markup=False,
+        )
+
+
 def _is_annotated(example: AnyExample) -> bool:
     from rationalizer.text import Example
 
@@ -115,3 +128,5 @@ def _is_annotated(example: AnyExample) -> bool:
 def _print_training(trained: TrainedModel) -> None:
     epochs = trained.metrics["epochs"]
     out.print(f"{len(epochs)} epochs in {trained.seconds:.1f} s; epoch {trained.metrics['best_epoch']} is kept")
+    facts = ", ".join(f"{name} {value}" for name, value in trained.reader.facts().items())
+    out.print(f"words: {facts}")

@@ -122,7 +122,7 @@ class FactorGraph:
         self.factors.append(factor)
 
     def lp_sparsemap(
-        self, *, temperature: float = 1.0, solver: Literal["auto", "general", "admm"] = "auto", max_rounds: int = 500
+        self, *, temperature: float = 1.0, solver: Literal["auto", "general"] = "auto", max_rounds: int = 500
     ) -> Solution:
         """argmax s·z + Σ factors' own scores − ½‖z‖² over the local polytope; scores divided by `temperature`.
 
@@ -132,12 +132,11 @@ class FactorGraph:
         Args:
             temperature: divides all scores; lower is sparser, in the limit `lp_map`.
             solver: "auto" hands a graph to the op of `rationalizer.ops` that covers it (budget, pair_budget,
-                sequence_budget, matching) if there is one; "general" always takes the engine's own path
-                ("admm", the usual name of such a solver, is taken for it).
+                sequence_budget, matching) if there is one; "general" always takes the engine's own path.
             max_rounds: how often the oracles of structured factors are asked, at most.
         """
         _inputs.check_temperature(temperature)
-        if solver not in ("auto", "general", "admm"):
+        if solver not in ("auto", "general"):
             raise ValueError(f'solver must be "auto" or "general", got {solver!r}')
         self._require_variables()
         if solver == "auto" and (routed := route(self.variables, self.factors, temperature)) is not None:

@@ -79,6 +79,10 @@ class Reader(nn.Module):
         """All that makes this reader but its tensors, as JSON; `READERS[name].restore` reads it again."""
         raise NotImplementedError
 
+    def facts(self) -> dict[str, Any]:
+        """What there is to say of it in a line."""
+        return {"rule": self.rule, "punctuation": self.punctuation}
+
     def tables(self) -> dict[str, Tensor]:
         """Large constants, kept once beside the trained weights."""
         raise NotImplementedError

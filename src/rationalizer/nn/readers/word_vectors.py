@@ -197,6 +197,10 @@ class VectorReader(Reader):
             "vocabulary": self.vocabulary.to_json(),
         }
 
+    def facts(self) -> dict[str, Any]:
+        pretrained = 0 if self.vectors is None else len(self.vectors)
+        return {**super().facts(), "pretrained": pretrained, "seen in training": len(self.vocabulary.words)}
+
     def tables(self) -> dict[str, Tensor]:
         if self.vectors is None:
             return {}
