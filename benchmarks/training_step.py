@@ -30,7 +30,7 @@ def device_kind() -> str:
 
 def reader(*, pairs: bool = False) -> VectorReader:
     """The paper's: vectors that do not change, read in place."""
-    options = VectorOptions(embedding=EMBEDDING, hidden=HIDDEN, word_scores=False, word_sums=False, gaps="kept")
+    options = VectorOptions(vector_size=EMBEDDING, hidden=HIDDEN, word_scores=False, word_sums=False, gaps="kept")
     made = VectorReader(Vocabulary([str(k) for k in range(VOCABULARY)]), None, options, predicts=not pairs)
     made.learned.weight.requires_grad_(False)
     return made
@@ -40,7 +40,7 @@ def words_of(ids: Tensor) -> VectorWords:
     """Texts of these word numbers, without padding or punctuation."""
     ids = ids.to(device_kind())
     mask = torch.ones_like(ids, dtype=torch.bool)
-    return VectorWords(mask, mask, torch.zeros_like(ids)[..., None], ids)
+    return VectorWords(mask, mask, ~mask, torch.zeros_like(ids)[..., None], ids)
 
 
 def planted_texts(batch: int, n: int, seed: int) -> tuple[VectorWords, Tensor]:

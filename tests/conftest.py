@@ -36,7 +36,7 @@ def make_run(tmp_path_factory):
         corpus = (generated_pairs if of_pairs else generated_reviews)(train=240, dev=40, test=40)
         small = {
             "hidden": 8,
-            "embedding": 8,
+            "vector_size": 8,
             "embeddings": None,
             "epochs": 2,
             "min_epochs": 1,

@@ -1,6 +1,7 @@
 """The user's object, from texts to explanations and back from disk."""
 
 import json
+import pickle
 import subprocess
 import sys
 import warnings
@@ -15,7 +16,7 @@ from rationalizer.data import generated_reviews as reviews
 from rationalizer.learn import evaluate, survival
 from rationalizer.text import Budget
 
-SMALL = {"hidden": 8, "embedding": 8, "epochs": 2, "batch_size": 16}
+SMALL = {"hidden": 8, "vector_size": 8, "epochs": 2, "batch_size": 16}
 TEXTS = ["A warm, funny film.", "Dull and far too long!", "Funny, warm and short.", "A dull, long evening."]
 TEXTS *= 10
 NAMES = ["good", "bad", "good", "bad"] * 10
@@ -236,4 +237,45 @@ def test_a_folder_of_fit_is_a_folder_of_the_command_line(tmp_path):
 def test_a_model_of_an_older_format_is_refused_with_the_remedy(tmp_path):
     (tmp_path / "config.json").write_text('{"format": 1, "config": {}}')
     with pytest.raises(ValueError, match=r"not of format 2.*train again, or use the version that wrote it"):
+        Rationalizer.load(tmp_path)
+
+
+def test_given_tokens_and_a_chosen_rule(tmp_path):
+    lists = [text.split() for text in TEXTS]
+    assert Rationalizer(**SMALL).fit(lists, NAMES).trained.reader.rule == "spaces"
+    assert Rationalizer(**SMALL, cut="words").fit(lists, NAMES).trained.reader.rule == "words"
+    pairs = [(text, text) for text in lists]
+    assert Rationalizer("at-most-one", **SMALL).fit(pairs, NAMES).trained.reader.rule == "spaces"
+
+
+def test_unknown_words_use_up_no_budget_and_are_not_read(model):
+    found = model.explain("A warm qwzxqq vrblgh film.")
+    assert not any(chosen and strange for chosen, strange in zip(found.selected, found.unknown, strict=True))
+
+
+def test_a_model_can_be_pickled_by_those_who_trust_it(model):
+    again = pickle.loads(pickle.dumps(model))
+    assert again.explain(TEXTS[:4]) == model.explain(TEXTS[:4])
+
+
+def test_broken_text_does_not_stop_a_training(tmp_path):
+    texts = [f"{text} \ud800x" for text in TEXTS]
+    Rationalizer(**SMALL, embeddings=None).fit(texts, NAMES, run_dir=tmp_path / "run")
+    assert not any(Rationalizer.load(tmp_path / "run").explain("warm \ud800x").unknown)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rule": "letters"}, r"reader\.json .*rule is 'letters', not one of words, spaces, segments"),
+        ({"punctuation": "never"}, "punctuation is 'never', not one of free, count"),
+        ({"pretrained_words": 3}, "saved with 3 pretrained words, but its table has 75000"),
+        ({"vocabulary": {}}, "a stored vocabulary is an object with 'words'"),
+    ],
+)
+def test_a_damaged_reader_is_named(model, tmp_path, change, message):
+    model.save(tmp_path)
+    path = tmp_path / "reader.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(ValueError, match=message):
         Rationalizer.load(tmp_path)

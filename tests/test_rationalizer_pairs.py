@@ -9,7 +9,7 @@ import pytest
 from rationalizer import PairExplanation, Rationalizer
 from rationalizer.data import generated_pairs as pairs
 
-SMALL = {"hidden": 8, "embedding": 8, "epochs": 2, "batch_size": 16}
+SMALL = {"hidden": 8, "vector_size": 8, "epochs": 2, "batch_size": 16}
 
 
 @pytest.fixture(scope="module")

@@ -194,7 +194,7 @@ class Rationalizer:
             spans=_character_spans(selected, example.offsets),
             rationale=example.rationale,
             unknown=self._unknown(example),
-            counted=tuple(self.trained.reader.counts([example.tokens])[1][0].tolist()),
+            counted=tuple(self.trained.reader.counted(example.tokens).tolist()),
         )
 
     def _unknown(self, text: Example) -> tuple[bool, ...]:

@@ -11,7 +11,7 @@ from rationalizer.cli import demo as demo_module
 from rationalizer.data import generated_pairs as pairs
 from tests.cli.calls import refused, run
 
-SMALL = ["--set", "hidden=8", "--set", "embedding=8", "--set", "epochs=1"]
+SMALL = ["--set", "hidden=8", "--set", "vector_size=8", "--set", "epochs=1"]
 
 
 @pytest.fixture(scope="module")

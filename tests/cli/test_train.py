@@ -18,7 +18,7 @@ from rationalizer.data import generated_reviews as reviews
 from rationalizer.learn import TrainedModel, evaluate
 from tests.cli.calls import refused, run
 
-SETTINGS = ("hidden=8", "embedding=8", "epochs=2", "min_epochs=1", "batch_size=16")
+SETTINGS = ("hidden=8", "vector_size=8", "epochs=2", "min_epochs=1", "batch_size=16")
 TINY = [word for setting in SETTINGS for word in ("--set", setting)]
 
 

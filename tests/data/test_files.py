@@ -238,3 +238,13 @@ def test_a_class_with_one_example_stays_in_train(tmp_path):
         read_corpus(write(tmp_path / "y.csv", rows[3:5]))
     with pytest.raises(DataError, match="1 example is too few"):
         read_corpus(write(tmp_path / "z.csv", rows[:1]))
+
+
+def test_all_splits_are_cut_as_the_training_texts_are(tmp_path):
+    """Tokens in train, texts in dev: a model reads both by one rule."""
+    write(tmp_path / "train.jsonl", [{"tokens": ["a", "film."], "label": k} for k in (0, 1, 0, 1)])
+    write(tmp_path / "dev.jsonl", [{"text": "good, really.", "label": 1}])
+    corpus = read_corpus(tmp_path)
+    assert corpus.rule == "spaces"
+    assert corpus.dev[0].tokens == ("good,", "really.")
+    assert read_corpus(tmp_path, rule="words").dev[0].tokens == ("good", ",", "really", ".")

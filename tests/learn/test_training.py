@@ -73,9 +73,18 @@ def killed_after(monkeypatch, step):
     monkeypatch.setattr(Learner, "training_step", training_step)
 
 
-@pytest.mark.parametrize("method", ["spectra", "sfe-baseline", "hardkuma"])
-def test_a_resumed_run_ends_where_the_uninterrupted_one_does(corpus, method, tmp_path, monkeypatch):
-    config = configure(method, {**SMALL, "checkpoint_seconds": 0})
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [
+        ("spectra", {}),
+        ("spectra", {"tuned": False, "lower": False}),  # frozen vectors are drawn, too
+        ("spectra", {"averaging": 0.0, "embeddings": None}),
+        ("sfe-baseline", {}),
+        ("hardkuma", {}),
+    ],
+)
+def test_a_resumed_run_ends_where_the_uninterrupted_one_does(corpus, method, settings, tmp_path, monkeypatch):
+    config = configure(method, {**SMALL, **settings, "checkpoint_seconds": 0})
     expected = train(corpus, config)
     for step in (0, 3, 5, 6, 11, 17):  # 6 steps an epoch
         run = tmp_path / f"{step}"
@@ -96,7 +105,7 @@ import sys, torch
 torch.set_num_threads(1)
 from rationalizer.data import generated_reviews as reviews
 from rationalizer.learn import configure, train
-settings = dict(hidden=8, embedding=8, epochs=6, min_epochs=6, batch_size=4, checkpoint_seconds=0)
+settings = dict(hidden=8, vector_size=8, epochs=6, min_epochs=6, batch_size=4, checkpoint_seconds=0)
 train(reviews(train=96, dev=24, test=0), configure("hardkuma", settings), sys.argv[1], resume=True)
 """
 

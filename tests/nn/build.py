@@ -17,7 +17,7 @@ def reader(*, pretrained=False, hidden=7, pairs=False, generates=True, gaps="kep
     torch.manual_seed(0)
     known = [f"w{k}" for k in range(0, 60, 2)]
     vectors = WordVectors.of(known, np.random.default_rng(0).normal(size=(30, 10))) if pretrained else None
-    options = VectorOptions(embedding=10, hidden=hidden, gaps=gaps, word_scores=not pairs)
+    options = VectorOptions(vector_size=10, hidden=hidden, gaps=gaps, word_scores=not pairs)
     made = VectorReader(Vocabulary(WORDS), vectors, options, predicts=not pairs, generates=generates, **how)
     made._start()
     return made

@@ -38,7 +38,7 @@ def test_other_texts_learn_their_own():
     texts = [["zorble", "fnord", "blarg"], ["the", "zorble", "qux"]]
     assert coverage(Lookup(load_vectors(BUNDLED).words), texts) < FITS
     torch.manual_seed(0)
-    reader = VectorReader.prepare(texts, VectorOptions(embedding=5), rule="words", punctuation="free")
+    reader = VectorReader.prepare(texts, VectorOptions(vector_size=5), rule="words", punctuation="free")
     assert reader.vectors is None
     assert reader.learned.weight.shape == (6, 5)
     assert not reader.knows("dreadful")
@@ -65,7 +65,7 @@ def test_vectors_that_stay_as_they_are():
     assert prepared(embeddings=None, tuned=False).learned.weight.requires_grad  # there is nothing else to learn from
 
 
-@pytest.mark.parametrize("options", [{}, {"embeddings": None, "embedding": 6}, {"lower": False}, {"min_count": 2}])
+@pytest.mark.parametrize("options", [{}, {"embeddings": None, "vector_size": 6}, {"lower": False}, {"min_count": 2}])
 def test_a_restored_reader_reads_the_same(options):
     reader = prepared(**options).eval()
     described = json.loads(json.dumps(reader.description()))

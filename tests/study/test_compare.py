@@ -19,7 +19,7 @@ from rationalizer.study import compare, parse_methods, plan
 from rationalizer.text import Budget, is_punctuation
 
 BUDGETS = [Budget.share(0.1), Budget.share(0.2)]
-SMALL = {"hidden": 8, "embedding": 8, "epochs": 2, "min_epochs": 1, "batch_size": 16, "learning_rate": 0.02}
+SMALL = {"hidden": 8, "vector_size": 8, "epochs": 2, "min_epochs": 1, "batch_size": 16, "learning_rate": 0.02}
 
 
 def jobs_of(folder, out, methods="pair-budget,sparsemax", seeds=(0, 1), **changed):

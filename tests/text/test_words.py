@@ -8,10 +8,9 @@ from rationalizer.text import Words
 
 
 def words(flags):
-    """W is a word, a comma a mark, anything else padding."""
-    rows = [[mark == "W" for mark in row] for row in flags]
-    real = [[mark in "W," for mark in row] for row in flags]
-    return Words(torch.tensor(real), torch.tensor(rows))
+    """W is a word, ? an unknown one, a comma a mark, anything else padding."""
+    kinds = ([[mark in kind for mark in row] for row in flags] for kind in ("W?,", "W", ","))
+    return Words(*map(torch.tensor, kinds))
 
 
 def test_a_mark_is_read_as_far_as_the_words_on_both_sides():
@@ -26,6 +25,13 @@ def test_an_unselected_word_beside_a_mark_keeps_it_out():
     assert words(["W,W,W"]).with_marks(z).tolist() == [[0, 0, 1, 0, 0]]
 
 
+def test_unknown_words_are_never_read_and_keep_marks_out():
+    z = torch.tensor([[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0]])
+    assert words(["W,?,W,W"]).with_marks(z).tolist() == [[1, 0, 0, 0, 1, 1, 1]]
+    scores = torch.tensor([[2.0, 9.0, 9.0, 9.0, 3.0]])
+    assert words(["W,?,W"]).ranked(scores).tolist() == [[2, 2, 2, 2, 3]]
+
+
 def test_marks_rank_as_the_lower_neighbour_and_last_at_the_ends():
     scores = torch.tensor([[9.0, 3.0, 9.0, 1.0, 9.0, 2.0]])
     assert words([",W,W,W"]).ranked(scores).tolist() == [[1.0, 3.0, 1.0, 1.0, 1.0, 2.0]]
@@ -37,7 +43,7 @@ def test_the_gradient_reaches_the_words_that_carry_a_mark():
     assert z.grad.tolist() == [[1.0, 0.0, 0.0]]
 
 
-@given(st.lists(st.text("W,", min_size=1, max_size=12), min_size=1, max_size=4), st.randoms())
+@given(st.lists(st.text("W?,", min_size=1, max_size=12), min_size=1, max_size=4), st.randoms())
 def test_padding_and_the_rest_of_the_batch_change_nothing(texts, random):
     width = max(map(len, texts)) + 2
     padded = words([text.ljust(width) for text in texts])

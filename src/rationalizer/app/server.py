@@ -89,7 +89,7 @@ def create_app(models: Sequence[Served], *, limits: Limits | None = None, exampl
             return await batcher.submit((question.served.name, question.budget), question.texts)
         except Busy as error:
             raise Refused(503, "body", str(error), "try again in a second") from None
-        except ValueError as error:  # a text without a token, which only the tokenizer finds
+        except ValueError as error:  # a text without a token, which only the reader finds
             raise Refused(422, "body", str(error), "correct the text or leave it out") from None
 
     @app.post(

@@ -99,7 +99,7 @@ def _examples(
     """What to score the model on. `whole`: a file is taken as it is, nothing of it is held out."""
     from dataclasses import replace
 
-    from rationalizer.data import EMBEDDED, Labels, pick_split, read_examples
+    from rationalizer.data import Labels, pick_split, read_examples
     from rationalizer.text import DataError
 
     if where.is_file and whole:
@@ -107,7 +107,7 @@ def _examples(
             raise ValueError(f"{where.source} is one file, all of which is scored; leave --split out")
         labels, rule = Labels(trained.task, trained.classes), trained.reader.rule
         return "all rows", read_examples(where.source, columns=where.renamed, labels=labels, rule=rule)
-    corpus = where.load(None if where.source in EMBEDDED else trained.reader.rule)
+    corpus = where.load(trained.reader.rule)
     if sorted(corpus.classes) != sorted(trained.classes):
         ours = ", ".join(trained.classes) or "values"
         raise DataError(f"the run predicts {ours}, but {where.name} has {', '.join(corpus.classes) or 'values'}")

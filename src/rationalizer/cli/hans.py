@@ -42,16 +42,17 @@ def hans(
     from rationalizer.learn.storage import write_bytes, write_json
 
     if (Path(source) / "model.safetensors").is_file():
-        accuracy = study.hans_accuracy(TrainedModel.load(source), load("hans", data_dir=hans_dir))
+        trained = TrainedModel.load(source)
+        accuracy = study.hans_accuracy(trained, load("hans", data_dir=hans_dir, rule=trained.reader.rule))
         show_table(*study.hans_table({Path(source).resolve().name: accuracy}), title="Accuracy on HANS")
         return
     vanilla = Source.of(source, data_dir)
     augmented = replace(vanilla, hans="" if hans_dir is None else str(hans_dir.absolute()))
     given = {"budget": vanilla.budget, **collect_settings(settings, embeddings)}
     config = configure(method, given, dataset=vanilla.dataset, pairs=True)
-    evaluation = load("hans", data_dir=hans_dir)
+    evaluation = load("hans", data_dir=hans_dir, rule=config.cut)
     # Both before any training: data that cannot be augmented are refused at once.
-    parts = {"vanilla": (vanilla, vanilla.load()), "augmented": (augmented, augmented.load())}
+    parts = {"vanilla": (vanilla, vanilla.load(config.cut)), "augmented": (augmented, augmented.load(config.cut))}
     columns = {}
     for name, (where, corpus) in parts.items():
         out.print(f"{name}: {len(corpus.train)} training pairs, {study.method_text(config)}: {out_dir / name}")

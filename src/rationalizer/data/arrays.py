@@ -134,8 +134,9 @@ def corpus_from(
     labels = _listed(labels, "labels")
     scheme = _encode(labels, classes, task)[0]
     given = list(texts) if isinstance(texts, Iterator) else texts
-    tokenized = not pairs and all(_is_listed(text) for text in _listed(given, "texts"))
-    used: Rule = "spaces" if tokenized else rule or "words"
+    rows = _listed_pairs(given) if pairs else _listed(given, "texts")
+    sides = (text for row in rows for text in (row if pairs and hasattr(row, "__len__") else (row,)))
+    used: Rule = rule or ("spaces" if all(map(_is_listed, sides)) else "words")
     train = any_examples_from(
         given, labels, rationales, scheme.classes or None, pairs=pairs, task=scheme.task, rule=used
     )

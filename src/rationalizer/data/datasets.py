@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from rationalizer.data.columns import Columns
 from rationalizer.data.corpus import Corpus, Task
@@ -53,7 +54,7 @@ class Dataset:
     budget: Budget = field(default_factory=lambda: Budget.share(0.2))
     hub: str | None = None
     dev_fraction: float = 0.1
-    rule: Rule = "words"  # how its texts are cut: "spaces" if they come tokenized
+    rule: Rule | None = None  # how its texts are cut: "spaces" if they come tokenized
     labels: tuple[str, ...] = ("label",)
     drop_labels: tuple[Label, ...] = ()
     aspects: tuple[str, ...] = ()
@@ -215,11 +216,12 @@ def load(
     """
     key = str(source).lower()
     if isinstance(source, str) and key in EMBEDDED:
-        _refuse(key, data_dir=data_dir, columns=columns, task=task, classes=classes, rule=rule)
+        _refuse(key, data_dir=data_dir, columns=columns, task=task, classes=classes)
         _refuse(key, dev_fraction=dev_fraction)
         if aspect is not None and key != "reviews":
             _refuse(key, aspect=aspect)
-        return EMBEDDED[key](seed=seed) if aspect is None else generated_reviews(seed=seed, aspect=aspect)
+        how: dict[str, Any] = {"seed": seed, "rule": rule or "words"} | ({} if aspect is None else {"aspect": aspect})
+        return EMBEDDED[key](**how)
     if isinstance(source, str) and key in DATASETS:
         _refuse(key, task=task, classes=classes)
         return load_dataset(

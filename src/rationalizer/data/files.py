@@ -122,10 +122,12 @@ def assemble(
 ) -> Corpus:
     """Tables of rows as a corpus; rows whose label is in `drop_labels` are left out and counted."""
     labels = _labels_of(splits["train"], columns, task, classes, drop_labels)
+    tokenized = columns.found_in(splits["train"][0]).are_tokenized
+    used: Rule = rule or ("spaces" if tokenized else "words")
     parts: dict[str, list[AnyExample]] = {}
     dropped: dict[str, int] = {}
     for part in ("train", "dev", "test"):
-        parts[part], count = _examples(splits.get(part, ()), columns, labels, rule or "words", drop_labels)
+        parts[part], count = _examples(splits.get(part, ()), columns, labels, used, drop_labels)
         if count:
             dropped[part] = count
     train, dev = parts["train"], parts["dev"]
@@ -135,7 +137,6 @@ def assemble(
     if not dev:
         train, dev = hold_out(train, dev_fraction, seed=seed, stratify=labels.task == "classification")
     budget = budget or default_budget(pairs=isinstance(train[0], PairExample))
-    used: Rule = "spaces" if columns.found_in(splits["train"][0]).are_tokenized else rule or "words"
     return Corpus(name, labels.task, labels.classes, train, dev, parts["test"], budget, dropped, used)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from rationalizer.data.corpus import Corpus
 from rationalizer.text.budget import Budget
-from rationalizer.text.cutting import cut
+from rationalizer.text.cutting import Rule, cut
 from rationalizer.text.example import Example, PairExample
 
 CLASSES = ("entailment", "neutral", "contradiction")
@@ -156,17 +156,19 @@ _PHRASES: tuple[tuple[str, ...], ...] = (
     _WHERE,
     _WHEN,
 )
-Words = dict[str, str]  # the word in each place
+Places = dict[str, str]  # the word in each place
 
 
-def generated_pairs(*, seed: int = 0, train: int = 4800, dev: int = 300, test: int = 300) -> Corpus:
+def generated_pairs(
+    *, seed: int = 0, train: int = 4800, dev: int = 300, test: int = 300, rule: Rule = "words"
+) -> Corpus:
     """Premises and hypotheses with their gold alignments; every three in a row have the three labels."""
     if min(train, dev, test) < 0:
         raise ValueError(f"a split cannot have fewer than 0 pairs, got {train}, {dev}, {test}")
     generator = np.random.default_rng(seed)
     examples: list[PairExample] = []
     while len(examples) < train + dev + test:
-        examples += [_pair(generator, int(label)) for label in generator.permutation(3)]
+        examples += [_pair(generator, int(label), rule) for label in generator.permutation(3)]
     return Corpus(
         name="pairs",
         task="classification",
@@ -175,14 +177,16 @@ def generated_pairs(*, seed: int = 0, train: int = 4800, dev: int = 300, test: i
         dev=examples[train : train + dev],
         test=examples[train + dev : train + dev + test],
         budget=Budget.share(1),
+        rule=rule,
     )
 
 
-def _pair(generator: np.random.Generator, label: int) -> PairExample:
+def _pair(generator: np.random.Generator, label: int, rule: Rule) -> PairExample:
     hypothesis = _hypothesis(generator)
     premise, exchanged = _premise(generator, hypothesis, CLASSES[label])
     told = [
-        _told(words, exchanged and words is premise, generator.random() < TIME_FIRST) for words in (premise, hypothesis)
+        _told(words, exchanged and words is premise, generator.random() < TIME_FIRST, rule)
+        for words in (premise, hypothesis)
     ]
     (first, premise_places), (second, hypothesis_places) = told
     alignment = [
@@ -191,17 +195,17 @@ def _pair(generator: np.random.Generator, label: int) -> PairExample:
     return PairExample(first, second, label, tuple(alignment))
 
 
-def _told(words: Words, exchanged: bool, time_first: bool) -> tuple[Example, list[str]]:
+def _told(words: Places, exchanged: bool, time_first: bool, rule: Rule) -> tuple[Example, list[str]]:
     """The sentence, and the place that each of its words fills."""
     agent, patient = (_SECOND, _FIRST) if exchanged else (_FIRST, _SECOND)
     order = (*agent, "frequency", "verb", *patient, *_WHERE)
     order = (*_WHEN, *order) if time_first else (*order, *_WHEN)
     places = [place for place in order if place in words]
     text = " ".join(words[place] for place in places).capitalize() + "."
-    return Example(text, *cut(text)), places
+    return Example(text, *cut(text, rule)), places
 
 
-def _hypothesis(generator: np.random.Generator) -> Words:
+def _hypothesis(generator: np.random.Generator) -> Places:
     words = {"verb": _pick(generator, _pick(generator, _VERBS))}
     for place, family in zip(("first", "second"), generator.permutation(len(_FAMILIES)), strict=False):
         words[place] = _noun(generator, _FAMILIES[family])
@@ -214,7 +218,7 @@ def _hypothesis(generator: np.random.Generator) -> Words:
     return words
 
 
-def _phrase(generator: np.random.Generator, phrase: tuple[str, ...], words: Words, negated: bool) -> Words:
+def _phrase(generator: np.random.Generator, phrase: tuple[str, ...], words: Places, negated: bool) -> Places:
     """Words for a phrase of the sentence that has `words` already."""
     if phrase == _WHERE:
         return {
@@ -238,7 +242,7 @@ def _noun(generator: np.random.Generator, family: Sequence[str]) -> str:
     return family[0] if generator.random() < GENERAL else _pick(generator, family[1:])
 
 
-def _premise(generator: np.random.Generator, hypothesis: Words, label: str) -> tuple[Words, bool]:
+def _premise(generator: np.random.Generator, hypothesis: Places, label: str) -> tuple[Places, bool]:
     """A premise to which the hypothesis stands as the label says; whether agent and patient are exchanged."""
     opposed = _opposed(generator, hypothesis) if label == "contradiction" else ""
     # To say less of the verb's company entails in a plain sentence, to say more in a negated one: there it is kept.
@@ -269,7 +273,7 @@ def _premise(generator: np.random.Generator, hypothesis: Words, label: str) -> t
     return words, opposed == EXCHANGED
 
 
-def _opposed(generator: np.random.Generator, hypothesis: Words) -> str:
+def _opposed(generator: np.random.Generator, hypothesis: Places) -> str:
     """The place whose word a contradiction turns into its opposite, or `EXCHANGED`."""
     if NEVER in hypothesis.values():
         return "frequency"

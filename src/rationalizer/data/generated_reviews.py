@@ -18,7 +18,7 @@ import numpy as np
 
 from rationalizer.data.corpus import Corpus
 from rationalizer.text.budget import Budget
-from rationalizer.text.cutting import cut
+from rationalizer.text.cutting import Rule, cut
 from rationalizer.text.example import Example
 
 CLASSES = ("negative", "positive")
@@ -29,20 +29,20 @@ MIXED = 0.5  # how often one of an opinion's three words speaks against the othe
 OWN = 0.2  # how often an adjective is one of the aspect's own
 
 
-class Words(NamedTuple):
-    """Words against and words for; `words[True]` are those for."""
+class Opposites(NamedTuple):
+    """Opposites against and words for; `words[True]` are those for."""
 
     bad: tuple[str, ...]
     good: tuple[str, ...]
 
 
 class Aspect(NamedTuple):
-    nouns: Words
-    adjectives: Words
+    nouns: Opposites
+    adjectives: Opposites
 
 
-def _words(bad: str, good: str) -> Words:
-    return Words(tuple(bad.split()), tuple(good.split()))
+def _words(bad: str, good: str) -> Opposites:
+    return Opposites(tuple(bad.split()), tuple(good.split()))
 
 
 ASPECTS = {
@@ -99,6 +99,7 @@ def generated_reviews(
     test: int = 500,
     correlation: float = 0.0,
     aspect: str = "service",
+    rule: Rule = "words",
 ) -> Corpus:
     """Reviews labelled with the opinion on `aspect`.
 
@@ -112,7 +113,7 @@ def generated_reviews(
     if min(train, dev, test) < 0:
         raise ValueError(f"a split cannot have fewer than 0 reviews, got {train}, {dev}, {test}")
     generator = np.random.default_rng(seed)
-    examples = [_review(generator, aspect, correlation) for _ in range(train + dev + test)]
+    examples = [_review(generator, aspect, correlation, rule) for _ in range(train + dev + test)]
     return Corpus(
         name="reviews",
         task="classification",
@@ -121,10 +122,11 @@ def generated_reviews(
         dev=examples[train : train + dev],
         test=examples[train + dev :],
         budget=Budget.share(0.22),
+        rule=rule,
     )
 
 
-def _review(generator: np.random.Generator, target: str, correlation: float) -> Example:
+def _review(generator: np.random.Generator, target: str, correlation: float, rule: Rule) -> Example:
     label = bool(generator.integers(2))
     others = [name for name in ASPECTS if name != target]
     told = [target, *generator.permutation(others)[: 2 if generator.random() < TWO_OTHERS else 1]]
@@ -143,8 +145,8 @@ def _review(generator: np.random.Generator, target: str, correlation: float) -> 
                 end = start + len(opinion)
         text += sentence[0].upper() + sentence[1:] + _pick(generator, ENDINGS) + " "
     text = text.rstrip()
-    tokens, offsets = cut(text)
-    rationale = tuple(start <= first and last <= end for first, last in offsets)
+    tokens, offsets = cut(text, rule)
+    rationale = tuple(first < end and start < last for first, last in offsets)
     return Example(text, tokens, offsets, int(label), rationale)
 
 

@@ -32,6 +32,6 @@ class Average:
         """The averaged weights and the model's change places: before a validation, and again after it."""
         current = dict(model.named_parameters())
         for name, average in self.weights.items():
-            kept = current[name].clone()
+            kept = current[name].to(average.dtype, copy=True)
             current[name].copy_(average)
             self.weights[name] = kept

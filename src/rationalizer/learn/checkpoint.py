@@ -124,10 +124,9 @@ def digest(corpus: Corpus) -> str:
     return sha.hexdigest()
 
 
-def changing_state(model: nn.Module) -> dict[str, Tensor]:
-    """The weights that are trained and the buffers, on the host; not the frozen word vectors."""
-    frozen = {name for name, parameter in model.named_parameters() if not parameter.requires_grad}
-    return {name: t.detach().cpu().clone() for name, t in model.state_dict().items() if name not in frozen}
+def host_state(model: nn.Module) -> dict[str, Tensor]:
+    """All weights and buffers, on the host. Frozen ones among them: some are drawn, and no file has them but this."""
+    return {name: t.detach().cpu().clone() for name, t in model.state_dict().items()}
 
 
 def optimizer_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -37,7 +37,7 @@ class Config:
     seed: int = 0
     epochs: int = 12  # at most
     min_epochs: int = 5  # before early stopping may stop
-    patience: int | None = 5  # epochs without a better dev score; none: train on and keep the last weights
+    patience: int | None = 5  # epochs that are no better on dev; none: train on and keep the last weights
     batch_size: int = 32
     learning_rate: float = 2e-3
     weight_decay: float = 1e-6
@@ -180,7 +180,7 @@ def _name(kind: Any) -> str:
 
 def _check(config: Config) -> None:
     counts = {"epochs": config.epochs, "batch_size": config.batch_size, **config.reading}
-    for name in ("hidden", "embedding", "min_count", "epochs", "batch_size"):
+    for name in ("hidden", "vector_size", "min_count", "epochs", "batch_size"):
         if counts.get(name, 1) < 1:
             raise ValueError(f"{name} must be at least 1, got {counts[name]}")
     amounts = ("learning_rate", "weight_decay", "full_text_weight", "checkpoint_seconds")

@@ -18,6 +18,7 @@ from rationalizer.metrics import evaluate as measure
 from rationalizer.metrics.faithfulness import AOPC_FRACTIONS
 from rationalizer.nn import Aligner, HighlightModel, Reader
 from rationalizer.text import AnyExample, Budget, Example, PairExample
+from rationalizer.text.cutting import join
 
 BATCH = 128
 Done = Callable[[int], object]
@@ -132,7 +133,10 @@ def evaluate(
         if faithfulness:
             raise ValueError("comprehensiveness and sufficiency are defined for single texts; leave faithfulness out")
         pairs = cast("Sequence[PairExample]", examples)
-        counted = [(_counted(trained, pair.premise), _counted(trained, pair.hypothesis)) for pair in pairs]
+        counted = [
+            (trained.reader.counted(pair.premise.tokens), trained.reader.counted(pair.hypothesis.tokens))
+            for pair in pairs
+        ]
         return evaluate_pairs(
             **common,
             alignments=predictions.weights,
@@ -146,17 +150,11 @@ def evaluate(
         masks=predictions.selected,
         weights=predictions.scores,
         gold=[text.rationale for text in texts],
-        counted=[_counted(trained, text) for text in texts],
+        counted=[trained.reader.counted(text.tokens) for text in texts],
         probabilities=(lambda masks: predict_from(trained, texts, masks, done=done))
         if faithfulness and classification
         else None,
     )
-
-
-def _counted(trained: TrainedModel, text: Example) -> NDArray[np.bool_]:
-    """Which of the tokens can use up the budget."""
-    counted: NDArray[np.bool_] = trained.reader.counts([text.tokens])[1][0].numpy()
-    return counted
 
 
 def _constraints(trained: TrainedModel, counted: Sequence[tuple[Any, Any]]) -> list[dict[str, Any]] | None:
@@ -184,7 +182,7 @@ def survival(trained: TrainedModel, examples: Sequence[Example], predictions: Pr
     kept = [i for i, selected in enumerate(predictions.selected) if selected.any()]
     if not kept:
         return 0.0
-    alone = [_excerpt(trained.reader, examples[i], predictions.selected[i]) for i in kept]
+    alone = [_excerpt(examples[i], predictions.selected[i]) for i in kept]
     after = predict_from(trained, alone, [np.ones(len(example.tokens)) for example in alone])
     before = predictions.outputs[kept]
     if after.ndim == 2:
@@ -194,9 +192,10 @@ def survival(trained: TrainedModel, examples: Sequence[Example], predictions: Pr
     return float(same.sum() / len(examples))
 
 
-def _excerpt(reader: Reader, example: Example, selected: NDArray[np.bool_]) -> Example:
-    text = " ".join(example.text[slice(*example.offsets[i])] for i in np.flatnonzero(selected))
-    return Example(text, *reader.cut(text))
+def _excerpt(example: Example, selected: NDArray[np.bool_]) -> Example:
+    tokens = tuple(example.tokens[i] for i in np.flatnonzero(selected))
+    text, offsets = join(tokens)
+    return Example(text, tokens, offsets)
 
 
 class _Ragged:

@@ -20,7 +20,7 @@ from rationalizer.learn.checkpoint import (
     Checkpoint,
     CheckpointFile,
     Progress,
-    changing_state,
+    host_state,
     optimizer_state,
     restore_optimizer,
     trained_parameters,
@@ -32,7 +32,7 @@ from rationalizer.nn import Model
 
 
 class Learner(pl.LightningModule):
-    """Trains a model on a corpus, keeps the best weights by dev score, and writes checkpoints.
+    """Trains a model on a corpus, keeps the weights that are best on dev, and writes checkpoints.
 
     Lightning counts epochs and steps from where this process started; `progress` counts them from where the
     run did.
@@ -221,7 +221,7 @@ class Learner(pl.LightningModule):
         if last or progress.best_value is None or value > progress.best_value:  # type: ignore[operator]
             progress.best, progress.best_value, progress.best_epoch = row.get(self.score_name), value, progress.epoch
             progress.waited = 0
-            self.best = changing_state(self.model) | {name: w.cpu().clone() for name, w in self.average.weights.items()}
+            self.best = host_state(self.model) | {name: w.cpu().clone() for name, w in self.average.weights.items()}
         else:
             progress.waited += 1
 
@@ -253,7 +253,7 @@ class Learner(pl.LightningModule):
         self.file.write(
             Checkpoint(
                 progress=self.progress,
-                model=changing_state(self.model),
+                model=host_state(self.model),
                 best=self.best,
                 average=self.average.weights,
                 optimizer=optimizer_state(self.model, optimizer),

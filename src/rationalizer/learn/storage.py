@@ -42,7 +42,12 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    write_bytes(path, (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        content = text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, as broken texts have them
+        content = (json.dumps(value, indent=1, allow_nan=False) + "\n").encode()
+    write_bytes(path, content)
 
 
 def read_json(path: Path) -> Any:

@@ -16,15 +16,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 
 from rationalizer.data.corpus import Task
 from rationalizer.learn.config import Config
 from rationalizer.learn.storage import read_json, read_tensors, write_json, write_tensors
-from rationalizer.nn import EXTRACTORS, READERS, HighlightModel, Model, PairModel, Reader
-from rationalizer.text import Budget
+from rationalizer.nn import EXTRACTORS, READERS, HighlightModel, Model, PairModel, Punctuation, Reader
+from rationalizer.text import Budget, Rule
 
 LabelType = Literal["str", "int", "float", "bool"]
 
@@ -102,13 +102,20 @@ def write_reader(directory: Path, reader: Reader) -> None:
 
 
 def read_reader(directory: Path, description: Description) -> Reader:
-    tables = read_tensors(directory / VECTORS)[0] if (directory / VECTORS).is_file() else {}
     kind = READERS[description.config.encoder]
     stored = read_json(directory / READER)
+    tables = read_tensors(directory / VECTORS)[0] if (directory / VECTORS).is_file() else {}
     try:
+        if not isinstance(stored, dict):
+            raise ValueError("an object was expected")
+        for key, known in (("rule", get_args(Rule)), ("punctuation", get_args(Punctuation))):
+            if stored.get(key) not in known:
+                raise ValueError(f"{key} is {stored.get(key)!r}, not one of {', '.join(known)}")
         return kind.restore(stored, tables, description.reader_options(), **description.network())
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{directory / READER} does not describe a reader: {error}") from None
+        raise ValueError(
+            f"{directory / READER} (with {VECTORS}) does not describe a reader: {error}; copy the folder again"
+        ) from None
 
 
 @dataclass(frozen=True)

@@ -177,9 +177,9 @@ def evaluate_pairs(
             "alignment_recall": scores.recall,
             "alignment_f1": scores.f1,
         }
+    inner = matrices if counted is None else [m[np.ix_(*sides)] for m, sides in zip(matrices, counted, strict=True)]
     if constraints is not None:
         require_same_count(alignments=matrices, constraints=constraints)
-        inner = matrices if counted is None else [m[np.ix_(*sides)] for m, sides in zip(matrices, counted, strict=True)]
         worst = (violations(matrix, **kept).worst for matrix, kept in zip(inner, constraints, strict=True))
         found["violation"] = max(worst, default=0.0)
     return Scores(
@@ -187,7 +187,7 @@ def evaluate_pairs(
         **found,
         alignments=float(np.mean([matrix.sum() for matrix in chosen])),
         empty=float(np.mean([not matrix.any() for matrix in chosen])),
-        full=float(np.mean([matrix.all() for matrix in chosen])),
+        full=float(np.mean([matrix.all() for matrix in inner])),
         seconds_per_epoch=seconds_per_epoch,
     )
 

@@ -26,9 +26,10 @@ class Budget:
 
     @classmethod
     def share(cls, amount: float) -> Self:
-        if not (math.isfinite(amount) and 0 < amount <= 1):
+        amount = round(float(amount), 8) if math.isfinite(amount) else amount
+        if not 0 < amount <= 1:
             raise ValueError(f"a budget is a share above 0 and up to 1 (100%), got {amount!r}; {_REMEDY}")
-        return cls("share", round(float(amount), 8))
+        return cls("share", amount)
 
     @classmethod
     def count(cls, amount: int) -> Self:
@@ -63,7 +64,7 @@ class Budget:
 
     def __str__(self) -> str:
         """ "20%" or "5": what `of` reads again."""
-        return f"{round(100 * self.amount, 6):g}%" if self.kind == "share" else str(self.amount)
+        return f"{round(100 * self.amount, 6):.10g}%" if self.kind == "share" else str(self.amount)
 
     def in_words(self, unit: str = "word") -> str:
         """ "20%", "1 word", "5 words"."""

@@ -15,7 +15,8 @@ class Words:
     """One text of each row of a batch; a pair is two `Words`. A reader adds tensors of its own in a subclass."""
 
     mask: Tensor  # (batch, n) bool, True on all real tokens; padding comes last
-    counted: Tensor  # (batch, n) bool, True on what can be selected in its own right and then uses up the budget
+    counted: Tensor  # (batch, n) bool, True on words that can be selected, and then use up the budget
+    marks: Tensor  # (batch, n) bool, True on punctuation that is read along with the words around it
 
     def to(self, device: torch.device | str) -> Self:
         return self._map(lambda tensor: tensor.to(device))
@@ -27,25 +28,27 @@ class Words:
         return len(self.mask)
 
     def with_marks(self, z: Tensor) -> Tensor:
-        """A selection of counted words with the punctuation it takes along.
+        """A selection of words with the punctuation it takes along.
 
         A mark is read as far as the words on both of its sides are, z_mark = min(z_before, z_after); at the ends of a
-        text it is not.
+        text, and beside a word that cannot be selected, it is not.
         """
-        return torch.where(self.counted, z, torch.minimum(*self._around(z, 0.0)))
+        return torch.where(self.marks, torch.minimum(*self._around(z, 0.0)), z)
 
     def ranked(self, scores: Tensor) -> Tensor:
-        """Scores of counted words; marks rank as the lower of the words around them, last at the ends of a text."""
+        """Scores of counted words; marks rank as the lower of the words around them, all others last."""
         lowest = scores.masked_fill(~self.counted, torch.inf).amin(-1, keepdim=True)
-        between = torch.minimum(*self._around(scores, -torch.inf))
-        return torch.where(self.counted, scores, torch.maximum(between, lowest))
+        known = torch.where(self.counted, scores, lowest)
+        between = torch.minimum(*self._around(known, -torch.inf))
+        return torch.where(self.marks, torch.maximum(between, lowest), known)
 
     def _around(self, values: Tensor, missing: float) -> tuple[Tensor, Tensor]:
-        """For every position the values of the nearest counted words before and after it, `missing` where none is."""
+        """For every position the values of the nearest words before and after it, `missing` where none is."""
         n = values.shape[-1]
         position = torch.arange(n, device=values.device).expand(values.shape)
-        before = torch.where(self.counted, position, -1).cummax(-1).values
-        after = torch.where(self.counted, position, n).flip(-1).cummin(-1).values.flip(-1)
+        word = self.mask & ~self.marks
+        before = torch.where(word, position, -1).cummax(-1).values
+        after = torch.where(word, position, n).flip(-1).cummin(-1).values.flip(-1)
         absent = values.new_full((), missing)
         return (
             torch.where(before >= 0, values.gather(-1, before.clamp(min=0)), absent),

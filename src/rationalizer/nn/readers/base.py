@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_type_hints
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rationalizer.text import Example, Offsets, Rule, Words, cut, is_punctuation
@@ -28,8 +29,8 @@ class Reader(nn.Module):
 
     Args:
         rule: how texts are cut into words, see `rationalizer.text.cutting`.
-        punctuation: "free" marks use up none of the budget and are read along where the words on both sides are, and
-            so do words that the reader does not know, which say nothing; "count" treats all tokens alike.
+        punctuation: "free" marks use up none of the budget and are read along where the words on both sides are. Words
+            that the reader does not know say nothing, and cannot be selected. "count" treats all tokens alike.
     """
 
     name: ClassVar[str]  # in `READERS`
@@ -94,12 +95,22 @@ class Reader(nn.Module):
         """The reader that was described; its weights come with the model's."""
         raise NotImplementedError
 
-    def counts(self, texts: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor]:
+    def counts(self, texts: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor, Tensor]:
         """The masks of `Words` for these tokens. A text of nothing but marks and unknown words has these for words."""
         lengths = np.array([len(tokens) for tokens in texts])
         mask = np.arange(lengths.max()) < lengths[:, None]
-        counted = mask.copy()
+        counted, marks = mask.copy(), np.zeros_like(mask)
         if self.punctuation == "free":
-            counted[mask] = [not is_punctuation(token) and self.knows(token) for tokens in texts for token in tokens]
-            counted |= mask & ~counted.any(1, keepdims=True)
-        return torch.from_numpy(mask), torch.from_numpy(counted)
+            tokens = [token for text in texts for token in text]
+            marks[mask] = [is_punctuation(token) for token in tokens]
+            counted[mask] = [self.knows(token) for token in tokens]
+            counted &= ~marks
+            nothing = ~counted.any(1, keepdims=True)
+            counted |= mask & nothing
+            marks &= ~nothing
+        return torch.from_numpy(mask), torch.from_numpy(counted), torch.from_numpy(marks)
+
+    def counted(self, tokens: Sequence[str]) -> NDArray[np.bool_]:
+        """Which of a text's tokens can use up the budget."""
+        counted: NDArray[np.bool_] = self.counts([tokens])[1][0].numpy()
+        return counted

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain
 from typing import Any, ClassVar, Literal
 
@@ -27,6 +26,7 @@ from rationalizer.text import (
     load_vectors,
 )
 
+REMEMBERED = 1 << 17  # tokens whose rows are not looked up again
 FITS = 0.7  # of the running words must have a vector for the English vectors to be of use
 
 
@@ -45,7 +45,7 @@ class VectorOptions:
     embeddings: str | None = (
         "auto"  # pretrained word vectors: a known name, a file, none; auto: English ones if they fit
     )
-    embedding: int = 64  # size of word vectors that are learned from scratch
+    vector_size: int = 64  # of word vectors that are learned from scratch
     tuned: bool = True  # whether words of the training texts learn vectors beside their pretrained ones
     lower: bool = True  # words in lower case
     min_count: int = 1  # words seen less often learn no vector
@@ -77,9 +77,7 @@ class VectorReader(Reader):
 
     name = "bilstm"
     Options = VectorOptions
-    Encoder: ClassVar[type[Any]] = (
-        BiLSTM  # (size_in, hidden) -> a module from vectors and mask to states, with `size_out`
-    )
+    Network: ClassVar[type[Any]] = BiLSTM  # (size_in, hidden) -> vectors and mask to states of size `size_out`
     codes: Tensor
     scales: Tensor
 
@@ -100,8 +98,8 @@ class VectorReader(Reader):
         self.vocabulary = vocabulary
         self.vectors = vectors
         self.lookup = None if vectors is None else Lookup(vectors.words)
-        self._find = lru_cache(1 << 17)(self._rows)
-        size = options.embedding if vectors is None else vectors.size
+        self._found: dict[str, tuple[tuple[int, ...], int]] = {}
+        size = options.vector_size if vectors is None else vectors.size
         codes = np.zeros((0, size), dtype=np.int8) if vectors is None else vectors.codes
         scales = np.zeros(0, dtype=np.float32) if vectors is None else vectors.scales
         # Row 0 is nothing. Not among the weights: they never change and are kept apart.
@@ -110,8 +108,8 @@ class VectorReader(Reader):
         self.learned = nn.Embedding(len(vocabulary), size, padding_idx=0)
         self.learned.weight.requires_grad_(options.tuned or vectors is None)
         self.dropout = nn.Dropout(dropout)
-        self.generator = self.Encoder(size, options.hidden) if generates else None
-        self.predictor = self.Encoder(size, options.hidden) if predicts else None
+        self.generator = self.Network(size, options.hidden) if generates else None
+        self.predictor = self.Network(size, options.hidden) if predicts else None
         self.chosen = options
         network = self.generator if self.predictor is None else self.predictor
         assert network is not None, "a reader without a task"
@@ -144,6 +142,15 @@ class VectorReader(Reader):
         parts, seen = self._find(token)
         return bool(parts or seen)
 
+    def _find(self, token: str) -> tuple[tuple[int, ...], int]:
+        """Rows of the pretrained table, and the row of the learned one."""
+        found = self._found.get(token)
+        if found is None:
+            if len(self._found) >= REMEMBERED:
+                self._found.clear()
+            found = self._found[token] = self._rows(token)
+        return found
+
     def _rows(self, token: str) -> tuple[tuple[int, ...], int]:
         seen = self.vocabulary.id(token)
         # A seen word is looked up as the vocabulary writes it, which is how its learned vector was started.
@@ -151,14 +158,15 @@ class VectorReader(Reader):
         return () if self.lookup is None else tuple(row + 1 for row in self.lookup.rows(form)), seen
 
     def collate(self, texts: Sequence[Example]) -> VectorWords:
-        mask, counted = self.counts([text.tokens for text in texts])
+        masks = self.counts([text.tokens for text in texts])
+        mask = masks[0]
         found = [self._find(token) for token in chain.from_iterable(text.tokens for text in texts)]
         most = max(1, *(len(parts) for parts, _ in found)) if found else 1
         seen = torch.zeros(mask.shape, dtype=torch.int64)
         seen[mask] = torch.tensor([row for _, row in found], dtype=torch.int64)
         parts = torch.zeros((*mask.shape, most), dtype=torch.int64)
         parts[mask] = torch.tensor([rows + (0,) * (most - len(rows)) for rows, _ in found]).reshape(-1, most)
-        return VectorWords(mask, counted, parts, seen)
+        return VectorWords(*masks, parts, seen)
 
     def vectors_of(self, words: Words) -> Tensor:
         """(batch, n, vector size); 0 on padding and unknown words."""
@@ -210,6 +218,9 @@ class VectorReader(Reader):
     def restore(
         cls, description: Mapping[str, Any], tables: Mapping[str, Tensor], options: VectorOptions, **network: Any
     ) -> VectorReader:
+        missing = [key for key in ("vector_size", "pretrained_words", "vocabulary") if key not in description]
+        if missing:
+            raise ValueError(f"{missing[0]!r} is missing")
         vectors = WordVectors.from_arrays({name: table.numpy() for name, table in tables.items()}) if tables else None
         if (0 if vectors is None else len(vectors)) != description["pretrained_words"]:
             raise ValueError(
