@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
-def closest(name: str, known: Iterable[str]) -> str | None:
+def closest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
     """The known name that `name` most likely was meant to be; None where none is like it."""
-    return next(iter(get_close_matches(name, list(known), n=1)), None)
+    return next(iter(get_close_matches(name, list(known), n=1, cutoff=cutoff)), None)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

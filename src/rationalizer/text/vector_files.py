@@ -8,13 +8,13 @@ import zipfile
 import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rationalizer.suggest import closest
 from rationalizer.text.errors import DataError, at
 
 BUNDLED = "glove-6b-100d"
@@ -58,8 +58,8 @@ def _no_such_source(path: Path) -> DataError:
         others = sorted(entry.name for entry in folder.iterdir())
     # What is there may differ from what was asked for by case alone, and then it is surely meant.
     written = {other.lower(): other for other in [*others, BUNDLED, GLOVE_PACKAGE]}
-    close = get_close_matches(name.lower(), written, n=1, cutoff=0.75)
-    meant = written[close[0]] if close else None
+    close = closest(name.lower(), written, cutoff=0.75)
+    meant = None if close is None else written[close]
     hint = "" if meant is None else f"; did you mean {str(folder / meant) if meant in others else meant!r}?"
     return DataError(
         f"{path}: there is no such file or name of vectors{hint}{'' if hint else ';'} "
