@@ -332,3 +332,23 @@ def test_ties_of_hard_layers_go_to_fewer_and_earlier_tokens():
         assert torch.equal(layer(torch.ones(1, 6), mask), first)
     assert (ops.sequence_budget_map(torch.zeros(1, 6), 3) == 0).all()
     assert torch.equal(ops.top_k(torch.tensor([[1.0, 2.0, 2.0, 2.0]]), 2), torch.tensor([[0.0, 1.0, 1.0, 0.0]]))
+
+
+@projection
+def test_forward_mode_is_refused_not_silently_zero(layer, generator):
+    scores = torch.randn(2, 9, generator=generator)
+    with pytest.raises(NotImplementedError, match=r"no forward-mode derivatives.*use reverse mode"):
+        torch.func.jvp(layer, (scores,), (torch.ones_like(scores),))
+
+
+def test_forward_mode_in_other_arguments_and_for_pairs_is_refused(generator):
+    scores, pairs = torch.randn(2, 5, generator=generator), torch.randn(1, 3, 4, generator=generator)
+    cases = {
+        "transition": (lambda r: ops.sequence_budget(scores, 2, transition=r), torch.tensor(0.1)),
+        "matching": (ops.matching, pairs),
+        "sinkhorn": (lambda s: ops.sinkhorn(s, kind="relaxed"), pairs),
+        "gumbel": (lambda s: ops.gumbel_matching(s, temperature=1.0, training=True).rows, pairs),
+    }
+    for layer, given in cases.values():
+        with pytest.raises(NotImplementedError, match="forward-mode"):
+            torch.func.jvp(layer, (given,), (torch.ones_like(given),))

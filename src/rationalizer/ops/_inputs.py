@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 
 class Rows(NamedTuple):
@@ -65,6 +66,18 @@ def check_scores(scores: Any, dims: int, shape_hint: str) -> None:
         raise TypeError(f"scores must be floating point, got {scores.dtype}; use scores.float()")
     if scores.dim() < dims:
         raise ValueError(f"scores must have shape {shape_hint}, got {tuple(scores.shape)}")
+    refuse_forward_mode(scores)
+
+
+def refuse_forward_mode(values: Tensor) -> None:
+    """Custom ops have no forward-mode rule, and PyTorch takes what has none for a constant: a silent 0."""
+    if torch.compiler.is_compiling() or forward_ad._current_level < 0:
+        return
+    if forward_ad.unpack_dual(values).tangent is not None:  # type: ignore[no-untyped-call]
+        raise NotImplementedError(
+            "the layers have no forward-mode derivatives (torch.func.jvp); use reverse mode, torch.autograd.grad: their "
+            "Jacobians are symmetric in the scores, so it gives the same product"
+        )
 
 
 def check_temperature(temperature: float) -> None:
@@ -117,6 +130,7 @@ def as_transition(transition: float | Tensor, rows: Rows, temperature: float) ->
     if isinstance(transition, Tensor):
         if not transition.is_floating_point():
             raise TypeError(f"transition must be floating point, got {transition.dtype}; use transition.float()")
+        refuse_forward_mode(transition)
         allowed = (torch.Size([]), torch.Size([edges]), lead + torch.Size([edges]))
         if transition.shape not in allowed:
             raise ValueError(
