@@ -11,8 +11,8 @@ from typing import Any
 from rationalizer.data.corpus import Task
 
 Label = int | float | str
-_INTEGER = re.compile(r"[+-]?\d+")
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_INTEGER = re.compile(r"[+-]?(0|[1-9]\d*)")  # as numbers are written: 007 is a name
+_NUMBER = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class Labels:
             if isinstance(label, str):
                 raise ValueError(f"the label {label!r} is not a number; for classes use task='classification'")
             return float(label)
+        if str(label) in self.classes:
+            return self.classes.index(str(label))
         if isinstance(label, float) and label.is_integer():
             label = int(label)
         name = str(label)
@@ -65,6 +67,20 @@ def plain(value: Any) -> Label:
     return value
 
 
+def _require_distinct(values: Sequence[Label], classes: Sequence[str]) -> None:
+    """Names that differ in case alone are more likely a slip than two classes."""
+    seen: dict[str, str] = {}
+    for name in classes:
+        other = seen.setdefault(name.casefold(), name)
+        if other != name:
+            position = next(k for k, value in enumerate(values) if str(value) == name)
+            raise MixedLabels(
+                f"the labels {other!r} and {name!r} differ in upper and lower case only; write them alike, or give the "
+                "classes if both are meant",
+                position,
+            )
+
+
 class MixedLabels(ValueError):
     """Labels that do not fit together; `position` is the first one that does not fit."""
 
@@ -98,5 +114,7 @@ def infer_labels(values: Sequence[Label], task: Task | None = None, classes: Seq
         if not float(values[k]).is_integer():
             raise MixedLabels(f"the label {values[k]!r} is no class; use task='regression' for values", k)
     if names:
-        return Labels("classification", tuple(sorted({str(value) for value in values})))
+        classes = sorted({str(value) for value in values})
+        _require_distinct(values, classes)
+        return Labels("classification", tuple(classes))
     return Labels("classification", tuple(str(value) for value in sorted({int(value) for value in values})))

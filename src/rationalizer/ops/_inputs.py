@@ -75,8 +75,8 @@ def refuse_forward_mode(values: Tensor) -> None:
         return
     if forward_ad.unpack_dual(values).tangent is not None:  # type: ignore[no-untyped-call]
         raise NotImplementedError(
-            "the layers have no forward-mode derivatives (torch.func.jvp); use reverse mode, torch.autograd.grad: their "
-            "Jacobians are symmetric in the scores, so it gives the same product"
+            "the layers have no forward-mode derivatives (torch.func.jvp); use reverse mode, torch.autograd.grad: "
+            "their Jacobians are symmetric in the scores, so it gives the same product"
         )
 
 
