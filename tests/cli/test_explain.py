@@ -181,6 +181,20 @@ def test_an_interrupted_file_is_continued(spectra_run, table, tmp_path, form):
     assert out.read_bytes() == whole
 
 
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_a_file_of_another_budget_or_model_is_not_continued(spectra_run, sparsemax_run, table, tmp_path, form):
+    """One file must not hold two kinds of answers."""
+    out = tmp_path / f"part.{form}"
+    command = ["--file", table, "--column", "text=review", "--out", out]
+    run("explain", spectra_run, *command)
+    kept = out.read_bytes()
+    message = "says something else than this model at this budget"
+    assert message in refused("explain", spectra_run, *command, "--resume", "--budget", "1")
+    assert message in refused("explain", sparsemax_run, *command, "--resume")
+    assert out.read_bytes() == kept
+    run("explain", spectra_run, *command, "--resume", "--budget", "20%")
+
+
 def test_what_cannot_be_continued(spectra_run, table, tmp_path):
     out = tmp_path / "out.jsonl"
     command = ["explain", spectra_run, "--out", out, "--resume"]

@@ -72,7 +72,7 @@ def explain(
     examples = inputs.begun(_examples(model, texts, file, column))
     start = 0
     if resume and out_file is not None and out_file.exists():
-        start, examples = _skip(examples, outputs.Written(out_file, chosen, shape.opening), batch_size)
+        start, examples = _skip(model, shape, examples, outputs.Written(out_file, chosen, shape.opening), batch_size)
     shown = (out_file is not None or _is_sent_to_a_file()) and not asking
     total = inputs.count_rows(file) - start if shown and file is not None and err.is_terminal else None
     with _destination(out_file, chosen, append=resume) as write, progress("Explaining", total, shown=shown) as advance:
@@ -147,31 +147,58 @@ def _examples(
 
 
 def _skip(
-    examples: Iterator[AnyExample], written: outputs.Written, batch_size: int
+    model: Rationalizer,
+    shape: outputs.Layout,
+    examples: Iterator[AnyExample],
+    written: outputs.Written,
+    batch_size: int,
 ) -> tuple[int, Iterator[AnyExample]]:
     """How many examples the file has already, and those that are left to explain.
 
     Of the file whole batches are kept: the last digits of a number depend on the texts that it was computed with,
-    and the file shall become what it would have been.
+    and the file shall become what it would have been. The first batch is explained again, to see that the same model
+    at the same budget wrote it.
     """
     kept, end = 0, 0
     begun: list[AnyExample] = []
-    for count, (key, record_end) in enumerate(written.records(), 1):
+    said: list[tuple[str, str]] = []
+    for count, (record, record_end) in enumerate(written.records(), 1):
         example = next(examples, None)
         if example is None:
             raise ValueError(
                 f"{written.path} has more records than there are texts; give another --out, or --overwrite"
             )
-        if outputs.key_of_example(example) != key:
+        if outputs.key_of_example(example) != outputs.key_of(record):
             raise ValueError(
                 f"record {count} of {written.path} is of another text than number {count} of the input; "
                 "give the input it was written from, another --out, or --overwrite"
             )
         begun.append(example)
+        if kept == 0:
+            said.append(outputs.said_of(record))
         if len(begun) == batch_size:
+            if kept == 0:
+                _require_same_answers(model, shape, written, begun, said)
             kept, end, begun = count, record_end, []
     written.cut_after(end)
     return kept, chain(begun, examples)
+
+
+def _require_same_answers(
+    model: Rationalizer,
+    shape: outputs.Layout,
+    written: outputs.Written,
+    examples: Sequence[AnyExample],
+    said: Sequence[tuple[str, str]],
+) -> None:
+    """An error where the file's first records are not what this model says at this budget."""
+    explained = model.explain_examples([replace(example, label=None) for example in examples])
+    for number, (one, before) in enumerate(zip(explained, said, strict=True), 1):
+        if outputs.said_of(written.parsed(number, shape.record(number, one, None).encode())) != before:
+            raise ValueError(
+                f"record {number} of {written.path} says something else than this model at this budget; give the model "
+                "and the --budget that it was written with, another --out, or --overwrite"
+            )
 
 
 @contextmanager

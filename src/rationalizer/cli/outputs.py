@@ -113,6 +113,12 @@ def key_of(record: dict[str, Any]) -> tuple[str, ...]:
     return (record["text"],) if "text" in record else (record["premise"], record["hypothesis"])
 
 
+def said_of(record: dict[str, Any]) -> tuple[str, str]:
+    """What a written record says: the label, and what it rests on; in JSON lines and in CSV alike."""
+    rests_on = record.get("spans", record.get("pairs", record.get("alignment", "")))
+    return str(record.get("label")), rests_on if isinstance(rests_on, str) else json.dumps(rests_on)
+
+
 def key_of_example(example: AnyExample) -> tuple[str, ...]:
     from rationalizer.text import Example
 
@@ -127,8 +133,8 @@ class Written:
     form: str
     opening: str
 
-    def records(self) -> Iterator[tuple[tuple[str, ...], int]]:
-        """Each record's key, and the byte at which it ends."""
+    def records(self) -> Iterator[tuple[dict[str, Any], int]]:
+        """Each record, and the byte at which it ends."""
         with self.path.open("rb") as file:
             end = 0
             if self.opening:
@@ -140,19 +146,22 @@ class Written:
                 end = len(head)
             for number, record in enumerate(_whole_records(file, self.form), 1):
                 end += len(record)
-                yield self._key(number, record), end
+                yield self.parsed(number, record), end
 
     def cut_after(self, end: int) -> None:
         with self.path.open("r+b") as file:
             file.truncate(end)
 
-    def _key(self, number: int, record: bytes) -> tuple[str, ...]:
+    def parsed(self, number: int, record: bytes) -> dict[str, Any]:
         try:
             if self.form == "jsonl":
-                return key_of(json.loads(record))
-            names = next(csv.reader([self.opening]))
-            cells = next(csv.reader(io.StringIO(record.decode(), newline="")))
-            return key_of(dict(zip(names, cells, strict=True)))
+                parsed = json.loads(record)
+            else:
+                names = next(csv.reader([self.opening]))
+                cells = next(csv.reader(io.StringIO(record.decode(), newline="")))
+                parsed = dict(zip(names, cells, strict=True))
+            key_of(parsed)  # whether it has what tells the text
+            return dict(parsed)
         except (ValueError, TypeError, KeyError, csv.Error):
             raise ValueError(
                 f"record {number} of {self.path} is not one that this command writes; give another --out"
