@@ -89,3 +89,15 @@ def test_memory_does_not_grow_with_the_file(tmp_path, kind):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 3_000_000  # all rows are more than 10 MB
+
+
+def test_two_streams_at_once(tmp_path):
+    """One that ends must not disturb the other, whose fields are longer than the csv module takes by itself."""
+    long = tmp_path / "long.csv"
+    long.write_text("text\n" + "\n".join("x" * 200_000 for _ in range(3)) + "\n")
+    short = tmp_path / "short.csv"
+    short.write_text("text\na\n")
+    rows = stream_table(long).rows
+    next(rows)
+    assert len(list(stream_table(short).rows)) == 1
+    assert [len(row["text"]) for row in rows] == [200_000, 200_000]

@@ -166,7 +166,7 @@ def _first_bad_byte(path: Path) -> str:
 
 
 def _csv_rows(path: Path, delimiter: str, wanted: Collection[str] | None, seen: dict[str, None]) -> Iterator[Row]:
-    previous = csv.field_size_limit(_FIELD_LIMIT)
+    csv.field_size_limit(_FIELD_LIMIT)  # of the whole process: lowered again, it would break other open streams
     number = 0
     try:
         with _open_text(path, newline="") as text:
@@ -189,8 +189,6 @@ def _csv_rows(path: Path, delimiter: str, wanted: Collection[str] | None, seen: 
         raise DataError(
             f"{at(path, number + 1)}: broken quoting ({error}); write a quote inside quotes twice"
         ) from None
-    finally:
-        csv.field_size_limit(previous)
 
 
 def _check_header(path: Path, header: list[str]) -> None:
