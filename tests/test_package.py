@@ -92,3 +92,7 @@ def test_public_names_exist():
         assert getattr(rationalizer, name) is not None
     for name in rationalizer.ops.__all__:
         assert callable(getattr(rationalizer.ops, name))
+
+
+def test_the_public_names_can_be_found():
+    assert set(rationalizer.__all__) <= set(dir(rationalizer))

@@ -25,3 +25,7 @@ def __getattr__(name: str) -> object:
     if name in ("graph", "ops"):
         return importlib.import_module(f"rationalizer.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
