@@ -390,3 +390,20 @@ def test_what_is_kept_is_the_average_of_the_weights(corpus, monkeypatch):
         average += (1 - min(0.6, (1 + step) / (10 + step))) * (weight - average)
     torch.testing.assert_close(trained.model.head.linear.weight, average)
     assert not torch.allclose(average, steps[-1])
+
+
+@pytest.mark.parametrize(
+    ("trainer", "message"),
+    [
+        ({"devices": 99}, "99 devices were asked for, but this machine has"),
+        ({"devices": 0}, "devices must be at least 1, or -1 for all GPUs, got 0"),
+        ({"devices": -1}, "devices must be at least 1"),
+        ({"precision": "nope"}, "Lightning cannot train with .*precision='nope'"),
+        ({"strategy": "nope"}, "Lightning cannot train with .*strategy='nope'"),
+        ({"accelerator": "nope"}, "Lightning cannot train with accelerator='nope'"),
+    ],
+)
+def test_what_cannot_be_trained_on_is_refused_before_anything_is_written(corpus, tmp_path, trainer, message):
+    with pytest.raises(ValueError, match=message):
+        train(corpus, configure("spectra", SMALL), tmp_path / "run", **{"accelerator": "cpu", **trainer})
+    assert not (tmp_path / "run").exists()

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
+from lightning_fabric.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.callbacks import TQDMProgressBar
 from pytorch_lightning.callbacks.progress.tqdm_progress import Tqdm
 from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger
@@ -70,6 +71,7 @@ def train(
         label_type: what class labels were before they became the corpus' class names; kept with the model.
     """
     _check_corpus(corpus, config)
+    _check_trainer(accelerator, devices, precision=precision, strategy=strategy, num_nodes=num_nodes)
     directory = Path(run_dir) if run_dir is not None else None
     if directory is None and resume:
         raise ValueError("resume=True needs the run_dir of the run to go on with")
@@ -139,6 +141,25 @@ def describe(corpus: Corpus, config: Config, label_type: LabelType = "str") -> D
 
 def _standard(values: np.ndarray) -> dict[str, Any]:
     return {"sigmoid": False, "mean": float(values.mean()), "deviation": float(values.std()) or 1.0}
+
+
+def _check_trainer(accelerator: str, devices: Any, **others: Any) -> None:
+    """What cannot be trained on is refused before anything is written, and before a hundred processes are started."""
+    if isinstance(devices, int):
+        cores = os.cpu_count() or 1
+        on_cpu = accelerator == "cpu" or (accelerator == "auto" and not torch.cuda.is_available())
+        if devices == 0 or devices < -1 or (on_cpu and devices == -1):
+            raise ValueError(f"devices must be at least 1, or -1 for all GPUs, got {devices}")
+        if on_cpu and devices > cores:
+            raise ValueError(f"{devices} devices were asked for, but this machine has {cores} CPU cores; use fewer")
+    with _quiet():
+        try:
+            pl.Trainer(accelerator=accelerator, devices=devices, logger=False, enable_checkpointing=False, **others)
+        except (TypeError, ValueError, MisconfigurationException) as error:
+            given = ", ".join(
+                f"{k}={v!r}" for k, v in {"accelerator": accelerator, "devices": devices, **others}.items()
+            )
+            raise ValueError(f"Lightning cannot train with {given}: {error}") from None
 
 
 def _check_corpus(corpus: Corpus, config: Config) -> None:
