@@ -48,7 +48,7 @@ def test_nothing_is_loaded_from_elsewhere(site):
 
 def test_fields_are_described_by_their_comments(site):
     page = (site / "reference" / "learn.html").read_text(encoding="utf-8")
-    assert "epochs without a better dev score" in page
+    assert "epochs that are no better on dev" in page
 
 
 def test_examples_in_docstrings_are_code(site):

@@ -8,7 +8,7 @@ import pytest
 from rationalizer.learn import configure, evaluate, predict, predict_from, survival, train
 from rationalizer.text import Budget
 
-SMALL = {"hidden": 8, "vector_size": 8, "epochs": 3, "min_epochs": 1, "batch_size": 16}
+SMALL = {"hidden": 8, "vector_size": 8, "embeddings": None, "epochs": 3, "min_epochs": 1, "batch_size": 16}
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from rationalizer.learn import TrainedModel, configure, evaluate, predict
 from rationalizer.learn.training import train
 from rationalizer.nn import ALIGNERS
 
-SMALL = {"hidden": 8, "vector_size": 8, "epochs": 2, "batch_size": 16}
+SMALL = {"hidden": 8, "vector_size": 8, "embeddings": None, "epochs": 2, "batch_size": 16}
 
 
 @pytest.fixture(scope="module")
