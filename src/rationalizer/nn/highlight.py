@@ -56,14 +56,14 @@ class HighlightModel(Model):
         select = self.method if self.training else self.method.decode
         if not self.method.reads_text:
             mask = words.mask
-            selection = select(mask.new_zeros((*mask.shape, 0), dtype=self.dtype), mask, allowed)
-            z, scores = selection.z, selection.scores
+            states = mask.new_zeros((*mask.shape, 0), dtype=self.dtype)
         else:
             mask = words.counted
-            selection = select(self.reader.states(words), mask, allowed)
-            z, scores = selection.z, selection.scores
-            if self.reader.punctuation == "free":
-                z, scores = words.with_marks(z), words.ranked(scores)
+            states = self.reader.states(words)
+        selection = select(states, mask, allowed)
+        z, scores = selection.z, selection.scores
+        if self.method.reads_text and self.reader.punctuation == "free":
+            z, scores = words.with_marks(z), words.ranked(scores)
         return Output(self.predict_from(z, words), z, scores, selection, (mask, allowed))
 
     @property
