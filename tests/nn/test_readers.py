@@ -19,7 +19,7 @@ def example(text):
 
 def prepared(**options):
     torch.manual_seed(0)
-    return VectorReader.prepare(TEXTS, VectorOptions(hidden=4, **options), rule="words", punctuation="free")
+    return VectorReader.prepare("bilstm", TEXTS, VectorOptions(hidden=4, **options), rule="words", punctuation="free")
 
 
 def test_english_texts_get_the_vectors_of_the_package():
@@ -38,7 +38,7 @@ def test_other_texts_learn_their_own():
     texts = [["zorble", "fnord", "blarg"], ["the", "zorble", "qux"]]
     assert coverage(Lookup(load_vectors(BUNDLED).words), texts) < FITS
     torch.manual_seed(0)
-    reader = VectorReader.prepare(texts, VectorOptions(vector_size=5), rule="words", punctuation="free")
+    reader = VectorReader.prepare("bilstm", texts, VectorOptions(vector_size=5), rule="words", punctuation="free")
     assert reader.vectors is None
     assert reader.learned.weight.shape == (6, 5)
     assert not reader.knows("dreadful")

@@ -133,14 +133,16 @@ def optimizer_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[
     """Adam's moments and step counts by parameter name."""
     return {
         f"{name}.{slot}": value
-        for name, parameter in _trained(model)
+        for name, parameter in trained_parameters(model)
         for slot, value in optimizer.state[parameter].items()
     }
 
 
 def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, stored: Mapping[str, Tensor]) -> None:
     slots: dict[int, dict[str, Tensor]] = {}
-    index = {name: i for i, (name, _) in enumerate(_trained(model))}
+    ordered = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    place = {parameter: i for i, parameter in enumerate(ordered)}
+    index = {name: place[parameter] for name, parameter in trained_parameters(model)}
     for key, value in stored.items():
         name, _, slot = key.rpartition(".")
         slots.setdefault(index[name], {})[slot] = value
@@ -148,9 +150,5 @@ def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, stored
     optimizer.load_state_dict({"state": slots, "param_groups": groups})
 
 
-def trained_parameters(model: nn.Module) -> list[nn.Parameter]:
-    return [parameter for _, parameter in _trained(model)]
-
-
-def _trained(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
+def trained_parameters(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
     return [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]

@@ -10,7 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from rationalizer.learn.presets import preset
-from rationalizer.nn import ALIGNERS, EXTRACTORS, READERS, Method, Pooling, Punctuation, methods_for
+from rationalizer.nn import ALIGNERS, EXTRACTORS, Method, Pooling, Punctuation, methods_for, reader_of
 from rationalizer.suggest import did_you_mean
 from rationalizer.text import Budget, Rule
 
@@ -27,19 +27,27 @@ class Config:
     budget: Budget = field(default_factory=lambda: Budget.share(0.2))
     faithful: bool = True  # pairs: whether the premise is read through the alignment only
 
-    encoder: str = "bilstm"  # which reader
+    encoder: str = "bilstm"  # or a transformer: its name on the Hugging Face Hub, or a folder
     cut: Rule | None = None  # how texts are cut into words; none: by "words", or as they come tokenized
     punctuation: Punctuation = "free"  # whether marks use up the budget ("count")
     dropout: float = 0.3
     pooling: Pooling = "max"
     full_text_weight: float = 3.0  # of the predictor's loss on whole texts, beside that on the selections
+    full_text_epochs: int = 0  # in which the predictor learns from whole texts only, before anything is selected
+    # What the generator learns from: the labels, or (as in MCD) how far the selection's prediction is from the text's.
+    guide: Literal["label", "full-text"] = "label"
 
     seed: int = 0
     epochs: int = 12  # at most
     min_epochs: int = 5  # before early stopping may stop
     patience: int | None = 5  # epochs that are no better on dev; none: train on and keep the last weights
     batch_size: int = 32
-    learning_rate: float = 2e-3
+    accumulate: int = 1  # batches for each step of the optimizer
+    optimizer: Literal["adam", "adamw"] = "adam"
+    learning_rate: float = 2e-3  # a transformer's own are set apart: generator_rate, predictor_rate
+    warmup: float = 0.0  # share of the steps in which learning rates grow from 0
+    decay: bool = False  # whether they shrink to 0 then
+    slow_predictor: bool = False  # as in DR: its rate is multiplied with the share that is selected, if above 5%
     weight_decay: float = 1e-6
     clip: float = 5.0  # largest norm of the gradient
     averaging: float = 0.98  # how much of the average over past steps' weights stays at each step; 0: no average
@@ -85,11 +93,9 @@ def configure(
     known = methods_for(pairs)
     if method not in known:
         raise ValueError(_no_method(method, pairs))
-    given = {**preset(dataset, method, pairs=pairs), **(overrides or {})}
-    encoder = str(given.get("encoder", Config.encoder))
-    if encoder not in READERS:
-        raise ValueError(f"there is no encoder {encoder!r}; {did_you_mean(encoder, READERS)}")
-    common, own, reader = _common_types(), known[method].options(), READERS[encoder].options()
+    encoder = _read("encoder", (overrides or {}).get("encoder", Config.encoder), str)
+    given = {**preset(dataset, method, pairs=pairs, reader=reader_of(encoder).name), **(overrides or {})}
+    common, own, reader = _common_types(), known[method].options(), reader_of(encoder).options()
     values: dict[str, Any] = {}
     options = {name: default for name, (_, default) in own.items()}
     reading = {name: default for name, (_, default) in reader.items()}
@@ -179,17 +185,19 @@ def _name(kind: Any) -> str:
 
 
 def _check(config: Config) -> None:
-    counts = {"epochs": config.epochs, "batch_size": config.batch_size, **config.reading}
-    for name in ("hidden", "vector_size", "min_count", "epochs", "batch_size"):
-        if counts.get(name, 1) < 1:
+    counts = {name: getattr(config, name) for name in ("epochs", "batch_size", "accumulate")} | dict(config.reading)
+    for name in ("hidden", "vector_size", "min_count", "window", "epochs", "batch_size", "accumulate"):
+        if (1 if counts.get(name) is None else counts[name]) < 1:
             raise ValueError(f"{name} must be at least 1, got {counts[name]}")
     amounts = ("learning_rate", "weight_decay", "full_text_weight", "checkpoint_seconds")
-    for name in ("seed", "min_epochs", "workers", *amounts):
-        if not getattr(config, name) >= 0:
-            raise ValueError(f"{name} must be at least 0, got {getattr(config, name)}")
+    rates = ("generator_rate", "predictor_rate", "frozen_layers")
+    given = {name: getattr(config, name) for name in ("seed", "min_epochs", "workers", "full_text_epochs", *amounts)}
+    for name, amount in {**given, **{name: config.reading.get(name, 0) for name in rates}}.items():
+        if not amount >= 0:
+            raise ValueError(f"{name} must be at least 0, got {amount}")
     if config.patience is not None and config.patience < 1:
         raise ValueError(f"patience must be at least 1 or none, got {config.patience}")
-    for name, share in (("dropout", config.dropout), ("averaging", config.averaging)):
+    for name, share in (("dropout", config.dropout), ("averaging", config.averaging), ("warmup", config.warmup)):
         if not 0 <= share < 1:
             raise ValueError(f"{name} must lie in [0, 1), got {share}")
     for name, value in (("clip", config.clip), ("temperature", config.options.get("temperature", 1.0))):

@@ -44,7 +44,7 @@ class Predictions:
         return [weights != 0 for weights in self.weights]
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def predict(
     trained: TrainedModel,
     examples: Sequence[AnyExample],
@@ -69,7 +69,7 @@ def predict(
     return Predictions(_in_order(trained, rows), ragged.columns[0], ragged.columns[1])
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def predict_from(
     trained: TrainedModel,
     examples: Sequence[Example],

@@ -23,12 +23,12 @@ from rationalizer.learn.checkpoint import (
     host_state,
     optimizer_state,
     restore_optimizer,
-    trained_parameters,
 )
 from rationalizer.learn.config import Config
+from rationalizer.learn.rates import optimizer_of, set_rates
 from rationalizer.learn.seeding import seed_all
 from rationalizer.metrics.task import score_task
-from rationalizer.nn import Model
+from rationalizer.nn import Model, Output
 
 
 class Learner(pl.LightningModule):
@@ -59,16 +59,13 @@ class Learner(pl.LightningModule):
         self._resumed = resumed
         self._validated: list[tuple[Tensor, ...]] = []
         self._loss = torch.zeros(())
+        self._selected = 1.0  # the share of the words, in the last batch
         self._clock = self._saved = time.perf_counter()
 
     # The run's beginning
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        optimizer = torch.optim.Adam(
-            trained_parameters(self.model),
-            lr=self.config.learning_rate,
-            weight_decay=self.config.weight_decay,
-        )
+        optimizer = optimizer_of(self.model, self.config)
         if self._resumed:
             restore_optimizer(self.model, optimizer, self._resumed.optimizer)
         return optimizer
@@ -128,31 +125,67 @@ class Learner(pl.LightningModule):
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         assert batch.labels is not None
+        if self.progress.epoch < self.config.full_text_epochs:
+            outputs = self.model.full_text_outputs(*batch.texts)
+            if outputs is not None:
+                return self._noted(self.model.head.loss(outputs, batch.labels)).mean()
         output = self.model(*batch.texts, budget=self.config.budget)
-        task_loss = self.model.head.loss(output.outputs, batch.labels)
+        task_loss = self._noted(self.model.head.loss(output.outputs, batch.labels))
         objective = self.model.objective(output, task_loss)
         for name, value in objective.state.items():
             setattr(self.model.method, name, value.detach())
-        mean = task_loss.detach().mean()
-        self._loss += mean
-        self.log("loss", mean, prog_bar=True, logger=False, batch_size=len(batch))
-        return objective.loss + self._full_text_loss(batch, batch.labels)
+        if self.config.slow_predictor:
+            self._selected = float(self.model.size(output).detach().mean())
+        return objective.loss + self._full_text_loss(batch, batch.labels, output)
 
-    def _full_text_loss(self, batch: Batch, labels: Tensor) -> Tensor | float:
+    def _noted(self, losses: Tensor) -> Tensor:
+        mean = losses.detach().mean()
+        self._loss += mean
+        self.log("loss", mean, prog_bar=True, logger=False, batch_size=len(losses))
+        return losses
+
+    def _full_text_loss(self, batch: Batch, labels: Tensor, output: Output) -> Tensor | float:
         """The predictor's loss on whole texts. It ties what words mean to the predictor to what they mean in
         texts: without it generator and predictor can agree on a code, in which the choice of words says what
         the words do not. Predictions are made from selections all the same."""
-        weight = self.config.full_text_weight
-        outputs = self.model.full_text_outputs(*batch.texts) if weight else None
-        return 0.0 if outputs is None else weight * self.model.head.loss(outputs, labels).mean()
+        weight, guided = self.config.full_text_weight, self.config.guide == "full-text"
+        outputs = self.model.full_text_outputs(*batch.texts) if weight or guided else None
+        if outputs is None:
+            return 0.0
+        if guided:
+            self._guide(output, outputs.detach())
+        return weight * self.model.head.loss(outputs, labels).mean()
+
+    def _guide(self, output: Output, full_text: Tensor) -> None:
+        """The generator learns from KL(p(y|z) ‖ p(y|x)) alone, the predictor from the labels alone: on its way back
+        the labels' gradient ends at z, and this one goes on in its place."""
+        if not output.z.requires_grad:
+            return
+        divergence = self.model.head.divergence(output.outputs, full_text).mean() / self.config.accumulate
+        scaler = getattr(self.trainer.precision_plugin, "scaler", None)
+        scale = 1.0 if scaler is None else float(scaler.get_scale())
+        (gradient,) = torch.autograd.grad(scale * divergence, output.z, retain_graph=True)
+        output.z.register_hook(lambda _: gradient)  # type: ignore[no-untyped-call]
+
+    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        total = self.config.epochs * self.batches_per_epoch
+        set_rates(optimizer, self.config, min(1.0, (self.progress.step + 1) / total), self._selected)
+
+    @property
+    def batches_per_epoch(self) -> int:
+        batches = -(-len(self.corpus.train) // self.config.batch_size)
+        return max(1, batches // self.trainer.world_size)
 
     def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
-        self.average.update(self.model, self.progress.step)
+        stepped = (batch_idx + 1) % self.config.accumulate == 0 or self.trainer.is_last_batch
+        if stepped:
+            self.average.update(self.model, self.progress.step)
         self.progress.step += 1
         self.progress.batch += 1
         due = time.perf_counter() - self._saved >= self.config.checkpoint_seconds
-        # After an epoch's last batch comes validation, and then a checkpoint anyway.
-        if due and not self.trainer.is_last_batch:
+        # After an epoch's last batch comes validation, and then a checkpoint anyway. Between two steps of the
+        # optimizer there are gradients, which no checkpoint has.
+        if due and stepped and not self.trainer.is_last_batch:
             self._save()
 
     # Validation and the end of an epoch
@@ -218,6 +251,7 @@ class Learner(pl.LightningModule):
         if value is not None:
             value = -value if measure != "macro_f1" else value  # more is better
         last = value is None or config.patience is None
+        last = last or progress.epoch <= config.full_text_epochs  # nothing was selected before
         if last or progress.best_value is None or value > progress.best_value:  # type: ignore[operator]
             progress.best, progress.best_value, progress.best_epoch = row.get(self.score_name), value, progress.epoch
             progress.waited = 0

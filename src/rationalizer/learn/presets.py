@@ -22,6 +22,23 @@ PAIRS: Values = {
     "epochs": 25,
 }
 
+# What transformers need: small steps that begin and end slowly.
+TRANSFORMERS: Values = {
+    "optimizer": "adamw",
+    "learning_rate": 1e-3,
+    "weight_decay": 0.01,
+    "warmup": 0.1,
+    "decay": True,
+    "clip": 1.0,
+    "epochs": 6,
+    "dropout": 0.1,
+    "averaging": 0.0,
+    "keep_by": "score",
+    "pooling": "mean",
+}
+
+TRANSFORMER_PAIRS: Values = {"pooling": "max-mean", "budget": 0.5}
+
 # Common to the paper's experiments on highlights.
 PAPER: Values = {
     "hidden": 200,
@@ -104,11 +121,13 @@ PAPER_PAIR_DATASETS: dict[str, dict[str, Values]] = {
 }
 
 
-def preset(dataset: str | None, method: str, *, pairs: bool = False) -> dict[str, Any]:
-    """What differs from the defaults: the paper's settings for its datasets, else only the method's needs.
+def preset(dataset: str | None, method: str, *, pairs: bool = False, reader: str = "bilstm") -> dict[str, Any]:
+    """What differs from the defaults: the paper's settings for its datasets, else only what method and reader need.
 
-    A dataset may name its aspect, as "hotels-location" does.
+    A dataset may name its aspect, as "hotels-location" does. The paper's settings are for its own reader, "bilstm".
     """
+    if reader == "transformer":
+        return {**METHODS.get(method, {}), **TRANSFORMERS, **(TRANSFORMER_PAIRS if pairs else {})}
     name = (dataset or "").partition("-")[0]
     if pairs:
         paper = PAPER_PAIR_DATASETS.get(name)

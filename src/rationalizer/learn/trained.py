@@ -23,7 +23,7 @@ import torch
 from rationalizer.data.corpus import Task
 from rationalizer.learn.config import Config
 from rationalizer.learn.storage import read_json, read_tensors, write_json, write_tensors
-from rationalizer.nn import EXTRACTORS, READERS, HighlightModel, Model, PairModel, Punctuation, Reader
+from rationalizer.nn import EXTRACTORS, HighlightModel, Model, PairModel, Punctuation, Reader, reader_of
 from rationalizer.text import Budget, Rule
 
 LabelType = Literal["str", "int", "float", "bool"]
@@ -48,7 +48,7 @@ class Description:
         return self.config.pairs
 
     def reader_options(self) -> Any:
-        return READERS[self.config.encoder].Options(**self.config.reading)
+        return reader_of(self.config.encoder).Options(**self.config.reading)
 
     def network(self) -> dict[str, Any]:
         """What is asked of the reader."""
@@ -102,7 +102,7 @@ def write_reader(directory: Path, reader: Reader) -> None:
 
 
 def read_reader(directory: Path, description: Description) -> Reader:
-    kind = READERS[description.config.encoder]
+    kind = reader_of(description.config.encoder)
     stored = read_json(directory / READER)
     tables = read_tensors(directory / VECTORS)[0] if (directory / VECTORS).is_file() else {}
     try:

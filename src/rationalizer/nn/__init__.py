@@ -7,7 +7,7 @@ from rationalizer.nn.highlight import HighlightModel
 from rationalizer.nn.method import Method, Objective
 from rationalizer.nn.model import Model, Output
 from rationalizer.nn.pair import PairModel
-from rationalizer.nn.readers import READERS, Punctuation, Reader, VectorReader
+from rationalizer.nn.readers import READERS, Punctuation, Reader, TransformerReader, VectorReader, reader_of
 
 __all__ = [
     "ALIGNERS",
@@ -28,8 +28,10 @@ __all__ = [
     "Punctuation",
     "Reader",
     "Regression",
+    "TransformerReader",
     "VectorReader",
     "methods_for",
+    "reader_of",
 ]
 
 

@@ -22,6 +22,10 @@ class Head(nn.Module):
         """(batch,) one loss per text."""
         raise NotImplementedError
 
+    def divergence(self, outputs: Tensor, other: Tensor) -> Tensor:
+        """(batch,) how far a prediction is from another one."""
+        raise NotImplementedError
+
     def predict(self, outputs: Tensor) -> Tensor:
         """(batch, classes) probabilities, or (batch,) values."""
         raise NotImplementedError
@@ -39,6 +43,11 @@ class Classification(Head):
 
     def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
         return functional.cross_entropy(outputs.float(), labels, reduction="none")
+
+    def divergence(self, outputs: Tensor, other: Tensor) -> Tensor:
+        """KL(p ‖ q), q the other prediction."""
+        own, theirs = outputs.float().log_softmax(-1), other.float().log_softmax(-1)
+        return (own.exp() * (own - theirs)).sum(-1)
 
     def predict(self, outputs: Tensor) -> Tensor:
         return outputs.float().softmax(-1)
@@ -65,6 +74,9 @@ class Regression(Head):
     def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
         return (outputs.float() - (labels - self.mean) / self.deviation) ** 2
 
+    def divergence(self, outputs: Tensor, other: Tensor) -> Tensor:
+        return (outputs.float() - other.float()) ** 2
+
     def predict(self, outputs: Tensor) -> Tensor:
         return outputs.float() * self.deviation + self.mean
 
@@ -74,21 +86,25 @@ def make_head(size: int, classes: int, target: Mapping[str, Any] | None) -> Head
     return Classification(size, classes) if classes else Regression(size, **(target or {}))
 
 
-def pool(states: Tensor, mask: Tensor, how: Pooling) -> Tensor:
-    """One vector a text from the states of its real positions; "max-mean" is both, side by side."""
-    lengths = mask.sum(1)
+def pool(states: Tensor, weights: Tensor, how: Pooling) -> Tensor:
+    """One vector a text from its states (batch, k, size); positions with weight 0 are not there.
+
+    "max" is over all others, "mean" is Σ w h / Σ w, "max-mean" is both, side by side.
+    """
+    there = weights != 0
     if how == "max-mean":
-        return torch.cat([pool(states, mask, "max"), pool(states, mask, "mean")], dim=-1)
+        return torch.cat([pool(states, weights, "max"), pool(states, weights, "mean")], dim=-1)
     if how == "mean":
-        return states.sum(1) / lengths.clamp(min=1)[:, None].to(states.dtype)
+        shares = weights.to(states.dtype)[..., None]
+        return (shares * states).sum(1) / torch.where(there.any(1, keepdim=True), shares.sum(1), 1.0)
     if how == "last":
         # The end of each reading direction: the last token left to right, the first one right to left.
         half = states.shape[-1] // 2
-        end = (lengths - 1).clamp(min=0)
+        end = (there.sum(1) - 1).clamp(min=0)
         last = states[torch.arange(len(states), device=states.device), end, :half]
         return torch.cat([last, states[:, 0, half:]], dim=-1)
-    pooled = states.masked_fill(~mask[..., None], -torch.inf).amax(1)
-    return torch.where(lengths[:, None] > 0, pooled, pooled.new_zeros(()))
+    pooled = states.masked_fill(~there[..., None], -torch.inf).amax(1)
+    return torch.where(there.any(1, keepdim=True), pooled, pooled.new_zeros(()))
 
 
 def pooled_size(size: int, how: Pooling) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rationalizer.nn.extractors import EXTRACTORS
+from rationalizer.nn.extractors import EXTRACTORS, Extractor
 from rationalizer.nn.heads import Pooling, make_head, pool, pooled_size
 from rationalizer.nn.model import Model, Output
 from rationalizer.nn.readers import Reader
@@ -31,6 +31,7 @@ class HighlightModel(Model):
     """
 
     pairs = False
+    method: Extractor
 
     def __init__(
         self,
@@ -72,8 +73,8 @@ class HighlightModel(Model):
 
     def predict_from(self, z: Tensor, words: Words) -> Tensor:
         """The head's raw outputs for the selection z (batch, n), however it came about."""
-        states, mask, whole = self.reader.read(words, z)
-        return self.head(self.dropout(torch.cat([pool(states, mask, self.pooling), whole], dim=-1)))
+        states, weights, whole = self.reader.read(words, z)
+        return self.head(self.dropout(torch.cat([pool(states, weights, self.pooling), whole], dim=-1)))
 
     def full_text_outputs(self, *texts: Words) -> Tensor | None:
         if not self.method.reads_text:

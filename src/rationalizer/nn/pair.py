@@ -67,7 +67,7 @@ class PairModel(Model):
     def forward(self, *texts: Words, budget: Budget) -> Output:
         premise, hypothesis = texts
         states = [self.reader.states(words) for words in texts]
-        scores = states[0] @ states[1].mT
+        scores = self.reader.alikeness * states[0] @ states[1].mT
         masks = [words.counted for words in texts]
         allowed = budget.words(*masks)
         align = self.method if self.training else self.method.decode

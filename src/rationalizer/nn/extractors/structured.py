@@ -7,11 +7,15 @@ from torch import Tensor, nn
 
 from rationalizer import ops
 from rationalizer.nn.extractors.base import Extraction, Extractor, register
+from rationalizer.nn.method import Objective
 
 
 class _Structured(Extractor):
-    def __init__(self, size: int, *, temperature: float = 1.0, transition: float = 0.1) -> None:
+    def __init__(
+        self, size: int, *, temperature: float = 1.0, transition: float = 0.1, start_spread: float | None = None
+    ) -> None:
         super().__init__(size)
+        self.start_spread = start_spread  # of scores/T within a text before training; none: as it is drawn
         self.scorer = nn.Linear(size, 1)
         # All scores start positive, so that the budget binds: then only differences of scores matter and the
         # bias gets no gradient. A text with negative scores only would select nothing and never learn to.
@@ -19,12 +23,32 @@ class _Structured(Extractor):
         self.temperature = temperature
         self.transition = transition
 
+    @torch.no_grad()
+    def start(self, states: Tensor, mask: Tensor) -> None:
+        """Scales the scorer. Words whose scores hardly differ all get a little of the selection, which says little to
+        the predictor and is slow to compute."""
+        if self.start_spread is None:
+            return
+        scores = (states @ self.scorer.weight.mT).squeeze(-1)
+        count = mask.sum(-1).clamp(min=1)
+        mean = torch.where(mask, scores, 0.0).sum(-1) / count
+        variance = torch.where(mask, (scores - mean[:, None]) ** 2, 0.0).sum(-1) / count
+        self.scorer.weight *= self.start_spread * self.temperature / variance.mean().sqrt().clamp(min=1e-6)
+
     def forward(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
         scores = self.scorer(states).squeeze(-1)
         return Extraction(self.relax(scores, mask, budget), scores)
 
     def relax(self, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
         raise NotImplementedError
+
+    def objective(self, extraction: Extraction, task_loss: Tensor, mask: Tensor, budget: Tensor) -> Objective:
+        """A text whose scores are all negative selects nothing, and gets no gradient that could change it: large steps
+        can bring a model there for good. So its best score is pulled up, to where that word is selected in full; it
+        is 0 for all other texts."""
+        best = extraction.scores.float().masked_fill(~mask, -torch.inf).amax(-1)
+        lacking = torch.where(mask.any(-1), (1 - best / self.temperature).relu(), 0.0)
+        return Objective(task_loss.mean() + lacking.mean())
 
     @torch.no_grad()
     def decode(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
@@ -52,8 +76,10 @@ class PairBudget(_Structured):
     of the scores fuses all tokens, and then no gradient tells them apart: the default is small.
     """
 
-    def __init__(self, size: int, *, temperature: float = 1.0, transition: float = 0.01) -> None:
-        super().__init__(size, temperature=temperature, transition=transition)
+    def __init__(
+        self, size: int, *, temperature: float = 1.0, transition: float = 0.01, start_spread: float | None = None
+    ) -> None:
+        super().__init__(size, temperature=temperature, transition=transition, start_spread=start_spread)
 
     def relax(self, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
         return ops.pair_budget(scores, budget, transition=self.transition, mask=mask, temperature=self.temperature)

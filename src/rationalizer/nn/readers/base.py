@@ -20,7 +20,7 @@ class Reading(NamedTuple):
     """What the predictor sees of a selection."""
 
     states: Tensor  # (batch, k, read_size) one for every position that is read
-    mask: Tensor  # (batch, k) bool, True on the positions of the text; padding comes last
+    weights: Tensor  # (batch, k) how much a position counts; 0 (False) where nothing is, as on padding
     whole: Tensor  # (batch, whole_size) what the reader says of the selection as a whole; often nothing
 
 
@@ -38,6 +38,7 @@ class Reader(nn.Module):
     size: int  # of what `states` gives for a word
     read_size: int  # of what `read` gives for a position
     whole_size: int = 0  # of what it gives for the selection as a whole
+    alikeness: float = 1.0  # what the products of two words' states are multiplied with, to align them
 
     def __init__(self, *, rule: Rule, punctuation: Punctuation) -> None:
         super().__init__()
@@ -51,9 +52,9 @@ class Reader(nn.Module):
         return {item.name: (types[item.name], item.default) for item in fields(cls.Options)}
 
     @classmethod
-    def prepare(cls, texts: Sequence[Sequence[str]], options: Any, **how: Any) -> Reader:
-        """A reader for a training on these texts (their tokens). `how` it reads: rule, punctuation, dropout, and what
-        is asked of it (generates, predicts)."""
+    def prepare(cls, source: str, texts: Sequence[Sequence[str]], options: Any, **how: Any) -> Reader:
+        """A reader for a training on these texts (their tokens). `source` is the encoder's name or folder; `how` it
+        reads: rule, punctuation, dropout, and what is asked of it (generates, predicts)."""
         raise NotImplementedError
 
     def cut(self, text: str) -> tuple[tuple[str, ...], Offsets]:
@@ -75,6 +76,10 @@ class Reader(nn.Module):
     def read(self, words: Words, z: Tensor) -> Reading:
         """What the predictor sees. Nothing of a word with z = 0 comes through, not a bit of it."""
         raise NotImplementedError
+
+    def rates(self) -> dict[str, float]:
+        """Learning rates of its parts `generator` and `predictor`, where they have their own."""
+        return {}
 
     def description(self) -> dict[str, Any]:
         """All that makes this reader but its tensors, as JSON; `READERS[name].restore` reads it again."""

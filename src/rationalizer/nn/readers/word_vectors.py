@@ -118,7 +118,7 @@ class VectorReader(Reader):
         self.whole_size = size if options.word_sums else 0
 
     @classmethod
-    def prepare(cls, texts: Sequence[Sequence[str]], options: VectorOptions, **how: Any) -> VectorReader:
+    def prepare(cls, source: str, texts: Sequence[Sequence[str]], options: VectorOptions, **how: Any) -> VectorReader:
         vocabulary = Vocabulary.of(texts, lower=options.lower, min_count=options.min_count)
         vectors = _vectors(options.embeddings, texts, vocabulary)
         reader = cls(vocabulary, vectors, options, **how)
