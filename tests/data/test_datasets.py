@@ -1,10 +1,8 @@
-import gzip
-import json
-
 import pytest
 
 from rationalizer.data import DATASETS, DataError, load, load_dataset
 from tests.data.test_files import write
+from tests.docs.pages import ROOT
 
 
 def test_the_table_follows_the_paper():
@@ -13,8 +11,10 @@ def test_the_table_follows_the_paper():
         "agnews": ("classification", 4, "20%"),
         "imdb": ("classification", 2, "20%"),
         "beer": ("regression", 0, "10%"),
+        "beer-binary": ("classification", 2, "18%"),
         "hotels": ("classification", 2, "15%"),
         "movies": ("classification", 2, "20%"),
+        "hatexplain": ("classification", 3, "30%"),
         "snli": ("classification", 3, "4"),
         "mnli": ("classification", 3, "6"),
         "hans": ("classification", 2, "4"),
@@ -55,78 +55,6 @@ def test_agnews_and_imdb_hold_out_their_share(tmp_path):
     corpus = load_dataset("imdb", tmp_path)
     assert [len(corpus.train), len(corpus.dev)] == [90, 10]
     assert corpus.test[0].tokens == ("x", "y")
-
-
-def test_beer_as_table_takes_the_aspects_column(tmp_path):
-    rows = [{"tokens": f"pale head {k}", "appearance": 0.25, "taste": 0.75} for k in range(10)]
-    write(tmp_path / "train_small.parquet", rows)
-    write(tmp_path / "test994.parquet", [{"tokens": "dark", "appearance": 1.0, "taste": 0.5}])
-    corpus = load_dataset("beer", tmp_path)
-    assert (corpus.name, corpus.task, str(corpus.budget)) == ("beer-appearance", "regression", "10%")
-    assert {e.label for e in corpus.train} == {0.25}
-    assert load_dataset("beer", tmp_path, aspect="taste").test[0].label == 0.5
-    write(tmp_path / "test994.parquet", [{"tokens": "dark", "taste": 0.5}])
-    with pytest.raises(DataError, match=r"test994.parquet: there is no column 'appearance'"):
-        load_dataset("beer", tmp_path)
-
-
-def beer_folder(folder, packed):
-    reviews = "0.6 0.4 0.5 0.4 0.5\tpours a nice head .\n0.2 0.9 0.5 0.5 0.5\tsmells of hops\n"
-    annotations = [
-        {
-            "x": ["nice", "head", "and", "smell"],
-            "y": [0.7, 0.8, 0.6, 0.5, 0.5],
-            "0": [[0, 2]],
-            "1": [[3, 4]],
-            "2": [],
-        },
-        {"x": ["thin"], "y": [0.1, 0.2, 0.3, 0.4, 0.5], "0": [], "1": [], "2": [[0, 1]]},
-    ]
-    contents = {
-        "reviews.aspect0.train.txt": reviews,
-        "reviews.aspect0.heldout.txt": reviews.splitlines()[0],
-        "reviews.aspect1.train.txt": reviews * 2,
-        "annotations.json": "\n".join(map(json.dumps, annotations)),
-    }
-    for name, content in contents.items():
-        if packed:
-            (folder / f"{name}.gz").write_bytes(gzip.compress(content.encode()))
-        else:
-            (folder / name).write_text(content)
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_beer_as_lei_et_al_give_it(tmp_path, packed):
-    beer_folder(tmp_path, packed)
-    corpus = load("beer", data_dir=tmp_path)
-    assert [len(s) for s in (corpus.train, corpus.dev, corpus.test)] == [2, 1, 2]
-    assert [e.label for e in corpus.train] == [0.6, 0.2]
-    assert corpus.train[0].tokens == ("pours", "a", "nice", "head", ".")
-    assert corpus.test[0].rationale == (True, True, False, False)
-    assert corpus.test[1].rationale is None
-    aroma = load("beer", data_dir=tmp_path, aspect="aroma")
-    assert aroma.test[0].label == 0.8
-    assert aroma.test[0].rationale == (False, False, False, True)
-    assert [len(aroma.train), len(aroma.dev)] == [3, 1]
-    assert {e.label for e in [*aroma.train, *aroma.dev]} == {0.4, 0.9}
-
-
-def test_broken_beer_files_are_named(tmp_path):
-    beer_folder(tmp_path, False)
-    path = tmp_path / "annotations.json"
-    path.write_text('{"x": ["a"], "y": [1, 1, 1, 1, 1], "0": [[0, 2]]}\n')
-    with pytest.raises(DataError, match=r"annotations.json, row 1: the rationale span \[0, 2\) does not lie"):
-        load_dataset("beer", tmp_path)
-    path.write_text('{"tokens": ["a"]}\n')
-    with pytest.raises(DataError, match=r"annotations.json, row 1: expected 'x'"):
-        load_dataset("beer", tmp_path)
-    path = tmp_path / "reviews.aspect0.train.txt"
-    path.write_text("0.5 0.5\ta\n0.5 b\n")
-    with pytest.raises(DataError, match=r"aspect0.train.txt, row 2: expected ratings, a tab and tokens"):
-        load_dataset("beer", tmp_path)
-    path.write_text("nice\tb\n")
-    with pytest.raises(DataError, match=r"aspect0.train.txt, row 1: expected a rating of appearance in place 1"):
-        load_dataset("beer", tmp_path)
 
 
 @pytest.mark.parametrize("header", [True, False])
@@ -184,6 +112,27 @@ def test_movies_as_eraser_gives_them(movies_folder):
     assert corpus.dev[0].rationale == (True, True, True, False, False, False)
 
 
+def test_empty_spans_of_movies_mark_nothing(movies_folder):
+    write(movies_folder / "test.jsonl", [eraser(3, "NEG", [(0, 1), (2, 2)]), eraser(0, "POS", [(6, 6)])])
+    corpus = load("movies", data_dir=movies_folder)
+    assert [e.rationale for e in corpus.test] == [(True, False, False, False, False, False), None]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_movies_as_tables(tmp_path, ending):
+    rows = [
+        {"tokens": ["a", "bad", "film"], "label": 0, "rationale_spans": [[1, 2], [3, 3]]},
+        {"tokens": ["a", "film"], "label": 1, "rationale_spans": []},
+    ]
+    write(tmp_path / f"train.{ending}", rows)
+    write(tmp_path / f"val.{ending}", rows)
+    corpus = load("movies", data_dir=tmp_path)
+    for split in (corpus.train, corpus.dev):
+        assert [(e.label, e.rationale) for e in split] == [(0, (False, True, False)), (1, None)]
+    with pytest.raises(DataError, match=r"train.*, row 1: the rationale span \[3, 3\) does not lie within"):
+        load(tmp_path)  # a user's own folder: an end that should have been one more
+
+
 @pytest.mark.parametrize(
     ("row", "message"),
     [
@@ -239,3 +188,14 @@ def test_options_that_do_not_fit_are_refused(source, options, message):
 def test_unknown_dataset_is_guessed():
     with pytest.raises(ValueError, match=r"no dataset 'hotel'; did you mean 'hotels'\?"):
         load_dataset("hotel")
+
+
+def test_every_dataset_is_in_the_documentation():
+    page = (ROOT / "docs/how-to/own-data.md").read_text(encoding="utf-8")
+    rows = [[cell.strip(" `") for cell in line.split("|")[1:4]] for line in page.splitlines() if line.startswith("| `")]
+    documented = {name: (task, budget) for name, task, budget in rows if name in DATASETS}
+    assert {name: budget for name, (_, budget) in documented.items()} == {
+        d.name: str(d.budget) for d in DATASETS.values()
+    }
+    for name, (task, _) in documented.items():
+        assert task.startswith(", ".join(DATASETS[name].classes) or "regression")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rationalizer.learn.config import Config, configure
-from rationalizer.learn.presets import PAPER_DATASETS
+from rationalizer.learn.presets import PAPER_DATASETS, preset
 from rationalizer.nn import EXTRACTORS, READERS
 from rationalizer.text import Budget
 
@@ -139,3 +139,10 @@ def test_mistakes_are_named(key, value, message):
 def test_unknown_method_gets_a_suggestion():
     with pytest.raises(ValueError, match=r"no method 'spectre'; did you mean 'spectra'\?"):
         configure("spectre")
+
+
+def test_presets_go_by_dataset_and_aspect():
+    assert preset("beer-appearance", "spectra") == preset("beer", "spectra") != preset(None, "spectra")
+    for name in ("beer-binary", "beer-binary-aroma", "hatexplain", "beers"):  # none of the paper's
+        assert preset(name, "spectra") == preset(None, "spectra")
+    assert preset("snli", "softmax", pairs=True)["temperature"] == 1.0

@@ -12,7 +12,7 @@ SourceArgument = Annotated[
     str, typer.Argument(metavar="SOURCE", help="reviews or pairs (embedded), a dataset's name, a file or a folder.")
 ]
 DataDir = Annotated[Path | None, typer.Option(help="A local copy of the dataset.")]
-Aspect = Annotated[str | None, typer.Option(help="What the label is about, for beer, hotels and reviews.")]
+Aspect = Annotated[str | None, typer.Option(help="What the label is about, for beer, beer-binary, hotels and reviews.")]
 Column = Annotated[
     list[str] | None, typer.Option(metavar="KIND=NAME", help="A column's name, as text=review; text= leaves it out.")
 ]

@@ -20,8 +20,8 @@ def default_budget(*, pairs: bool) -> Budget:
 class Corpus:
     """What a model is trained and judged on. `classes` is empty for regression; a split may be empty.
 
-    The examples are texts or pairs of texts, one kind in all splits. `dropped` says how many rows of each split had no
-    usable label and were left out.
+    The examples are texts or pairs of texts, one kind in all splits. `dropped` says how many rows of each split (or of
+    "no split", where the data says so) had no usable label and were left out.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The paper's datasets, one table row each, and the one door to every source of data."""
+"""The paper's datasets and others of the literature, one table row each, and the one door to every source of data."""
 
 from __future__ import annotations
 
@@ -10,10 +10,22 @@ from typing import Any
 from rationalizer.data.columns import Columns
 from rationalizer.data.corpus import Corpus, Task
 from rationalizer.data.files import SPLIT_NAMES, SplitNames, assemble, read_corpus, read_splits
-from rationalizer.data.formats import BEER_ASPECTS, HOTEL_ASPECTS, read_beer, read_hotels, read_movies
+from rationalizer.data.formats import (
+    BEER_ASPECTS,
+    BEER_SPLITS,
+    BETWEEN,
+    HOTEL_ASPECTS,
+    polarity,
+    prepare_beer,
+    prepare_movies,
+    read_beer,
+    read_hotels,
+    read_movies,
+)
 from rationalizer.data.generated_pairs import generated_pairs
 from rationalizer.data.generated_reviews import generated_reviews
-from rationalizer.data.labels import Label
+from rationalizer.data.hatexplain import MARKS, UNDECIDED, prepare_hatexplain, read_hatexplain
+from rationalizer.data.labels import Label, plain
 from rationalizer.data.nli import (
     HANS,
     HANS_SPLITS,
@@ -28,11 +40,11 @@ from rationalizer.data.nli import (
     tidy_hans,
 )
 from rationalizer.data.split import hold_out
-from rationalizer.data.tables import Table
+from rationalizer.data.tables import Row, Table
 from rationalizer.suggest import closest, did_you_mean
 from rationalizer.text.budget import Budget
 from rationalizer.text.cutting import Rule
-from rationalizer.text.errors import DataError
+from rationalizer.text.errors import DataError, at
 
 BINARY = ("negative", "positive")
 EMBEDDED: dict[str, Callable[..., Corpus]] = {"reviews": generated_reviews, "pairs": generated_pairs}
@@ -44,9 +56,11 @@ class Dataset:
 
     `labels` are the columns that may hold the label, `{aspect}` standing for the aspect asked for: the first
     one that train has is used. `dev_fraction` of train is held out where there is no dev split; with `halve_dev`
-    the dev split is halved into dev and test where there is no test split.
+    the dev split is halved into dev and test where there is no test split. `splits` are what its splits are called.
 
-    Pairs of texts have `tidy`, which gives their tables one form, and `splits`, what their splits are called.
+    `format` reads the authors' files (called `original`) for an aspect. Their tables and others are then brought into
+    the form of users' own files by `prepare`, for an aspect, with the columns `reads` if they are there; `relabel` says
+    what a label stands for. Pairs of texts have `tidy` instead of `prepare`.
     """
 
     name: str
@@ -59,6 +73,10 @@ class Dataset:
     drop_labels: tuple[Label, ...] = ()
     aspects: tuple[str, ...] = ()
     format: Callable[[Path, str], dict[str, list[Table]] | None] | None = None
+    original: str = ""
+    reads: tuple[str, ...] = ()
+    prepare: Callable[[Table, str], Table] | None = None
+    relabel: Callable[[Label], Label] | None = None
     halve_dev: bool = False
     splits: SplitNames = field(default_factory=lambda: SPLIT_NAMES)
     tidy: Callable[[Table, Columns], Table] | None = None
@@ -73,6 +91,19 @@ class Dataset:
         return self.tidy is not None
 
 
+_BEER = Dataset(
+    "beer",
+    budget=Budget.share(0.1),
+    rule="spaces",
+    labels=("{aspect}", "label"),
+    aspects=BEER_ASPECTS,
+    format=read_beer,
+    original="reviews.aspect*.train.txt",
+    reads=("aspect", "rationale_{aspect}"),
+    prepare=prepare_beer,
+    splits=BEER_SPLITS,
+)
+
 DATASETS = {
     dataset.name: dataset
     for dataset in (
@@ -85,16 +116,43 @@ DATASETS = {
             dev_fraction=0.15,
         ),
         Dataset("imdb", BINARY, hub="stanfordnlp/imdb"),
-        Dataset(
-            "beer",
-            budget=Budget.share(0.1),
-            rule="spaces",
-            labels=("{aspect}", "label"),
-            aspects=BEER_ASPECTS,
-            format=read_beer,
+        _BEER,
+        replace(
+            _BEER,
+            name="beer-binary",
+            classes=BINARY,
+            budget=Budget.share(0.18),
+            relabel=polarity,
+            drop_labels=(BETWEEN,),
         ),
-        Dataset("hotels", BINARY, Budget.share(0.15), rule="spaces", aspects=HOTEL_ASPECTS, format=read_hotels),
-        Dataset("movies", BINARY, rule="spaces", format=read_movies),
+        Dataset(
+            "hotels",
+            BINARY,
+            Budget.share(0.15),
+            rule="spaces",
+            aspects=HOTEL_ASPECTS,
+            format=read_hotels,
+            original="hotel_*.train",
+        ),
+        Dataset(
+            "movies",
+            BINARY,
+            rule="spaces",
+            format=read_movies,
+            original="train.jsonl with the folder docs",
+            prepare=prepare_movies,
+        ),
+        Dataset(
+            "hatexplain",
+            ("normal", "offensive", "hatespeech"),
+            Budget.share(0.3),
+            rule="spaces",
+            drop_labels=(UNDECIDED,),
+            format=read_hatexplain,
+            original="dataset.json with post_id_divisions.json",
+            reads=MARKS,
+            prepare=prepare_hatexplain,
+        ),
         Dataset(
             "snli",
             NLI,
@@ -129,10 +187,14 @@ def load_dataset(
     dev_fraction: float | None = None,
     seed: int = 0,
 ) -> Corpus:
-    """A dataset of the paper, with its task, classes, budget and splits.
+    """A dataset of the literature, with its task, classes, budget and splits.
 
     `data_dir` is a local copy: in the format researchers have, or as users' own files (see `read_corpus`; one
     aspect, in the column `label`, or for Beer in a column named after it). Without it the Hub is asked.
+
+    "beer-binary" is Beer with the ratings as classes: from 0.6 on positive, up to 0.4 negative, others left out. The
+    rationales of "hatexplain" are what any annotator marked; `Columns(rationale_mask="rationale_majority")` has what
+    more than half of them did.
 
     `seed` chooses what is held out for dev, and the halves of MNLI's dev set. Each pair of HANS has its heuristic
     as `group`; `Columns(group="subcase")` has the subcases instead.
@@ -145,15 +207,25 @@ def load_dataset(
     elif aspect is not None:
         raise ValueError(f"{dataset.name} has no aspects, got aspect={aspect!r}; leave it out")
     candidates = [label.format(aspect=aspect) for label in dataset.labels]
-    wanted = (columns or Columns()).names() | set(candidates)
+    wanted = (columns or Columns()).names() | {*candidates, *(name.format(aspect=aspect) for name in dataset.reads)}
     splits = _read(dataset, None if data_dir is None else Path(data_dir), aspect or "", wanted)
     if dataset.tidy is not None:
         tidied = columns or Columns()
         splits = {split: [dataset.tidy(table, tidied) for table in tables] for split, tables in splits.items()}
         columns = TIDY
-    elif columns is None:
+    if dataset.prepare is not None:
+        splits = {split: [dataset.prepare(table, aspect or "") for table in tables] for split, tables in splits.items()}
+        if not any(table.rows for table in splits["train"]):
+            of_aspect = f" for the aspect {aspect!r}; choose another one, or add its rows" if aspect else ""
+            raise DataError(f"{at(splits['train'][0].path)}: there are no rows to train on{of_aspect}")
+    if columns is None:
         known = splits["train"][0].columns
         columns = replace(Columns(), label=next((label for label in candidates if label in known), candidates[0]))
+    if dataset.relabel is not None:
+        splits = {
+            split: [_relabelled(table, columns.label, dataset.relabel) for table in tables]
+            for split, tables in splits.items()
+        }
     corpus = assemble(
         dataset.name if aspect is None else f"{dataset.name}-{aspect}",
         splits,
@@ -186,7 +258,19 @@ def _read(dataset: Dataset, folder: Path | None, aspect: str, wanted: set[str]) 
     if dataset.tidy is not None:
         return read_nli(folder, wanted, dataset.splits)
     found = dataset.format(folder, aspect) if dataset.format and folder.is_dir() else None
-    return found or read_splits(folder, wanted)
+    return found or read_splits(folder, wanted, dataset.splits, dataset.original)
+
+
+def _relabelled(table: Table, column: str | None, relabel: Callable[[Label], Label]) -> Table:
+    if column not in table.columns:
+        return table  # which will be said to lack it
+    rows: list[Row] = []
+    for number, row in table.numbered():
+        try:
+            rows.append(row | {column: relabel(plain(row.get(column)))})
+        except ValueError as error:
+            raise DataError(f"{at(table.path, number)}: {error}") from None
+    return replace(table, rows=rows)
 
 
 def _find(name: str) -> Dataset:
@@ -208,8 +292,8 @@ def load(
     dev_fraction: float | None = None,
     seed: int = 0,
 ) -> Corpus:
-    """The corpus that `source` names: "reviews" or "pairs" (the embedded ones), a dataset of the paper, a file
-    or a folder.
+    """The corpus that `source` names: "reviews" or "pairs" (the embedded ones), a dataset of the literature, a
+    file or a folder.
 
     A name wins over a file of the same name: write `./imdb` for a folder called imdb. `seed` chooses the
     rows held out for dev, and the texts of an embedded corpus. An option that the source cannot use is an error.

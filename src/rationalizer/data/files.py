@@ -26,7 +26,8 @@ SPLIT_NAMES: SplitNames = {
     "dev": ("dev", "val", "valid", "validation", "heldout"),
     "test": ("test",),
 }
-Splits = Mapping[str, Sequence[Table]]  # "train", "dev", "test": the files of each
+# "train", "dev", "test": the files of each; of any other part only the rows that are dropped are counted.
+Splits = Mapping[str, Sequence[Table]]
 
 
 def read_corpus(
@@ -101,9 +102,12 @@ def holds_pairs(source: str | Path, columns: Columns | None = None) -> bool:
     return (columns or Columns()).found_in(Table(stream.path, stream.columns, [])).are_pairs
 
 
-def read_splits(source: Path, columns: Collection[str]) -> dict[str, list[Table]]:
+def read_splits(
+    source: Path, columns: Collection[str], names: SplitNames = SPLIT_NAMES, original: str = ""
+) -> dict[str, list[Table]]:
     if source.is_dir():
-        return {name: [read_table(path, columns) for path in paths] for name, paths in find_splits(source).items()}
+        found = find_splits(source, names, original=original)
+        return {split: [read_table(path, columns) for path in paths] for split, paths in found.items()}
     return {"train": [read_table(source, columns)]}
 
 
@@ -126,7 +130,7 @@ def assemble(
     used: Rule = rule or ("spaces" if tokenized else "words")
     parts: dict[str, list[AnyExample]] = {}
     dropped: dict[str, int] = {}
-    for part in ("train", "dev", "test"):
+    for part in dict.fromkeys(("train", "dev", "test", *splits)):
         parts[part], count = _examples(splits.get(part, ()), columns, labels, used, drop_labels)
         if count:
             dropped[part] = count
@@ -161,7 +165,7 @@ def _labels_of(
         column = columns.found_in(table).label
         if column is None:
             raise DataError(f"{at(table.path)}: training needs labels; pass the label column's name")
-        for number, row in enumerate(table.rows, 1):
+        for number, row in table.numbered():
             value = _plain(row.get(column), at(table.path, number))
             if value not in drop:
                 values.append(value)
@@ -191,7 +195,7 @@ def _examples(
     dropped = 0
     for table in tables:
         found = columns.found_in(table)
-        for number, row in enumerate(table.rows, 1):
+        for number, row in table.numbered():
             try:
                 if labels is not None and drop and plain(row.get(found.label or "")) in drop:
                     dropped += 1
@@ -242,16 +246,20 @@ def split_of(name: str, names: SplitNames = SPLIT_NAMES) -> str | None:
 
 
 def find_splits(
-    folder: Path, names: SplitNames = SPLIT_NAMES, endings: Sequence[str] = ENDINGS
+    folder: Path, names: SplitNames = SPLIT_NAMES, endings: Sequence[str] = ENDINGS, original: str = ""
 ) -> dict[str, list[Path]]:
-    """The files of each split in a folder: one file, or the numbered parts of one."""
+    """The files of each split in a folder: one file, or the numbered parts of one.
+
+    `original` names other files that would have been read, for the error where there is no train file.
+    """
     files = sorted(p for p in folder.iterdir() if p.is_file() and ending(p) in endings)
     splits = {path: split_of(stem(path), names) for path in files}
     if "train" not in splits.values():
         seen = ", ".join(path.name for path in files[:8]) or "no data file"
         raise DataError(
             f"{at(folder)}: there is no train file; expected train{'|'.join(endings)}, "
-            f"and dev (or validation) and test if you have them; the folder holds {seen}"
+            f"and dev (or validation) and test if you have them"
+            f"{f', or the original {original}' if original else ''}; the folder holds {seen}"
         )
     found: dict[str, list[Path]] = {}
     for split, known in names.items():

@@ -2,6 +2,8 @@
 
 Each reader takes a folder and an aspect and returns the splits it finds, or None where the folder does not
 have its files. The rows have the columns `tokens`, `label` and `rationale_spans` or `rationale_mask`.
+What is particular to these datasets in any file, an original or a table, comes after the readers' rows are there:
+`prepare_beer`, `polarity`, `prepare_movies`.
 """
 
 from __future__ import annotations
@@ -9,12 +11,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+from rationalizer.data.files import SPLIT_NAMES, SplitNames
+from rationalizer.data.labels import Label
+from rationalizer.data.rows import parsed
 from rationalizer.data.tables import Row, Table, open_bytes, read_table
 from rationalizer.text.errors import DataError, at
 
 BEER_ASPECTS = ("appearance", "aroma", "palate", "taste", "overall")
+BEER_SPLITS: SplitNames = {**SPLIT_NAMES, "test": (*SPLIT_NAMES["test"], r"annotated(_\w+)?")}
 HOTEL_ASPECTS = ("location", "service", "cleanliness")
+BETWEEN = "between"  # the label of reviews that are neither negative nor positive
 
 
 def read_beer(folder: Path, aspect: str) -> dict[str, list[Table]] | None:
@@ -25,18 +33,19 @@ def read_beer(folder: Path, aspect: str) -> dict[str, list[Table]] | None:
     marked one.
     """
     number = BEER_ASPECTS.index(aspect)
-    train = _existing(folder, f"reviews.aspect{number}.train.txt")
+    train = existing(folder, f"reviews.aspect{number}.train.txt")
     if train is None:
         return None
     splits = {"train": [_beer_reviews(train, number)]}
-    if heldout := _existing(folder, f"reviews.aspect{number}.heldout.txt"):
+    if heldout := existing(folder, f"reviews.aspect{number}.heldout.txt"):
         splits["dev"] = [_beer_reviews(heldout, number)]
-    if annotations := _existing(folder, "annotations.json"):
+    if annotations := existing(folder, "annotations.json"):
         splits["test"] = [_beer_annotations(annotations, number)]
     return splits
 
 
-def _existing(folder: Path, *names: str) -> Path | None:
+def existing(folder: Path, *names: str) -> Path | None:
+    """The first of these files that is there, packed or not."""
     candidates = [folder / (name + suffix) for name in names for suffix in ("", ".gz")]
     return next((path for path in candidates if path.is_file()), None)
 
@@ -87,20 +96,48 @@ def _beer_annotations(path: Path, aspect: int) -> Table:
     return Table(path, ("tokens", "label", "rationale_spans"), rows)
 
 
+def prepare_beer(table: Table, aspect: str) -> Table:
+    """The rows that are for this aspect, where a column `aspect` says so: as Lei et al. have them in a file of their
+    own, chosen so that the other aspects tell little about it. `rationale_appearance`, say, holds the human spans.
+    """
+    mine = [(n, row) for n, row in table.numbered() if "aspect" not in table.columns or row.get("aspect") == aspect]
+    rows, columns = [row for _, row in mine], table.columns
+    spans = f"rationale_{aspect}"
+    if spans in columns and "rationale_spans" not in columns:
+        columns = (*columns, "rationale_spans")
+        rows = [row | {"rationale_spans": _listed(row.get(spans), at(table.path, n)) or None} for n, row in mine]
+    return Table(table.path, columns, rows, [n for n, _ in mine])
+
+
+def polarity(rating: Label) -> str:
+    """The class of a rating, as the literature on Beer as a binary task has it."""
+    if isinstance(rating, str) or not 0 <= rating <= 1:
+        raise ValueError(f"the rating {rating!r} is not a number from 0 to 1; scale the ratings to this range")
+    rating = round(rating, 6)  # in 32 bits, 0.4 is a little more than that
+    return "positive" if rating >= 0.6 else "negative" if rating <= 0.4 else BETWEEN
+
+
+def _listed(spans: Any, place: str) -> Sequence[Any]:
+    try:
+        return [] if spans in (None, "") else parsed(spans, "spans")
+    except ValueError as error:
+        raise DataError(f"{place}: {error}") from None
+
+
 def read_hotels(folder: Path, aspect: str) -> dict[str, list[Table]] | None:
     """Bao et al. (2018): `hotel_Location.{train,dev,test}`: task, label, text, maybe rationale, between tabs.
 
     The reviews with human rationales, where the folder `annotated` has them, are the test split.
     """
     name = f"hotel_{aspect.capitalize()}"
-    train = _existing(folder, f"{name}.train", f"{name}.train.tsv")
+    train = existing(folder, f"{name}.train", f"{name}.train.tsv")
     if train is None:
         return None
     splits = {"train": [_hotel_reviews(train)]}
-    if dev := _existing(folder, f"{name}.dev", f"{name}.dev.tsv"):
+    if dev := existing(folder, f"{name}.dev", f"{name}.dev.tsv"):
         splits["dev"] = [_hotel_reviews(dev)]
     annotated = [f"annotated/{name}.train", f"annoated/{name}.train"]  # the second as some copies spell it
-    if test := _existing(folder, *annotated, f"{name}.test", f"{name}.test.tsv"):
+    if test := existing(folder, *annotated, f"{name}.test", f"{name}.test.tsv"):
         splits["test"] = [_hotel_reviews(test)]
     return splits
 
@@ -153,3 +190,21 @@ def _eraser_reviews(path: Path, docs: Path) -> Table:
         tokens = document.read_text(encoding="utf-8")
         rows.append({"tokens": tokens, "label": label, "rationale_spans": spans or None})
     return Table(path, ("tokens", "label", "rationale_spans"), rows)
+
+
+def prepare_movies(table: Table, aspect: str) -> Table:
+    """Spans without those that are empty, as some of ERASER's test file are: they mark nothing.
+
+    In users' own files such a span is an error: more often than not its end is meant to be included.
+    """
+    if "rationale_spans" not in table.columns:
+        return table
+    rows: list[Row] = []
+    for number, row in table.numbered():
+        spans = _listed(row.get("rationale_spans"), at(table.path, number))
+        rows.append(row | {"rationale_spans": [span for span in spans if not _is_empty(span)] or None})
+    return Table(table.path, table.columns, rows, table.numbers)
+
+
+def _is_empty(span: Any) -> bool:
+    return isinstance(span, Sequence) and len(span) == 2 and span[0] == span[1]

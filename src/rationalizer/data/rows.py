@@ -43,11 +43,11 @@ def make_example(
 
     rationale = None
     if spans is not None:
-        rationale = from_spans(_parsed(spans, "spans"), len(words))
+        rationale = from_spans(parsed(spans, "spans"), len(words))
     elif mask is not None:
-        rationale = from_mask(_parsed(mask, "mask"), len(words))
+        rationale = from_mask(parsed(mask, "mask"), len(words))
     elif characters is not None:
-        rationale = from_characters(_parsed(characters, "character spans"), offsets, len(text or ""))
+        rationale = from_characters(parsed(characters, "character spans"), offsets, len(text or ""))
     return Example(text or "", words, offsets, label, rationale)
 
 
@@ -133,12 +133,11 @@ def _json_list(text: str) -> list[Any] | None:
     return value if isinstance(value, list) else None
 
 
-def _parsed(value: Any, what: str) -> Sequence[Any]:
+def parsed(value: Any, what: str) -> Sequence[Any]:
+    """A rationale's list, which may have come as text; ValueError where it is none."""
     if isinstance(value, str):
-        parsed = _json_list(value.strip())
-        if parsed is None:
-            parsed = value.split()  # a mask such as "0 1 1 0"
-        value = parsed
+        listed = _json_list(value.strip())
+        value = value.split() if listed is None else listed  # a mask may be "0 1 1 0"
     if hasattr(value, "tolist"):
         value = value.tolist()
     if not isinstance(value, Sequence):

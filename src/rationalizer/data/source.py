@@ -57,7 +57,7 @@ class Source:
 
     @property
     def dataset(self) -> str | None:
-        """The name of a dataset of the paper (presets go by it), None for other texts."""
+        """The name of a dataset of the literature (presets go by it), None for other texts."""
         return self.source if self.source in DATASETS else None
 
     @property

@@ -7,7 +7,7 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -24,11 +24,16 @@ _PARQUET_ROWS = 1024  # in memory at once
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of one file; row k of an error message is `rows[k - 1]`."""
+    """The rows of one file; `numbers` says which rows of the file they are, where that is not all of them."""
 
     path: Path
     columns: tuple[str, ...]
     rows: list[Row]
+    numbers: Sequence[int] | None = None
+
+    def numbered(self) -> Iterator[tuple[int, Row]]:
+        """The rows with the numbers that error messages give them: in the file, from 1."""
+        return zip(self.numbers or range(1, len(self.rows) + 1), self.rows, strict=True)
 
 
 @dataclass(frozen=True)

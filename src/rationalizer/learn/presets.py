@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rationalizer.data import DATASETS
+
 Values = Mapping[str, Any]
 
 # What methods need whatever the data is. HardKuma's selection changes its size all through training; early
@@ -128,7 +130,8 @@ def preset(dataset: str | None, method: str, *, pairs: bool = False, reader: str
     """
     if reader == "transformer":
         return {**METHODS.get(method, {}), **TRANSFORMERS, **(TRANSFORMER_PAIRS if pairs else {})}
-    name = (dataset or "").partition("-")[0]
+    # The longest name that fits: beer-binary is a dataset of its own, not Beer with an aspect.
+    name = max((known for known in DATASETS if f"{dataset}-".startswith(f"{known}-")), key=len, default="")
     if pairs:
         paper = PAPER_PAIR_DATASETS.get(name)
         return {**PAIRS, **({} if paper is None else {**PAPER_PAIRS, **paper.get(method, {})})}

@@ -36,7 +36,6 @@ class TransformerOptions:
     predictor_rate: float = 5e-5  # of the predictor's
     frozen_layers: int = 0  # this many of the lowest layers stay as they are, and the embeddings with them
     unselected: Literal["out", "mask", "zero"] = "out"  # out of the attention; a mask's vector or 0 in their place
-    faded: Literal["mask", "zero"] = "mask"
     gaps: Literal["kept", "marked", "closed"] = "kept"  # unselected words take up a place each, each run one, or none
     window: int | None = None  # tokens read at once; none: as many as the encoder can
     overlap: int = 64  # tokens of context on either side of a window
@@ -207,7 +206,7 @@ class TransformerReader(Reader):
             weights = torch.where(selected, z[text, layout.word].to(vectors.dtype), 0.0)
             weights = torch.where(special, 1.0, nn.functional.pad(weights, around))[..., None]
             vectors = weights * vectors
-            if self.chosen.faded == "mask" and self.subwords.mask is not None:
+            if self.chosen.unselected != "zero" and self.subwords.mask is not None:
                 vectors = vectors + (1 - weights) * table.weight[self.subwords.mask]
         return vectors, attended.long()
 

@@ -1,0 +1,52 @@
+"""Datasets of the literature by name, from folders made up for the purpose."""
+
+import json
+
+import pytest
+
+from tests.cli.calls import refused, run
+from tests.data.test_beer import beer_folder
+from tests.data.test_files import write
+from tests.data.test_hatexplain import originals, post
+
+SETTINGS = ("hidden=8", "vector_size=8", "epochs=1", "min_epochs=1", "batch_size=16", "embeddings=none")
+TINY = [word for setting in SETTINGS for word in ("--set", setting)]
+
+
+@pytest.mark.parametrize("options", [(), ("--column", "rationale_mask=rationale_majority")])
+def test_hatexplain(tmp_path, options):
+    labels = [["offensive"] * 2, ["normal"] * 2, ["hatespeech"] * 2, ["normal", "offensive"]]
+    posts = {str(k): post(labels[k % 4], [] if k % 4 == 1 else [[0, 1, 1, 0], [0, 0, 1, 0]]) for k in range(40)}
+    folder = originals(tmp_path, posts, {"train": [str(k) for k in range(32)], "val": [str(k) for k in range(32, 40)]})
+    shown = run("train", "hatexplain", "--data-dir", folder, "--out", tmp_path / "run", *options, *TINY).stdout
+    assert "hatexplain: 24 train, 6 dev; classes normal, offensive, hatespeech; human rationales in train, dev" in shown
+    assert "left out for their label: 8 of train, 2 of dev" in shown
+    assert "budget 30%" in shown
+    assert "token-F1" in run("evaluate", tmp_path / "run").stdout
+    facts = json.loads(run("info", tmp_path / "run", "--json").stdout)
+    assert facts["data"]["columns"] == dict([option.split("=") for option in options[1:]])
+
+
+def test_binary_beer(tmp_path):
+    beer_folder(tmp_path, packed=False)
+    shown = run("train", "beer-binary", "--data-dir", tmp_path, "--out", tmp_path / "run", *TINY).stdout
+    assert (
+        "beer-binary-appearance: 2 train, 1 dev, 2 test; classes negative, positive; human rationales in test" in shown
+    )
+    assert "budget 18%" in shown
+    message = refused("train", "beer-binary", "--data-dir", tmp_path, "--aspect", "foam", "--out", tmp_path / "other")
+    assert "beer-binary has the aspects appearance, aroma" in message
+
+
+def test_movies_as_tables(tmp_path):
+    rows = [{"tokens": ["a", "bad", "film"], "label": k % 2, "rationale_spans": [[1, 2], [2, 2]]} for k in range(20)]
+    write(tmp_path / "train.parquet", rows)
+    write(tmp_path / "val.parquet", rows[:4])
+    shown = run("train", "movies", "--data-dir", tmp_path, "--out", tmp_path / "run", *TINY).stdout
+    assert "movies: 20 train, 4 dev; classes negative, positive; human rationales in train, dev" in shown
+
+
+def test_a_mistyped_name_lists_the_datasets():
+    message = refused("train", "hatexplane")
+    assert "did you mean 'hatexplain'?" in message
+    assert "beer, beer-binary, hotels, movies, hatexplain" in message
