@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rationalizer.cli.base import command, err, out, show_table
-from rationalizer.cli.options import Accelerator, Column, Precision, Vectors, collect_settings
+from rationalizer.cli.options import Accelerator, Column, Encoder, Precision, Vectors, collect_settings
 from rationalizer.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -40,12 +40,13 @@ def compare(
     data_dir: Annotated[list[str] | None, typer.Option(metavar="[NAME=]DIR", help="A dataset's local copy.")] = None,
     aspect: Annotated[list[str] | None, typer.Option(metavar="[NAME=]ASPECT", help="What the label is about.")] = None,
     column: Column = None,
+    encoder: Encoder = None,
     embeddings: Vectors = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="[METHOD.]KEY=VALUE", help="Any setting of the runs.")
     ] = None,
     accelerator: Accelerator = "auto",
-    precision: Precision = "32-true",
+    precision: Precision = None,
 ) -> None:
     """Train methods × seeds (× budgets) and write tables; go on where an earlier call stopped."""
     from rationalizer import study
@@ -66,7 +67,7 @@ def compare(
         study.parse_methods(methods, *kinds),
         study.parse_seeds(seeds),
         study.parse_budgets(budgets) if budgets is not None else None,
-        collect_settings(settings, embeddings),
+        collect_settings(settings, encoder=encoder, embeddings=embeddings),
         out_dir,
     )
     out.print(f"{len(jobs)} runs in {out_dir}; those that are finished are not run again")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from rationalizer.cli.base import command, out, show_table
-from rationalizer.cli.options import Accelerator, DataDir, Precision, Setting, Vectors, collect_settings
+from rationalizer.cli.options import Accelerator, DataDir, Encoder, Precision, Setting, Vectors, collect_settings
 
 
 @command(
@@ -26,11 +26,12 @@ def hans(
     method: Annotated[str, typer.Option(help="The alignment layer.")] = "at-most-one",
     out_dir: Annotated[Path, typer.Option("--out", help="Where to keep both runs and the table.")] = Path("runs/hans"),
     data_dir: DataDir = None,
+    encoder: Encoder = None,
     embeddings: Vectors = None,
     settings: Setting = None,
     note: Annotated[str, typer.Option(help="What the data is, as reduced or rebuilt; stands over the table.")] = "",
     accelerator: Accelerator = "auto",
-    precision: Precision = "32-true",
+    precision: Precision = None,
 ) -> None:
     """Does a model go by word overlap? Train on SOURCE (vanilla) and on SOURCE with HANS' training pairs
     (augmented), and score both on the six parts of HANS' evaluation set. Goes on where an earlier call stopped.
@@ -48,7 +49,7 @@ def hans(
         return
     vanilla = Source.of(source, data_dir)
     augmented = replace(vanilla, hans="" if hans_dir is None else str(hans_dir.absolute()))
-    given = {"budget": vanilla.budget, **collect_settings(settings, embeddings)}
+    given = {"budget": vanilla.budget, **collect_settings(settings, encoder=encoder, embeddings=embeddings)}
     config = configure(method, given, dataset=vanilla.dataset, pairs=True)
     evaluation = load("hans", data_dir=hans_dir, rule=config.cut)
     # Both before any training: data that cannot be augmented are refused at once.

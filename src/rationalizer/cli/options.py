@@ -21,15 +21,23 @@ Vectors = Annotated[
     str | None,
     typer.Option(help="Pretrained word vectors: a file, glove-6b-50d, or none; by default English ones."),
 ]
+Encoder = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="A transformer of the Hugging Face Hub, or a folder; by default a BiLSTM."),
+]
 Accelerator = Annotated[str, typer.Option(help="As of Lightning's Trainer: cpu, gpu, ...")]
-Precision = Annotated[str, typer.Option(help="As of Lightning's Trainer: 32-true, bf16-mixed, ...")]
+Precision = Annotated[
+    str | None,
+    typer.Option(help="As of Lightning's Trainer: 32-true, bf16-mixed (the default for transformers on a GPU), ..."),
+]
 
 
-def collect_settings(pairs: Sequence[str] | None, embeddings: str | None, **options: Any) -> dict[str, Any]:
+def collect_settings(pairs: Sequence[str] | None, **options: Any) -> dict[str, Any]:
+    """Settings by --set, and those that have an option of their own."""
     from rationalizer.study import parse_assignments
 
     given: dict[str, Any] = dict(parse_assignments(pairs, "--set"))
-    for key, value in {"embeddings": embeddings, **options}.items():
+    for key, value in options.items():
         if value is not None and key in given:
             raise ValueError(f"{key} is given by --{key} and by --set {key}={given[key]}; leave one out")
         if value is not None:

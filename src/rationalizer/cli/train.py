@@ -13,6 +13,7 @@ from rationalizer.cli.options import (
     Aspect,
     Column,
     DataDir,
+    Encoder,
     Precision,
     Setting,
     SourceArgument,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     "rationalizer train reviews --budget 20%",
     "rationalizer train mine.csv --column text=review --column label=stars --out runs/mine",
     "rationalizer train reviews --method sfe --set epochs=5 --seed 1 --out runs/sfe",
+    "rationalizer train mine.csv --encoder sentence-transformers/all-MiniLM-L6-v2",
     "rationalizer train mine.csv --column premise=question --column hypothesis=answer --method budget --budget 4",
     stopped="Stopped. What is finished stays; the same command with --resume goes on from here.",
 )
@@ -45,13 +47,14 @@ def train(
     data_dir: DataDir = None,
     aspect: Aspect = None,
     column: Column = None,
+    encoder: Encoder = None,
     embeddings: Vectors = None,
     settings: Setting = None,
     seed: Annotated[int | None, typer.Option(help="Of the weights, the order of texts, and all that is drawn.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     accelerator: Accelerator = "auto",
     devices: Annotated[str, typer.Option(help="As of Lightning's Trainer: 1, 2, auto, ...")] = "1",
-    precision: Precision = "32-true",
+    precision: Precision = None,
     strategy: Annotated[str, typer.Option(help="As of Lightning's Trainer: auto, ddp, ...")] = "auto",
 ) -> None:
     """Train a model and keep it in a folder."""
@@ -61,7 +64,7 @@ def train(
     from rationalizer.metrics import headlines, score_lines
     from rationalizer.study import method_text, parse_assignments
 
-    given = collect_settings(settings, embeddings, seed=seed, budget=budget)
+    given = collect_settings(settings, encoder=encoder, embeddings=embeddings, seed=seed, budget=budget)
     where = Source.of(source, data_dir, aspect, parse_assignments(column, "--column"))
     config = configure(method, {"budget": where.budget, **given}, dataset=where.dataset, pairs=where.pairs)
     directory = out_dir or Path("runs") / f"{where.name}-{config.method}"

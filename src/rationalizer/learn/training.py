@@ -41,7 +41,7 @@ from rationalizer.learn.trained import (
     read_reader,
     write_reader,
 )
-from rationalizer.nn import HighlightModel, Model, Reader, reader_of
+from rationalizer.nn import HighlightModel, Model, Reader, TransformerReader, reader_of
 from rationalizer.text import AnyExample
 
 
@@ -54,7 +54,7 @@ def train(
     progress: bool | None = None,
     accelerator: str = "auto",
     devices: Any = 1,
-    precision: Any = "32-true",
+    precision: Any = None,
     strategy: Any = "auto",
     num_nodes: int = 1,
     label_type: LabelType = "str",
@@ -68,10 +68,12 @@ def train(
         resume: go on with the run in `run_dir` from its last checkpoint, to the weights it would have reached
             without the interruption. A finished run is loaded; where there is none, one is started.
         progress: show a progress bar; by default if standard error is a terminal.
-        accelerator, devices, precision, strategy, num_nodes: as of `pytorch_lightning.Trainer`.
+        accelerator, devices, precision, strategy, num_nodes: as of `pytorch_lightning.Trainer`; without a wish the
+            precision is "32-true", for transformers on a GPU "bf16-mixed".
         label_type: what class labels were before they became the corpus' class names; kept with the model.
     """
     _check_corpus(corpus, config)
+    precision = precision or _usual_precision(config, accelerator)
     _check_trainer(accelerator, devices, precision=precision, strategy=strategy, num_nodes=num_nodes)
     directory = Path(run_dir) if run_dir is not None else None
     if directory is None and resume:
@@ -146,11 +148,21 @@ def _standard(values: np.ndarray) -> dict[str, Any]:
     return {"sigmoid": False, "mean": float(values.mean()), "deviation": float(values.std()) or 1.0}
 
 
+def _on_gpu(accelerator: str) -> bool:
+    return accelerator in ("auto", "gpu", "cuda") and torch.cuda.is_available()
+
+
+def _usual_precision(config: Config, accelerator: str) -> str:
+    """Transformers lose nothing by short numbers in their products, and are twice as fast."""
+    fast = reader_of(config.encoder) is TransformerReader and _on_gpu(accelerator)
+    return "bf16-mixed" if fast and torch.cuda.is_bf16_supported() else "32-true"
+
+
 def _check_trainer(accelerator: str, devices: Any, **others: Any) -> None:
     """What cannot be trained on is refused before anything is written, and before a hundred processes are started."""
     if isinstance(devices, int):
         cores = os.cpu_count() or 1
-        on_cpu = accelerator == "cpu" or (accelerator == "auto" and not torch.cuda.is_available())
+        on_cpu = accelerator in ("auto", "cpu") and not _on_gpu(accelerator)
         if devices == 0 or devices < -1 or (on_cpu and devices == -1):
             raise ValueError(f"devices must be at least 1, or -1 for all GPUs, got {devices}")
         if on_cpu and devices > cores:

@@ -38,7 +38,7 @@ class TransformerOptions:
     unselected: Literal["out", "mask", "zero"] = "out"  # out of the attention; a mask's vector or 0 in their place
     gaps: Literal["kept", "marked", "closed"] = "kept"  # unselected words take up a place each, each run one, or none
     window: int | None = None  # tokens read at once; none: as many as the encoder can
-    overlap: int = 64  # tokens of context on either side of a window
+    overlap: int | None = None  # tokens of context on either side of a window; none: an eighth of it
     checkpointing: bool = False  # whether layers are computed again for the gradient, to save memory
 
 
@@ -74,7 +74,7 @@ class TransformerReader(Reader):
         self.chosen = options or TransformerOptions()
         self.pretrained = pretrained
         self.subwords = pretrained.subwords
-        self.capacity = self._room()
+        self.room, self.overlap = self._room()
         if self.chosen.unselected == "mask" and self.subwords.mask is None:
             raise DataError(f"{pretrained.source!r} has no mask token; use unselected=out or unselected=zero")
         self.generator = pretrained.network if generates else None
@@ -84,9 +84,10 @@ class TransformerReader(Reader):
         self.alikeness = self.size**-0.5  # states have about unit entries: so do their products then
         self._freeze()
 
-    def _room(self) -> int:
-        """Tokens of words in a row."""
-        window, overlap = self.chosen.window or self.pretrained.capacity, self.chosen.overlap
+    def _room(self) -> tuple[int, int]:
+        """Tokens of words in a row, and how many of them are context on either side of a longer text's part."""
+        window = self.chosen.window or self.pretrained.capacity
+        overlap = max(MOST, window // 8) if self.chosen.overlap is None else self.chosen.overlap
         if window > self.pretrained.capacity:
             raise DataError(
                 f"window={window}, but {self.pretrained.source!r} reads {self.pretrained.capacity} tokens at most"
@@ -97,7 +98,7 @@ class TransformerReader(Reader):
                 f"window={window} with overlap={overlap}: the overlap must be at least {MOST} tokens, and twice of it "
                 f"leave {MOST} tokens of the window"
             )
-        return room
+        return room, overlap
 
     def _freeze(self) -> None:
         rates = {"generator": self.chosen.generator_rate, "predictor": self.chosen.predictor_rate}
@@ -154,7 +155,7 @@ class TransformerReader(Reader):
         assert isinstance(words, SubwordWords)
         shown = words.mask if z is None else words.mask & (z != 0)
         sizes = torch.where(shown, words.sizes, self._places(words.mask, shown))
-        layout = lay_out(sizes, self.capacity, self.chosen.overlap)
+        layout = lay_out(sizes, self.room, self.overlap)
         vectors, attended = self._input(network, words, z, shown, layout)
         if torch.is_grad_enabled():
             states = encode(network, vectors, attended)

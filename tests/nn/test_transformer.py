@@ -1,0 +1,260 @@
+"""Transformers as readers: words from subwords, whatever the encoder, the length and the selection."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from rationalizer.nn import ALIGNERS, EXTRACTORS, TransformerReader
+from rationalizer.nn.readers.pretrained import encode
+from rationalizer.nn.readers.transformer import TransformerOptions
+from rationalizer.text import Budget, DataError, Example, cut
+from tests.nn.build import text, texts
+from tests.nn.encoders import KINDS, highlight_model, pair_model, reader, write_encoder
+
+BUDGET = Budget.share(0.3)
+
+
+def close(one, other, tolerance=1e-5):
+    torch.testing.assert_close(one, other, atol=tolerance, rtol=tolerance)
+
+
+def other_words(words, z, seed=0):
+    """Other tokens, and another number of them, wherever nothing is selected."""
+    generator = torch.Generator().manual_seed(seed)
+    hidden = words.mask & (z == 0)
+    tokens, sizes = words.tokens.clone(), words.sizes.clone()
+    tokens[hidden] = torch.randint(5, 40, tokens[hidden].shape, generator=generator)
+    sizes[hidden] = torch.randint(1, words.tokens.shape[-1] + 1, sizes[hidden].shape, generator=generator)
+    return replace(words, tokens=tokens, sizes=sizes)
+
+
+def some_selection(words, share=0.3, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    drawn = torch.rand(words.mask.shape, generator=generator)
+    return torch.where(words.mask & (drawn < share), drawn / share, 0.0)
+
+
+@torch.no_grad()
+def test_a_words_state_is_the_mean_of_its_tokens(encoder):
+    made = reader(encoder)
+    words = made.collate([text(4, marks=False)])
+    ids = [*made.subwords.prefix, *(i for word in made.subwords.of_text(text(4, marks=False)) for i in word)]
+    ids = torch.tensor([[*ids, *made.subwords.suffix]])
+    plain = encode(made.generator, made.generator.get_input_embeddings()(ids), torch.ones_like(ids))
+    sizes = words.sizes[0].tolist()
+    parts = plain[0, 1:-1].split(sizes)
+    close(made.states(words)[0], torch.stack([part.mean(0) for part in parts]))
+    close(made.read(words, words.mask.float()).whole[0], plain[0, 0])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_kinds_of_encoders(kind, tmp_path):
+    model = highlight_model(write_encoder(tmp_path, kind)).eval()
+    words = model.reader.collate(texts())
+    output = model(words, budget=BUDGET)
+    assert (output.selection.z.sum(1) <= BUDGET.words(words.counted)).all()
+    together = model.reader.states(words)
+    for row, example in enumerate(texts()):
+        alone = model.reader.states(model.reader.collate([example]))[0]
+        close(together[row, : len(alone)], alone)
+        assert not together[row, len(alone) :].any()
+    z = some_selection(words)
+    assert torch.equal(model.predict_from(z, words), model.predict_from(z, other_words(words, z)))
+    assert not torch.equal(model.predict_from(z, words), model.predict_from(words.mask.float(), words))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("gaps", ["kept", "marked", "closed"])
+@pytest.mark.parametrize("unselected", ["out", "mask", "zero"])
+@pytest.mark.parametrize("lengths", [(14, 6, 1, 9), (90, 3)])
+def test_other_words_in_place_of_the_unselected_ones_change_no_bit(encoder, gaps, unselected, lengths):
+    model = highlight_model(encoder, gaps=gaps, unselected=unselected).eval()
+    words = model.reader.collate(texts(lengths))
+    for seed in range(3):
+        z = some_selection(words, seed=seed)
+        assert torch.equal(model.predict_from(z, words), model.predict_from(z, other_words(words, z, seed)))
+
+
+@torch.no_grad()
+def test_gaps(encoder):
+    """Kept: a selected word's place tells how many words were before it. Closed: the selection is a text of its own."""
+    long, short = text(9, marks=False), text(9, marks=False)
+    chosen = [2, 7]
+    excerpt = Example(*(lambda s: (s, *cut(s, "spaces")))(" ".join(short.tokens[k] for k in chosen)))
+    for gaps, tells in (("kept", True), ("marked", True), ("closed", False)):
+        made = reader(encoder, gaps=gaps)
+        words, alone = made.collate([long]), made.collate([excerpt])
+        z = torch.zeros(words.mask.shape)
+        z[0, chosen] = 1.0
+        inside, outside = made.read(words, z), made.read(alone, torch.ones(alone.mask.shape))
+        same = torch.allclose(inside.states[0, chosen], outside.states[0], atol=1e-6)
+        assert same is not tells
+    marked = reader(encoder, gaps="marked")
+    words = marked.collate([text(9, marks=False)])
+    moved = torch.zeros(words.mask.shape)
+    moved[0, [4, 8]] = 1.0
+    first = marked.read(words, moved).states[0, 8]
+    swapped = replace(words, tokens=words.tokens.clone(), sizes=words.sizes.clone())
+    swapped.tokens[0, 3], swapped.sizes[0, 3] = words.tokens[0, 4], words.sizes[0, 4]
+    earlier = torch.zeros(words.mask.shape)
+    earlier[0, [3, 8]] = 1.0  # a gap of three words, then of four: one place each
+    close(marked.read(swapped, earlier).states[0, 8], first)
+
+
+@torch.no_grad()
+def test_the_mask_vector_stays_in_sight_if_asked(encoder):
+    out, mask, zero = (highlight_model(encoder, unselected=how).eval() for how in ("out", "mask", "zero"))
+    words = out.reader.collate(texts())
+    z = some_selection(words)
+    results = [model.predict_from(z, words) for model in (out, mask, zero)]
+    assert not any(torch.allclose(results[i], results[j]) for i, j in ((0, 1), (0, 2), (1, 2)))
+    everything = [model.predict_from(words.mask.float(), words) for model in (out, mask, zero)]
+    close(everything[0], everything[1])
+    close(everything[0], everything[2])
+
+
+@torch.no_grad()
+def test_long_texts_are_read_in_windows(encoder):
+    made = reader(encoder)
+    examples = [text(200, marks=False), text(5), text(64, seed=3)]
+    words = made.collate(examples)
+    together = made.states(words)
+    for row, example in enumerate(examples):
+        alone = made.states(made.collate([example]))[0]
+        close(together[row, : len(alone)], alone)
+    # Words near the start see only what the first window holds.
+    start = Example(*(lambda s: (s, *cut(s, "spaces")))(" ".join(examples[0].tokens[:150])))
+    close(made.states(made.collate([start]))[0, :8], together[0, :8])
+    assert together[0].abs().sum(-1).min() > 0
+    model = highlight_model(encoder).eval()
+    chosen = model(words, budget=Budget.count(30)).selection.z
+    assert chosen.sum(1).tolist() == [30, words.counted[1].sum(), 30]  # one selection over the whole of a text
+
+
+def test_gradients_reach_scores_and_both_encoders(encoder):
+    model = highlight_model(encoder).train()
+    words = model.reader.collate(texts((14, 90)))
+    output = model(words, budget=BUDGET)
+    output.outputs.square().sum().backward()
+    for network in (model.reader.generator, model.reader.predictor):
+        assert network.get_input_embeddings().weight.grad.abs().sum() > 0
+    assert model.method.scorer.weight.grad.abs().sum() > 0
+
+
+def test_the_gradient_of_z_is_right(encoder):
+    model = highlight_model(encoder).double().eval()
+    words = model.reader.collate(texts((6, 4)))
+    z = torch.where(words.mask, 0.2 + 0.6 * torch.rand(words.mask.shape, dtype=torch.float64), 0.0).requires_grad_()
+    shown = words.mask.double()
+    assert torch.autograd.gradcheck(lambda z: model.predict_from(z * shown, words), (z,), atol=1e-4)
+
+
+@pytest.mark.parametrize("method", EXTRACTORS)
+def test_every_method_for_texts(encoder, method):
+    model = highlight_model(encoder, method).train()
+    words = model.reader.collate(texts())
+    torch.manual_seed(0)
+    output = model(words, budget=BUDGET)
+    loss = model.objective(output, model.head.loss(output.outputs, torch.tensor([0, 1, 0, 1]))).loss
+    loss.backward()
+    assert torch.isfinite(loss)
+    with torch.no_grad():
+        assert torch.isfinite(model.eval()(words, budget=BUDGET).outputs).all()
+
+
+@pytest.mark.parametrize("faithful", [True, False])
+@pytest.mark.parametrize("method", ALIGNERS)
+def test_every_method_for_pairs(encoder, method, faithful):
+    model = pair_model(encoder, method, settings={"faithful": faithful}).train()
+    premise, hypothesis = (model.reader.collate(texts(lengths)) for lengths in ((14, 6, 3, 70), (5, 9, 2, 7)))
+    output = model(premise, hypothesis, budget=BUDGET)
+    output.outputs.square().sum().backward()
+    assert model.reader.generator.get_input_embeddings().weight.grad.abs().sum() > 0
+    with torch.no_grad():
+        assert torch.isfinite(model.eval()(premise, hypothesis, budget=BUDGET).outputs).all()
+
+
+def test_one_encoder_for_both_sides(encoder):
+    two, one = highlight_model(encoder), highlight_model(encoder, shared=True)
+    count = lambda model: sum(p.numel() for p in model.reader.parameters())  # noqa: E731
+    assert count(two) == 2 * count(one)
+    words = one.reader.collate(texts())
+    with torch.no_grad():  # alike before they learn
+        close(two.eval()(words, budget=BUDGET).outputs, one.eval()(words, budget=BUDGET).outputs)
+
+
+def test_what_stays_as_it_is(encoder):
+    def learns(**options):
+        made = reader(encoder, **options)
+        return {name: any(p.requires_grad for p in getattr(made, name).parameters()) for name in ("generator", "predictor")}
+
+    assert learns() == {"generator": True, "predictor": True}
+    assert learns(generator_rate=0.0) == {"generator": False, "predictor": True}
+    partly = reader(encoder, frozen_layers=1).generator
+    assert not partly.get_input_embeddings().weight.requires_grad
+    assert not any(p.requires_grad for p in partly.encoder.layer[0].parameters())
+    assert all(p.requires_grad for p in partly.encoder.layer[1].parameters())
+
+
+def test_layers_computed_again_give_the_same_gradient(encoder):
+    gradients = []
+    for checkpointing in (False, True):
+        model = highlight_model(encoder, checkpointing=checkpointing)
+        for module in model.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = 0.0
+        words = model.reader.collate(texts())
+        model.train()(words, budget=BUDGET).outputs.square().sum().backward()
+        gradients.append(model.reader.generator.get_input_embeddings().weight.grad)
+    close(*gradients)
+    assert gradients[0].abs().sum() > 0
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("kind", ["bert", "t5"])
+def test_a_restored_reader_reads_the_same(kind, tmp_path):
+    folder = write_encoder(tmp_path, kind)
+    made = reader(folder)
+    described = json.loads(json.dumps(made.description()))
+    again = TransformerReader.restore(described, made.tables(), TransformerOptions()).eval()
+    again.load_state_dict(made.state_dict())
+    words, others = made.collate(texts()), again.collate(texts())
+    assert torch.equal(made.states(words), again.states(others))
+    assert torch.equal(made.read(words, some_selection(words)).states, again.read(others, some_selection(others)).states)
+    assert made.facts() == again.facts()
+
+
+def test_facts(encoder):
+    facts = reader(encoder).facts()
+    assert facts == {
+        "rule": "spaces",
+        "punctuation": "free",
+        "encoder": encoder,
+        "layers": 2,
+        "size": 16,
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"window": 1000}, "window=1000, but .* reads 64 tokens at most"),
+        ({"overlap": 30}, "window=64 with overlap=30: .* at least 16 tokens"),
+        ({"overlap": 3}, "the overlap must be at least 16 tokens"),
+    ],
+)
+def test_windows_that_cannot_be(encoder, options, message):
+    with pytest.raises(DataError, match=message):
+        reader(encoder, **options)
+
+
+def test_no_mask_token_to_put_in_place(encoder):
+    made = reader(encoder)
+    bare = replace(made.pretrained, subwords=replace(made.subwords, mask=None))
+    with pytest.raises(DataError, match="has no mask token; use unselected=out"):
+        TransformerReader(bare, TransformerOptions(unselected="mask"))
+    TransformerReader(bare, TransformerOptions(unselected="out"))
