@@ -111,7 +111,7 @@ def test_values_are_read_as_the_keys_type(key, text, value):
     [
         ("learning_rte", 1, r"no setting 'learning_rte'; did you mean 'learning_rate'\?"),
         ("temprature", 1, r"did you mean 'temperature'\?"),
-        ("qqq", 1, "no setting 'qqq'; known are averaging, batch_size"),
+        ("qqq", 1, "no setting 'qqq'; known are accumulate, averaging, batch_size"),
         ("tv", 1, "'tv' is a setting of fusedmax, not of spectra"),
         ("hidden", "many", "hidden must be a whole number, got 'many'"),
         ("hidden", 1.5, "hidden must be a whole number, got 1.5"),

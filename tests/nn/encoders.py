@@ -59,7 +59,13 @@ def write_encoder(folder: Path, kind="bert", *, seed=0, **settings) -> str:
     transformers.utils.logging.disable_progress_bar()
     own = tokenizer()
     torch.manual_seed(seed)
-    given = {"vocab_size": len(own), "pad_token_id": 0, "max_position_embeddings": 66, **KINDS.get(kind, {}), **settings}
+    given = {
+        "vocab_size": len(own),
+        "pad_token_id": 0,
+        "max_position_embeddings": 66,
+        **KINDS.get(kind, {}),
+        **settings,
+    }
     config = transformers.AutoConfig.for_model(kind, **given)
     transformers.AutoModel.from_config(config).save_pretrained(folder)
     own.save_pretrained(folder)

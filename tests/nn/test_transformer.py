@@ -190,7 +190,9 @@ def test_one_encoder_for_both_sides(encoder):
 def test_what_stays_as_it_is(encoder):
     def learns(**options):
         made = reader(encoder, **options)
-        return {name: any(p.requires_grad for p in getattr(made, name).parameters()) for name in ("generator", "predictor")}
+        return {
+            name: any(p.requires_grad for p in getattr(made, name).parameters()) for name in ("generator", "predictor")
+        }
 
     assert learns() == {"generator": True, "predictor": True}
     assert learns(generator_rate=0.0) == {"generator": False, "predictor": True}
@@ -224,7 +226,9 @@ def test_a_restored_reader_reads_the_same(kind, tmp_path):
     again.load_state_dict(made.state_dict())
     words, others = made.collate(texts()), again.collate(texts())
     assert torch.equal(made.states(words), again.states(others))
-    assert torch.equal(made.read(words, some_selection(words)).states, again.read(others, some_selection(others)).states)
+    assert torch.equal(
+        made.read(words, some_selection(words)).states, again.read(others, some_selection(others)).states
+    )
     assert made.facts() == again.facts()
 
 

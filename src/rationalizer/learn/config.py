@@ -5,13 +5,14 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from rationalizer.learn.presets import preset
-from rationalizer.nn import ALIGNERS, EXTRACTORS, Method, Pooling, Punctuation, methods_for, reader_of
-from rationalizer.suggest import did_you_mean
+from rationalizer.nn import ALIGNERS, EXTRACTORS, READERS, Method, Pooling, Punctuation, methods_for, reader_of
+from rationalizer.suggest import closest, did_you_mean
 from rationalizer.text import Budget, Rule
 
 
@@ -94,6 +95,8 @@ def configure(
     if method not in known:
         raise ValueError(_no_method(method, pairs))
     encoder = _read("encoder", (overrides or {}).get("encoder", Config.encoder), str)
+    if encoder not in READERS and (meant := closest(encoder, READERS)) and not Path(encoder).is_dir():
+        raise ValueError(f"there is no encoder {encoder!r}; did you mean {meant!r}?")
     given = {**preset(dataset, method, pairs=pairs, reader=reader_of(encoder).name), **(overrides or {})}
     common, own, reader = _common_types(), known[method].options(), reader_of(encoder).options()
     values: dict[str, Any] = {}

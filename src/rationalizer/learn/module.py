@@ -250,8 +250,9 @@ class Learner(pl.LightningModule):
         value = row.get(measure)
         if value is not None:
             value = -value if measure != "macro_f1" else value  # more is better
+        if progress.epoch <= config.full_text_epochs:  # nothing was selected: any later epoch is better
+            value = None
         last = value is None or config.patience is None
-        last = last or progress.epoch <= config.full_text_epochs  # nothing was selected before
         if last or progress.best_value is None or value > progress.best_value:  # type: ignore[operator]
             progress.best, progress.best_value, progress.best_epoch = row.get(self.score_name), value, progress.epoch
             progress.waited = 0

@@ -23,7 +23,6 @@ from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger
 
 from rationalizer import __version__
 from rationalizer.data import Corpus
-from rationalizer.learn.batch import collate
 from rationalizer.learn.checkpoint import CheckpointFile, digest, identify, require_same
 from rationalizer.learn.config import Config, configure
 from rationalizer.learn.module import Learner
@@ -41,7 +40,7 @@ from rationalizer.learn.trained import (
     read_reader,
     write_reader,
 )
-from rationalizer.nn import HighlightModel, Model, Reader, TransformerReader, reader_of
+from rationalizer.nn import Reader, TransformerReader, reader_of
 from rationalizer.text import AnyExample
 
 
@@ -99,8 +98,6 @@ def train(
         else:
             reader = _reader(corpus, description)
         model = description.build(reader)
-        if not resumed:
-            _start(model, corpus, config)
         learner = Learner(model, corpus, config, file, resumed)
         if directory is not None and first:
             write_reader(directory, reader)
@@ -203,15 +200,6 @@ def _reader(corpus: Corpus, description: Description) -> Reader:
     texts = [text.tokens for example in corpus.train for text in example.texts]
     how = {"rule": corpus.rule, "punctuation": config.punctuation, **description.network()}
     return reader_of(config.encoder).prepare(config.encoder, texts, description.reader_options(), **how)
-
-
-@torch.no_grad()
-def _start(model: Model, corpus: Corpus, config: Config) -> None:
-    """Tells the method what its scores will be made from."""
-    if isinstance(model, HighlightModel) and model.method.reads_text:
-        batch = collate(list(enumerate(corpus.train[: config.batch_size])), model.reader)
-        model.eval().method.start(model.reader.states(batch.texts[0]), batch.texts[0].counted)
-        model.train()
 
 
 def _fit(

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rationalizer.nn.extractors import EXTRACTORS, Extractor
+from rationalizer.nn.extractors import EXTRACTORS
 from rationalizer.nn.heads import Pooling, make_head, pool, pooled_size
 from rationalizer.nn.model import Model, Output
 from rationalizer.nn.readers import Reader
@@ -31,7 +31,6 @@ class HighlightModel(Model):
     """
 
     pairs = False
-    method: Extractor
 
     def __init__(
         self,

@@ -25,9 +25,6 @@ class Extractor(Method):
     def __init__(self, size: int) -> None:
         super().__init__()
 
-    def start(self, states: Tensor, mask: Tensor) -> None:
-        """Told of some texts' states before training."""
-
     def forward(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
         raise NotImplementedError
 

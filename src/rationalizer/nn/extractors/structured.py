@@ -11,29 +11,14 @@ from rationalizer.nn.method import Objective
 
 
 class _Structured(Extractor):
-    def __init__(
-        self, size: int, *, temperature: float = 1.0, transition: float = 0.1, start_spread: float | None = None
-    ) -> None:
+    def __init__(self, size: int, *, temperature: float = 1.0, transition: float = 0.1) -> None:
         super().__init__(size)
-        self.start_spread = start_spread  # of scores/T within a text before training; none: as it is drawn
         self.scorer = nn.Linear(size, 1)
         # All scores start positive, so that the budget binds: then only differences of scores matter and the
         # bias gets no gradient. A text with negative scores only would select nothing and never learn to.
         nn.init.ones_(self.scorer.bias)
         self.temperature = temperature
         self.transition = transition
-
-    @torch.no_grad()
-    def start(self, states: Tensor, mask: Tensor) -> None:
-        """Scales the scorer. Words whose scores hardly differ all get a little of the selection, which says little to
-        the predictor and is slow to compute."""
-        if self.start_spread is None:
-            return
-        scores = (states @ self.scorer.weight.mT).squeeze(-1)
-        count = mask.sum(-1).clamp(min=1)
-        mean = torch.where(mask, scores, 0.0).sum(-1) / count
-        variance = torch.where(mask, (scores - mean[:, None]) ** 2, 0.0).sum(-1) / count
-        self.scorer.weight *= self.start_spread * self.temperature / variance.mean().sqrt().clamp(min=1e-6)
 
     def forward(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
         scores = self.scorer(states).squeeze(-1)
@@ -76,10 +61,8 @@ class PairBudget(_Structured):
     of the scores fuses all tokens, and then no gradient tells them apart: the default is small.
     """
 
-    def __init__(
-        self, size: int, *, temperature: float = 1.0, transition: float = 0.01, start_spread: float | None = None
-    ) -> None:
-        super().__init__(size, temperature=temperature, transition=transition, start_spread=start_spread)
+    def __init__(self, size: int, *, temperature: float = 1.0, transition: float = 0.01) -> None:
+        super().__init__(size, temperature=temperature, transition=transition)
 
     def relax(self, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
         return ops.pair_budget(scores, budget, transition=self.transition, mask=mask, temperature=self.temperature)

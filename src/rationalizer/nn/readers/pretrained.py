@@ -14,7 +14,6 @@ import torch
 from torch import Tensor, nn
 
 from rationalizer.nn.readers.subwords import Subwords
-from rationalizer.suggest import did_you_mean
 from rationalizer.text import DataError
 
 UNBOUNDED = 4096  # tokens a row, for encoders that set no limit themselves
@@ -54,8 +53,8 @@ class Pretrained:
         )
 
 
-def load_pretrained(source: str, revision: str | None = None, known: tuple[str, ...] = ()) -> Pretrained:
-    """An encoder by name or folder; `known` are other names that could have been meant.
+def load_pretrained(source: str, revision: str | None = None) -> Pretrained:
+    """An encoder by name or folder.
 
     Raises:
         DataError: there is none, or it is not of use: no fast tokenizer, no safetensors, a decoder.
@@ -66,20 +65,22 @@ def load_pretrained(source: str, revision: str | None = None, known: tuple[str, 
     local = folder.is_dir()
     if not local and (source.startswith((".", "/", "~")) or source.count("/") > 1):
         raise DataError(f"the encoder {source!r} looks like a folder, but there is none")
-    where: dict[str, Any] = {"trust_remote_code": False, **({} if local else {"revision": revision})}
+    where: dict[str, Any] = {"trust_remote_code": False}
     place = str(folder) if local else source
+    if local and revision is not None:
+        raise DataError(f"revision={revision!r} is for the Hugging Face Hub, but {source} is a folder; leave it out")
     try:
-        with _quiet(transformers):
-            config = transformers.AutoConfig.from_pretrained(place, **where)
-            pinned = None if local else getattr(config, "_commit_hash", None) or revision
+        with _quiet(transformers, downloads=not local):
+            pinned = None if local else _commit(transformers, source, revision)
             if not local:
                 where["revision"] = pinned
+            config = transformers.AutoConfig.from_pretrained(place, **where)
             tokenizer = transformers.AutoTokenizer.from_pretrained(place, use_fast=True, **where)
             model, found = transformers.AutoModel.from_pretrained(
                 place, config=config, use_safetensors=True, output_loading_info=True, **where
             )
     except Exception as error:  # of many kinds, from three libraries and the network
-        raise DataError(_not_loaded(source, local, error, known)) from error
+        raise DataError(_not_loaded(source, local, error)) from error
     if not getattr(tokenizer, "is_fast", False):
         raise DataError(f"the encoder {source!r} has no fast tokenizer (tokenizer.json); choose one that has")
     lacking = [name for name in found["missing_keys"] if "pooler" not in name]
@@ -113,23 +114,24 @@ def _transformers(what: str) -> Any:
 
 
 @contextmanager
-def _quiet(transformers: Any) -> Iterator[None]:
-    """Without bars and remarks on unused weights."""
+def _quiet(transformers: Any, downloads: bool = False) -> Iterator[None]:
+    """Without remarks on unused weights, and without bars but those of downloads."""
     logging = transformers.utils.logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
-    logging.disable_progress_bar()
+    if not downloads:
+        logging.disable_progress_bar()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
         logging.set_verbosity(level)
-        if bars:
+        if bars and not downloads:
             logging.enable_progress_bar()
 
 
-def _not_loaded(source: str, local: bool, error: Exception, known: tuple[str, ...]) -> str:
+def _not_loaded(source: str, local: bool, error: Exception) -> str:
     said = str(error).strip()
     first = said.splitlines()[0] if said else type(error).__name__
     if "trust_remote_code" in said:
@@ -141,8 +143,15 @@ def _not_loaded(source: str, local: bool, error: Exception, known: tuple[str, ..
         )
     return (
         f"the encoder {source!r} is not a folder, and could not be had from the Hugging Face Hub as safetensors "
-        f"({first}); check the name and the connection, or give a folder with a copy; {did_you_mean(source, known)}"
+        f"({first}); check the name and the connection, or give a folder with a copy"
     )
+
+
+def _commit(transformers: Any, source: str, revision: str | None) -> str | None:
+    """What a branch, a tag or nothing stands for now: all files are then of one commit."""
+    path = transformers.utils.hub.cached_file(source, "config.json", revision=revision or "main")
+    commit: str | None = transformers.utils.hub.extract_commit_hash(path, None)
+    return commit or revision
 
 
 def _encoder(model: Any) -> Any:

@@ -32,8 +32,8 @@ class TransformerOptions:
 
     revision: str | None = None  # of the encoder on the Hub: a branch, tag or commit
     shared: bool = False  # whether one encoder serves generator and predictor
-    generator_rate: float = 1e-4  # learning rate of the generator's encoder; 0: it stays as it is
-    predictor_rate: float = 5e-5  # of the predictor's
+    generator_rate: float = 5e-5  # learning rate of the generator's encoder; 0: it stays as it is
+    predictor_rate: float = 3e-5  # of the predictor's
     frozen_layers: int = 0  # this many of the lowest layers stay as they are, and the embeddings with them
     unselected: Literal["out", "mask", "zero"] = "out"  # out of the attention; a mask's vector or 0 in their place
     gaps: Literal["kept", "marked", "closed"] = "kept"  # unselected words take up a place each, each run one, or none
@@ -119,9 +119,7 @@ class TransformerReader(Reader):
     def prepare(
         cls, source: str, texts: Sequence[Sequence[str]], options: TransformerOptions, **how: Any
     ) -> TransformerReader:
-        from rationalizer.nn.readers import READERS
-
-        return cls(load_pretrained(source, options.revision, tuple(READERS)), options, **how)
+        return cls(load_pretrained(source, options.revision), options, **how)
 
     def rates(self) -> dict[str, float]:
         return {"generator": self.chosen.generator_rate, "predictor": self.chosen.predictor_rate}

@@ -1,0 +1,150 @@
+"""Runs that are interrupted, by whatever and at any moment, go on to the same end."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rationalizer.data import generated_reviews as reviews
+from rationalizer.learn import TrainedModel, configure, train
+from rationalizer.learn.module import Learner
+from rationalizer.learn.storage import read_tensors
+from tests.learn.interrupted import SMALL, Killed, killed_after, same, weights
+
+
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [
+        ("spectra", {}),
+        ("spectra", {"tuned": False, "lower": False}),  # frozen vectors are drawn, too
+        ("spectra", {"averaging": 0.0, "embeddings": None}),
+        ("sfe-baseline", {}),
+        ("hardkuma", {}),
+    ],
+)
+def test_a_resumed_run_ends_where_the_uninterrupted_one_does(corpus, method, settings, tmp_path, monkeypatch):
+    config = configure(method, {**SMALL, **settings, "checkpoint_seconds": 0})
+    expected = train(corpus, config)
+    for step in (0, 3, 5, 6, 11, 17):  # 6 steps an epoch
+        run = tmp_path / f"{step}"
+        with monkeypatch.context() as patch:
+            killed_after(patch, step)
+            with pytest.raises(Killed):
+                train(corpus, config, run)
+        resumed = train(corpus, config, run, resume=True)
+        assert same(weights(resumed), weights(expected)), step
+        for kept in ("best", "best_epoch", "steps"):
+            assert resumed.metrics[kept] == expected.metrics[kept]
+        losses = [[row["loss"] for row in metrics["epochs"]] for metrics in (resumed.metrics, expected.metrics)]
+        assert losses[0] == losses[1]
+
+
+PROGRAM = """
+import sys, torch
+torch.set_num_threads(1)
+from rationalizer.data import generated_reviews as reviews
+from rationalizer.learn import configure, train
+settings = dict(hidden=8, vector_size=8, epochs=6, min_epochs=6, batch_size=4, checkpoint_seconds=0)
+train(reviews(train=96, dev=24, test=0), configure("hardkuma", settings), sys.argv[1], resume=True)
+"""
+
+
+def start(run):
+    return subprocess.Popen([sys.executable, "-c", PROGRAM, str(run)], stderr=subprocess.PIPE)
+
+
+def checkpoint_time(run: Path) -> int:
+    try:
+        return os.stat(run / "checkpoint.safetensors").st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def test_killed_processes_resume_to_the_same_weights(tmp_path):
+    """Real processes, ended by SIGKILL at random moments while they train and write."""
+    whole = start(tmp_path / "whole")
+    run, generator, kills, at = tmp_path / "run", random.Random(0), 0, []
+    while True:
+        process = start(run)
+        if kills < 3:
+            before = checkpoint_time(run)
+            while checkpoint_time(run) == before and process.poll() is None:
+                time.sleep(0.001)
+            time.sleep(generator.uniform(0, 0.4))
+            process.send_signal(signal.SIGKILL)
+        process.wait()
+        if process.returncode != -signal.SIGKILL:
+            break
+        kills += 1
+        at.append(read_tensors(run / "checkpoint.safetensors")[1]["progress"]["step"])
+    assert process.returncode == 0, process.stderr.read().decode()
+    assert whole.wait() == 0, whole.stderr.read().decode()
+    assert kills == 3, f"the run ended before it was killed 3 times; checkpoints at {at}"
+    assert at == sorted(set(at))
+    assert at[-1] > 0
+    assert (run / "model.safetensors").read_bytes() == (tmp_path / "whole/model.safetensors").read_bytes()
+    assert not [path for path in run.iterdir() if "checkpoint" in path.name and path.suffix != ".tmp"]
+
+
+def test_a_finished_run_is_loaded_not_trained_again(corpus, tmp_path, monkeypatch):
+    config = configure("spectra", {**SMALL, "epochs": 1})
+    trained = train(corpus, config, tmp_path)
+    monkeypatch.setattr(Learner, "training_step", None)
+    assert same(weights(train(corpus, config, tmp_path, resume=True)), weights(trained))
+
+
+def test_runs_are_not_mixed_up(corpus, tmp_path, monkeypatch):
+    config = configure("spectra", {**SMALL, "checkpoint_seconds": 0})
+    with monkeypatch.context() as patch:
+        killed_after(patch, 4)
+        with pytest.raises(Killed):
+            train(corpus, config, tmp_path)
+    with pytest.raises(FileExistsError, match="already holds a run; go on with it by --resume, in Python by"):
+        train(corpus, config, tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"unfinished run; finish it by .* in Python by resume=True"):
+        TrainedModel.load(tmp_path)
+    with pytest.raises(ValueError, match="a run with hidden = 8, not 9"):
+        train(corpus, replace(config, reading={**config.reading, "hidden": 9}), tmp_path, resume=True)
+    shorter = replace(corpus, dev=corpus.dev[:-1])
+    with pytest.raises(ValueError, match="a run with other training data"):
+        train(shorter, config, tmp_path, resume=True)
+    train(corpus, replace(config, checkpoint_seconds=60.0), tmp_path, resume=True)
+    with pytest.raises(ValueError, match="a run with seed = 0, not 1"):
+        train(corpus, replace(config, seed=1), tmp_path, resume=True)
+    with pytest.raises(ValueError, match="a run with other training data"):  # finished or not
+        train(shorter, config, tmp_path, resume=True)
+
+
+def test_missing_run_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"holds no trained model: config\.json"):
+        TrainedModel.load(tmp_path)
+    with pytest.raises(ValueError, match="needs the run_dir"):
+        train(reviews(train=4, dev=2, test=0), configure(), resume=True)
+
+
+def test_pretrained_vectors_are_frozen_and_not_read_again(corpus, tmp_path, monkeypatch):
+    words = sorted({token.lower() for example in corpus.train for token in example.tokens})
+    word = words[len(words) // 2]
+    generator = np.random.default_rng(0)
+    source = tmp_path / "vectors.txt"
+    table = {word: generator.normal(size=5).round(3) for word in words}
+    source.write_text("".join(f"{word} {' '.join(map(str, table[word]))}\n" for word in words))
+    config = configure("spectra", {**SMALL, "embeddings": str(source), "checkpoint_seconds": 0})
+    expected = train(corpus, config)
+    vectors = expected.reader.vectors
+    assert vectors.size == 5
+    row = vectors.decoded()[vectors.words.index(word)]
+    assert row.tolist() == pytest.approx(table[word].tolist(), abs=np.abs(table[word]).max() / 250)
+    with monkeypatch.context() as patch:
+        killed_after(patch, 8)
+        with pytest.raises(Killed):
+            train(corpus, config, tmp_path / "run")
+    source.unlink()
+    assert same(weights(train(corpus, config, tmp_path / "run", resume=True)), weights(expected))

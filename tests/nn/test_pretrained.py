@@ -1,0 +1,149 @@
+"""Encoders from folders and from the Hub: what can be used, and what is said of all else."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+
+from rationalizer.nn.readers.pretrained import Pretrained, load_pretrained
+from rationalizer.text import DataError
+from tests.nn.encoders import SIZES, tokenizer, write_encoder
+
+
+@pytest.fixture
+def offline(monkeypatch):
+    import huggingface_hub.constants
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+
+
+def copy_of(encoder, folder):
+    shutil.copytree(encoder, folder, dirs_exist_ok=True)
+    return folder
+
+
+def test_a_folder(encoder):
+    found = load_pretrained(encoder)
+    assert (found.source, found.revision, found.capacity) == (encoder, None, 64)
+    assert found.config["hidden_size"] == 16
+    assert found.network.pooler is None  # nothing reads it
+
+
+def test_weights_of_half_precision_are_read_as_single(encoder, tmp_path):
+    folder = copy_of(encoder, tmp_path)
+    weights = load_file(folder / "model.safetensors")
+    save_file({name: w.half() for name, w in weights.items()}, folder / "model.safetensors", {"format": "pt"})
+    network = load_pretrained(str(folder)).network
+    assert {weight.dtype for weight in network.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize(("kind", "capacity"), [("roberta", 61), ("bert", 64)])
+def test_positions_that_are_not_for_tokens(kind, capacity, tmp_path):
+    """RoBERTa counts positions from the padding's number on."""
+    folder = write_encoder(tmp_path, kind, max_position_embeddings=64, pad_token_id=2 if kind == "roberta" else 0)
+    found = load_pretrained(folder)
+    assert found.capacity == capacity
+    vectors = found.network.get_input_embeddings()(torch.full((1, capacity), 7))
+    found.network(inputs_embeds=vectors, attention_mask=torch.ones((1, capacity), dtype=torch.long))
+
+
+@pytest.mark.parametrize(("kind", "settings"), [("gpt2", {"n_embd": 16, "n_layer": 2, "n_head": 2}), ("llama", SIZES)])
+def test_decoders_are_refused(kind, settings, tmp_path):
+    with pytest.raises(DataError, match="reads from left to right only, as decoders do"):
+        load_pretrained(write_encoder(tmp_path, kind, **settings))
+
+
+def test_a_tokenizer_without_offsets_is_refused(tmp_path):
+    config = transformers.CanineConfig(**SIZES, max_position_embeddings=64)
+    transformers.CanineModel(config).save_pretrained(tmp_path)
+    transformers.CanineTokenizer().save_pretrained(tmp_path)
+    with pytest.raises(DataError, match="has no fast tokenizer"):
+        load_pretrained(str(tmp_path))
+
+
+def test_pickled_weights_are_not_read(encoder, tmp_path):
+    folder = copy_of(encoder, tmp_path)
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(DataError, match=r"holds no encoder that can be read .* model\.safetensors"):
+        load_pretrained(str(folder))
+
+
+def test_code_of_its_own_is_never_run(encoder, tmp_path):
+    folder = copy_of(encoder, tmp_path)
+    config = json.loads((folder / "config.json").read_text())
+    del config["model_type"]
+    config["auto_map"] = {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    with pytest.raises(DataError, match="comes with code of its own, which is never run"):
+        load_pretrained(str(folder))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_weights_that_are_not_all_there(encoder, tmp_path):
+    folder = copy_of(encoder, tmp_path)
+    weights = load_file(folder / "model.safetensors")
+    name = next(name for name in weights if "layer.1" in name)
+    del weights[name]
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(DataError, match="lack 1 tensors of its encoder"):
+        load_pretrained(str(folder))
+
+
+def test_a_folder_has_no_revisions(encoder):
+    with pytest.raises(DataError, match="revision='main' is for the Hugging Face Hub"):
+        load_pretrained(encoder, "main")
+
+
+def test_no_such_folder():
+    for name in ("./encoders/mine", "/encoders/mine", "a/b/c"):
+        with pytest.raises(DataError, match="looks like a folder, but there is none"):
+            load_pretrained(name)
+
+
+def test_a_name_without_a_connection(offline):
+    with pytest.raises(DataError, match=r"could not be had from the Hugging Face Hub .* or give a folder with a copy"):
+        load_pretrained("nobody/nothing")
+
+
+def test_the_extra_that_is_missing(encoder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(ImportError, match=r'pip install "\.\[transformers\]"'):
+        load_pretrained(encoder)
+    described = {"config": {}, "source": "x"}
+    with pytest.raises(ImportError, match=r'pip install "\.\[transformers\]"'):
+        Pretrained.from_json(described)
+
+
+def test_the_package_does_not_import_it_unasked():
+    code = "import rationalizer, rationalizer.nn, rationalizer.learn, sys; print('transformers' in sys.modules)"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == "False"
+
+
+def test_a_name_is_pinned_to_its_commit(encoder, tmp_path):
+    """From the Hub's cache, as it is laid out after a download."""
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    repository = tmp_path / "hub" / "models--somebody--tiny"
+    copy_of(encoder, repository / "snapshots" / commit)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(commit)
+    code = "from rationalizer.nn.readers.pretrained import load_pretrained as load; f = load('somebody/tiny'); "
+    code += "print(f.source, f.revision)"
+    environment = {**os.environ, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    printed = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert printed.stdout.split() == ["somebody/tiny", commit], printed.stderr
+
+
+def test_an_encoder_without_limits_of_its_own(tmp_path):
+    folder = write_encoder(tmp_path, "t5", max_position_embeddings=None)
+    own = tokenizer(length=int(1e30))
+    own.save_pretrained(folder)
+    assert load_pretrained(folder).capacity == 4096
