@@ -61,18 +61,22 @@ def _serve(
 ) -> None:
     if access_log:
         _print_access()
-    config = uvicorn.Config(
-        make(metrics),
-        http=cast(Any, partial(Connection, seconds=seconds)),
-        log_level="warning",
-        access_log=False,  # ours is of `Guard`, and tells the time a request took
-        timeout_graceful_shutdown=GRACE,
-    )
-    _Server(config, started).run(sockets=[listener])
+    Server(make(metrics), seconds=seconds, started=started).run(sockets=[listener])
 
 
-class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+class Server(uvicorn.Server):
+    """uvicorn's, with our connections, told when it has started."""
+
+    def __init__(
+        self, app: FastAPI, *, seconds: float, grace: int = GRACE, started: Callable[[], None] = lambda: None
+    ) -> None:
+        config = uvicorn.Config(
+            app,
+            http=cast(Any, partial(Connection, seconds=seconds)),
+            log_level="warning",
+            access_log=False,  # ours is of `Guard`, and tells the time a request took
+            timeout_graceful_shutdown=grace,
+        )
         super().__init__(config)
         self._started = started
 

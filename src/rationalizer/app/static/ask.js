@@ -4,7 +4,7 @@
 
 const TOKEN = "rationalizer token"; // its key in sessionStorage: it is forgotten with the tab
 
-/* From the address, http://...#token=..., which browsers do not send; and not left there for others to read. */
+/* From the end of the address, #token=..., which browsers do not send; and not left there for others to read. */
 (function takeToken() {
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
   if (!/^[!-~]+$/.test(given ?? "")) return;
