@@ -2,7 +2,7 @@
 
     python -m benchmarks serve
 
-Starts `rationalizer serve` on a model trained for this, with one process and with two.
+Starts `rationalizer serve` on a model trained for this, with one process and with several.
 
 - Latency: 300 requests one after the other, then 1,000 with 50 under way. None may be lost, and answers must be those
   of the model. What counts is the 95th percentile of the latter as a multiple of the median of the former.
@@ -32,6 +32,7 @@ from rationalizer.data import generated_reviews as reviews
 
 REQUESTS, AT_ONCE, ALONE = 1000, 50, 300
 LARGE, SMALL = 15, 10
+PROCESSES = max(2, min(8, (os.cpu_count() or 2) // 2))
 SOAK, STEPS = 10_000, 5
 
 
@@ -89,7 +90,7 @@ def latency(folder: Path, model: Rationalizer, texts: Sequence[str]) -> None:
     questions = [{"text": text} for text in texts]
     expected = [list(one.selected) for one in model.explain(texts)]
     rows, ends = [], []
-    for workers in (1, 2):
+    for workers in (1, PROCESSES):
         with serving(folder, workers) as (port, _):
             alone = asyncio.run(ask(port, questions[:ALONE], 1))
             together = asyncio.run(ask(port, questions, AT_ONCE))

@@ -17,6 +17,9 @@ from rationalizer.app.connection import Connection
 from rationalizer.app.metrics import Metrics
 from rationalizer.app.workers import Workers
 
+# oneDNN keeps what it made for each shape of a batch, 1,024 of them by default, which is tens of megabytes after some
+# thousands of requests.
+SHAPES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "256"}
 GRACE = 10  # seconds that requests under way have when the server stops
 MakeApp = Callable[[Metrics], FastAPI]
 
@@ -61,6 +64,7 @@ def _serve(
 ) -> None:
     if access_log:
         _print_access()
+    os.environ.update(SHAPES | os.environ)
     Server(make(metrics), seconds=seconds, started=started).run(sockets=[listener])
 
 
