@@ -19,7 +19,7 @@ from rationalizer.app.workers import Workers
 
 # oneDNN keeps what it made for each shape of a batch, 1,024 of them by default, which is tens of megabytes after some
 # thousands of requests.
-SHAPES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "256"}
+SHAPES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32"}
 GRACE = 10  # seconds that requests under way have when the server stops
 MakeApp = Callable[[Metrics], FastAPI]
 
