@@ -1,9 +1,13 @@
-"""The endpoint under load: many requests at once against one at a time, on the same server and the same texts.
+"""The endpoint under load, each figure as a ratio to one measured on the same server.
 
     python -m benchmarks serve
 
-Starts `rationalizer serve` on a model trained for this, asks 1,000 times with 50 requests under way, then one after
-the other. None may be lost, and answers must be the same both ways.
+Starts `rationalizer serve` on a model trained for this, with one process and with several.
+
+- Latency: 300 requests one after the other, then 1,000 with 50 under way. None may be lost, and answers must be those
+  of the model. What counts is the 95th percentile of the latter as a multiple of the median of the former.
+- Fairness: ten requests of one line while fifteen of the largest allowed are waiting.
+- Memory: what the server's process holds in the course of 10,000 requests, each of words never seen before.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import re
 import statistics
 import subprocess
@@ -26,12 +31,15 @@ from rationalizer import Rationalizer
 from rationalizer.data import generated_reviews as reviews
 
 REQUESTS, AT_ONCE, ALONE = 1000, 50, 300
+LARGE, SMALL = 15, 10
+PROCESSES = max(2, min(8, (os.cpu_count() or 2) // 2))
+SOAK, STEPS = 10_000, 5
 
 
 @contextmanager
-def serving(run: Path) -> Iterator[int]:
-    """`rationalizer serve` as a process of its own; gives its port."""
-    command = [sys.executable, "-m", "rationalizer", "serve", str(run), "--port", "0"]
+def serving(run: Path, workers: int = 1) -> Iterator[tuple[int, int]]:
+    """`rationalizer serve` as a process of its own; gives its port and its number."""
+    command = [sys.executable, "-m", "rationalizer", "serve", str(run), "--port", "0", "--workers", str(workers)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
     assert process.stderr is not None
     try:
@@ -39,27 +47,27 @@ def serving(run: Path) -> Iterator[int]:
         found = re.match(r"http://127\.0\.0\.1:(\d+) ", line)
         if found is None:
             raise RuntimeError(line + process.stderr.read())
-        yield int(found[1])
+        yield int(found[1]), process.pid
     finally:
         process.terminate()
         process.wait(30)
 
 
-async def ask(port: int, texts: Sequence[str], at_once: int) -> tuple[list[dict | None], list[float], float]:
+async def ask(port: int, questions: Sequence[dict], at_once: int) -> tuple[list[dict | None], list[float], float]:
     """The answers (None: lost), each one's seconds, and the seconds of all.
 
     Over plain connections, each of which has one request under way: a full HTTP client would be slower than the
     server, and would be measured instead.
     """
-    answers: list[dict | None] = [None] * len(texts)
-    seconds = [0.0] * len(texts)
-    waiting = iter(range(len(texts)))
+    answers: list[dict | None] = [None] * len(questions)
+    seconds = [0.0] * len(questions)
+    waiting = iter(range(len(questions)))
 
     async def worker() -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
         for k in waiting:
             start = time.perf_counter()
-            answers[k] = await post(reader, writer, {"text": texts[k]})
+            answers[k] = await post(reader, writer, questions[k])
             seconds[k] = time.perf_counter() - start
         writer.close()
 
@@ -78,29 +86,76 @@ async def post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, quest
     return json.loads(answer) if " 200 " in status else None
 
 
+def latency(folder: Path, model: Rationalizer, texts: Sequence[str]) -> None:
+    questions = [{"text": text} for text in texts]
+    expected = [list(one.selected) for one in model.explain(texts)]
+    rows, ends = [], []
+    for workers in (1, PROCESSES):
+        with serving(folder, workers) as (port, _):
+            alone = asyncio.run(ask(port, questions[:ALONE], 1))
+            together = asyncio.run(ask(port, questions, AT_ONCE))
+        median = statistics.median(alone[1])
+        for at_once, (_, seconds, total) in ((1, alone), (AT_ONCE, together)):
+            cut = statistics.quantiles(seconds, n=100)
+            times = (1e3 * cut[p - 1] for p in (50, 95, 99))
+            rows.append([workers, at_once, len(seconds) / total, *times, cut[94] / median])
+        lost = sum(answer is None for answer in [*alone[0], *together[0]])
+        found = [answer and answer["explanations"][0]["selected"] for answer in together[0]]
+        wrong = sum(one is not None and one != other for one, other in zip(found, expected, strict=True))
+        ends.append(f"{workers} process(es): lost {lost}, wrong {wrong}")
+    print_table(["processes", "at once", "per second", "p50 ms", "p95 ms", "p99 ms", "p95 / one alone"], rows)
+    print("\n" + "; ".join(ends))
+
+
+async def crowd(port: int) -> tuple[list[float], list[float]]:
+    """The seconds of one-line requests alone, and of as many amid large ones."""
+    small = [{"text": f"We had lovely care, number {k}."} for k in range(SMALL)]
+    large = [{"texts": [f"{'lovely care ' * 830}"] * 64}] * LARGE
+    _, alone, _ = await ask(port, small, SMALL)
+    under_way = asyncio.create_task(ask(port, large, LARGE))
+    await asyncio.sleep(1)
+    _, amid, _ = await ask(port, small, SMALL)
+    assert not under_way.done(), "the large requests were done too soon to be in the way"
+    await under_way
+    return alone, amid
+
+
+def fairness(folder: Path) -> None:
+    with serving(folder) as (port, _):
+        alone, amid = asyncio.run(crowd(port))
+    rows = [["alone", 1e3 * max(alone), 1.0], [f"amid {LARGE} large ones", 1e3 * max(amid), max(amid) / max(alone)]]
+    print(f"\n{SMALL} requests of one line at once:\n")
+    print_table(["", "slowest ms", "ratio"], rows)
+
+
+def memory(folder: Path) -> None:
+    rng = random.Random(0)
+
+    def strange() -> str:
+        return " ".join("".join(rng.choices("abcdefghij", k=rng.randint(3, 12))) for _ in range(rng.randint(1, 100)))
+
+    held = []
+    with serving(folder) as (port, pid):
+        for _ in range(STEPS):
+            asyncio.run(ask(port, [{"text": strange()} for _ in range(SOAK // STEPS)], 20))
+            status = Path(f"/proc/{pid}/status").read_text()
+            held.append(int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024)
+    rows = [[(k + 1) * SOAK // STEPS, size, size / held[0]] for k, size in enumerate(held)]
+    print("\nMemory of the server:\n")
+    print_table(["requests", "MB", "ratio"], rows)
+
+
 def main() -> None:
     corpus = reviews(train=600, dev=60, test=REQUESTS)
-    texts = [example.text for example in corpus.test]
     model = Rationalizer("spectra", epochs=1, min_epochs=1)
     model.fit([e.text for e in corpus.train], [corpus.classes[e.label] for e in corpus.train], progress=False)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         model.save(folder)
-        with serving(Path(folder)) as port:
-            alone, alone_seconds, alone_total = asyncio.run(ask(port, texts[:ALONE], 1))
-            together, together_seconds, together_total = asyncio.run(ask(port, texts, AT_ONCE))
-    lost = sum(answer is None for answer in [*alone, *together])
-    expected = [list(one.selected) for one in model.explain(texts)]
-    found = [answer and answer["explanations"][0]["selected"] for answer in together]
-    wrong = sum(one is not None and one != other for one, other in zip(found, expected, strict=True))
-    rows = []
-    for name, seconds, total in (
-        ("1 at a time", alone_seconds, alone_total),
-        (f"{AT_ONCE} at a time", together_seconds, together_total),
-    ):
-        cut = statistics.quantiles(seconds, n=100)
-        rows.append([name, len(seconds), len(seconds) / total, *(1e3 * cut[p - 1] for p in (50, 95, 99))])
-    print_table(["requests", "count", "per second", "p50 ms", "p95 ms", "p99 ms"], rows)
-    print(f"\nlost {lost}, wrong {wrong}; {rows[1][2] / rows[0][2]:.1f} times the throughput of one at a time")
+        latency(folder, model, [example.text for example in corpus.test])
+        fairness(folder)
+        if Path("/proc/self/status").is_file():
+            memory(folder)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,10 @@ import threading
 from contextlib import contextmanager
 
 import pytest
-import uvicorn
 from fastapi.testclient import TestClient
 
 from rationalizer.app import Limits, create_app, load_models
+from rationalizer.app.listen import Server
 from rationalizer.data import generated_reviews as reviews
 
 
@@ -15,29 +15,38 @@ def models(spectra_run, sparsemax_run):
     return load_models([spectra_run, sparsemax_run])
 
 
+def asking(app, **options):
+    """A client of an application, which it takes to be on this machine."""
+    return TestClient(app, base_url="http://localhost", **options)
+
+
 @pytest.fixture(scope="session")
 def client(models):
     limits = Limits(items=8, characters=1000)
-    with TestClient(create_app(models, limits=limits, examples=["A first one.", "A second one."])) as client:
+    with asking(create_app(models, limits=limits, examples=["A first one.", "A second one."])) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
 def pair_client(pair_run):
-    with TestClient(create_app(load_models([pair_run]))) as client:
+    with asking(create_app(load_models([pair_run]))) as client:
         yield client
 
 
 @contextmanager
-def listening(app):
+def listening(app, seconds=30, grace=10):
     """The application at a free port, served by another thread of this process."""
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    ready = threading.Event()
+    server = Server(app, seconds=seconds, grace=grace, started=ready.set)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server.should_exit = True
-        thread.join()
+        assert ready.wait(60)
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,10 @@ import shutil
 import pytest
 
 from rationalizer import Rationalizer
+from rationalizer.app import create_app
 from rationalizer.plot import histogram
 from rationalizer.render import Section, to_html_page
+from tests.app.conftest import listening
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
 expect = playwright.expect
@@ -203,6 +205,60 @@ def test_drawings_in_narrow_pages_are_scrolled_not_shrunk_to_dust(browser, pair_
     frames = page.evaluate("[...document.querySelectorAll('.rz-drawing, .picture')].map((one) => one.scrollWidth)")
     assert frames == [max(drawing, page.locator(".rz-drawing").evaluate("(one) => one.clientWidth")), 480]
     page.close()
+
+
+@pytest.fixture(scope="module")
+def locked(models):
+    with listening(create_app(models, token="s3cret", examples=["lovely care"])) as address:
+        yield address
+
+
+@pytest.fixture
+def outsider(browser):
+    """A page whose first requests are refused, of which the console tells."""
+    page = browser.new_page()
+    page.set_default_timeout(20_000)
+    yield page
+    page.close()
+
+
+def test_the_page_asks_for_the_token(outsider, locked):
+    page = outsider
+    page.goto(locked)
+    field = page.get_by_label("This server asks for a token")
+    expect(field).to_be_focused()
+    assert page.locator("main").is_hidden()
+    field.fill("wrong")
+    page.keyboard.press("Enter")
+    expect(page.locator("#token [role=alert]")).to_have_text("That is not the token.")
+    field.fill("s3cret")
+    page.get_by_role("button", name="Go on").click()
+    page.locator("#examples button").first.click()
+    assert marked(page)
+    assert page.locator("#token").is_hidden()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download spectra.svg").click()
+    assert download.value.suggested_filename == "spectra.svg"
+    page.reload()
+    expect(page.locator("#examples button")).to_have_count(1)  # remembered for this tab
+    page.get_by_role("link", name="The endpoint behind this page").click()
+    page.wait_for_selector("article")
+    assert '-H "Authorization: Bearer $RATIONALIZER_TOKEN"' in page.locator("pre").first.inner_text()
+    page.get_by_role("link", name="openapi.json").click()
+    expect(page.locator("body")).to_contain_text('"/explain"')
+
+
+def test_a_link_may_bring_the_token(page, locked):
+    page.goto(f"{locked}/#token=s3cret")
+    page.locator("#examples button").first.click()
+    assert marked(page)
+    assert page.url == f"{locked}/"  # it is not left in the address
+    assert page.locator("#token").is_hidden()
+
+
+def test_a_wrong_token_in_a_link_is_told(outsider, locked):
+    outsider.goto(f"{locked}/docs#token=wrong")
+    expect(outsider.locator("#token [role=alert]")).to_have_text("That is not the token.")
 
 
 def test_the_endpoint_s_own_page(page, server):

@@ -4,11 +4,11 @@ import json
 import re
 
 import pytest
-from fastapi.testclient import TestClient
 
 from rationalizer import Rationalizer, render
 from rationalizer.app import Limits, create_app, load_models
 from rationalizer.app.server import STATIC
+from tests.app.conftest import asking
 
 TEXT = "We found truly helpful lovely care. Expect barely musty regrettable comfort."
 HOSTILE = "<script>alert(1)</script> \"quoted\" & <img src=x onerror=alert(2)> 'so' ]]> lovely care"
@@ -147,11 +147,60 @@ def test_what_is_not_json(client):
         assert "send one JSON object" in error["remedy"]
 
 
-@pytest.mark.parametrize("content", [b'{"text": "\xff"}', b"[" * 100_000])
-def test_what_cannot_even_be_parsed(client, content):
+NESTED = [opening * depth for opening in (b"[", b'{"a":') for depth in (100_000, 900_000)]
+
+
+@pytest.mark.parametrize("content", [b'{"text": "\xff"}', b'{"budget": ' + b"9" * 5000 + b"}", *NESTED])
+def test_what_cannot_even_be_parsed(models, content):
+    with asking(create_app(models)) as client:
+        check_unparsed(client, content)
+
+
+def check_unparsed(client, content):
     response = client.post("/explain", content=content, headers={"Content-Type": "application/json"})
     assert response.status_code == 400
     assert response.json()["error"]["field"] == "body"
+
+
+@pytest.mark.parametrize("depth", [10, 200, 490, 900, 960, 990, 1000, 5000])
+@pytest.mark.parametrize("field", ["text", "texts", "budget", "model"])
+def test_nesting_is_refused_at_any_depth(client, field, depth):
+    content = f'{{"{field}": {"[" * depth}1{"]" * depth}}}'
+    response = client.post("/explain", content=content, headers={"Content-Type": "application/json"})
+    assert response.status_code in (400, 422), response.text
+    assert response.json()["error"]["field"].startswith(("body", field))
+
+
+@pytest.mark.parametrize("name", ["text", "model", "budget", "x"])
+@pytest.mark.parametrize("value", ["\ud800", "a\udfff%", "x" * 3500, "9" * 3000])
+def test_what_an_error_repeats_is_short_and_is_unicode(client, name, value):
+    body = {"text": "a", name: value} if name != "x" else {value: 1}
+    response = client.post("/explain", content=json.dumps(body), headers={"Content-Type": "application/json"})
+    assert response.status_code in ((413, 422) if value[0] != "9" else (200, 413, 422)), response.text
+    assert len(response.text) < 1000 or response.status_code == 200
+
+
+def test_only_the_first_of_many_mistakes_is_looked_at(models):
+    with asking(create_app(models)) as client:
+        for content in (
+            '{"texts": [' + "[]," * 2_000_000 + "1]}",
+            "{" + ",".join(f'"{k}":0' for k in range(500_000)) + "}",
+        ):
+            response = client.post("/explain", content=content, headers={"Content-Type": "application/json"})
+            assert response.status_code == 422
+            assert len(response.text) < 1000
+
+
+def test_text_without_a_word(client, pair_client):
+    refused(client, 422, "texts[1]", "there is no word in the text", texts=["a", "<br />", "b"])
+    refused(client, 422, "text", "there is no word", text="<br />")
+    refused(pair_client, 422, "pairs[0]", "there is no word", pairs=[["a", "<br />"]])
+
+
+def test_pairs_with_too_much_to_compare(pair_client):
+    long = "a " * 501
+    refused(pair_client, 422, "pairs[1]", "501 and 501 words", pairs=[["a", "b"], [long, long]])
+    assert explain(pair_client, premise="a " * 2500, hypothesis="b")
 
 
 def test_other_pages_and_methods_are_refused_in_the_same_form(client):
@@ -165,7 +214,7 @@ def test_other_pages_and_methods_are_refused_in_the_same_form(client):
 
 
 def test_a_body_that_is_too_long_is_not_read(models):
-    with TestClient(create_app(models, limits=Limits(items=1, characters=10))) as client:
+    with asking(create_app(models, limits=Limits(items=1, characters=10))) as client:
         long = json.dumps({"text": "a" * 10_000})
         headers = {"Content-Type": "application/json"}
         announced = client.post("/explain", content=long, headers=headers)
@@ -180,7 +229,7 @@ def test_a_body_that_is_too_long_is_not_read(models):
         for response in (announced, streamed):
             assert response.status_code == 413
             assert response.json()["error"]["field"] == "body"
-            assert "more than 4336 bytes" in response.json()["error"]["problem"]
+            assert "more than 4216 bytes" in response.json()["error"]["problem"]
         assert explain(client, text="short")
 
 
@@ -189,7 +238,7 @@ def test_back_pressure(models):
     from concurrent.futures import ThreadPoolExecutor
 
     with (
-        TestClient(create_app(models, limits=Limits(waiting=1))) as client,
+        asking(create_app(models, limits=Limits(waiting=1))) as client,
         ThreadPoolExecutor(16) as threads,
     ):
         answers = list(threads.map(lambda _: client.post("/explain", json={"texts": [TEXT] * 8}), range(32)))
@@ -200,13 +249,24 @@ def test_back_pressure(models):
     assert "waiting" in busy.json()["error"]["problem"]
 
 
-def test_failures_are_told_in_json(models, monkeypatch):
-    with TestClient(create_app(models), raise_server_exceptions=False) as client:
-        monkeypatch.setattr(type(models[0]), "explain", lambda *_: 1 / 0)
-        response = client.post("/explain", json={"text": "a"})
+@pytest.mark.parametrize("error", [ZeroDivisionError("by zero"), ValueError("an index"), KeyError("a name")])
+def test_failures_are_the_server_s(models, monkeypatch, caplog, error):
+    """Whatever their kind: only what is checked of a request is the client's fault."""
+
+    def fail(*_, **__):
+        raise error
+
+    with asking(create_app(models)) as client:
+        monkeypatch.setattr(Rationalizer, "explain_examples", fail)
+        response = client.post("/explain", json={"text": "a secret text"})
     assert response.status_code == 500
-    assert "failed" in response.json()["error"]["problem"]
-    assert "ZeroDivision" not in response.text
+    assert response.json()["error"]["problem"] == "the server failed on this request"
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert str(error) not in response.text
+    (logged,) = [record for record in caplog.records if record.name == "rationalizer"]
+    assert logged.getMessage() == "POST /explain failed"
+    assert logged.exc_info[1] is error
+    assert "a secret text" not in caplog.text
 
 
 def test_hostile_text_is_escaped_everywhere(client):
@@ -242,14 +302,17 @@ def test_what_there_is_to_ask(client, models):
     assert client.get("/examples").json() == {"examples": ["A first one.", "A second one."]}
     health = client.get("/health").json()
     assert (health["status"], health["models"]) == ("ok", ["spectra", "sparsemax"])
+    assert client.get("/ready").json() == {"status": "ready"}
 
 
 def test_pages_load_nothing_from_elsewhere(client):
     described = client.get("/openapi.json").json()
-    assert set(described["paths"]) == {"/explain", "/render/{kind}", "/models", "/examples", "/health"}
+    assert set(described["paths"]) == {
+        *("/explain", "/render/{kind}", "/models", "/examples", "/health", "/ready", "/metrics")
+    }
     assert "413" in described["paths"]["/explain"]["post"]["responses"]
     names = sorted(path.name for path in STATIC.iterdir())
-    assert names == ["docs.html", "docs.js", "index.html", "page.js", "style.css"]
+    assert names == ["ask.js", "docs.html", "docs.js", "index.html", "page.js", "style.css"]
     for path in ("/", "/docs", *(f"/static/{name}" for name in names if not name.endswith("html"))):
         response = client.get(path)
         assert response.status_code == 200

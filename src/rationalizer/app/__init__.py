@@ -8,8 +8,9 @@ if any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
     raise ImportError('the web page needs FastAPI and uvicorn; install them in a checkout by: pip install ".[web]"')
 
 from rationalizer.app.listen import run
+from rationalizer.app.metrics import Metrics
 from rationalizer.app.requests import Limits
 from rationalizer.app.served import Served, load_models
 from rationalizer.app.server import create_app
 
-__all__ = ["Limits", "Served", "create_app", "load_models", "run"]
+__all__ = ["Limits", "Metrics", "Served", "create_app", "load_models", "run"]

@@ -3,32 +3,84 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import socket
 from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
 
 import uvicorn
 from fastapi import FastAPI
 
+from rationalizer.app.connection import Connection
+from rationalizer.app.metrics import Metrics
+from rationalizer.app.workers import Workers
 
-def run(app: FastAPI, host: str, port: int, started: Callable[[str], None] = lambda address: None) -> None:
+# oneDNN keeps what it made for each shape of a batch, 1,024 of them by default, which is tens of megabytes after some
+# thousands of requests.
+SHAPES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32"}
+GRACE = 10  # seconds that requests under way have when the server stops
+MakeApp = Callable[[Metrics], FastAPI]
+
+
+def run(
+    make: MakeApp,
+    host: str,
+    port: int,
+    *,
+    workers: int = 1,
+    seconds: float = 30,
+    access_log: bool = False,
+    started: Callable[[str], None] = lambda address: None,
+) -> None:
     """Serves until stopped; requests under way are still answered. Ctrl-C then is a KeyboardInterrupt.
 
     Args:
-        app: of `create_app`.
+        make: makes the application (see `create_app`), which counts in the metrics it is given. For several processes
+            it must be a function that can be pickled: each calls it for itself.
         host: where to listen.
         port: 0 for one that is free.
+        workers: processes that answer at this port.
+        seconds: that a request may take to arrive.
+        access_log: print a line a request: when, who, what, the status, and how long it took; never the texts.
         started: called with the address as soon as requests are answered.
     """
-    listener = _listen(host, port)
-    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=10)
-    server = _Server(config, lambda: started(_address(listener)))
-    with listener:
-        server.run(sockets=[listener])
+    with _listen(host, port, seconds) as listener:
+        serve = partial(_serve, make, listener, seconds, access_log)
+        if workers == 1:
+            serve(Metrics(), lambda: started(_address(listener)))
+        else:
+            Workers(serve, workers, patience=GRACE + 5).run(lambda: started(_address(listener)))
 
 
-class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+def _serve(
+    make: MakeApp,
+    listener: socket.socket,
+    seconds: float,
+    access_log: bool,
+    metrics: Metrics,
+    started: Callable[[], None],
+) -> None:
+    if access_log:
+        _print_access()
+    os.environ.update(SHAPES | os.environ)
+    Server(make(metrics), seconds=seconds, started=started).run(sockets=[listener])
+
+
+class Server(uvicorn.Server):
+    """uvicorn's, with our connections, told when it has started."""
+
+    def __init__(
+        self, app: FastAPI, *, seconds: float, grace: int = GRACE, started: Callable[[], None] = lambda: None
+    ) -> None:
+        config = uvicorn.Config(
+            app,
+            http=cast(Any, partial(Connection, seconds=seconds)),
+            log_level="warning",
+            access_log=False,  # ours is of `Guard`, and tells the time a request took
+            timeout_graceful_shutdown=grace,
+        )
         super().__init__(config)
         self._started = started
 
@@ -41,19 +93,31 @@ class _Server(uvicorn.Server):
             self._started()
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _print_access() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    log = logging.getLogger("rationalizer.access")
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+
+
+def _listen(host: str, port: int, seconds: float) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=2048)
-        # Connections inherit it: without it a short answer waits 40 ms for the client to confirm its first part.
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return listener
     except socket.gaierror as error:
         raise OSError(f"cannot listen on {host}: {error.strerror}; give another --host, such as 127.0.0.1") from None
     except OSError as error:
         remedy = "give another --port, or 0 for any" if port else "give another --host"
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise OSError(f"cannot listen on {host}, port {port}: {reason}; {remedy}") from None
+    # Connections inherit both. Without the first a short answer waits 40 ms for the client to confirm its first part;
+    # without the second one who asks and does not read the answer keeps it in memory for ever.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * seconds))
+    return listener
 
 
 def _address(listener: socket.socket) -> str:

@@ -1,4 +1,4 @@
-"""What `POST /explain` takes, what it answers, and what is wrong with a request that it refuses."""
+"""What `POST /explain` takes and what it answers; what is wrong with a request that it refuses."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fastapi import Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
-from starlette.exceptions import HTTPException
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, model_validator
 
+from rationalizer.app.refusals import Refused
 from rationalizer.app.served import Served, Text
 from rationalizer.suggest import did_you_mean
 from rationalizer.text import Budget
@@ -24,16 +21,18 @@ class Limits:
     items: int = 64  # texts or pairs of one request
     characters: int = 10_000  # of one text
     waiting: int = 1024  # texts of all requests that are not answered yet
+    seconds: float = 30  # that a request may take to arrive, from its first byte to its last
 
     def __post_init__(self) -> None:
         for name in ("items", "characters", "waiting"):
             if getattr(self, name) < 1:
                 raise ValueError(f"the limit of {name} must be at least 1, got {getattr(self, name)}")
+        if not self.seconds > 0:
+            raise ValueError(f"the limit of seconds must be more than 0, got {self.seconds}")
 
-    @property
-    def body(self) -> int:
+    def body(self, *, pairs: bool) -> int:
         """Bytes of a request: a character takes up to 12 as JSON (two escapes), and a pair has two texts."""
-        return 4096 + 24 * self.items * self.characters
+        return 4096 + 12 * (1 + pairs) * self.items * self.characters
 
 
 class ExplainRequest(BaseModel):
@@ -51,15 +50,27 @@ class ExplainRequest(BaseModel):
     )
 
     text: str | None = Field(None, description="One text.")
-    texts: list[str] | None = Field(None, description="Several texts.")
+    texts: list[str] | None = Field(None, fail_fast=True, description="Several texts.")
     premise: str | None = Field(None, description="The first text of a pair; needs `hypothesis`.")
     hypothesis: str | None = Field(None, description="The second text of a pair; needs `premise`.")
-    pairs: list[tuple[str, str]] | None = Field(None, description="Several pairs [premise, hypothesis].")
+    pairs: list[tuple[str, str]] | None = Field(
+        None, fail_fast=True, description="Several pairs [premise, hypothesis]."
+    )
     budget: StrictInt | StrictFloat | str | None = Field(
         None, description='A share ("20%", 0.2) or a count (5) of what may be selected, if not the model\'s own.'
     )
     model: str | None = Field(None, description="A name of GET /models; by default the first.")
     html: bool = Field(False, description="Whether each explanation shall also come as an HTML fragment.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_known_fields(cls, given: Any) -> Any:
+        names = given if isinstance(given, dict) else ()
+        unknown = next((name for name in names if name not in cls.model_fields), None)
+        if unknown is not None:  # the first; Pydantic would list them all, and a body may hold a million
+            remedy = did_you_mean(unknown[:40], cls.model_fields)
+            raise Refused(422, unknown, f"there is no field {unknown[:40]!r}", remedy)
+        return given
 
 
 class Answer(BaseModel):
@@ -71,35 +82,18 @@ class Answer(BaseModel):
     explanations: list[dict[str, Any]]
 
 
-class Problem(BaseModel):
-    field: str = Field(description="The field at fault; `body` for the request as a whole.")
-    problem: str
-    remedy: str
-
-
-class Refusal(BaseModel):
-    error: Problem
-
-
-class Refused(Exception):
-    """A request that is not answered, as HTTP tells it."""
-
-    def __init__(self, status: int, field: str, problem: str, remedy: str) -> None:
-        super().__init__(problem)
-        self.status = status
-        self.content = {"error": {"field": field, "problem": problem, "remedy": remedy}}
-
-    def response(self) -> JSONResponse:
-        return JSONResponse(self.content, self.status, {"Retry-After": "1"} if self.status == 503 else None)
-
-
 @dataclass(frozen=True)
 class Question:
     """A request that can be answered."""
 
     served: Served
     budget: Budget | None
+    field: str  # that holds the texts
     texts: Sequence[Text]
+
+    def place(self, number: int) -> str:
+        """The field of one of the texts."""
+        return _place(self.field, number)
 
 
 def understand(request: ExplainRequest, models: Mapping[str, Served], limits: Limits) -> Question:
@@ -110,8 +104,12 @@ def understand(request: ExplainRequest, models: Mapping[str, Served], limits: Li
         raise Refused(413, field, f"{len(texts)} items, but at most {limits.items} a request", "send several requests")
     for number, text in enumerate(texts):
         for part in (text,) if isinstance(text, str) else text:
-            _check_text(part, f"{field}[{number}]" if field in ("texts", "pairs") else field, limits)
-    return Question(served, _budget(request.budget, served), texts)
+            _check_text(part, _place(field, number), limits)
+    return Question(served, _budget(request.budget, served), field, texts)
+
+
+def _place(field: str, number: int) -> str:
+    return f"{field}[{number}]" if field in ("texts", "pairs") else field
 
 
 def _model(name: str | None, models: Mapping[str, Served]) -> Served:
@@ -177,45 +175,3 @@ def _budget(budget: int | float | str | None, served: Served) -> Budget | None:
         method = served.model.config.method
         raise Refused(422, "budget", f"what {method} selects does not follow a budget", "leave the budget out")
     return found
-
-
-async def refuse_malformed(_: Request, error: Exception) -> JSONResponse:
-    """FastAPI's own findings (not JSON, wrong types, unknown fields) in the form of all others."""
-    assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    place = [str(part) for part in first["loc"] if part not in ("body", "int", "float", "str")]
-    if first["type"] == "json_invalid":
-        message = first.get("ctx", {}).get("error", first["msg"])
-        return Refused(400, "body", f"the request is not JSON: {message}", "send one JSON object").response()
-    if not place:
-        remedy = "send one JSON object, with the header Content-Type: application/json"
-        return Refused(422, "body", "the request is not a JSON object", remedy).response()
-    field = place[0] + "".join(f"[{part}]" for part in place[1:] if part.isdigit())
-    if first["type"] == "extra_forbidden":
-        known = list(ExplainRequest.model_fields)
-        return Refused(422, field, f"there is no field {field!r}", did_you_mean(field, known)).response()
-    problem = first["msg"].replace("Input should be", "the value should be")
-    return Refused(422, field, problem, "see the types of the fields at /docs").response()
-
-
-async def refuse_unread(_: Request, error: Exception) -> JSONResponse:
-    """What is refused before anybody looks at its fields: no such page, no such method, bytes that are no JSON."""
-    assert isinstance(error, HTTPException)
-    if error.status_code == 400:
-        return Refused(400, "body", "the request cannot be read as JSON", "send one JSON object in UTF-8").response()
-    remedy = "see what there is to ask at /docs"
-    found = Refused(error.status_code, "path", str(error.detail).lower(), remedy).response()
-    found.headers.update(error.headers or {})
-    return found
-
-
-async def refuse(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, Refused)
-    return error.response()
-
-
-async def apologize(_: Request, __: Exception) -> JSONResponse:
-    """What is not the client's fault; the server's log has the traceback."""
-    return Refused(
-        500, "body", "the server failed on this request", "report it with what the server printed"
-    ).response()

@@ -4,15 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
-from rationalizer.data import any_examples_from
 from rationalizer.rationalizer import Rationalizer
 from rationalizer.render import AnyExplanation
-from rationalizer.text import Budget
+from rationalizer.text import AnyExample, Budget, Example, PairExample
+from rationalizer.text.cutting import cut
 
 Text = str | tuple[str, str]  # one text, or premise and hypothesis
+# Pairs of words that an alignment may choose from: 500 words against 500 take a tenth of a second, 2,000 against 2,000
+# would take a hundred times as long, and nobody else would be answered meanwhile.
+COMPARED = 250_000
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A text that the model cannot read, which shows only when it is cut into words."""
+
+    problem: str
+    remedy: str
+
+
+def work(text: Text) -> int:
+    """How much work a text is, about, in words; without cutting it, at four characters a word."""
+    words = [1 + len(part) // 4 for part in ((text,) if isinstance(text, str) else text)]
+    return sum(words) + (prod(words) // 16 if len(words) > 1 else 0)
 
 
 @dataclass(frozen=True)
@@ -22,10 +40,26 @@ class Served:
     name: str
     model: Rationalizer
 
-    def explain(self, budget: Budget | None, texts: Sequence[Text]) -> list[AnyExplanation]:
+    def explain(self, budget: Budget | None, texts: Sequence[Text]) -> list[AnyExplanation | Unreadable]:
         """Explanations at another budget than the model's own, if one is given; the model itself stays as it is."""
+        read = [self._read(text) for text in texts]
+        examples = [one for one in read if not isinstance(one, Unreadable)]
+        found = iter(self.model.explain_examples(examples, budget=budget))
+        return [one if isinstance(one, Unreadable) else next(found) for one in read]
+
+    def _read(self, text: Text) -> AnyExample | Unreadable:
         rule = self.model.trained.reader.rule
-        return self.model.explain_examples(any_examples_from(texts, pairs=self.model.pairs, rule=rule), budget=budget)
+        sides = [Example(part, *cut(part, rule)) for part in ((text,) if isinstance(text, str) else text)]
+        lengths = [len(side.tokens) for side in sides]
+        if not all(lengths):
+            return Unreadable("there is no word in the text", "correct the text or leave it out")
+        if len(sides) == 1:
+            return sides[0]
+        if prod(lengths) > COMPARED:
+            problem = f"the texts have {lengths[0]} and {lengths[1]} words, {prod(lengths)} pairs to choose from"
+            return Unreadable(problem, f"shorten them; {COMPARED} are the most")
+        premise, hypothesis = sides
+        return PairExample(premise, hypothesis)
 
     @property
     def follows_budget(self) -> bool:

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any, Literal
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse, Response
+from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 
 from rationalizer import __version__, render
 from rationalizer.app.batcher import Batcher, Busy
+from rationalizer.app.door import Door
 from rationalizer.app.guard import Guard
-from rationalizer.app.requests import (
-    Answer,
-    ExplainRequest,
-    Limits,
-    Question,
-    Refusal,
-    Refused,
-    apologize,
-    refuse,
-    refuse_malformed,
-    refuse_unread,
-    understand,
-)
-from rationalizer.app.served import Served, Text, budget_facts
+from rationalizer.app.metrics import BATCH, TEXTS, WAITING, Metrics
+from rationalizer.app.refusals import Refusal, Refused, refuse, refuse_malformed, refuse_unread
+from rationalizer.app.requests import Answer, ExplainRequest, Limits, Question, understand
+from rationalizer.app.served import Served, Text, Unreadable, budget_facts, work
 from rationalizer.render import AnyExplanation
 from rationalizer.text import Budget
 
@@ -38,30 +29,51 @@ TYPES = {"css": "text/css", "js": "text/javascript", "html": "text/html", "svg":
 WARM_UP: tuple[str, tuple[str, str]] = ("A first text.", ("A first text.", "A second one."))
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": Refusal, "description": "Not JSON, or fields that contradict each other."},
+    401: {"model": Refusal, "description": "The server has a token, and the request does not have it."},
+    408: {"model": Refusal, "description": "The request took too long to arrive."},
     413: {"model": Refusal, "description": "Too many items, or too long a text."},
+    421: {"model": Refusal, "description": "The header Host is none of the server's names."},
     422: {"model": Refusal, "description": "A field with a wrong type or value."},
     503: {"model": Refusal, "description": "Too much is waiting; try again after the seconds of Retry-After."},
 }
 
 
-def create_app(models: Sequence[Served], *, limits: Limits | None = None, examples: Sequence[Text] = ()) -> FastAPI:
+def create_app(
+    models: Sequence[Served],
+    *,
+    limits: Limits | None = None,
+    examples: Sequence[Text] = (),
+    hosts: Iterable[str] = (),
+    token: str | None = None,
+    metrics: Metrics | None = None,
+) -> FastAPI:
     """The web application.
 
     Args:
         models: at least one; the first answers requests that name none.
         limits: how much a request may ask for.
         examples: texts (or pairs) that the page offers to click.
+        hosts: names that the server goes by, besides localhost; "*" for any (see `Door`).
+        token: what requests must bring in the header `Authorization: Bearer ...`; None: nothing.
+        metrics: where to count, if with other processes.
     """
     if not models:
         raise ValueError("there is no model to serve; give at least one")
     limits = limits or Limits()
+    metrics = metrics or Metrics()
     by_name = {served.name: served for served in models}
 
-    def run(key: tuple[str, Budget | None], texts: Sequence[Text]) -> list[AnyExplanation]:
+    def run(key: tuple[str, Budget | None], texts: Sequence[Text]) -> list[AnyExplanation | Unreadable]:
         name, budget = key
         return by_name[name].explain(budget, texts)
 
-    batcher: Batcher[tuple[str, Budget | None], Text, AnyExplanation] = Batcher(run, capacity=limits.waiting)
+    def note_batch(texts: int) -> None:
+        metrics.observe(BATCH, texts)
+        metrics.set(WAITING, batcher.waiting)
+
+    batcher: Batcher[tuple[str, Budget | None], Text, AnyExplanation | Unreadable] = Batcher(
+        run, size=work, capacity=limits.waiting, share=limits.items, ran=note_batch
+    )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -78,19 +90,27 @@ def create_app(models: Sequence[Served], *, limits: Limits | None = None, exampl
         docs_url=None,  # FastAPI's page loads its scripts from elsewhere; ours is in static/
         redoc_url=None,
     )
-    app.add_middleware(Guard, limit=limits.body)
+    body = limits.body(pairs=models[0].model.pairs)
+    app.add_middleware(Guard, door=Door(hosts, token), limit=body, metrics=metrics)
     app.add_exception_handler(RequestValidationError, refuse_malformed)
     app.add_exception_handler(HTTPException, refuse_unread)
     app.add_exception_handler(Refused, refuse)
-    app.add_exception_handler(Exception, apologize)
 
-    async def answer(question: Question) -> list[AnyExplanation]:
+    async def answer(question: Question, asked: Request) -> list[AnyExplanation]:
+        key, client = (question.served.name, question.budget), asked.client and asked.client.host
         try:
-            return await batcher.submit((question.served.name, question.budget), question.texts)
+            answers = await batcher.submit(key, question.texts, client)
         except Busy as error:
             raise Refused(503, "body", str(error), "try again in a second") from None
-        except ValueError as error:  # a text without a token, which only the reader finds
-            raise Refused(422, "body", str(error), "correct the text or leave it out") from None
+        finally:
+            metrics.set(WAITING, batcher.waiting)
+        found: list[AnyExplanation] = []
+        for number, one in enumerate(answers):
+            if isinstance(one, Unreadable):
+                raise Refused(422, question.place(number), one.problem, one.remedy)
+            found.append(one)
+        metrics.add(TEXTS, len(found))
+        return found
 
     @app.post(
         "/explain",
@@ -99,9 +119,9 @@ def create_app(models: Sequence[Served], *, limits: Limits | None = None, exampl
         summary="Labels and the words they rest on",
         response_description="The model's name, the budget, and explanations in the order of the texts.",
     )
-    async def explain(request: ExplainRequest) -> JSONResponse:
+    async def explain(request: ExplainRequest, asked: Request) -> JSONResponse:
         question = understand(request, by_name, limits)
-        found = await answer(question)
+        found = await answer(question, asked)
         rows = [explanation.to_dict() for explanation in found]
         if request.html:
             drawn = await run_in_threadpool(lambda: [render.to_html(explanation) for explanation in found])
@@ -110,9 +130,9 @@ def create_app(models: Sequence[Served], *, limits: Limits | None = None, exampl
         return JSONResponse({"model": question.served.name, **budget_facts(budget), "explanations": rows})
 
     @app.post("/render/{kind}", responses=REFUSALS, response_class=Response, summary="Explanations as a file")
-    async def draw(kind: Literal["html", "svg"], request: ExplainRequest) -> Response:
+    async def draw(kind: Literal["html", "svg"], request: ExplainRequest, asked: Request) -> Response:
         question = understand(request, by_name, limits)
-        found = await answer(question)
+        found = await answer(question, asked)
         if kind == "svg" and len(found) > 1:
             raise Refused(422, "texts", f"a picture shows one text, got {len(found)}", "send one text, or ask for html")
         title = f"Explained by {question.served.name}"
@@ -135,6 +155,16 @@ def create_app(models: Sequence[Served], *, limits: Limits | None = None, exampl
     async def health() -> dict[str, Any]:
         return {"status": "ok", "version": __version__, "models": list(by_name), "waiting": batcher.waiting}
 
+    @app.get("/ready", responses={503: REFUSALS[503]}, summary="Whether a request would be answered now")
+    async def ready() -> dict[str, str]:
+        if not batcher.ready:
+            raise Refused(503, "body", f"{batcher.waiting} texts are waiting", "try again in a second")
+        return {"status": "ready"}
+
+    @app.get("/metrics", response_class=PlainTextResponse, summary="Counts, sizes and times, for Prometheus")
+    async def tell_metrics() -> PlainTextResponse:
+        return PlainTextResponse(metrics.exposition(), media_type="text/plain; version=0.0.4")
+
     _add_pages(app)
     return app
 
@@ -150,5 +180,5 @@ def _add_pages(app: FastAPI) -> None:
 
     for path, name in {"/": "index.html", "/docs": "docs.html"}.items():
         app.get(path, include_in_schema=False)(page(name))
-    for name in ("style.css", "page.js", "docs.js"):
+    for name in ("style.css", "ask.js", "page.js", "docs.js"):
         app.get(f"/static/{name}", include_in_schema=False)(page(name))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,32 +13,64 @@ from rationalizer.cli import inputs, outputs
 from rationalizer.cli.base import command, err
 from rationalizer.cli.options import Column
 
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from rationalizer.app import Metrics
+
 OFFERED = 6  # examples on the page
+AT_HOME = ("localhost", "127.0.0.1", "::1")
 
 
 @command(
     "rationalizer serve runs/mine",
     "rationalizer serve runs/spectra runs/sfe --port 8080 --examples mine.csv",
+    "RATIONALIZER_TOKEN=$(openssl rand -hex 32) rationalizer serve runs/mine --host 0.0.0.0 --workers 4",
     """curl localhost:8000/explain -H 'Content-Type: application/json' -d '{"text": "A warm film."}'""",
 )
 def serve(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Folders of trained models; two to compare.")],
     host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: one that is free.")] = 8000,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="A name that clients call the server by (repeat for more); '*': any.")
+    ] = None,
+    token: Annotated[
+        str | None, typer.Option(envvar="RATIONALIZER_TOKEN", help="Answer only those who send this token.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Processes, each with its own copy of the models.")] = 1,
     max_batch: Annotated[int, typer.Option(min=1, help="Texts of one request.")] = 64,
     max_characters: Annotated[int, typer.Option(min=1, help="Characters of one text.")] = 10_000,
+    max_seconds: Annotated[float, typer.Option(help="Seconds that a request may take to arrive.")] = 30,
+    access_log: Annotated[bool, typer.Option("--access-log", help="Print a line a request.")] = False,
     examples: Annotated[Path | None, typer.Option(help="A file whose first rows the page offers.")] = None,
     column: Column = None,
 ) -> None:
     """Open a web page and a JSON endpoint for trained models (needs the extra "web")."""
-    from rationalizer.app import Limits, create_app, load_models, run
+    from rationalizer.app import Limits, run
 
     if len(runs) > 2:
         raise ValueError(f"the page compares two models, got {len(runs)}; leave {len(runs) - 2} out")
-    limits = Limits(items=max_batch, characters=max_characters)
+    limits = Limits(items=max_batch, characters=max_characters, seconds=max_seconds)
+    options = {"limits": limits, "hosts": (host, *(allow_host or ())), "token": token}
+
+    def tell(address: str) -> None:
+        err.print(f"{address} (the endpoint: {address}/docs); Ctrl-C stops it")
+        if token is None and host not in AT_HOME:
+            err.print("anybody who reaches this machine may ask; --token lets in only those who have it")
+
+    make = partial(_make_app, runs, examples, column, options)
+    run(make, host, port, workers=workers, seconds=limits.seconds, access_log=access_log, started=tell)
+
+
+def _make_app(
+    runs: list[Path], examples: Path | None, column: list[str] | None, options: dict[str, Any], metrics: Metrics
+) -> FastAPI:
+    from rationalizer.app import create_app, load_models
+
     models = load_models(runs)
     model = models[0].model
     found = inputs.embedded(model.pairs) if examples is None else inputs.from_file(examples, column, model)
     offered: list[Any] = [outputs.key_of_example(example) for example in islice(found, OFFERED)]
-    app = create_app(models, limits=limits, examples=offered if model.pairs else [text for (text,) in offered])
-    run(app, host, port, lambda address: err.print(f"{address} (the endpoint: {address}/docs); Ctrl-C stops it"))
+    offered = offered if model.pairs else [text for (text,) in offered]
+    return create_app(models, examples=offered, metrics=metrics, **options)

@@ -91,7 +91,7 @@ _LETTERS = regex.compile(rf"(?<unspaced>[[{_UNSPACED}]&&\p{{L}}])|\p{{L}}", rege
 _PIECE = regex.compile(rf"\p{{Han}}\p{{M}}*+|[\p{{Katakana}}{_SOUND}\p{{M}}]++|[\p{{Hiragana}}{_SOUND}\p{{M}}]++|.++")
 
 
-@lru_cache(maxsize=1 << 18)
+@lru_cache(maxsize=1 << 16)
 def _span(start: int, end: int) -> tuple[int, int]:
     return start, end
 
@@ -155,9 +155,14 @@ def _parser(language: str) -> Any:
     return getattr(budoux, f"load_default_{language}_parser")()
 
 
-@lru_cache(maxsize=1 << 18)
 def is_punctuation(token: str) -> bool:
     """Whether a token is a mark and no word: without letter, digit, emoji, emoticon or other pictorial symbol."""
+    # Long ones seldom come again, and what a server is sent must not fill its memory.
+    return _is_punctuation(token) if len(token) <= 64 else _WORDLIKE.search(token) is None
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_punctuation(token: str) -> bool:
     return _WORDLIKE.search(token) is None
 
 

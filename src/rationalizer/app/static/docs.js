@@ -28,9 +28,10 @@ function table(properties) {
 
 function curl(verb, path, example) {
   const address = new URL(path.slice(1).replace("{kind}", "html"), document.baseURI);
-  if (verb === "get") return `curl ${address}`;
+  const token = sessionStorage.getItem(TOKEN) ? ' \\\n  -H "Authorization: Bearer $RATIONALIZER_TOKEN"' : "";
+  if (verb === "get") return `curl ${address}${token}`;
   const body = JSON.stringify(example).replaceAll("'", "'\\''");
-  return `curl ${address} \\\n  -H 'Content-Type: application/json' \\\n  -d '${body}'`;
+  return `curl ${address}${token} \\\n  -H 'Content-Type: application/json' \\\n  -d '${body}'`;
 }
 
 function operation(described, path, verb, details) {
@@ -51,11 +52,14 @@ function operation(described, path, verb, details) {
 }
 
 async function draw() {
-  const described = await (await fetch("openapi.json")).json();
+  const described = await (await ask("openapi.json")).json();
   const operations = Object.entries(described.paths).flatMap(([path, verbs]) =>
     Object.entries(verbs).map(([verb, details]) => operation(described, path, verb, details)),
   );
   document.getElementById("operations").append(...operations);
+  // A link that the browser follows brings no token.
+  const file = new Blob([JSON.stringify(described, null, 1)], { type: "application/json" });
+  document.getElementById("described").href = URL.createObjectURL(file);
 }
 
-draw();
+draw().catch((error) => document.getElementById("operations").append(make("p", error.message, { role: "alert" })));

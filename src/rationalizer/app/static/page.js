@@ -36,16 +36,9 @@ function budgetInWords({ budget, budget_unit: unit }) {
 
 /* ---- asking ---- */
 
-async function post(path, body, signal) {
-  const response = await fetch(path, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(body),
-    signal,
-  });
-  if (response.ok) return response;
-  const { error } = await response.json().catch(() => ({}));
-  throw new Error(error ? `${error.problem}; ${error.remedy}.` : `The server answered ${response.status}.`);
+function post(path, body, signal) {
+  const headers = { "Content-Type": "application/json" };
+  return ask(path, { method: "POST", headers, body: JSON.stringify(body), signal });
 }
 
 function question(name) {
@@ -56,10 +49,10 @@ function question(name) {
 
 function askSoon(pause = PAUSE) {
   clearTimeout(state.timer);
-  state.timer = setTimeout(ask, pause);
+  state.timer = setTimeout(explain, pause);
 }
 
-async function ask() {
+async function explain() {
   clearTimeout(state.timer);
   state.asking?.abort();
   const ready = fields().every((field) => field.value.trim());
@@ -86,11 +79,13 @@ async function ask() {
   } catch (error) {
     if (error.name === "AbortError") return;
     clear();
-    showProblem(error instanceof TypeError ? "The server does not answer; is it still running?" : error.message);
+    showProblem(inWords(error));
   } finally {
     if (state.asking === asking) at("results").classList.remove("stale");
   }
 }
+
+const inWords = (error) => (error instanceof TypeError ? "The server does not answer; is it still running?" : error.message);
 
 function clear() {
   at("results").replaceChildren();
@@ -163,7 +158,7 @@ async function save(load, name) {
     make("a", "", { href: address, download: name }).click();
     setTimeout(() => URL.revokeObjectURL(address), 10_000);
   } catch (error) {
-    showProblem(error.message);
+    showProblem(inWords(error));
   }
 }
 
@@ -240,7 +235,7 @@ function setUpExamples(examples) {
     const button = make("button", values.join(" / "), { type: "button", dir: "auto", title: values.join("\n") });
     button.addEventListener("click", () => {
       fields().forEach((field, k) => (field.value = values[k]));
-      ask();
+      explain();
     });
     group.append(button);
   }
@@ -248,7 +243,7 @@ function setUpExamples(examples) {
 }
 
 async function start() {
-  const [described, offered] = await Promise.all(["models", "examples"].map(async (path) => (await fetch(path)).json()));
+  const [described, offered] = await Promise.all(["models", "examples"].map(async (path) => (await ask(path)).json()));
   state.models = described.models;
   state.limits = described.limits;
   at(inPairs() ? "pair" : "single").hidden = false;
@@ -258,7 +253,7 @@ async function start() {
   for (const field of fields()) {
     field.addEventListener("input", () => askSoon());
     field.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) ask();
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) explain();
     });
   }
   at("budget").addEventListener("input", moveBudget);
@@ -272,4 +267,4 @@ async function start() {
   fields()[0].focus();
 }
 
-start().catch(() => showProblem("The server does not answer; is it still running?"));
+start().catch((error) => showProblem(inWords(error)));

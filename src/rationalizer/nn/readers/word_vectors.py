@@ -26,7 +26,7 @@ from rationalizer.text import (
     load_vectors,
 )
 
-REMEMBERED = 1 << 17  # tokens whose rows are not looked up again
+REMEMBERED, SHORT = 1 << 16, 64  # tokens, of so many characters, whose rows are not looked up again
 FITS = 0.7  # of the running words must have a vector for the English vectors to be of use
 
 
@@ -146,9 +146,11 @@ class VectorReader(Reader):
         """Rows of the pretrained table, and the row of the learned one."""
         found = self._found.get(token)
         if found is None:
+            found = self._rows(token)
             if len(self._found) >= REMEMBERED:
                 self._found.clear()
-            found = self._found[token] = self._rows(token)
+            if len(token) <= SHORT:
+                self._found[token] = found
         return found
 
     def _rows(self, token: str) -> tuple[tuple[int, ...], int]:

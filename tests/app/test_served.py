@@ -1,0 +1,36 @@
+"""What a model remembers of the texts it was sent, and how much work they are taken to be."""
+
+from rationalizer.app.served import Unreadable, work
+from rationalizer.nn.readers import word_vectors
+from rationalizer.text import cutting
+
+
+def test_strange_words_do_not_pile_up(models, monkeypatch):
+    """Neither many of them nor long ones."""
+    served = models[0]
+    reader = served.model.trained.reader
+    monkeypatch.setattr(word_vectors, "REMEMBERED", 500)
+    before = cutting._is_punctuation.cache_info().currsize
+    long = [f"{'x' * 5000}{k}" for k in range(20)]
+    served.explain(None, long)
+    assert cutting._is_punctuation.cache_info().currsize == before
+    assert not reader._found.keys() & set(long)
+    for k in range(20):
+        served.explain(None, [" ".join(f"strange{k}x{j}" for j in range(100))])
+        assert len(reader._found) <= 500
+    for remembered in (cutting._is_punctuation, cutting._span):
+        assert remembered.cache_info().maxsize <= 1 << 16
+
+
+def test_work_grows_with_the_text_and_for_pairs_with_both():
+    assert work("a") == 1
+    assert work("lovely care " * 100) == 301
+    assert work(("a", "b")) == 2
+    assert work(("x" * 4000, "x" * 4000)) > 60_000
+
+
+def test_what_cannot_be_read_stands_in_its_place(models):
+    found = models[0].explain(None, ["a", "<br />", "b"])
+    assert [isinstance(one, Unreadable) for one in found] == [False, True, False]
+    assert [one.text for one in found[::2]] == ["a", "b"]
+    assert all(isinstance(one, Unreadable) for one in models[0].explain(None, ["<br />"]))
