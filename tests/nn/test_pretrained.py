@@ -97,6 +97,18 @@ def test_weights_that_are_not_all_there(encoder, tmp_path):
         load_pretrained(str(folder))
 
 
+@pytest.mark.parametrize("kind", ["bert", "distilbert", "modernbert", "t5"])
+def test_dropout_is_what_was_asked_for(kind, tmp_path):
+    folder = write_encoder(tmp_path, kind)
+    vectors = load_pretrained(folder).network.get_input_embeddings()(torch.arange(6) + 5)[None]
+    for dropout, varies in ((0.0, False), (0.3, True)):
+        described = load_pretrained(folder, None, dropout)
+        for network in (described.network, Pretrained.from_json(described.to_json(), dropout).network):
+            network.train()
+            one, other = (network(inputs_embeds=vectors).last_hidden_state for _ in range(2))
+            assert torch.equal(one, other) is not varies
+
+
 def test_a_folder_has_no_revisions(encoder):
     with pytest.raises(DataError, match="revision='main' is for the Hugging Face Hub"):
         load_pretrained(encoder, "main")

@@ -237,7 +237,6 @@ def test_facts(encoder):
     assert facts == {
         "rule": "spaces",
         "punctuation": "free",
-        "encoder": encoder,
         "layers": 2,
         "size": 16,
     }

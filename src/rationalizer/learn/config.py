@@ -11,7 +11,17 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from rationalizer.learn.presets import preset
-from rationalizer.nn import ALIGNERS, EXTRACTORS, READERS, Method, Pooling, Punctuation, methods_for, reader_of
+from rationalizer.nn import (
+    ALIGNERS,
+    EXTRACTORS,
+    READERS,
+    Method,
+    Pooling,
+    Punctuation,
+    TransformerReader,
+    methods_for,
+    reader_of,
+)
 from rationalizer.suggest import closest, did_you_mean
 from rationalizer.text import Budget, Rule
 
@@ -133,6 +143,11 @@ def _unknown(key: str, method: str, known: Mapping[str, type[Method]], settings:
     others = sorted(name for name, other in known.items() if key in other.options())
     if others:
         return f"{key!r} is a setting of {', '.join(others)}, not of {method}"
+    readers = [
+        name for name, reader in {**READERS, "a transformer": TransformerReader}.items() if key in reader.options()
+    ]
+    if readers:
+        return f"{key!r} is a setting of the encoder {' or '.join(readers)}, not of the one that is used"
     return f"there is no setting {key!r}; {did_you_mean(key, sorted(settings))}"
 
 

@@ -98,7 +98,7 @@ def train(
         else:
             reader = _reader(corpus, description)
         model = description.build(reader)
-        learner = Learner(model, corpus, config, file, resumed)
+        learner = Learner(model.train(), corpus, config, file, resumed)  # Lightning leaves the mode as it finds it
         if directory is not None and first:
             write_reader(directory, reader)
             write_json(directory / CONFIG, description.to_json())

@@ -40,12 +40,13 @@ class Pretrained:
         }
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Pretrained:
+    def from_json(cls, stored: Mapping[str, Any], dropout: float = 0.0) -> Pretrained:
         """The encoder that was described, with weights yet to come."""
         transformers = _transformers("this model")
         settings = dict(stored["config"])
         with _quiet(transformers):
             config = transformers.AutoConfig.for_model(settings.pop("model_type"), **settings)
+            _set_dropout(config, dropout)
             network = _encoder(transformers.AutoModel.from_config(config, trust_remote_code=False))
         subwords = Subwords.from_json(stored["subwords"])
         return cls(
@@ -53,8 +54,8 @@ class Pretrained:
         )
 
 
-def load_pretrained(source: str, revision: str | None = None) -> Pretrained:
-    """An encoder by name or folder.
+def load_pretrained(source: str, revision: str | None = None, dropout: float = 0.1) -> Pretrained:
+    """An encoder by name or folder, with this much dropout in training.
 
     Raises:
         DataError: there is none, or it is not of use: no fast tokenizer, no safetensors, a decoder.
@@ -75,6 +76,7 @@ def load_pretrained(source: str, revision: str | None = None) -> Pretrained:
             if not local:
                 where["revision"] = pinned
             config = transformers.AutoConfig.from_pretrained(place, **where)
+            _set_dropout(config, dropout)
             tokenizer = transformers.AutoTokenizer.from_pretrained(place, use_fast=True, **where)
             model, found = transformers.AutoModel.from_pretrained(
                 place, config=config, use_safetensors=True, output_loading_info=True, **where
@@ -145,6 +147,13 @@ def _not_loaded(source: str, local: bool, error: Exception) -> str:
         f"the encoder {source!r} is not a folder, and could not be had from the Hugging Face Hub as safetensors "
         f"({first}); check the name and the connection, or give a folder with a copy"
     )
+
+
+def _set_dropout(config: Any, dropout: float) -> None:
+    """Of states and attention alike, whatever the kind of encoder calls it."""
+    for name, value in config.to_dict().items():
+        if "dropout" in name and isinstance(value, float):
+            setattr(config, name, dropout)
 
 
 def _commit(transformers: Any, source: str, revision: str | None) -> str | None:

