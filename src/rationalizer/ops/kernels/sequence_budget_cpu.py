@@ -10,15 +10,10 @@
 
 import numpy as np
 
-from rationalizer.ops.kernels.active_set_cpu import (
-    active_set,
-    affine_solve,
-    append_to_factor,
-    is_set,
-    pack,
-    word_count,
-)
+from rationalizer.ops.kernels.active_set_cpu import active_set
+from rationalizer.ops.kernels.bits_cpu import is_set, pack, word_count
 from rationalizer.ops.kernels.budget_cpu import gather_real, scatter_real
+from rationalizer.ops.kernels.factor_cpu import approach, best_weights, enter
 from rationalizer.ops.kernels.packing_cpu import packable
 from rationalizer.ops.kernels.pair_budget_cpu import (
     gather_edges,
@@ -125,6 +120,8 @@ def _solve_in_doubt(s, r, z, tau, budget, state, support, max_iterations):
             back,
             value,
             max_iterations - iterations,
+            0.0,
+            np.zeros(1, np.uint8),
         )
         iterations += used
         for i in range(n):
@@ -214,14 +211,19 @@ def sequence_budget_rows(
 def _support_backward(g, columns, k, h, grad_r):
     """h = J g and its counterpart for the transitions, J the projector onto the affine hull of k sequences."""
     n = g.shape[0]
-    factor = np.empty((k, k))
-    line, along, weights, unit = np.empty(k), np.zeros(k), np.empty(k), np.empty(k)
+    factor, sides = np.empty((k, k)), np.empty((2, k))
+    line, weights = np.empty(k), np.empty(k)
+    base = 0.0
     for j in range(k):
-        append_to_factor(factor, columns, j, line)
+        along = 0.0
         for i in range(n):
             if is_set(columns[j], i):
-                along[j] += g[i]
-    affine_solve(factor, along, k, 0.0, weights, unit)
+                along += g[i]
+        if j == 0:
+            base = along
+        distance = approach(factor, columns, j, line)
+        enter(factor, sides, j, line, distance, along - base)
+    best_weights(factor, sides, k, 0.0, weights)
     h[:] = 0.0
     grad_r[:] = 0.0
     for j in range(k):
