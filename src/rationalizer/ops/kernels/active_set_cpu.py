@@ -60,21 +60,24 @@ def _drop(columns, score, p, factor, sides, k, j):
 
 
 @jit
-def _exchange(columns, score, p, factor, sides, k, line):
-    """Put column k, which lies in the affine hull of the others, into the mixture without changing z; the sequence
-    that runs out first on the way leaves (a simplex pivot). `line` is what `approach` left. Returns the new k."""
+def _exchange(columns, score, p, factor, sides, k, line, sign, most):
+    """Move weight between column k, which lies in the affine hull of the others, and those, so that z stays: to it
+    (`sign` 1) or from it (−1), at most as much as `most`. The sequence that runs out first on the way leaves for it (a
+    simplex pivot). `line` is what `approach` left. Returns k, less 1 if one left, and the weight moved."""
     backward_solve(factor, k, line)
-    step, blocking = np.inf, -1
+    step, blocking = most, -1
     for j in range(k):
-        if line[j] > 1e-9 and p[j] < step * line[j]:
-            step, blocking = p[j] / line[j], j
+        fall = sign * line[j]
+        if fall > 1e-9 and p[j] < step * fall:
+            step, blocking = p[j] / fall, j
     for j in range(k):
-        p[j] -= step * line[j]
+        p[j] -= step * sign * line[j]
+    if blocking < 0:
+        return k, step
     entering = columns[k].copy()
     k = _drop(columns, score, p, factor, sides, k, blocking)
     columns[k] = entering
-    p[k] = step
-    return k
+    return k, step
 
 
 @jit
@@ -112,16 +115,23 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations, e
     lift = sequence_score(s, r, columns[0], 0.0, 0)[0] / max(overlap(columns[0], columns[0]), 1.0)
     lifted, reduced = s - lift, np.empty(n)
     base = sequence_score(lifted, r, columns[0], lift, budget)[0]  # and from what one earns: see `best_weights`
-    kept = 0
-    for j in range(k):
-        columns[kept] = columns[j]
-        p[kept] = p[j]
-        distance = approach(factor, columns, kept, line)
-        if distance > DEPENDENT:
-            score[kept] = sequence_score(lifted, r, columns[kept], lift, budget)[0]
-            enter(factor, sides, kept, line, distance, score[kept] - base)
-            kept += 1
-    k = kept
+    given = k
+    k = 0
+    for j in range(given):
+        columns[k] = columns[j]
+        p[k] = p[j]
+        distance = approach(factor, columns, k, line)
+        if distance <= DEPENDENT or k > n:
+            weight = p[k]
+            before = k
+            k, moved = _exchange(columns, score, p, factor, sides, k, line, -1.0, weight)
+            if k == before:
+                continue
+            p[k] = weight - moved
+            distance = approach(factor, columns, k, line)
+        score[k] = sequence_score(lifted, r, columns[k], lift, budget)[0]
+        enter(factor, sides, k, line, distance, score[k] - base)
+        k += 1
     p[:k] /= np.sum(p[:k])
 
     iterations, stalled = 0, 0
@@ -169,7 +179,8 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations, e
         p[k] = 0.0
         if distance <= DEPENDENT or k > n:  # n + 1 sequences span everything, whatever the rounding says
             # Inside the affine hull: the same z can be had with a better score.
-            k = _exchange(columns, score, p, factor, sides, k, line)
+            k, weight = _exchange(columns, score, p, factor, sides, k, line, 1.0, np.inf)
+            p[k] = weight
             distance = approach(factor, columns, k, line)
         enter(factor, sides, k, line, distance, entering - base)
         score[k] = entering

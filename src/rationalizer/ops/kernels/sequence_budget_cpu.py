@@ -14,6 +14,7 @@ from rationalizer.ops.kernels.active_set_cpu import active_set
 from rationalizer.ops.kernels.bits_cpu import is_set, pack, word_count
 from rationalizer.ops.kernels.budget_cpu import gather_real, scatter_real
 from rationalizer.ops.kernels.factor_cpu import approach, best_weights, enter
+from rationalizer.ops.kernels.laying_cpu import mixture_of_sequences
 from rationalizer.ops.kernels.packing_cpu import packable
 from rationalizer.ops.kernels.pair_budget_cpu import (
     gather_edges,
@@ -80,15 +81,14 @@ def _release(s, r, z, tau, budget, level, state, work):
 
 
 @jit
-def _solve_in_doubt(s, r, z, tau, budget, state, support, max_iterations):
+def _solve_in_doubt(s, r, z, tau, budget, state, support, max_iterations, start, p, kept):
     """Active set with held tokens, from the closed form in `z`; leaves the solution in `z`, sequences in `support`."""
     n = s.shape[0]
     words = word_count(n)
     tokens, scores, edges = np.empty(n, np.int64), np.empty(n), np.zeros(n)
     y, full = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
     work = np.empty((3, n))
-    iterations, kept = 0, 0
-    p = np.ones(1)
+    iterations = 0
     while True:
         count, held = _reduce(s, r, state, tokens, scores, edges)
         limit = min(budget - held, count)
@@ -101,11 +101,12 @@ def _solve_in_doubt(s, r, z, tau, budget, state, support, max_iterations):
             columns = np.zeros((1, word_count(count)), np.uint64)
             pack(y[:count], columns[0])
             kept = 1
+            p = np.ones(1)
         else:
             columns = np.zeros((kept, word_count(count)), np.uint64)
             for k in range(kept):
                 for j in range(count):
-                    y[j] = is_set(support[k], tokens[j])
+                    y[j] = is_set(start[k], tokens[j])
                 pack(y[:count], columns[k])
         small = np.empty(count)
         columns, p, kept, used, gap, converged, level = active_set(
@@ -133,6 +134,7 @@ def _solve_in_doubt(s, r, z, tau, budget, state, support, max_iterations):
             for j in range(count):
                 full[tokens[j]] = is_set(columns[k], j)
             pack(full, support[k, :words])
+        start = support
         for i in range(n):
             if state[i] == HELD_1:
                 level += s[i] - z[i]
@@ -186,6 +188,8 @@ def sequence_budget_rows(
         gap[row] = 0.0
         converged[row] = True
         tau = 0.0
+        given = 0
+        start, p = support[row, :1], np.ones(1)
         certified = limit == 0
         if certified:
             row_z[:] = 0.0
@@ -200,9 +204,14 @@ def sequence_budget_rows(
                 state[i] = HELD_1 if row_z[i] == 1.0 else (HELD_0 if row_z[i] == 0.0 else IN_DOUBT)
                 ones += row_z[i] == 1.0
             certified = limit == count or packable(row_z, row_r, limit - ones, work, x)
+            if not certified:
+                start = np.empty((6 * count + 8, word_count(count)), np.uint64)
+                p = np.empty(6 * count + 8)
+                given, lost = mixture_of_sequences(row_z, row_r, limit, start, p, np.empty(count, np.int64))
+                certified = given > 0 and lost == 0.0
         if not certified:
             kept[row], iterations[row], gap[row], converged[row] = _solve_in_doubt(
-                row_s, row_r, row_z, tau, limit, state[:count], support[row], max_iterations
+                row_s, row_r, row_z, tau, limit, state[:count], support[row], max_iterations, start, p, given
             )
         scatter_real(solution, mask[row], z[row])
 
