@@ -60,24 +60,21 @@ def _drop(columns, score, p, factor, sides, k, j):
 
 
 @jit
-def _exchange(columns, score, p, factor, sides, k, line, sign, most):
-    """Move weight between column k, which lies in the affine hull of the others, and those, so that z stays: to it
-    (`sign` 1) or from it (−1), at most as much as `most`. The sequence that runs out first on the way leaves for it (a
-    simplex pivot). `line` is what `approach` left. Returns k, less 1 if one left, and the weight moved."""
+def _exchange(columns, score, p, factor, sides, k, line):
+    """Put column k, which lies in the affine hull of the others, into the mixture without changing z; the sequence
+    that runs out first on the way leaves (a simplex pivot). `line` is what `approach` left. Returns the new k."""
     backward_solve(factor, k, line)
-    step, blocking = most, -1
+    step, blocking = np.inf, -1
     for j in range(k):
-        fall = sign * line[j]
-        if fall > 1e-9 and p[j] < step * fall:
-            step, blocking = p[j] / fall, j
+        if line[j] > 1e-9 and p[j] < step * line[j]:
+            step, blocking = p[j] / line[j], j
     for j in range(k):
-        p[j] -= step * sign * line[j]
-    if blocking < 0:
-        return k, step
+        p[j] -= step * line[j]
     entering = columns[k].copy()
     k = _drop(columns, score, p, factor, sides, k, blocking)
     columns[k] = entering
-    return k, step
+    p[k] = step
+    return k
 
 
 @jit
@@ -99,11 +96,12 @@ def _settle(columns, score, p, factor, sides, k, target):
 
 
 @jit
-def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations, enough, stop):
+def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations, bound, enough, stop):
     """Optimise from the given sequences and weights (k >= 1 of them); `z` receives the solution.
 
-    Stops where the gap is rounding, or at most `enough`, and as soon as `stop[0]` is set. Returns (columns, p, k,
-    iterations, gap, converged, λ), λ the score minus z·y that the support's sequences share.
+    `bound` is one on the optimum. Stops where ‖z − z*‖² <= `enough`, which the gap bounds, and so does twice the
+    distance to `bound`; where the gap is rounding; and as soon as `stop[0]` is set. Returns (columns, p, k, iterations,
+    gap, converged, λ), λ the score minus z·y that the support's sequences share.
     """
     n = s.shape[0]
     capacity = max(16, 2 * k)
@@ -121,17 +119,10 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations, e
         columns[k] = columns[j]
         p[k] = p[j]
         distance = approach(factor, columns, k, line)
-        if distance <= DEPENDENT or k > n:
-            weight = p[k]
-            before = k
-            k, moved = _exchange(columns, score, p, factor, sides, k, line, -1.0, weight)
-            if k == before:
-                continue
-            p[k] = weight - moved
-            distance = approach(factor, columns, k, line)
-        score[k] = sequence_score(lifted, r, columns[k], lift, budget)[0]
-        enter(factor, sides, k, line, distance, score[k] - base)
-        k += 1
+        if distance > DEPENDENT and k <= n:
+            score[k] = sequence_score(lifted, r, columns[k], lift, budget)[0]
+            enter(factor, sides, k, line, distance, score[k] - base)
+            k += 1
     p[:k] /= np.sum(p[:k])
 
     iterations, stalled = 0, 0
@@ -169,8 +160,10 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations, e
         tolerance = 1e-13 + 8.0 * EPS * rounding
         stalled = 0 if objective < best - 1e-16 * abs(best) else stalled + 1
         best = min(best, objective)
-        if gap <= max(tolerance, enough) or (stalled >= 10 and gap <= 1e3 * tolerance):
+        missing = max(bound - lift * budget + objective, 0.0) + 8.0 * EPS * abs(bound)
+        if gap <= max(tolerance, enough) or 2.0 * missing <= enough or (stalled >= 10 and gap <= 1e3 * tolerance):
             converged = True
+            gap = min(gap, missing) if enough > 0.0 else gap
             break
         if stalled >= 100:
             break
@@ -179,8 +172,7 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations, e
         p[k] = 0.0
         if distance <= DEPENDENT or k > n:  # n + 1 sequences span everything, whatever the rounding says
             # Inside the affine hull: the same z can be had with a better score.
-            k, weight = _exchange(columns, score, p, factor, sides, k, line, 1.0, np.inf)
-            p[k] = weight
+            k = _exchange(columns, score, p, factor, sides, k, line)
             distance = approach(factor, columns, k, line)
         enter(factor, sides, k, line, distance, entering - base)
         score[k] = entering

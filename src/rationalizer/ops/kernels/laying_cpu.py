@@ -1,30 +1,18 @@
-"""A point of the PAIR + BUDGET relaxation as an explicit mixture of sequences within the budget.
+"""Tokens laid round a circle, one after the other, as an explicit mixture of sequences.
 
 As in `packing_cpu` token i stands for a set of measure z_i on a circle of length 1, the sets of neighbours nested; here
-the circle is kept as atoms, each a sequence with its measure.
-
-1. Tokens are laid one after the other, from both ends. A set that shrinks lets go of the atoms with most ones, a set
-   that grows takes those with fewest, so the counts stay level. In the middle the atoms of the two halves are joined,
-   many ones to few.
-2. What is uneven then is levelled by exchanging tails: two sequences cut at the same place and joined crosswise have
-   the same tokens and, where their bits agree on one side of the cut, the same pairs, but other counts.
-3. Where no such cut helps a pair is broken, at the price of its transition.
-
-The relaxation bounds all mixtures from above and is met but for the pairs broken: nothing broken proves z optimal, and
-what was lost bounds ‖z − z*‖² (add the variational inequalities of both problems).
+the circle is kept as atoms, each a sequence with its measure. A set that shrinks lets go of the atoms with most ones, a
+set that grows takes those with fewest, so the counts stay level. Tokens are laid from both ends; in the middle the atoms
+of the two halves are joined, many ones to few. `levelling_cpu` evens out what is left.
 """
 
 import numpy as np
 
-from rationalizer.ops.kernels.bits_cpu import is_set, ones
+from rationalizer.ops.kernels.bits_cpu import is_set
 from rationalizer.ops.kernels.runtime import jit
 
 TINY = 1e-12  # measures below it are rounding
 NONE = -1
-TRIALS = 400  # how many partners a sequence is tried with
-SIDES = 4
-UNEVEN = 5.0
-TESTS = 16  # how many trials there are in all, a token
 
 
 @jit
@@ -48,7 +36,7 @@ def lay(z, linked, m, atoms, mass, count):
     """
     atoms[: m + 1] = 0
     # Atoms by count, as stacks. Those inside the current set rise together, so their levels are relative.
-    outside, inside, after = np.full(m + 1, NONE), np.full(2 * m + 2, NONE), np.full(m + 1, NONE)
+    outside, inside, after = np.full(m + 1, NONE), np.full(m + 1, NONE), np.full(m + 1, NONE)
     since = np.zeros(m + 1, np.int64)
     mass[0], count[0] = 1.0, 0
     _push(outside, after, 0, 0)
@@ -71,8 +59,10 @@ def lay(z, linked, m, atoms, mass, count):
             covered = 0.0
         change = z[t] - covered
         while change < -TINY:
-            while inside[high] == NONE:
+            while high >= 0 and inside[high] == NONE:
                 high -= 1
+            if high < 0:
+                break
             a = inside[high]
             inside[high] = after[a]
             total = high + risen - m
@@ -139,6 +129,8 @@ def _let_go(measure, atoms, mass, count, inside, k):
         for a in range(k):
             if inside[a] and (most < 0 or count[a] > count[most]):
                 most = a
+        if most < 0:
+            break
         if mass[most] > measure + TINY:
             atoms[k] = atoms[most]
             mass[k], count[k], inside[k] = measure, count[most], False
@@ -188,189 +180,3 @@ def lay_from_both_ends(z, linked, m, atoms, mass, count):
             right_mass[b] -= share
             k += 1
     return k
-
-
-@jit
-def _cut(x, y, linked, r, m, most, target, free):
-    """Where to exchange the tails of x and y: (the cut t, after token t, and d(t)), d(t) how many more ones x has than
-    y up to there. (−1, 0) if there is no place.
-
-    If `free`, for nothing and with 0 < d < most, as near to `target` as there is; otherwise with d = target exactly,
-    where the broken pair costs least.
-    """
-    place, found = -1, 0
-    d = 0
-    last = -1  # where the bits differed last
-    for w in range(x.shape[0]):
-        differ = x[w] ^ y[w]
-        while differ != 0:
-            lowest = differ & (~differ + np.uint64(1))
-            differ ^= lowest
-            t = w * 64 + int(ones(lowest - np.uint64(1)))
-            if last >= 0 and 0 < d < most:
-                costs_nothing = t > last + 1 or not linked[last]
-                if free:
-                    if costs_nothing and (place < 0 or abs(d - target) < abs(found - target)):
-                        place, found = last, d
-                        if d == target:
-                            return place, found
-                elif d == target:
-                    if costs_nothing:
-                        return last, d
-                    if place < 0 or r[last] < r[place]:
-                        place, found = last, d
-            d += 1 if (x[w] & lowest) != 0 else -1
-            last = t
-    return place, found
-
-
-@jit
-def _exchange(x, y, t):
-    """Exchange the bits after t."""
-    word = (t + 1) >> 6
-    part = ~((np.uint64(1) << np.uint64((t + 1) & 63)) - np.uint64(1))
-    for w in range(word, x.shape[0]):
-        keep = part if w == word else ~np.uint64(0)
-        swap = (x[w] ^ y[w]) & keep
-        x[w] ^= swap
-        y[w] ^= swap
-
-
-
-@jit
-def _split(atoms, mass, count, x, y, k):
-    """Make the measures of x and y equal by leaving the rest of the larger one as a new atom; returns the new k."""
-    share = min(mass[x], mass[y])
-    rest = x if mass[x] > share else y
-    if mass[rest] > share + TINY:
-        atoms[k] = atoms[rest]
-        mass[k], count[k] = mass[rest] - share, count[rest]
-        k += 1
-    mass[x] = mass[y] = share
-    return k
-
-
-@jit
-def _side_cut(x, y, linked, m, most, wanted):
-    """The free cut nearest to token `wanted` with 0 <= d <= most, as `_cut` gives it."""
-    place, found = -1, 0
-    d = 0
-    last = -1
-    for w in range(x.shape[0]):
-        differ = x[w] ^ y[w]
-        while differ != 0:
-            lowest = differ & (~differ + np.uint64(1))
-            differ ^= lowest
-            t = w * 64 + int(ones(lowest - np.uint64(1)))
-            if last >= 0 and 0 <= d <= most and (t > last + 1 or not linked[last]):
-                if place < 0 or abs(last - wanted) < abs(place - wanted):
-                    place, found = last, d
-            d += 1 if (x[w] & lowest) != 0 else -1
-            last = t
-    return place, found
-
-
-@jit
-def level_out(linked, r, m, capacity, atoms, mass, count, k):
-    """Exchange tails until no atom has more than `capacity` ones. Returns (how many atoms there are, what that cost);
-    the cost is infinite where there was no room for more atoms."""
-    room = atoms.shape[0]
-    lost = 0.0
-    tests, sides = 0, 0
-    state = 12345
-    for free in (True, False):
-        x = 0
-        while x < k:
-            if count[x] <= capacity:
-                x += 1
-                continue
-            if k + 1 >= room:
-                return k, np.inf
-            best, best_place, best_d = -1, -1, 0
-            above = count[x] - capacity
-            tried = 0
-            for y in range(k):
-                below = capacity - count[y]
-                if below <= 0:
-                    continue
-                if free and (tried >= TRIALS or tests >= TESTS * m):
-                    break
-                tried += 1
-                tests += 1
-                target = min(above, below)
-                place, d = _cut(atoms[x], atoms[y], linked, r, m, above + below, target, free)
-                if place < 0:
-                    continue
-                best, best_place, best_d = y, place, d
-                if not free or d == target:
-                    break
-            if best < 0 and free and tests < TESTS * m and sides < SIDES * m:
-                # sideways
-                for _ in range(20):
-                    state = (state * 1103515245 + 12345) & 0x7FFFFFFF
-                    y = (state >> 8) % k
-                    state = (state * 1103515245 + 12345) & 0x7FFFFFFF
-                    wanted = (state >> 8) % m
-                    if count[y] != capacity:
-                        continue
-                    place, d = _side_cut(atoms[x], atoms[y], linked, m, above, wanted)
-                    tests += 1
-                    sides += 1
-                    if place >= 0:
-                        best, best_place, best_d = y, place, d
-                        break
-            if best < 0:
-                x += 1
-                continue
-            k = _split(atoms, mass, count, x, best, k)
-            if not free:
-                lost += r[best_place] * mass[x]
-            _exchange(atoms[x], atoms[best], best_place)
-            count[x], count[best] = count[best] + best_d, count[x] - best_d
-            x = min(x, best)
-    return k, lost
-
-
-@jit
-def mixture_of_sequences(z, r, budget, atoms, mass, tokens):
-    """Write `z` as a mixture of sequences with at most `budget` ones; returns (how many, what the broken pairs cost).
-
-    `atoms` (>= 6n + 8, words) and `mass` receive them; `tokens` (n,) is scratch. The cost is infinite, and the number 0,
-    where it is not worth the effort or no room was left.
-    """
-    n = z.shape[0]
-    m, full = 0, 0
-    linked, edges, heights = np.zeros(n, np.bool_), np.zeros(n), np.empty(n)
-    for i in range(n):
-        if z[i] == 1.0:
-            full += 1
-        elif z[i] > 0.0:
-            if m > 0 and tokens[m - 1] == i - 1:
-                linked[m - 1] = r[i - 1] > 0.0
-                edges[m - 1] = r[i - 1]
-            tokens[m], heights[m] = i, z[i]
-            m += 1
-    room = 6 * m + 8
-    count = np.empty(room, np.int64)
-    small = np.empty((room, (m + 63) // 64), np.uint64)
-    k = lay_from_both_ends(heights[:m], linked, m, small, mass, count)
-    uneven = 0.0
-    for a in range(k):
-        uneven += mass[a] * abs(count[a] - (budget - full))
-    if uneven > UNEVEN:
-        return 0, np.inf
-    k, lost = level_out(linked, edges, m, budget - full, small, mass, count, k)
-    if lost == np.inf:
-        return 0, lost
-    atoms[:k] = 0
-    for i in range(n):
-        if z[i] == 1.0:
-            for a in range(k):
-                atoms[a, i >> 6] |= np.uint64(1) << np.uint64(i & 63)
-    for j in range(m):
-        i = tokens[j]
-        bit = np.uint64(1) << np.uint64(i & 63)
-        for a in range(k):
-            if is_set(small[a], j):
-                atoms[a, i >> 6] |= bit
-    return k, lost

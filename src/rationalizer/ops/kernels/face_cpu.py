@@ -1,0 +1,116 @@
+"""The face that a mixture of sequences lies on: the projection onto its directions, and the sequences it needs."""
+
+import numpy as np
+
+from rationalizer.ops.kernels.active_set_cpu import DEPENDENT, sequence_score
+from rationalizer.ops.kernels.bits_cpu import is_set, pack
+from rationalizer.ops.kernels.factor_cpu import approach, best_weights, enter
+from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
+from rationalizer.ops.kernels.total_variation_cpu import fused
+
+FEW_BLOCKS = 32  # with more of them sizes that only add up in some ways are no obstacle
+NUDGE = 1e-7  # how far scores are moved to decide ties
+
+
+@jit
+def project_onto_support(g, columns, k, h, grad_r):
+    """h = J g and its counterpart for the transitions, J the projector onto the affine hull of k sequences."""
+    n = g.shape[0]
+    factor, sides = np.empty((k, k)), np.empty((2, k))
+    line, weights = np.empty(k), np.empty(k)
+    base = 0.0
+    for j in range(k):
+        along = 0.0
+        for i in range(n):
+            if is_set(columns[j], i):
+                along += g[i]
+        if j == 0:
+            base = along
+        distance = approach(factor, columns, j, line)
+        enter(factor, sides, j, line, distance, along - base)
+    best_weights(factor, sides, k, 0.0, weights)
+    h[:] = 0.0
+    grad_r[:] = 0.0
+    for j in range(k):
+        before = False
+        for i in range(n):
+            now = is_set(columns[j], i)
+            if now:
+                h[i] += weights[j]
+                if before:
+                    grad_r[i - 1] += weights[j]
+            before = now
+
+
+@jit
+def complete_face(s, r, budget, columns, k, z, level, y, back, value):
+    """Add sequences that score `level` at s − z, as those in `columns` do, until they span all such; returns (columns,
+    how many).
+
+    A direction g that is orthogonal to all differences of the known sequences, and random otherwise, tells any sequence
+    outside their affine hull from those inside: the best ones at s − z nudged by ±g are outside if any tied one is.
+    """
+    n = s.shape[0]
+    g, h, pairs, nudged = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    rest = s - z
+    first = columns[0]
+    lift = sequence_score(rest, r, first, 0.0, 0)[0] / max(budget, 1)
+    rest -= lift
+    size = sequence_score(rest, r, first, lift, budget)[1]
+    state = 1
+    while k <= n:
+        for i in range(n):
+            state = (state * 1103515245 + 12345) & 0x7FFFFFFF
+            g[i] = state / 0x3FFFFFFF - 1.0
+        project_onto_support(g, columns, k, h, pairs)
+        grown = np.empty((k + 2, columns.shape[1]), np.uint64)
+        grown[:k] = columns[:k]
+        columns = grown
+        factor, sides, line = np.empty((k + 2, k + 2)), np.empty((2, k + 2)), np.empty(k + 2)
+        for j in range(k):
+            distance = approach(factor, columns, j, line)
+            enter(factor, sides, j, line, distance, 0.0)
+        known = k
+        for sign in (1.0, -1.0):
+            for i in range(n):
+                # A token at 0 or 1 in z is so in every sequence of the smallest face.
+                fixed = 10.0 if z[i] >= 1.0 else (-10.0 if z[i] <= 0.0 else 0.0)
+                nudged[i] = rest[i] + NUDGE * (sign * (g[i] - h[i]) + fixed)
+            budgeted_viterbi(nudged, r, budget, lift, y, back, value)
+            pack(y, columns[k])
+            found, largest = sequence_score(rest, r, columns[k], lift, budget)
+            agrees = True
+            for i in range(n):
+                agrees &= not (z[i] <= 0.0 and y[i] == 1) and not (z[i] >= 1.0 and y[i] == 0)
+            distance = approach(factor, columns, k, line)
+            if agrees and found >= level - lift * budget - 1e-11 - 1e-13 * max(size, largest) and distance > DEPENDENT:
+                enter(factor, sides, k, line, distance, 0.0)
+                k += 1
+        if k == known:
+            break
+    return columns, k
+
+
+@jit
+def tied_blocks(z, r):
+    """Whether there are few plateaus, more than one token wide some of them, and two of the same height: then it may be
+    that the sequences on them add up to the budget in some ways only, and span less than PAIR + BUDGET's face."""
+    n = z.shape[0]
+    heights = np.empty(FEW_BLOCKS)
+    blocks, wide, tied = 0, False, False
+    i = 0
+    while i < n:
+        stop = i
+        while stop + 1 < n and fused(z, r, stop):
+            stop += 1
+        if 0.0 < z[i] < 1.0:
+            if blocks == FEW_BLOCKS:
+                return False
+            wide |= stop > i
+            for j in range(blocks):
+                tied |= abs(heights[j] - z[i]) < 1e-12
+            heights[blocks] = z[i]
+            blocks += 1
+        i = stop + 1
+    return wide and tied
