@@ -10,7 +10,7 @@ import numpy as np
 from rationalizer.ops.kernels.bits_cpu import is_set, mixture, overlap, pack
 from rationalizer.ops.kernels.factor_cpu import approach, backward_solve, best_weights, build, enter, leave
 from rationalizer.ops.kernels.runtime import jit
-from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
+from rationalizer.ops.kernels.sequence_budget_map_cpu import blockwise_viterbi, budgeted_viterbi
 
 DEPENDENT = 1e-9  # squared distance from the affine hull below which a sequence counts as inside it
 EPS = 2.3e-16
@@ -96,7 +96,7 @@ def _settle(columns, score, p, factor, sides, k, target):
 
 
 @jit
-def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations, bound, enough, stop):
+def active_set(s, r, budget, columns, p, k, z, y, back, value, heads, blocks, max_iterations, bound, enough, stop):
     """Optimise from the given sequences and weights (k >= 1 of them); `z` receives the solution.
 
     `bound` is one on the optimum. Stops where ‖z − z*‖² <= `enough`, which the gap bounds, and so does twice the
@@ -139,7 +139,10 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations, b
         for j in range(k):
             earned += p[j] * score[j]
         objective = 0.5 * size - earned
-        budgeted_viterbi(reduced, r, budget, lift, y, back, value)
+        if blocks > 0:
+            blockwise_viterbi(reduced, r, heads, blocks, budget, lift, y, back, value)
+        else:
+            budgeted_viterbi(reduced, r, budget, lift, y, back, value)
         if k == capacity:
             capacity *= 2
             columns, p, score = _grow(columns, capacity + 1), _grow(p, capacity + 1), _grow(score, capacity + 1)
@@ -149,6 +152,12 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, max_iterations, b
         found, rounding = sequence_score(reduced, r, columns[k], lift, budget)
         level = earned - size
         gap = found - level
+        if blocks > 0 and gap <= max(1e-9 * (1.0 + rounding), 0.1 * enough):
+            blocks = 0  # whole blocks have nothing more to give
+            budgeted_viterbi(reduced, r, budget, lift, y, back, value)
+            pack(y, columns[k])
+            found, rounding = sequence_score(reduced, r, columns[k], lift, budget)
+            gap = found - level
         if gap <= 1e-6 * (1.0 + rounding):
             # The support's sequences all score λ up to rounding; their average has the least of it.
             level = 0.0

@@ -44,11 +44,12 @@ def overlap(a, b):
 @jit
 def mixture(columns, p, k, z):
     """z = Σ p_j y_j."""
+    n = z.shape[0]
     z[:] = 0.0
     for j in range(k):
+        weight = p[j]
         for w in range(columns.shape[1]):
             bits = columns[j, w]
-            while bits != 0:
-                lowest = bits & (~bits + np.uint64(1))
-                z[w * 64 + int(ones(lowest - np.uint64(1)))] += p[j]
-                bits ^= lowest
+            first = 64 * w
+            for b in range(min(64, n - first)):  # free of branches, so that it becomes vector instructions
+                z[first + b] += weight * float((bits >> np.uint64(b)) & np.uint64(1))

@@ -136,7 +136,8 @@ def _find_detour(x, linked, m, capacity, atoms, count, k, state):
 @jit
 def level_out(linked, r, m, capacity, atoms, mass, count, k):
     """Exchange tails until no atom has more than `capacity` ones. Returns (how many atoms there are, what that cost);
-    the cost is infinite where there was no room for more atoms."""
+    the cost is infinite where there was no room for more atoms. Atoms that still have too many are left without weight.
+    """
     lost = 0.0
     trials = min(TRIALS * m, MOST_TRIALS)
     detours = trials // 4
@@ -147,8 +148,8 @@ def level_out(linked, r, m, capacity, atoms, mass, count, k):
             if count[x] <= capacity:
                 x += 1
                 continue
-            if k + 1 >= atoms.shape[0]:
-                return k, np.inf
+            if k >= atoms.shape[0] - (4 * m if free else 0):  # some room is kept for the second round
+                break
             y, place, d, tried = _find_partner(x, linked, r, capacity, atoms, count, k, free, trials)
             trials -= tried
             if y < 0 and free and trials > 0 and detours > 0:
@@ -165,9 +166,9 @@ def level_out(linked, r, m, capacity, atoms, mass, count, k):
             x = min(x, y)
     for x in range(k):
         if count[x] > capacity:
-            if mass[x] > TINY * m:
-                return k, np.inf
-            mass[x] = 0.0  # rounding
+            if mass[x] > TINY * m:  # less is rounding
+                lost = np.inf
+            mass[x] = 0.0
     return k, lost
 
 
@@ -176,7 +177,7 @@ def mixture_of_sequences(z, r, budget):
     """Write `z`, which PAIR + BUDGET allows, as a mixture of sequences with at most `budget` ones each.
 
     Returns (sequences, weights, how many, what the broken pairs cost), the heaviest first and not more than tokens + 1
-    of them; none where there was no finding or no need: at cost 0 (z is proven) or infinity (nothing is known).
+    of them. At cost 0 z is proven and there are none; at an infinite cost the sequences do not add up to z.
     """
     n = z.shape[0]
     m, full = 0, 0
@@ -191,7 +192,7 @@ def mixture_of_sequences(z, r, budget):
             heights[m] = z[i]
             last = i
             m += 1
-    room = 6 * m + 8
+    room = 10 * m + 8
     atoms, mass, count = np.empty((room, (m + 63) // 64), np.uint64), np.empty(room), np.empty(room, np.int64)
     nothing = np.empty((1, (n + 63) // 64), np.uint64)
     if m < 2:
@@ -203,7 +204,7 @@ def mixture_of_sequences(z, r, budget):
     if uneven > UNEVEN:
         return nothing, mass, 0, np.inf
     k, lost = level_out(linked, edges, m, budget - full, atoms, mass, count, k)
-    if lost == 0.0 or lost == np.inf:
+    if lost == 0.0:
         return nothing, mass, 0, lost
     order = np.argsort(-mass[:k])
     k = min(np.count_nonzero(mass[:k]), m + 1)

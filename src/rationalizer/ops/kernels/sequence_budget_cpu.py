@@ -28,6 +28,7 @@ from rationalizer.ops.kernels.runtime import jit
 from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
 
 HELD_0, HELD_1, IN_DOUBT = 0, 1, 2
+LONG = 512  # from so many tokens on the Viterbi is what an iteration costs
 
 
 @jit
@@ -97,6 +98,23 @@ def _closed_form_value(s, r, z, state):
 
 
 @jit
+def _blocks(z, tokens, edges, count, limit):
+    """The plateaus of the closed form, as the first token of each and how many there are; 0 where they are no help.
+
+    Sequences that take or leave them whole are cheaper to price, and in long rows bring the active set most of the way.
+    """
+    heads = np.empty(count + 1, np.int64)
+    blocks = 0
+    for j in range(count):
+        joined = j > 0 and tokens[j] == tokens[j - 1] + 1 and edges[j - 1] > 0.0 and z[tokens[j]] == z[tokens[j - 1]]
+        if not joined or 8 * (j - heads[blocks - 1]) >= limit:
+            heads[blocks] = j
+            blocks += 1
+    heads[blocks] = count
+    return heads, blocks if count >= LONG and 4 * blocks < 3 * count else 0
+
+
+@jit
 def _solve_in_doubt(s, r, z, tau, budget, state, support, start, p, kept, value_bound, max_iterations, enough, stop):
     """Active set with held tokens, from the `kept` sequences in `start` with weights `p`, or from the closed form in
     `z` where there are none; leaves the solution in `z`, sequences in `support`."""
@@ -125,10 +143,11 @@ def _solve_in_doubt(s, r, z, tau, budget, state, support, start, p, kept, value_
                     y[j] = is_set(start[k], tokens[j])
                 pack(y[:count], columns[k])
         small = np.empty(count)
+        heads, blocks = _blocks(z, tokens, edges, count, limit)
         _, held_value = _closed_form_value(s, r, z, state)
         columns, p, kept, used, gap, converged, level = active_set(
-            scores[:count], edges, limit, columns, p, kept, small, y[:count], back, value, max_iterations - iterations,
-            value_bound - held_value, enough, stop,
+            scores[:count], edges, limit, columns, p, kept, small, y[:count], back, value, heads, blocks,
+            max_iterations - iterations, value_bound - held_value, enough, stop,
         )  # fmt: skip
         iterations += used
         for i in range(n):

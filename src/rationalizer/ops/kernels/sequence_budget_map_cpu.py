@@ -53,6 +53,47 @@ def budgeted_viterbi(s, r, budget, lift, y, back, value):
 
 
 @jit
+def blockwise_viterbi(s, r, heads, blocks, budget, lift, y, back, value):
+    """`budgeted_viterbi` over the sequences that take or leave whole blocks, tokens heads[b] ... heads[b + 1] − 1."""
+    for k in range(budget + 1):
+        value[0, k] = value[1, k] = value[2, k] = value[3, k] = IMPOSSIBLE
+    value[0, 0] = 0.0
+    for b in range(blocks):
+        zero, one = 2 * (b & 1), 2 * (b & 1) + 1
+        next_zero, next_one = 2 - zero, 3 - zero
+        first, size = heads[b], heads[b + 1] - heads[b]
+        edge = r[first - 1] if b > 0 else 0.0
+        score = s[first]
+        for i in range(first + 1, first + size):
+            score += s[i] + r[i - 1]
+        for k in range(min(size, budget + 1)):
+            value[next_zero, k] = max(value[one, k], value[zero, k])
+            value[next_one, k] = IMPOSSIBLE
+            back[b, k] = np.uint8(value[one, k] > value[zero, k])
+        for k in range(size, budget + 1):
+            off, on = value[zero, k], value[one, k]
+            free, kept = value[zero, k - size], value[one, k - size] + edge
+            value[next_zero, k] = max(on, off)
+            value[next_one, k] = score + max(kept, free)
+            back[b, k] = np.uint8(on > off) | (np.uint8(kept > free) << np.uint8(1))
+    zero, one = 2 * (blocks & 1), 2 * (blocks & 1) + 1
+    best, used, bit = -lift * budget, 0, 0
+    for k in range(1, budget + 1):
+        bonus = lift * (k - budget)
+        if value[zero, k] + bonus > best:
+            best, used, bit = value[zero, k] + bonus, k, 0
+        if value[one, k] + bonus > best:
+            best, used, bit = value[one, k] + bonus, k, 1
+    for b in range(blocks - 1, -1, -1):
+        for i in range(heads[b], heads[b + 1]):
+            y[i] = bit
+        step = back[b, used]
+        if bit:
+            used -= heads[b + 1] - heads[b]
+        bit = (step >> bit) & 1
+
+
+@jit
 def sequence_budget_map_rows(first, last, scores, transition, mask, budget, z):
     n = scores.shape[1]
     s, r, y = np.empty(n), np.empty(n), np.zeros(n, np.uint8)
