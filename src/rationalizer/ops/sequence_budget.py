@@ -72,7 +72,8 @@ def sequence_budget(
             (negative ones are exact but take the slow path). Differentiable. Masked tokens are closed up: between
             neighbours a < b counts the edge that leaves a.
         mask: (batch, n) bool, True on real tokens. The others count as absent and get exactly 0.
-        temperature: divides scores and transitions.
+        temperature: divides scores and transitions. Any finite quotient has an answer; beyond 1e16 in size only ties
+            are split, all else is rounding, and the answer that of `sequence_budget_map`.
         tolerance: how far z may be from the exact answer, in any token: a row ends where ‖z − z*‖₂ is proven to be at
             most that. 0 asks for the answer itself. The budget is kept either way, and the gradient is that of the
             face that z was left on.

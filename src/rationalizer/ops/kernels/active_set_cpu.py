@@ -14,6 +14,7 @@ from rationalizer.ops.kernels.sequence_budget_map_cpu import blockwise_viterbi, 
 
 DEPENDENT = 1e-9  # squared distance from the affine hull below which a sequence counts as inside it
 EPS = 2.3e-16
+FAR = 1e6  # from the score that others are counted from: digits of the weights would go to the difference
 
 
 @jit
@@ -78,9 +79,13 @@ def _exchange(columns, score, p, factor, sides, k, line):
 
 
 @jit
-def _settle(columns, score, p, factor, sides, k, target):
-    """Move to the optimum of the support; sequences whose weight would turn negative leave. Returns how many stay."""
+def _settle(columns, score, p, factor, sides, k, base, line, target):
+    """Move to the optimum of the support; sequences whose weight would turn negative leave. Returns how many stay, and
+    what scores are now counted from."""
     while True:
+        if abs(score[0] - base) > FAR:  # the sequences that set the scale have left
+            base = score[0]
+            build(factor, sides, columns, score, base, k, line)
         best_weights(factor, sides, k, 1.0, target)
         step, blocking = 1.0, -1
         for j in range(k):
@@ -92,7 +97,7 @@ def _settle(columns, score, p, factor, sides, k, target):
             break
         k = _drop(columns, score, p, factor, sides, k, blocking)
     p[:k] /= np.sum(p[:k])  # 1 up to rounding, which large scores would blow up in the gap
-    return k
+    return k, base
 
 
 @jit
@@ -130,7 +135,7 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, heads, blocks, ma
     converged = False
     while iterations < max_iterations and stop[0] == 0:
         iterations += 1
-        k = _settle(columns, score, p, factor, sides, k, target)
+        k, base = _settle(columns, score, p, factor, sides, k, base, line, target)
         mixture(columns, p, k, z)
         size, earned = 0.0, 0.0
         for i in range(n):

@@ -257,6 +257,15 @@ def sequence_budget_hard_rows(
             kept[row], iterations[row], gap[row], converged[row] = _solve_in_doubt(
                 row_s, row_r, row_z, tau, limit, row_state, support[row], start, p, given, bound, most, enough, stop
             )
+            if not np.all(np.isfinite(row_z)):
+                # Beyond the range of floats; one sequence is feasible, and nothing is claimed of it.
+                y = np.zeros(count, np.uint8)
+                budgeted_viterbi(
+                    row_s, row_r, limit, 0.0, y, np.empty((count, limit + 1), np.uint8), np.empty((4, limit + 1))
+                )
+                row_z[:] = y
+                pack(y, support[row, 0, : word_count(count)])
+                kept[row], gap[row], converged[row] = 1, np.inf, False
             scatter_real(solution, mask[row], z[row])
 
 
