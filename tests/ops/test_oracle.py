@@ -91,6 +91,15 @@ def test_decoders(case, k):
     assert np.count_nonzero(np.diff(np.pad(window, 1)) > 0) <= 1
 
 
+def test_contiguous_far_from_zero():
+    """What all windows share must not cost the digits that tell them apart."""
+    scores = 1e15 + torch.tensor([[0.0, 1.0, 0.0, 2.0, 1.0, 0.0, 1.0, 0.0]], dtype=torch.float64).repeat(1, 40)
+    scores[0, 200:203] += 1
+    chosen = ops.contiguous(scores, 3)[0].nonzero().squeeze(-1)
+    sums = (scores - 1e15).unfold(-1, 3, 1).sum(-1)[0]
+    assert chosen[0] == sums.argmax()
+
+
 def test_a_tiny_score_beside_a_huge_one():
     """What the reference calls proven must be so in absolute terms, not relative to the largest score."""
     s, r = np.array([2e-8, 0.0, -2e4]), np.zeros(2)
