@@ -144,7 +144,9 @@ def tied(draw, sign="+"):
     """Few different values, so that most scores are tied, and all of them often."""
     n = draw(st.integers(2, 7))
     scores = draw(st.one_of(st.lists(TIED, min_size=n, max_size=n), TIED.map(lambda value: [value] * n)))
-    edges = draw(st.one_of(st.lists(TIED_EDGES, min_size=n - 1, max_size=n - 1), TIED_EDGES.map(lambda r: [r] * (n - 1))))
+    edges = draw(
+        st.one_of(st.lists(TIED_EDGES, min_size=n - 1, max_size=n - 1), TIED_EDGES.map(lambda r: [r] * (n - 1)))
+    )
     if sign == "±":
         signs = draw(st.lists(st.sampled_from([-1.0, 1.0]), min_size=n - 1, max_size=n - 1))
         edges = [edge * s for edge, s in zip(edges, signs, strict=True)]

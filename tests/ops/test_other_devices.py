@@ -71,7 +71,9 @@ def test_through_the_host(dtype, generator):
         torch.testing.assert_close(z, expected.to(dtype), rtol=0, atol=0)
         if isinstance(ours, tuple):
             assert [t.dtype for t in ours] == [dtype if t.is_floating_point() else t.dtype for t in exact]
-    z, tight, kept, support, *_ = anywhere("sequence_budget", "_sequence_budget")[1](scores, edges, mask, limits, 100, 0.0)
+    z, tight, kept, support, *_ = anywhere("sequence_budget", "_sequence_budget")[1](
+        scores, edges, mask, limits, 100, 0.0
+    )
     op, function = anywhere("sequence_budget", "_sequence_budget_backward")
     gradients = function(g, z, edges, mask, tight, kept, support)
     expected = op(g.double(), z.double(), edges.double(), mask, tight, kept, support)

@@ -84,7 +84,8 @@ def complete_face(s, r, budget, columns, k, z, level, y, back, value):
             for i in range(n):
                 agrees &= not (z[i] <= 0.0 and y[i] == 1) and not (z[i] >= 1.0 and y[i] == 0)
             distance = approach(factor, columns, k, line)
-            if agrees and found >= level - lift * budget - 1e-11 - 1e-13 * max(size, largest) and distance > DEPENDENT:
+            tied = found >= level - lift * budget - 1e-11 - 1e-13 * max(size, largest)
+            if tied and agrees and distance > DEPENDENT and k <= n:
                 enter(factor, sides, k, line, distance, 0.0)
                 k += 1
         if k == known:

@@ -2,8 +2,8 @@
 
 As in `packing_cpu` token i stands for a set of measure z_i on a circle of length 1, the sets of neighbours nested; here
 the circle is kept as atoms, each a sequence with its measure. A set that shrinks lets go of the atoms with most ones, a
-set that grows takes those with fewest, so the counts stay level. Tokens are laid from both ends; in the middle the atoms
-of the two halves are joined, many ones to few. `levelling_cpu` evens out what is left.
+set that grows takes those with fewest, so the counts stay level. Tokens are laid from both ends; in the middle the
+atoms of the two halves are joined, many ones to few. `levelling_cpu` evens out what is left.
 """
 
 import numpy as np

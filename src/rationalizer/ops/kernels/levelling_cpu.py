@@ -65,9 +65,9 @@ def _side_cut(x, y, linked, most, wanted):
             lowest = differ & (~differ + np.uint64(1))
             differ ^= lowest
             t = w * 64 + int(ones(lowest - np.uint64(1)))
-            if last >= 0 and 0 <= d <= most and (t > last + 1 or not linked[last]):
-                if place < 0 or abs(last - wanted) < abs(place - wanted):
-                    place, found = last, d
+            nothing_broken = last >= 0 and (t > last + 1 or not linked[last])
+            if nothing_broken and 0 <= d <= most and (place < 0 or abs(last - wanted) < abs(place - wanted)):
+                place, found = last, d
             d += 1 if (x[w] & lowest) != 0 else -1
             last = t
     return place, found

@@ -256,9 +256,7 @@ def _solve_hard_row(
         going = False
         if doubtful < count:
             level += tl.sum(shared, 0)
-            released, bound = _release(
-                s, r, solution, count, tau, limit, level + enough, state, work, ahead_1, flips
-            )
+            released, bound = _release(s, r, solution, count, tau, limit, level + enough, state, work, ahead_1, flips)
             going = (settled > 0) & (released > 0) & (steps < max_iterations)
             if (released > 0) | (settled == 0):
                 settled = 0
