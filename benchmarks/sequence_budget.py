@@ -87,6 +87,7 @@ def where_training_starts() -> None:
     print("\nTemperature 1, scores 0.5 + spread · normal: how many times as long as entmax.sparsemax, exactly and with")
     print(f"tolerance {TOLERANCE}; the error against the exact answer; rows that no active set was needed for.\n")
     rows = []
+    step(lambda s: ops.sequence_budget(s, 6, transition=0.1), torch.rand(4, 30).requires_grad_())()  # compiles
     for n in (64, 256, 1024):
         limit = max(1, round(0.2 * n))
         for spread in (0.05, 0.3, 1.0, 3.0):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rationalizer import ops
@@ -169,6 +169,7 @@ def assert_jacobian(layer, s):
 
 @CASES
 @given(tied(), st.sampled_from([0.0, 0.1, 0.25, 0.7]))
+@example((np.array([0.3, 0.3, 0.0, 1.0, 1.0]), np.full(4, 0.1), 2), 0.0)  # the relaxation alone has a kink here
 def test_gradients_at_ties(case, tv):
     s, r, limit = case
     edges = torch.from_numpy(r)

@@ -37,14 +37,16 @@ def sequence_score(s, r, words, lift, budget):
 
 
 @jit
-def _grow(array, size):
+def grow(array, size):
+    """A copy with room for `size` lines."""
     grown = np.empty((size, *array.shape[1:]), array.dtype)
     grown[: array.shape[0]] = array
     return grown
 
 
 @jit
-def _grow_last(array, lines, size):
+def grow_square(array, lines, size):
+    """A copy with room for `lines` lines of `size`."""
     grown = np.empty((lines, size), array.dtype)
     grown[: array.shape[0], : array.shape[1]] = array
     return grown
@@ -110,7 +112,7 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, heads, blocks, ma
     """
     n = s.shape[0]
     capacity = max(16, 2 * k)
-    columns, p = _grow(columns[:k], capacity + 1), _grow(p[:k], capacity + 1)
+    columns, p = grow(columns[:k], capacity + 1), grow(p[:k], capacity + 1)
     score = np.empty(capacity + 1)
     factor, sides = np.empty((capacity + 1, capacity + 1)), np.empty((2, capacity + 1))
     line, target = np.empty(capacity + 1), np.empty(capacity + 1)
@@ -150,8 +152,8 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, heads, blocks, ma
             budgeted_viterbi(reduced, r, budget, lift, y, back, value)
         if k == capacity:
             capacity *= 2
-            columns, p, score = _grow(columns, capacity + 1), _grow(p, capacity + 1), _grow(score, capacity + 1)
-            factor, sides = _grow_last(factor, capacity + 1, capacity + 1), _grow_last(sides, 2, capacity + 1)
+            columns, p, score = grow(columns, capacity + 1), grow(p, capacity + 1), grow(score, capacity + 1)
+            factor, sides = grow_square(factor, capacity + 1, capacity + 1), grow_square(sides, 2, capacity + 1)
             line, target = np.empty(capacity + 1), np.empty(capacity + 1)
         pack(y, columns[k])
         found, rounding = sequence_score(reduced, r, columns[k], lift, budget)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from rationalizer.ops.kernels.active_set_cpu import DEPENDENT, sequence_score
-from rationalizer.ops.kernels.bits_cpu import is_set, pack
-from rationalizer.ops.kernels.factor_cpu import approach, best_weights, enter
+from rationalizer.ops.kernels.active_set_cpu import DEPENDENT, grow, grow_square, sequence_score
+from rationalizer.ops.kernels.bits_cpu import is_set, mixture, pack
+from rationalizer.ops.kernels.factor_cpu import approach, best_weights, build, enter, forward_solve
 from rationalizer.ops.kernels.runtime import jit
 from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
 from rationalizer.ops.kernels.total_variation_cpu import fused
@@ -14,27 +14,30 @@ NUDGE = 1e-7  # how far scores are moved to decide ties
 
 
 @jit
-def project_onto_support(g, columns, k, h, grad_r):
-    """h = J g and its counterpart for the transitions, J the projector onto the affine hull of k sequences."""
-    n = g.shape[0]
-    factor, sides = np.empty((k, k)), np.empty((2, k))
-    line, weights = np.empty(k), np.empty(k)
-    base = 0.0
+def _direction(g, columns, k, factor, sides, weights):
+    """The weights, of sum 0, with which the k sequences add up to the projection of `g` onto their affine hull."""
     for j in range(k):
         along = 0.0
-        for i in range(n):
+        for i in range(g.shape[0]):
             if is_set(columns[j], i):
                 along += g[i]
-        if j == 0:
-            base = along
-        distance = approach(factor, columns, j, line)
-        enter(factor, sides, j, line, distance, along - base)
+        sides[0, j] = along
+    sides[0, :k] -= sides[0, 0]  # a constant changes nothing; without it no digits go to what all have in common
+    forward_solve(factor, k, sides[0])
     best_weights(factor, sides, k, 0.0, weights)
+
+
+@jit
+def project_onto_support(g, columns, k, h, grad_r):
+    """h = J g and its counterpart for the transitions, J the projector onto the affine hull of k sequences."""
+    factor, sides, line, weights = np.empty((k, k)), np.empty((2, k)), np.zeros(k), np.empty(k)
+    build(factor, sides, columns, line, 0.0, k, weights)
+    _direction(g, columns, k, factor, sides, weights)
     h[:] = 0.0
     grad_r[:] = 0.0
     for j in range(k):
         before = False
-        for i in range(n):
+        for i in range(g.shape[0]):
             now = is_set(columns[j], i)
             if now:
                 h[i] += weights[j]
@@ -52,25 +55,26 @@ def complete_face(s, r, budget, columns, k, z, level, y, back, value):
     outside their affine hull from those inside: the best ones at s − z nudged by ±g are outside if any tied one is.
     """
     n = s.shape[0]
-    g, h, pairs, nudged = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    g, h, nudged = np.empty(n), np.empty(n), np.empty(n)
     rest = s - z
-    first = columns[0]
-    lift = sequence_score(rest, r, first, 0.0, 0)[0] / max(budget, 1)
+    lift = sequence_score(rest, r, columns[0], 0.0, 0)[0] / max(budget, 1)
     rest -= lift
-    size = sequence_score(rest, r, first, lift, budget)[1]
+    size = sequence_score(rest, r, columns[0], lift, budget)[1]
+    room = k + 2
+    columns = grow(columns[:k], room)
+    factor, sides, line, weights = np.empty((room, room)), np.empty((2, room)), np.zeros(room), np.empty(room)
+    build(factor, sides, columns, line.copy(), 0.0, k, line)
     state = 1
     while k <= n:
+        if k + 2 > room:
+            room = 2 * k + 2
+            columns, factor, sides = grow(columns, room), grow_square(factor, room, room), grow_square(sides, 2, room)
+            line, weights = np.empty(room), np.empty(room)
         for i in range(n):
             state = (state * 1103515245 + 12345) & 0x7FFFFFFF
             g[i] = state / 0x3FFFFFFF - 1.0
-        project_onto_support(g, columns, k, h, pairs)
-        grown = np.empty((k + 2, columns.shape[1]), np.uint64)
-        grown[:k] = columns[:k]
-        columns = grown
-        factor, sides, line = np.empty((k + 2, k + 2)), np.empty((2, k + 2)), np.empty(k + 2)
-        for j in range(k):
-            distance = approach(factor, columns, j, line)
-            enter(factor, sides, j, line, distance, 0.0)
+        _direction(g, columns, k, factor, sides, weights)
+        mixture(columns, weights, k, h)
         known = k
         for sign in (1.0, -1.0):
             for i in range(n):
@@ -95,8 +99,9 @@ def complete_face(s, r, budget, columns, k, z, level, y, back, value):
 
 @jit
 def tied_blocks(z, r):
-    """Whether there are few plateaus, more than one token wide some of them, and two of the same height: then it may be
-    that the sequences on them add up to the budget in some ways only, and span less than PAIR + BUDGET's face."""
+    """Whether there are few plateaus, more than one token wide some of them, and heights that are equal, or add up to
+    1, or are 0 or 1 but for rounding: then it may be that the sequences on them reach the budget in some ways only, and
+    span less than PAIR + BUDGET's face."""
     n = z.shape[0]
     heights = np.empty(FEW_BLOCKS)
     blocks, wide, tied = 0, False, False
@@ -109,8 +114,9 @@ def tied_blocks(z, r):
             if blocks == FEW_BLOCKS:
                 return False
             wide |= stop > i
+            tied |= min(z[i], 1.0 - z[i]) < 1e-12
             for j in range(blocks):
-                tied |= abs(heights[j] - z[i]) < 1e-12
+                tied |= abs(heights[j] - z[i]) < 1e-12 or abs(heights[j] + z[i] - 1.0) < 1e-12
             heights[blocks] = z[i]
             blocks += 1
         i = stop + 1
