@@ -71,8 +71,8 @@ def sequences(ratio: float) -> None:
     for n, scale, seed in ((7, 0.3, 3), (8, 1.0, 16)):  # the second has rows whose held tokens must be released
         scores, edges, mask, g = problem(n, scale, seed)
         args = (scores, ratio * edges, mask, LIMITS)
-        expected = op("sequence_budget", "_sequence_budget")(*args, 1000)
-        ours = solve(*args, 1000)
+        expected = op("sequence_budget", "_sequence_budget")(*args, 1000, 0.0)
+        ours = solve(*args, 1000, 0.0)
         z, tight, kept, support, converged, iterations, _ = ours
         same((z, tight, converged, iterations > 0), (*expected[:2], expected[4], expected[5] > 0))
         hard += int((kept > 0).sum())
@@ -104,7 +104,7 @@ def unanswered() -> None:
         ("sequence_budget_map_cuda", "sequence_budget_map"),
     ):
         needs_edges = () if name == "budget" else (edges,)
-        steps = (100,) if name == "sequence_budget" else ()
+        steps = (100, 0.0) if name == "sequence_budget" else ()
         result = launcher(module, name)(scores, *needs_edges, mask, limits, *steps)
         z = result if isinstance(result, Tensor) else result[0]
         lost = torch.tensor([False, True, name != "budget", True, False, False])
@@ -117,12 +117,12 @@ def stopping() -> None:
     module = import_module(KERNELS + "sequence_budget_cuda")
     scores, edges, _, _ = problem(9, 1.0, seed=16)
     mask, limits = torch.ones(6, 9, dtype=torch.bool), torch.full((6,), 3)
-    optimum, *_, iterations, _ = op("sequence_budget", "_sequence_budget")(scores, edges, mask, limits, 1000)
+    optimum, *_, iterations, _ = op("sequence_budget", "_sequence_budget")(scores, edges, mask, limits, 1000, 0.0)
     assert iterations.max() > 3
     capacity = module.support_capacity
     for most, room in ((1, 11), (2, 11), (1000, 2)):
         module.support_capacity = lambda n, room=room: room
-        z, _, kept, _, converged, used, gap = module.sequence_budget(scores, edges, mask, limits, most)
+        z, _, kept, _, converged, used, gap = module.sequence_budget(scores, edges, mask, limits, most, 0.0)
         assert kept.max() <= room
         assert used.max() <= most
         assert not converged.all()
@@ -132,6 +132,24 @@ def stopping() -> None:
         assert (0.5 * (z - optimum).square().sum(-1) <= gap + 1e-12).all()
         torch.testing.assert_close(z[converged], optimum[converged], rtol=0, atol=1e-9)
     module.support_capacity = capacity
+
+
+def tolerance() -> None:
+    """z is as near as was asked for, within the budget, and the gap says so."""
+    module = import_module(KERNELS + "sequence_budget_cuda")
+    scores, edges, _, _ = problem(9, 1.0, seed=16)
+    mask, limits = torch.ones(6, 9, dtype=torch.bool), torch.full((6,), 3)
+    optimum = op("sequence_budget", "_sequence_budget")(scores, edges, mask, limits, 1000, 0.0)[0]
+    exact = module.sequence_budget(scores, edges, mask, limits, 1000, 0.0)[5]
+    saved = 0
+    for tolerance in (1e-3, 0.5):
+        z, *_, converged, used, gap = module.sequence_budget(scores, edges, mask, limits, 1000, tolerance)
+        assert converged.all()
+        assert (z - optimum).abs().max() <= tolerance
+        assert gap.max() <= tolerance**2
+        assert z.sum(-1).max() <= 3 + 1e-9
+        saved += int((exact - used).sum())
+    assert saved > 0
 
 
 @triton.jit

@@ -268,3 +268,12 @@ def test_shifting_a_row_that_sums_to_one_changes_nothing():
     scores = randn(6, 9, scale=3.0)
     z = ops.matching(scores, rows="exactly_one")
     assert torch.allclose(ops.matching(scores + 100 * randn(6, 1, seed=1), rows="exactly_one"), z, atol=1e-11)
+
+
+def test_scores_beyond_the_range_are_refused():
+    scores = torch.randn(2, 3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    z, info = ops.matching(1e29 * scores, return_info=True)
+    assert info.converged.all()
+    assert torch.isfinite(z).all()
+    with pytest.raises(ValueError, match=r"scores/temperature must be at most 1e\+30 in size"):
+        ops.matching(1e29 * scores, temperature=1e-8)

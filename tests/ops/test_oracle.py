@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rationalizer import ops
@@ -91,6 +91,15 @@ def test_decoders(case, k):
     assert np.count_nonzero(np.diff(np.pad(window, 1)) > 0) <= 1
 
 
+def test_contiguous_far_from_zero():
+    """What all windows share must not cost the digits that tell them apart."""
+    scores = 1e15 + torch.tensor([[0.0, 1.0, 0.0, 2.0, 1.0, 0.0, 1.0, 0.0]], dtype=torch.float64).repeat(1, 40)
+    scores[0, 200:203] += 1
+    chosen = ops.contiguous(scores, 3)[0].nonzero().squeeze(-1)
+    sums = (scores - 1e15).unfold(-1, 3, 1).sum(-1)[0]
+    assert chosen[0] == sums.argmax()
+
+
 def test_a_tiny_score_beside_a_huge_one():
     """What the reference calls proven must be so in absolute terms, not relative to the largest score."""
     s, r = np.array([2e-8, 0.0, -2e4]), np.zeros(2)
@@ -124,3 +133,71 @@ def test_sequence_budget_is_a_mixture_of_best_sequences(n, transition, temperatu
         best = y[value >= value.max() - 1e-9]
         _, residual = nnls(np.vstack([best.T, np.ones(len(best))]), np.append(solution, 1.0))
         assert residual <= 1e-8
+
+
+TIED = st.sampled_from([0.0, 0.25, 0.3, 0.5, 0.75, 1.0])
+TIED_EDGES = st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0])
+
+
+@st.composite
+def tied(draw, sign="+"):
+    """Few different values, so that most scores are tied, and all of them often."""
+    n = draw(st.integers(2, 7))
+    scores = draw(st.one_of(st.lists(TIED, min_size=n, max_size=n), TIED.map(lambda value: [value] * n)))
+    edges = draw(
+        st.one_of(st.lists(TIED_EDGES, min_size=n - 1, max_size=n - 1), TIED_EDGES.map(lambda r: [r] * (n - 1)))
+    )
+    if sign == "±":
+        signs = draw(st.lists(st.sampled_from([-1.0, 1.0]), min_size=n - 1, max_size=n - 1))
+        edges = [edge * s for edge, s in zip(edges, signs, strict=True)]
+    return np.array(scores), np.array(edges, dtype=float), draw(st.integers(1, n))
+
+
+def assert_jacobian(layer, s):
+    """Where steps to both sides, along the axes and across, agree on a derivative, the gradient is that derivative."""
+    step, n = 1e-6, len(s)
+    across = np.random.default_rng(0).normal(size=(4, n))
+    directions = torch.from_numpy(np.vstack([np.eye(n), across]))
+    scores = torch.from_numpy(s)
+    z = layer(scores[None])
+    ahead, behind = ((layer(scores + sign * step * directions) - z) / (sign * step) for sign in (1, -1))
+    smooth = (ahead - behind).abs().max() < 1e-5 and (directions @ ahead[:n] - ahead).abs().max() < 1e-4
+    if smooth:
+        jacobian = torch.autograd.functional.jacobian(lambda x: layer(x[None])[0], scores)
+        torch.testing.assert_close(jacobian, ahead[:n].T, rtol=0, atol=1e-4)
+
+
+@CASES
+@given(tied(), st.sampled_from([0.0, 0.1, 0.25, 0.7]))
+@example((np.array([0.3, 0.3, 0.0, 1.0, 1.0]), np.full(4, 0.1), 2), 0.0)  # the relaxation alone has a kink here
+def test_gradients_at_ties(case, tv):
+    s, r, limit = case
+    edges = torch.from_numpy(r)
+    assert_jacobian(ops.sparsemax, s)
+    assert_jacobian(lambda x: ops.fusedmax(x, tv=tv), s)
+    assert_jacobian(lambda x: ops.budget(x, limit), s)
+    assert_jacobian(lambda x: ops.pair_budget(x, limit, transition=edges), s)
+    assert_jacobian(lambda x: ops.sequence_budget(x, limit, transition=edges), s)
+
+
+@CASES
+@given(tied(sign="±"))
+def test_gradients_at_ties_with_transitions_of_any_sign(case):
+    s, r, limit = case
+    assert_jacobian(lambda x: ops.sequence_budget(x, limit, transition=torch.from_numpy(r)), s)
+
+
+def test_gradient_that_the_sequences_of_the_solution_do_not_span():
+    """000, 101 and 010 make up z, but 100 and 001 are as good: the layer is the identity here."""
+    scores = torch.full((3,), 0.3, dtype=torch.float64)
+    jacobian = torch.autograd.functional.jacobian(lambda s: ops.sequence_budget(s, 3, transition=-1.0), scores)
+    torch.testing.assert_close(jacobian, torch.eye(3, dtype=torch.float64), rtol=0, atol=1e-12)
+
+
+@CASES
+@given(tied(sign="±"))
+def test_sequence_budget_at_ties(case):
+    s, r, limit = case
+    z, info = ops.sequence_budget(row(s), limit, transition=row(r), return_info=True)
+    assert info.converged.all()
+    assert_close(z, reference.sequence_budget(s, r, limit))

@@ -59,7 +59,7 @@ def test_through_the_host(dtype, generator):
     calls = [
         ("fusedmax", "_total_variation", (scores, mask, 0.3)),
         ("pair_budget", "_pair_budget", (scores, edges, mask, limits)),
-        ("sequence_budget", "_sequence_budget", (scores, edges, mask, limits, 100)),
+        ("sequence_budget", "_sequence_budget", (scores, edges, mask, limits, 100, 0.0)),
         ("sequence_budget_map", "_sequence_budget_map", (scores, edges, mask, limits)),
     ]
     for module, name, inputs in calls:
@@ -71,7 +71,9 @@ def test_through_the_host(dtype, generator):
         torch.testing.assert_close(z, expected.to(dtype), rtol=0, atol=0)
         if isinstance(ours, tuple):
             assert [t.dtype for t in ours] == [dtype if t.is_floating_point() else t.dtype for t in exact]
-    z, tight, kept, support, *_ = anywhere("sequence_budget", "_sequence_budget")[1](scores, edges, mask, limits, 100)
+    z, tight, kept, support, *_ = anywhere("sequence_budget", "_sequence_budget")[1](
+        scores, edges, mask, limits, 100, 0.0
+    )
     op, function = anywhere("sequence_budget", "_sequence_budget_backward")
     gradients = function(g, z, edges, mask, tight, kept, support)
     expected = op(g.double(), z.double(), edges.double(), mask, tight, kept, support)

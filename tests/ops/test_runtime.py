@@ -15,7 +15,7 @@ import torch
 import rationalizer
 from rationalizer import ops
 from rationalizer.ops.kernels.budget_cpu import budget_rows
-from rationalizer.ops.kernels.runtime import for_rows
+from rationalizer.ops.kernels.runtime import for_rows, for_slow_rows
 
 SOLVE = """
 import torch
@@ -91,3 +91,38 @@ def test_failures_in_a_kernel_reach_the_caller():
 
     with pytest.raises(RuntimeError, match="rows"):
         for_rows(kernel, 8, 10**9)
+
+
+def test_ctrl_c_ends_a_slow_row():
+    """The kernel is told to stop, and the exception comes through; the next call works."""
+    scores = 0.5 + 0.05 * torch.randn(4, 700, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    ops.sequence_budget(scores[:, :30], 6, transition=0.1)
+    started = threading.Event()
+
+    def interrupt() -> None:
+        started.wait()
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+
+    def solve() -> None:
+        started.set()
+        for _ in range(1000):
+            ops.sequence_budget(scores, 140, transition=0.1)
+
+    with pytest.raises(KeyboardInterrupt):
+        solve()
+    _, info = ops.sequence_budget(scores[:, :30], 6, transition=0.1, return_info=True)
+    assert info.converged.all()
+
+
+def test_errors_in_slow_rows_come_through():
+    def kernel(first, last, stop, seen):
+        seen.append(first)
+        if first == 2:
+            raise RuntimeError("row 2")
+
+    seen: list[int] = []
+    with pytest.raises(RuntimeError, match="row 2"):
+        for_slow_rows(kernel, 3, seen)
+    assert sorted(seen) == [0, 1, 2]

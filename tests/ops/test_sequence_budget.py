@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from rationalizer import ops
+from rationalizer.ops.kernels.levelling_cpu import mixture_of_sequences
 from rationalizer.ops.kernels.packing_cpu import packable
 from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
 
@@ -222,3 +223,90 @@ def test_viterbi_lift_changes_no_answer():
         other = budgeted_viterbi(s - 0.8, r, limit, 0.8, lifted, back, value)
         assert (plain == lifted).all()
         assert other + 0.8 * limit == pytest.approx(best)
+
+
+def small_spread(rows, n, spread=0.05, seed=0):
+    """Where training starts: scores of little spread under a budget that binds."""
+    generator = torch.Generator().manual_seed(seed)
+    return 0.5 + spread * torch.randn(rows, n, dtype=torch.float64, generator=generator)
+
+
+@pytest.mark.parametrize(("n", "transition"), [(200, 1e-4), (256, 1e-3), (400, 1e-2)])
+def test_small_transitions_are_settled_by_a_mixture(n, transition):
+    """The closed form is the answer there; the proof is an explicit mixture, not an active set."""
+    scores = small_spread(8, n)
+    z, info = ops.sequence_budget(scores, n // 5, transition=transition, return_info=True)
+    assert info.converged.all()
+    assert (info.iterations == 0).sum() >= 5
+    edges = torch.full((8, n - 1), transition, dtype=torch.float64)
+    earned = ((scores - z) * z).sum(-1) + (edges * torch.minimum(z[:, 1:], z[:, :-1])).sum(-1)
+    proven = info.iterations == 0
+    assert ((earned - best_value(scores - z, edges, n // 5))[proven] >= -1e-9).all()
+
+
+@pytest.mark.parametrize("transition", [1e-6, 1e-3, 0.03])
+@pytest.mark.parametrize("ties", [False, True])
+def test_mixtures_add_up(transition, ties):
+    """Sequences within the budget, and what their broken pairs cost is what was said."""
+    for seed in range(6):
+        scores = small_spread(1, 40, seed=seed)
+        scores = (scores * 20).round() / 20 if ties else scores
+        z = ops.pair_budget(scores, 8, transition=transition)[0].numpy()
+        edges = np.full(39, transition)
+        sequences, weights, count, lost = mixture_of_sequences(z, edges, 8)
+        bits = np.unpackbits(sequences[:count].view(np.uint8), axis=1, bitorder="little")[:, :40]
+        assert lost >= 0
+        if count == 0:
+            continue
+        assert bits.sum(1).max() <= 8
+        assert (np.diff(weights) <= 0).all()
+        if abs(weights.sum() - 1) <= 1e-9 and np.isfinite(lost):
+            np.testing.assert_allclose(weights @ bits, z, rtol=0, atol=1e-9)
+            pairs = weights @ (bits[:, 1:] * bits[:, :-1])
+            assert edges @ (np.minimum(z[1:], z[:-1]) - pairs) == pytest.approx(lost, abs=1e-9)
+
+
+@pytest.mark.parametrize("transition", [1e-6, 1e-3, 0.1, 1.0])
+@pytest.mark.parametrize("tolerance", [1e-3, 3e-2])
+def test_tolerance_is_kept(transition, tolerance):
+    for scores in (small_spread(8, 60), small_spread(8, 60).mul(4).round() / 4, small_spread(8, 60, spread=1.0)):
+        leaf = scores.clone().requires_grad_()
+        exact, sure = ops.sequence_budget(scores, 12, transition=transition, return_info=True)
+        z, info = ops.sequence_budget(leaf, 12, transition=transition, tolerance=tolerance, return_info=True)
+        assert sure.converged.all()
+        assert info.converged.all()
+        assert (z - exact).abs().max() <= tolerance
+        assert info.gap.max() <= tolerance**2
+        assert (info.iterations <= sure.iterations).all()
+        assert z.sum(-1).max() <= 12 + 1e-9
+        assert z.min() >= 0
+        assert z.max() <= 1
+        (gradient,) = torch.autograd.grad((z * torch.arange(60.0)).sum(), leaf)
+        assert torch.isfinite(gradient).all()
+    for bad in (-1.0, float("nan"), "much"):
+        with pytest.raises(ValueError, match="tolerance must be a number of at least 0"):
+            ops.sequence_budget(scores, 12, tolerance=bad)
+
+
+def test_tied_scores_with_tiny_transitions_end():
+    """Nothing but ties: levels .3 and .7, and equal scores with edges that differ in the seventh digit."""
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.where(torch.rand(3, 128, generator=generator) < 0.5, 0.3, 0.7).double()
+    z, info = ops.sequence_budget(scores, 64, transition=1e-6, return_info=True)
+    assert info.converged.all()
+    edges = 1e-7 * torch.rand(2, 63, dtype=torch.float64, generator=generator)
+    flat = torch.full((2, 64), 0.3, dtype=torch.float64)
+    z, info = ops.sequence_budget(flat, 12, transition=edges, return_info=True)
+    assert (z - 12 / 64).abs().max() <= 1e-5
+    assert (info.gap <= 1e-6).all()
+
+
+@pytest.mark.parametrize("size", [1e12, 1e20, 1e32, 1e37, 1e150, 1e290])
+def test_any_finite_size_has_an_answer(size):
+    scores = size * torch.randn(6, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    for transition in (0.3 * size, -0.3 * size, 0.3):
+        z, info = ops.sequence_budget(scores, 4, transition=transition, return_info=True)
+        assert info.converged.all()
+        assert torch.equal(z, ops.sequence_budget_map(scores, 4, transition=transition))
+    cold = ops.sequence_budget(1e29 * (scores / size), 4, transition=1e28, temperature=1e-8)
+    assert torch.isfinite(cold).all()

@@ -20,7 +20,7 @@ KERNELS = {
     ],
     "sequence_budget_cuda._active_set_kernel": [
         *(DOUBLES, DOUBLES, BYTES, LONGS, DOUBLES, DOUBLES, LONGS, LONGS, BYTES, LONGS, DOUBLES, DOUBLES, BYTES, INTS),
-        *[INT] * 4,
+        *(INT, INT, INT, INT, "fp32"),
     ],
     "sequence_budget_backward_cuda._backward_kernel": [
         *(DOUBLES, DOUBLES, DOUBLES, BYTES, BYTES, LONGS, LONGS, DOUBLES, DOUBLES, DOUBLES, BYTES, INTS),

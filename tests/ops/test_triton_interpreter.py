@@ -11,7 +11,9 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
-@pytest.mark.parametrize("case", ["closed_forms", "contiguous", "anti_contiguous", "unanswered", "stopping", "support"])
+@pytest.mark.parametrize(
+    "case", ["closed_forms", "contiguous", "anti_contiguous", "unanswered", "stopping", "tolerance", "support"]
+)
 def test_highlights(case):
     command = [sys.executable, "-m", "tests.ops.interpreted_highlights", case]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)

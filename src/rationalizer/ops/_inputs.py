@@ -92,6 +92,11 @@ def check_iterations(max_iterations: int) -> None:
         raise ValueError(f"max_iterations must be an int of at least 1, got {max_iterations!r}")
 
 
+def check_tolerance(tolerance: float) -> None:
+    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0 <= tolerance < math.inf:
+        raise ValueError(f"tolerance must be a number of at least 0, got {tolerance!r}")
+
+
 def check_mask(mask: Tensor | None, shape: torch.Size, device: torch.device, name: str = "mask") -> Tensor:
     if mask is None:
         return torch.ones(shape, dtype=torch.bool, device=device)

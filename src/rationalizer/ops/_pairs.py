@@ -11,6 +11,7 @@ from torch import Tensor
 from rationalizer.ops import _inputs
 
 UNLIMITED = 2**62
+LARGEST = 1e30  # scores that the projection onto matchings still gets right
 FINITE_REMEDY = "only finite scores have an answer (leave words out with row_mask and column_mask, not -inf)"
 
 
@@ -65,6 +66,15 @@ def as_pair_budget(budget: int | Tensor | None, lead: torch.Size, device: torch.
 def require_finite_pairs(scores: Tensor, row_mask: Tensor, column_mask: Tensor) -> None:
     real = row_mask[:, :, None] & column_mask[:, None, :]
     _inputs.require_finite(scores, real, "scores", FINITE_REMEDY)
+
+
+def require_in_range(scores: Tensor, row_mask: Tensor, column_mask: Tensor) -> None:
+    real = row_mask[:, :, None] & column_mask[:, None, :]
+    if (scores.abs() > LARGEST).logical_and(real).any():
+        raise ValueError(
+            f"scores/temperature must be at most {LARGEST:.0e} in size, beyond which rounding leaves nothing of the "
+            "answer; divide the scores, raise the temperature, or use matching_map, which has no such bound"
+        )
 
 
 def require_feasible(

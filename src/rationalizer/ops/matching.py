@@ -77,7 +77,8 @@ def matching(
             gives zeros.
         row_mask: (batch, m) bool, True on real rows. The others count as absent and get exactly 0.
         column_mask: (batch, n) bool, True on real columns.
-        temperature: divides the scores; lower is sparser. In the limit 0 the answer is `matching_map`.
+        temperature: divides the scores; lower is sparser. In the limit 0 the answer is `matching_map`. The quotient may
+            be 1e30 in size at most: more is an error, and on CUDA a pair that has not converged.
         max_iterations: Newton steps before giving up; 3 to 20 are usual, 300 have been seen.
         return_info: also return an `Info`; its `gap` is the largest violation of an optimality condition (a
             sum above one, or below one where the layer would gain by filling it).
@@ -140,6 +141,7 @@ def _(
 ) -> tuple[Tensor, Tensor, Tensor]:
     _pairs.require_feasible(row_mask, column_mask, budget, rows_exact, columns_exact)
     _pairs.require_finite_pairs(scores, row_mask, column_mask)
+    _pairs.require_in_range(scores, row_mask, column_mask)
     z = torch.empty(scores.shape, dtype=torch.float64)
     iterations = torch.empty(scores.shape[0], dtype=torch.int64)
     gap = torch.empty(scores.shape[0], dtype=torch.float64)

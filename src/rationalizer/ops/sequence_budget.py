@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Literal, overload
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from rationalizer.ops import _inputs
 from rationalizer.ops._info import Info, warn_unless_converged
 from rationalizer.ops.kernels import support_capacity
-from rationalizer.ops.kernels.runtime import for_rows
-from rationalizer.ops.kernels.sequence_budget_cpu import sequence_budget_backward_rows, sequence_budget_rows
+from rationalizer.ops.kernels.runtime import for_rows, for_slow_rows
+from rationalizer.ops.kernels.sequence_budget_cpu import (
+    sequence_budget_backward_rows,
+    sequence_budget_hard_rows,
+    sequence_budget_rows,
+)
 
 
 @overload
@@ -22,6 +27,7 @@ def sequence_budget(
     transition: float | Tensor = ...,
     mask: Tensor | None = ...,
     temperature: float = ...,
+    tolerance: float = ...,
     max_iterations: int = ...,
     return_info: Literal[False] = ...,
 ) -> Tensor: ...
@@ -35,6 +41,7 @@ def sequence_budget(
     transition: float | Tensor = ...,
     mask: Tensor | None = ...,
     temperature: float = ...,
+    tolerance: float = ...,
     max_iterations: int = ...,
     return_info: Literal[True],
 ) -> tuple[Tensor, Info]: ...
@@ -47,6 +54,7 @@ def sequence_budget(
     transition: float | Tensor = 0.0,
     mask: Tensor | None = None,
     temperature: float = 1.0,
+    tolerance: float = 0.0,
     max_iterations: int = 100_000,
     return_info: bool = False,
 ) -> Tensor | tuple[Tensor, Info]:
@@ -64,9 +72,13 @@ def sequence_budget(
             (negative ones are exact but take the slow path). Differentiable. Masked tokens are closed up: between
             neighbours a < b counts the edge that leaves a.
         mask: (batch, n) bool, True on real tokens. The others count as absent and get exactly 0.
-        temperature: divides scores and transitions.
-        max_iterations: where to stop a row's active set; z is then feasible but not optimal. On CUDA a row also stops
-            where it would mix more than 512 sequences.
+        temperature: divides scores and transitions. Any finite quotient has an answer; beyond 1e16 in size only ties
+            are split, all else is rounding, and the answer that of `sequence_budget_map`.
+        tolerance: how far z may be from the exact answer, in any token: a row ends where ‖z − z*‖₂ is proven to be at
+            most that. 0 asks for the answer itself. The budget is kept either way, and the gradient is that of the
+            face that z was left on.
+        max_iterations: where to stop a row's active set, at the latest: 1,000 + 20n is the most there is. z is then
+            feasible but not optimal. On CUDA a row also stops where it would mix more than 512 sequences.
         return_info: also return per-row `Info(converged, iterations, gap)`. Without it, a row that stopped short warns
             (not on CUDA, where that would make the host wait).
 
@@ -77,7 +89,8 @@ def sequence_budget(
     limit = _inputs.as_budget(budget, rows.shape[:-1], scores.device)
     edges = _inputs.as_transition(transition, rows, temperature)
     _inputs.check_iterations(max_iterations)
-    solved = _sequence_budget(rows.scores, edges, rows.mask, limit, max_iterations)
+    _inputs.check_tolerance(tolerance)
+    solved = _sequence_budget(rows.scores, edges, rows.mask, limit, max_iterations, float(tolerance))
     info = Info(*map(rows.restore_rows, solved[4:]))
     if return_info:
         return rows.restore(solved[0]), info
@@ -107,38 +120,36 @@ def _outputs(scores: Tensor) -> _Outputs:
 
 @_inputs.opaque("sequence_budget", cuda="sequence_budget_cuda.sequence_budget")
 def _sequence_budget(
-    scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor, max_iterations: int
+    scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor, max_iterations: int, tolerance: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    return _inputs.on_host(_sequence_budget, scores, transition, mask, budget, max_iterations)
+    return _inputs.on_host(_sequence_budget, scores, transition, mask, budget, max_iterations, tolerance)
 
 
 @_sequence_budget.register_kernel("cpu")
-def _(scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor, max_iterations: int) -> _Outputs:
+def _(
+    scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor, max_iterations: int, tolerance: float
+) -> _Outputs:
     _inputs.require_finite_scores(scores, mask)
     _inputs.require_finite_transition(transition)
     _inputs.require_budget(budget)
     outputs = _outputs(scores)
     z, tight, kept, support, converged, iterations, gap = map(_inputs.host, outputs)
-    inputs = map(_inputs.host, (scores, transition, mask, budget))
-    for_rows(
-        sequence_budget_rows,
-        scores.shape[0],
-        50 * scores.numel(),
-        *inputs,
-        max_iterations,
-        z,
-        tight,
-        kept,
-        support.view("uint64"),
-        iterations,
-        gap,
-        converged,
-    )
+    inputs = tuple(map(_inputs.host, (scores, transition, mask, budget)))
+    status = (iterations, gap, converged)
+    for_rows(sequence_budget_rows, scores.shape[0], 50 * scores.numel(), *inputs, z, tight, kept, *status)
+    hard = np.flatnonzero(kept < 0)
+    if hard.size:
+        for_slow_rows(
+            sequence_budget_hard_rows, hard.size, hard, *inputs, max_iterations, tolerance, z, kept,
+            support.view("uint64"), *status,
+        )  # fmt: skip
     return outputs
 
 
 @_sequence_budget.register_fake
-def _(scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor, max_iterations: int) -> _Outputs:
+def _(
+    scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor, max_iterations: int, tolerance: float
+) -> _Outputs:
     return _outputs(scores)
 
 
@@ -169,7 +180,7 @@ def _(
 
 
 def _save(ctx, inputs, output):  # type: ignore[no-untyped-def]
-    _, transition, mask, _, _ = inputs
+    _, transition, mask, _, _, _ = inputs
     z, tight, kept, support, *status = output
     ctx.save_for_backward(z, transition, mask, tight, kept, support)
     ctx.mark_non_differentiable(tight, kept, support, *status)
@@ -178,8 +189,8 @@ def _save(ctx, inputs, output):  # type: ignore[no-untyped-def]
 
 def _backward(ctx, g, *_):  # type: ignore[no-untyped-def]
     if g is None:
-        return None, None, None, None, None
-    return *_sequence_budget_backward(g, *ctx.saved_tensors), None, None, None
+        return None, None, None, None, None, None
+    return *_sequence_budget_backward(g, *ctx.saved_tensors), None, None, None, None
 
 
 _sequence_budget.register_autograd(_backward, setup_context=_save)

@@ -162,6 +162,7 @@ def active_set(
     trace,
     value,
     max_iterations,
+    enough,
     BLOCK: tl.constexpr,
     TILE: tl.constexpr,
 ):
@@ -245,7 +246,7 @@ def active_set(
         stalled = tl.where(objective < best - 1e-16 * tl.abs(best), 0, stalled + 1)
         best = tl.minimum(best, objective)
         tolerance = 1e-13 + 8.0 * EPS * rounding
-        done = (gap <= tolerance) | ((stalled >= 10) & (gap <= 1e3 * tolerance))
+        done = (gap <= tl.maximum(tolerance, enough)) | ((stalled >= 10) & (gap <= 1e3 * tolerance))
         converged = done.to(tl.int32)
         running = ~done & (stalled < 100) & (k < capacity) & (iterations < max_iterations)
         if running:

@@ -9,12 +9,13 @@ matters because rows differ in difficulty.
 import hashlib
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 import torch
 
 # Numba keys its disk cache on a function's own file, although code from the files it calls is compiled in. All kernels
@@ -52,16 +53,21 @@ def _forget_pool() -> None:
 os.register_at_fork(after_in_child=_forget_pool)
 
 
+def _workers(count: int) -> ThreadPoolExecutor:
+    global _pool, _pool_size
+    if _pool is None or _pool_size < count:
+        _pool = ThreadPoolExecutor(max_workers=count, thread_name_prefix="rationalizer")
+        _pool_size = count
+    return _pool
+
+
 def for_rows(kernel: Callable[..., None], rows: int, work: int, *arguments: Any) -> None:
     """Run `kernel(first, last, *arguments)` over all rows; `work` (about 1 ns each) decides whether threads pay."""
-    global _pool, _pool_size
     threads = min(torch.get_num_threads(), rows)
     if threads <= 1 or work < 50_000:
         kernel(0, rows, *arguments)
         return
-    if _pool is None or _pool_size < threads - 1:
-        _pool = ThreadPoolExecutor(max_workers=threads - 1, thread_name_prefix="rationalizer")
-        _pool_size = threads - 1
+    pool = _workers(threads - 1)
     pieces = min(rows, threads * _PIECES_PER_THREAD)
     bounds = [rows * piece // pieces for piece in range(pieces + 1)]
     queue = iter(list(pairwise(bounds)))  # next() on it is atomic under the GIL
@@ -70,7 +76,34 @@ def for_rows(kernel: Callable[..., None], rows: int, work: int, *arguments: Any)
         for first, last in queue:
             kernel(first, last, *arguments)
 
-    others = [_pool.submit(drain) for _ in range(threads - 1)]
+    others = [pool.submit(drain) for _ in range(threads - 1)]
     drain()
     for other in others:
         other.result()
+
+
+def for_slow_rows(kernel: Callable[..., None], rows: int, *arguments: Any) -> None:
+    """Run `kernel(row, row + 1, stop, *arguments)` for each row, where one may take seconds.
+
+    Compiled code does not see signals, so all of it runs in other threads, while the one that called waits, where
+    Ctrl-C (or a handler of SIGTERM) reaches it. Kernels look at `stop[0]` in every iteration and end when it is set.
+    """
+    stop = np.zeros(1, np.uint8)
+    threads = min(torch.get_num_threads(), rows)
+    queue = iter(range(rows))
+
+    def drain() -> None:
+        for row in queue:
+            if stop[0] == 0:
+                kernel(row, row + 1, stop, *arguments)
+
+    pool = _workers(threads)
+    tasks = [pool.submit(drain) for _ in range(threads)]
+    try:
+        wait(tasks)
+    except BaseException:
+        stop[0] = 1
+        wait(tasks)
+        raise
+    for task in tasks:
+        task.result()

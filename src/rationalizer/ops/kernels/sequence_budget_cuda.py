@@ -3,6 +3,9 @@
 The second kernel is the active set of `sequence_budget_cpu`: tokens that the closed form puts at 0 or 1 are held, and
 released where a Lagrangian bound cannot prove that they stay. It starts no row of its own accord: programs look at the
 marks of the first kernel, so the host never learns, nor waits to learn, which rows were hard.
+
+Not here: the mixtures of `levelling_cpu`, which on the CPU settle rows of little spread without an active set, and
+`face_cpu`, so the gradient of rows with tied scores is that of the sequences found, which may span less than the face.
 """
 
 import torch
@@ -175,6 +178,7 @@ def _solve_hard_row(
     n,
     capacity,
     max_iterations,
+    enough,
     BLOCK: tl.constexpr,
     TILE: tl.constexpr,
 ):
@@ -230,7 +234,8 @@ def _solve_hard_row(
             k = 1
         k, used, rest, settled, level = active_set(
             small_scores, edges, doubtful, room, columns, n, tokens, state, count, k, capacity, p, vectors,
-            inverse, small_z, work, y, trace, value, max_iterations - steps, BLOCK, TILE,
+            inverse, small_z, work, y, trace, value, max_iterations - steps, enough,
+            BLOCK, TILE,
         )  # fmt: skip
         steps += used
         shared = tl.zeros([BLOCK], tl.float64)
@@ -251,7 +256,7 @@ def _solve_hard_row(
         going = False
         if doubtful < count:
             level += tl.sum(shared, 0)
-            released, bound = _release(s, r, solution, count, tau, limit, level, state, work, ahead_1, flips)
+            released, bound = _release(s, r, solution, count, tau, limit, level + enough, state, work, ahead_1, flips)
             going = (settled > 0) & (released > 0) & (steps < max_iterations)
             if (released > 0) | (settled == 0):
                 settled = 0
@@ -272,7 +277,7 @@ def _solve_hard_row(
     tl.debug_barrier()
 
 
-@triton.jit(do_not_specialize=["n", "rows", "capacity", "max_iterations"])
+@triton.jit(do_not_specialize=["n", "rows", "capacity", "max_iterations", "enough"])
 def _active_set_kernel(
     scores,
     transition,
@@ -292,6 +297,7 @@ def _active_set_kernel(
     rows,
     capacity,
     max_iterations,
+    enough,
     BLOCK: tl.constexpr,
     TILE: tl.constexpr,
 ):
@@ -305,12 +311,14 @@ def _active_set_kernel(
             _solve_hard_row(
                 scores + at * n, transition + at * (n - 1), mask + at * n, tl.load(budget + at), tl.load(tau + at),
                 z + at * n, kept + at, support + at * capacity * ((n + 63) // 64), converged + at, iterations + at,
-                gap + at, floats, bytes_, tokens, n, capacity, max_iterations, BLOCK, TILE,
+                gap + at, floats, bytes_, tokens, n, capacity, max_iterations, enough, BLOCK, TILE,
             )  # fmt: skip
 
 
-def sequence_budget(scores, transition, mask, budget, max_iterations):
+def sequence_budget(scores, transition, mask, budget, max_iterations, tolerance):
     rows, n = scores.shape
+    max_iterations = min(max_iterations, 1000 + 20 * n)
+    enough = (1 - 1e-6) * tolerance * tolerance  # a little less: it reaches the kernels as float32
     scores, transition, mask, budget = plain(scores, transition, mask, budget)
     capacity = support_capacity(n)
     z, tau, gap = torch.empty_like(scores), scores.new_empty(rows), scores.new_empty(rows)
@@ -332,7 +340,7 @@ def sequence_budget(scores, transition, mask, budget, max_iterations):
     _active_set_kernel[(grid,)](
         scores, transition, mask, budget, tau, z, kept, support, flags[1], iterations, gap,
         scores.new_empty(grid, floats), scores.new_empty((grid, small), dtype=torch.uint8),
-        scores.new_empty((grid, n), dtype=torch.int32), n, rows, capacity, min(max_iterations, 2**31 - 1), BLOCK, TILE,
-        num_warps=1,
+        scores.new_empty((grid, n), dtype=torch.int32), n, rows, capacity, max_iterations, enough, BLOCK,
+        TILE, num_warps=1,
     )  # fmt: skip
     return z, tight, kept, support, converged, iterations, gap

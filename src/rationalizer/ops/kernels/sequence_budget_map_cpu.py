@@ -18,46 +18,79 @@ def budgeted_viterbi(s, r, budget, lift, y, back, value):
     (4, budget + 1). Ties go to fewer ones, then to later tokens left out.
     """
     n = s.shape[0]
-    zero, one, next_zero, next_one = value[0], value[1], value[2], value[3]
-    zero[: budget + 1] = IMPOSSIBLE
-    one[: budget + 1] = IMPOSSIBLE
-    zero[0] = 0.0
+    for k in range(budget + 1):
+        value[0, k] = value[1, k] = value[2, k] = value[3, k] = IMPOSSIBLE
+    value[0, 0] = value[2, 0] = 0.0
+    zero, one = 0, 1  # the lines of `value` that hold the states' values; whole lines, since slices cost as much
+    edge = 0.0
     for t in range(n):
-        edge = r[t - 1] if t > 0 else 0.0
+        zero, one = 2 * (t & 1), 2 * (t & 1) + 1
+        next_zero, next_one = 2 - zero, 3 - zero
         score = s[t]
-        trace = back[t]
-        top = min(t + 1, budget)
-        next_zero[0] = 0.0
-        next_one[0] = IMPOSSIBLE
-        trace[0] = 0
-        for k in range(1, top + 1):
-            from_one = one[k] > zero[k]
-            next_zero[k] = one[k] if from_one else zero[k]
-            kept = one[k - 1] + edge
-            extended = kept > zero[k - 1]
-            next_one[k] = score + (kept if extended else zero[k - 1])
-            trace[k] = np.uint8(from_one) | (np.uint8(extended) << np.uint8(1))
-        for k in range(top + 1, budget + 1):
-            next_zero[k] = IMPOSSIBLE
-            next_one[k] = IMPOSSIBLE
-        zero, next_zero = next_zero, zero
-        one, next_one = next_one, one
+        back[t, 0] = 0
+        for k in range(1, min(t + 1, budget) + 1):  # free of branches, so that it becomes vector instructions
+            off, on = value[zero, k], value[one, k]
+            free, kept = value[zero, k - 1], value[one, k - 1] + edge
+            value[next_zero, k] = max(on, off)
+            value[next_one, k] = score + max(kept, free)
+            back[t, k] = np.uint8(on > off) | (np.uint8(kept > free) << np.uint8(1))
+        if t < n - 1:
+            edge = r[t]
+    zero, one = 2 * (n & 1), 2 * (n & 1) + 1
     best, used, bit = -lift * budget, 0, 0
     for k in range(1, budget + 1):
         bonus = lift * (k - budget)
-        if zero[k] + bonus > best:
-            best, used, bit = zero[k] + bonus, k, 0
-        if one[k] + bonus > best:
-            best, used, bit = one[k] + bonus, k, 1
+        if value[zero, k] + bonus > best:
+            best, used, bit = value[zero, k] + bonus, k, 0
+        if value[one, k] + bonus > best:
+            best, used, bit = value[one, k] + bonus, k, 1
     for t in range(n - 1, -1, -1):
         y[t] = bit
-        trace = back[t, used]
-        if bit:
-            used -= 1
-            bit = (trace >> 1) & 1
-        else:
-            bit = trace & 1
+        step = back[t, used]
+        used -= bit
+        bit = (step >> bit) & 1
     return best
+
+
+@jit
+def blockwise_viterbi(s, r, heads, blocks, budget, lift, y, back, value):
+    """`budgeted_viterbi` over the sequences that take or leave whole blocks, tokens heads[b] ... heads[b + 1] − 1."""
+    for k in range(budget + 1):
+        value[0, k] = value[1, k] = value[2, k] = value[3, k] = IMPOSSIBLE
+    value[0, 0] = 0.0
+    for b in range(blocks):
+        zero, one = 2 * (b & 1), 2 * (b & 1) + 1
+        next_zero, next_one = 2 - zero, 3 - zero
+        first, size = heads[b], heads[b + 1] - heads[b]
+        edge = r[first - 1] if b > 0 else 0.0
+        score = s[first]
+        for i in range(first + 1, first + size):
+            score += s[i] + r[i - 1]
+        for k in range(min(size, budget + 1)):
+            value[next_zero, k] = max(value[one, k], value[zero, k])
+            value[next_one, k] = IMPOSSIBLE
+            back[b, k] = np.uint8(value[one, k] > value[zero, k])
+        for k in range(size, budget + 1):
+            off, on = value[zero, k], value[one, k]
+            free, kept = value[zero, k - size], value[one, k - size] + edge
+            value[next_zero, k] = max(on, off)
+            value[next_one, k] = score + max(kept, free)
+            back[b, k] = np.uint8(on > off) | (np.uint8(kept > free) << np.uint8(1))
+    zero, one = 2 * (blocks & 1), 2 * (blocks & 1) + 1
+    best, used, bit = -lift * budget, 0, 0
+    for k in range(1, budget + 1):
+        bonus = lift * (k - budget)
+        if value[zero, k] + bonus > best:
+            best, used, bit = value[zero, k] + bonus, k, 0
+        if value[one, k] + bonus > best:
+            best, used, bit = value[one, k] + bonus, k, 1
+    for b in range(blocks - 1, -1, -1):
+        for i in range(heads[b], heads[b + 1]):
+            y[i] = bit
+        step = back[b, used]
+        if bit:
+            used -= heads[b + 1] - heads[b]
+        bit = (step >> bit) & 1
 
 
 @jit

@@ -1,0 +1,55 @@
+"""Sequences as bits, 64 tokens to a word."""
+
+import numpy as np
+
+from rationalizer.ops.kernels.runtime import jit
+
+
+@jit
+def word_count(n):
+    return (n + 63) // 64
+
+
+@jit
+def pack(y, words):
+    words[:] = 0
+    for i in range(y.shape[0]):
+        if y[i]:
+            words[i >> 6] |= np.uint64(1) << np.uint64(i & 63)
+
+
+@jit
+def is_set(words, i):
+    return (words[i >> 6] >> np.uint64(i & 63)) & np.uint64(1) != 0
+
+
+@jit
+def ones(x):
+    """How many bits of a word are set."""
+    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+@jit
+def overlap(a, b):
+    """How many tokens two sequences share."""
+    total = np.uint64(0)
+    for w in range(a.shape[0]):
+        total += ones(a[w] & b[w])
+    return float(total)
+
+
+@jit
+def mixture(columns, p, k, z):
+    """z = Σ p_j y_j."""
+    n = z.shape[0]
+    z[:] = 0.0
+    for j in range(k):
+        weight = p[j]
+        for w in range(columns.shape[1]):
+            bits = columns[j, w]
+            first = 64 * w
+            for b in range(min(64, n - first)):  # free of branches, so that it becomes vector instructions
+                z[first + b] += weight * float((bits >> np.uint64(b)) & np.uint64(1))
