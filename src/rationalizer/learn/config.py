@@ -18,6 +18,7 @@ from rationalizer.nn import (
     Method,
     Pooling,
     Punctuation,
+    Reader,
     TransformerReader,
     methods_for,
     reader_of,
@@ -143,9 +144,8 @@ def _unknown(key: str, method: str, known: Mapping[str, type[Method]], settings:
     others = sorted(name for name, other in known.items() if key in other.options())
     if others:
         return f"{key!r} is a setting of {', '.join(others)}, not of {method}"
-    readers = [
-        name for name, reader in {**READERS, "a transformer": TransformerReader}.items() if key in reader.options()
-    ]
+    kinds: dict[str, type[Reader]] = {**READERS, "a transformer": TransformerReader}
+    readers = [name for name, reader in kinds.items() if key in reader.options()]
     if readers:
         return f"{key!r} is a setting of the encoder {' or '.join(readers)}, not of the one that is used"
     return f"there is no setting {key!r}; {did_you_mean(key, sorted(settings))}"
