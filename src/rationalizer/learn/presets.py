@@ -33,6 +33,7 @@ TRANSFORMERS: Values = {
     "decay": True,
     "clip": 1.0,
     "epochs": 6,
+    "full_text_weight": 1.0,
     "full_text_epochs": 1,  # a predictor that knows words already tells the generator what is worth selecting
     "dropout": 0.1,
     "averaging": 0.0,
