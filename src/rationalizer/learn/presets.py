@@ -32,6 +32,7 @@ TRANSFORMERS: Values = {
     "warmup": 0.1,
     "decay": True,
     "clip": 1.0,
+    "checkpoint_seconds": 600.0,  # each is gigabytes
     "epochs": 6,
     "full_text_weight": 1.0,
     "full_text_epochs": 1,  # a predictor that knows words already tells the generator what is worth selecting

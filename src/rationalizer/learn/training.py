@@ -73,6 +73,8 @@ def train(
     """
     _check_corpus(corpus, config)
     precision = precision or _usual_precision(config, accelerator)
+    if strategy == "auto" and config.full_text_epochs and (devices != 1 or num_nodes > 1):
+        strategy = "ddp_find_unused_parameters_true"  # nothing reaches the generator while whole texts are read
     _check_trainer(accelerator, devices, precision=precision, strategy=strategy, num_nodes=num_nodes)
     directory = Path(run_dir) if run_dir is not None else None
     if directory is None and resume:
