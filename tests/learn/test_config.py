@@ -24,6 +24,32 @@ def test_every_preset_is_valid_and_survives_json(dataset, method):
     assert Config.from_json(before_pairs) == config
 
 
+@pytest.mark.parametrize(
+    ("method", "settings", "message"),
+    [
+        ("spectra", {"full_text_epochs": 2, "epochs": 2}, "leaves none of 2 epochs to select in"),
+        ("full-text", {"full_text_epochs": 1}, "full_text_epochs is for methods that select"),
+        ("budget", {"full_text_epochs": 1}, "full_text_epochs is for methods that select"),
+        ("sfe", {"guide": "full-text"}, "guide=full-text needs a selection with a gradient, which sfe has not"),
+        ("at-most-one", {"guide": "full-text"}, "guide=full-text needs"),
+        ("at-most-one", {"slow_predictor": True}, "slow_predictor is for single texts"),
+        ("spectra", {"slow_predictor": True, "shared": True, "encoder": "x/y"}, "slow_predictor is for single texts"),
+        ("spectra", {"pooling": "last", "encoder": "x/y"}, "pooling=last is for the two directions of a BiLSTM"),
+        ("spectra", {"embeddings": "none", "encoder": "x/y"}, "'embeddings' is a setting of the encoder bilstm"),
+        ("spectra", {"window": 100}, "'window' is a setting of the encoder a transformer"),
+    ],
+)
+def test_settings_that_do_not_go_together(method, settings, message):
+    with pytest.raises(ValueError, match=message):
+        configure(method, settings)
+
+
+def test_epochs_on_whole_texts_leave_one_for_selections():
+    assert configure(overrides={"encoder": "x/y"}).full_text_epochs == 1
+    assert configure(overrides={"encoder": "x/y", "epochs": 1}).full_text_epochs == 0
+    assert configure("at-most-one", {"encoder": "x/y"}).full_text_epochs == 0
+
+
 def test_no_setting_of_a_method_hides_a_common_one():
     common = {field.name for field in dataclasses.fields(Config)}
     for extractor in EXTRACTORS.values():

@@ -120,9 +120,9 @@ def test_two_small_batches_are_one_large_one(encoder):
     assert any((large[name] - single[name]).abs().max() > 1e-4 for name in large)
 
 
-def test_the_predictor_learns_from_whole_texts_first(corpus, encoder):
-    # The kept weights are those of the last epoch, since nothing was selected before.
-    trained = weights(train(corpus, config_of(encoder, epochs=1, full_text_epochs=1, weight_decay=0.0)))
+def test_the_predictor_learns_from_whole_texts_first(corpus, encoder, monkeypatch):
+    monkeypatch.setattr(Learner, "_out_of_patience", lambda self: True)  # after the first epoch
+    trained = weights(train(corpus, config_of(encoder, epochs=2, full_text_epochs=1, weight_decay=0.0)))
     untrained = weights(train(corpus, config_of(encoder, epochs=1, generator_rate=0.0, predictor_rate=0.0)))
     moved = {name for name in trained if not torch.equal(trained[name], untrained[name])}
     assert any(name.startswith("reader.predictor") for name in moved)
@@ -161,6 +161,48 @@ def test_a_generator_guided_by_the_whole_text(corpus, encoder):
         torch.testing.assert_close(found[name], gradient, atol=1e-6, rtol=1e-4)
 
 
+def test_a_guide_leaves_the_methods_own_penalties(corpus, encoder):
+    gradients = []
+    for sparsity in (0.0, 10.0):
+        settings = {"guide": "full-text", "punctuation": "count", "sparsity": sparsity, "dropout": 0.0}
+        learner, batch = learner_of(corpus, config_of(encoder, "gumbel", **settings))
+        torch.manual_seed(3)
+        learner.training_step(batch, 0).backward()
+        gradients.append(learner.model.method.scorer.bias.grad.clone())
+    assert (gradients[0] - gradients[1]).abs() > 1
+
+
+@pytest.mark.parametrize("accumulate", [1, 2, 6])
+def test_no_step_is_lost(corpus, encoder, accumulate, monkeypatch):
+    """Rates rise from 0 and fall to 0, but no step is taken with one of 0."""
+    rates = []
+    original = Learner.on_before_optimizer_step
+
+    def noted(self, optimizer):
+        original(self, optimizer)
+        rates.append(max(group["lr"] for group in optimizer.param_groups))
+
+    monkeypatch.setattr(Learner, "on_before_optimizer_step", noted)
+    train(corpus, config_of(encoder, batch_size=8, accumulate=accumulate))
+    assert len(rates) == 2 * -(-6 // accumulate)
+    assert min(rates) > 0
+    assert accumulate == 6 or rates[-1] < max(rates)
+
+
+def test_half_precision_alone_is_refused(corpus, encoder):
+    with pytest.raises(ValueError, match="use bf16-mixed"):
+        train(corpus, config_of(encoder), precision="bf16-true")
+
+
+def test_a_run_loads_whatever_its_encoder_was_called(corpus, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_encoder(tmp_path / "bilstm-b")
+    train(corpus, config_of("bilstm-b", epochs=1), tmp_path / "run")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert TrainedModel.load(tmp_path / "run").config.encoder == "bilstm-b"
+
+
 def learner_of(corpus, config):
     from rationalizer.learn.training import _reader, describe
 
@@ -190,9 +232,11 @@ def test_a_model_that_selects_nothing_finds_its_way_back(corpus, encoder, method
     assert gradient == 0
     (gradient,) = torch.autograd.grad(model.objective(output, task_loss).loss, model.method.scorer.bias)
     assert gradient < 0
-    with torch.no_grad():  # nothing is added where something is selected
-        model.method.scorer.bias.fill_(50.0)
-        output = model(*batch.texts, budget=config.budget)
+    for bias in (50.0, 0.3):  # nothing is added where something is selected, however little
+        with torch.no_grad():
+            model.method.scorer.bias.fill_(bias)
+            output = model(*batch.texts, budget=config.budget)
+        assert (output.z != 0).any(1).all()
         task_loss = model.head.loss(output.outputs, batch.labels)
         assert model.objective(output, task_loss).loss == task_loss.mean()
 

@@ -1,6 +1,7 @@
 """Words in an encoder's tokens."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
@@ -34,6 +35,39 @@ def test_a_blank_before_a_word_is_part_of_it_where_the_tokenizer_says_so():
     subwords = Subwords(made, (), (), None, None)
     assert pieces(subwords, "good good film") == [["good"], ["Ġgood"], ["Ġfilm"]]
     assert pieces(subwords, "(good") == [["("], ["good"]]
+
+
+def test_a_word_that_follows_another_one_directly_has_no_blank():
+    """SentencePiece begins whatever it is given with one."""
+    pieces_of = [("<unk>", 0.0), ("▁", -3.0), ("▁film", -2.0), (",", -2.0), ("▁a", -2.0), ("▁,", -5.0), ("s", -2.0)]
+    made = Tokenizer(models.Unigram(pieces_of, 0))
+    made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    subwords = Subwords(made, (), (), None, 0)
+    text = "a film, film"
+    assert (
+        [piece for word in pieces(subwords, text) for piece in word]
+        == made.encode(text).tokens
+        == ["▁a", "▁film", ",", "▁film"]
+    )
+    assert pieces(subwords, "(s")[1] == ["s"]  # the blank was a token of its own
+
+
+def test_special_tokens_in_a_text_are_words():
+    subwords = Subwords.of(tokenizer())
+    special = {*subwords.prefix, *subwords.suffix, subwords.mask}
+    text = example("w1 [SEP] [MASK] w2", "spaces")
+    assert not special.intersection(sum(subwords.of_text(text), ()))
+
+
+def test_threads_may_forget_for_each_other(monkeypatch):
+    from rationalizer.nn.readers import subwords as module
+
+    monkeypatch.setattr(module, "REMEMBERED", 20)
+    subwords = Subwords.of(tokenizer())
+    texts = [example(" ".join(f"w{k}{j}" for j in range(30))) for k in range(40)]
+    expected = [Subwords.of(tokenizer()).of_text(text) for text in texts]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(subwords.of_text, texts * 5)) == expected * 5
 
 
 def test_what_cannot_be_written_is_unknown():

@@ -5,12 +5,14 @@ from dataclasses import replace
 
 import pytest
 import torch
+from tokenizers import processors
 from torch import nn
 
 from rationalizer.nn import ALIGNERS, EXTRACTORS, TransformerReader
 from rationalizer.nn.readers.pretrained import encode
 from rationalizer.nn.readers.transformer import TransformerOptions
 from rationalizer.text import Budget, DataError, Example, cut
+from tests.nn import encoders
 from tests.nn.build import text, texts
 from tests.nn.encoders import KINDS, highlight_model, pair_model, reader, write_encoder
 
@@ -135,6 +137,40 @@ def test_long_texts_are_read_in_windows(encoder):
     assert chosen.sum(1).tolist() == [30, words.counted[1].sum(), 30]  # one selection over the whole of a text
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("words", [20, 24, 29, 31, 32, 40])
+def test_a_text_is_read_alike_beside_any_other(encoder, words):
+    """A text just short of a window stays in one, however long the others are."""
+    model = highlight_model(encoder).eval()
+    short = text(words, marks=False)
+    alone = model(model.reader.collate([short]), budget=BUDGET)
+    beside = model(model.reader.collate([short, text(150)]), budget=BUDGET)
+    close(alone.outputs[0], beside.outputs[0])
+    assert torch.equal(alone.z[0], beside.z[0, :words])
+
+
+@torch.no_grad()
+def test_encoders_without_a_token_before_the_text(tmp_path, monkeypatch):
+    """As T5: what is said of the whole does not depend on padding, nor on unselected words."""
+    plain = encoders.tokenizer
+
+    def without_prefix(length=64):
+        made = plain(length)
+        end = [("[SEP]", made.sep_token_id)]
+        made.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A [SEP]", special_tokens=end)
+        return made
+
+    monkeypatch.setattr(encoders, "tokenizer", without_prefix)
+    model = highlight_model(write_encoder(tmp_path, "t5")).eval()
+    assert model.reader.subwords.prefix == ()
+    examples = [text(3, marks=False), text(25)]
+    together = model.reader.collate(examples)
+    alone = model.reader.collate(examples[:1])
+    close(model.predict_from(alone.mask.float(), alone)[0], model.predict_from(together.mask.float(), together)[0])
+    z = some_selection(together)
+    assert torch.equal(model.predict_from(z, together), model.predict_from(z, other_words(together, z)))
+
+
 def test_gradients_reach_scores_and_both_encoders(encoder):
     model = highlight_model(encoder).train()
     words = model.reader.collate(texts((14, 90)))
@@ -197,9 +233,16 @@ def test_what_stays_as_it_is(encoder):
     assert learns() == {"generator": True, "predictor": True}
     assert learns(generator_rate=0.0) == {"generator": False, "predictor": True}
     partly = reader(encoder, frozen_layers=1).generator
-    assert not partly.get_input_embeddings().weight.requires_grad
+    assert not any(p.requires_grad for p in partly.embeddings.parameters())
     assert not any(p.requires_grad for p in partly.encoder.layer[0].parameters())
     assert all(p.requires_grad for p in partly.encoder.layer[1].parameters())
+
+
+def test_layers_that_cannot_be_frozen(encoder, tmp_path):
+    with pytest.raises(DataError, match=r"frozen_layers=3, but .* has 2 layers"):
+        reader(encoder, frozen_layers=3)
+    with pytest.raises(DataError, match="uses the same layer several times"):
+        reader(write_encoder(tmp_path, "albert"), frozen_layers=1)
 
 
 def test_layers_computed_again_give_the_same_gradient(encoder):

@@ -73,7 +73,7 @@ class Config:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Config:
-        return configure(stored["method"], flat(stored), pairs=stored.get("pairs", False))
+        return configure(stored["method"], flat(stored), pairs=stored.get("pairs", False), stored=True)
 
 
 _IDENTITY = ("method", "pairs", "options", "reading")  # what a config is of; the rest can be set
@@ -91,13 +91,15 @@ def configure(
     *,
     dataset: str | None = None,
     pairs: bool | None = None,
+    stored: bool = False,
 ) -> Config:
     """Defaults, then the preset of dataset × method where there is one, then `overrides`.
 
     `pairs` says whether the data are pairs of texts; without it the method decides ("gumbel" is one of either
     kind, and then taken for single texts). Without a method: spectra, or at-most-one for pairs. Keys are the
     fields of `Config`, the method's own settings and the reader's, side by side. Values may be strings (from a
-    command line); they are read as the key's type. Unknown keys and values of the wrong type are errors.
+    command line); they are read as the key's type. Unknown keys and values of the wrong type are errors. `stored`: of a
+    model that was trained, whose encoder is in its own folder.
     """
     if pairs is None:
         pairs = method in ALIGNERS and method not in EXTRACTORS
@@ -106,7 +108,12 @@ def configure(
     if method not in known:
         raise ValueError(_no_method(method, pairs))
     encoder = _read("encoder", (overrides or {}).get("encoder", Config.encoder), str)
-    if encoder not in READERS and (meant := closest(encoder, READERS)) and not Path(encoder).is_dir():
+    if (
+        not stored
+        and encoder not in READERS
+        and (meant := closest(encoder, READERS))
+        and not Path(encoder).expanduser().is_dir()
+    ):
         raise ValueError(f"there is no encoder {encoder!r}; did you mean {meant!r}?")
     given = {**preset(dataset, method, pairs=pairs, reader=reader_of(encoder).name), **(overrides or {})}
     common, own, reader = _common_types(), known[method].options(), reader_of(encoder).options()
@@ -122,9 +129,18 @@ def configure(
             values[key] = _read(key, value, common[key])
         else:
             raise ValueError(_unknown(key, method, known, [*common, *own, *reader]))
+    if "full_text_epochs" not in (overrides or {}):  # of the defaults, as many as leave one for selections
+        usual = min(values.get("full_text_epochs", 0), values.get("epochs", Config.epochs) - 1)
+        values["full_text_epochs"] = max(0, usual) if _selects(method, pairs) else 0
     config = Config(method=method, pairs=pairs, options=options, reading=reading, **values)
     _check(config)
+    _check_together(config)
     return config
+
+
+def _selects(method: str, pairs: bool) -> bool:
+    """Whether a model reads part of a text, and can read the whole instead."""
+    return not pairs and EXTRACTORS[method].reads_text
 
 
 def _common_types() -> dict[str, Any]:
@@ -200,6 +216,26 @@ def _name(kind: Any) -> str:
         str: "a text",
     }
     return names.get(kind, str(kind))
+
+
+def _check_together(config: Config) -> None:
+    """Settings that mean nothing, or something else, beside others."""
+    selects = _selects(config.method, config.pairs)
+    if config.full_text_epochs and not selects:
+        raise ValueError(f"full_text_epochs is for methods that select words of single texts, not for {config.method}")
+    if config.full_text_epochs >= config.epochs:
+        raise ValueError(
+            f"full_text_epochs={config.full_text_epochs} leaves none of {config.epochs} epochs to select in; "
+            "give more epochs"
+        )
+    if config.guide == "full-text" and not (selects and EXTRACTORS[config.method].passes_gradient):
+        raise ValueError(f"guide=full-text needs a selection with a gradient, which {config.method} has not")
+    if config.slow_predictor and (not selects or config.reading.get("shared")):
+        raise ValueError(
+            "slow_predictor is for single texts, with an encoder for the generator and one for the predictor"
+        )
+    if config.pooling == "last" and reader_of(config.encoder) is TransformerReader:
+        raise ValueError("pooling=last is for the two directions of a BiLSTM; use mean or max")
 
 
 def _check(config: Config) -> None:

@@ -169,7 +169,9 @@ class Learner(pl.LightningModule):
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         total = self.config.epochs * self.batches_per_epoch
-        set_rates(optimizer, self.config, min(1.0, (self.progress.step + 1) / total), self._selected)
+        # The middle of the step's batches: neither the first step nor the last one has a rate of 0.
+        middle = max(0.5, self.progress.step + 1 - self.config.accumulate / 2)
+        set_rates(optimizer, self.config, middle / total, self._selected)
 
     @property
     def batches_per_epoch(self) -> int:

@@ -166,6 +166,8 @@ def _check_trainer(accelerator: str, devices: Any, **others: Any) -> None:
             raise ValueError(f"devices must be at least 1, or -1 for all GPUs, got {devices}")
         if on_cpu and devices > cores:
             raise ValueError(f"{devices} devices were asked for, but this machine has {cores} CPU cores; use fewer")
+    if str(others.get("precision")) in ("16-true", "bf16-true"):
+        raise ValueError(f"the layers need more digits than precision={others['precision']!r} keeps; use bf16-mixed")
     with _quiet():
         try:
             pl.Trainer(accelerator=accelerator, devices=devices, logger=False, enable_checkpointing=False, **others)

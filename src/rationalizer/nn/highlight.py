@@ -64,6 +64,7 @@ class HighlightModel(Model):
         z, scores = selection.z, selection.scores
         if self.method.reads_text and self.reader.punctuation == "free":
             z, scores = words.with_marks(z), words.ranked(scores)
+        z = z.view_as(z)  # what is read; penalties see the selection itself
         return Output(self.predict_from(z, words), z, scores, selection, (mask, allowed))
 
     @property

@@ -21,6 +21,7 @@ class Extractor(Method):
     others count as absent; `budget` is (batch,) int64."""
 
     reads_text: ClassVar[bool] = True  # whether it needs the generator's states
+    passes_gradient: ClassVar[bool] = True  # whether what the predictor makes of z tells the generator what to change
 
     def __init__(self, size: int) -> None:
         super().__init__()

@@ -56,6 +56,8 @@ class ScoreFunction(_Bernoulli):
     the baseline is 0.
     """
 
+    passes_gradient = False
+
     def forward(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
         scores = self.scorer(states).squeeze(-1)
         with torch.no_grad():

@@ -29,11 +29,11 @@ class _Structured(Extractor):
 
     def objective(self, extraction: Extraction, task_loss: Tensor, mask: Tensor, budget: Tensor) -> Objective:
         """A text whose scores are all negative selects nothing, and gets no gradient that could change it: large steps
-        can bring a model there for good. So its best score is pulled up, to where that word is selected in full; it
-        is 0 for all other texts."""
+        can bring a model there for good. So its best score is pulled up until something is selected. To all other
+        texts nothing is added."""
         best = extraction.scores.float().masked_fill(~mask, -torch.inf).amax(-1)
-        lacking = torch.where(mask.any(-1), (1 - best / self.temperature).relu(), 0.0)
-        return Objective(task_loss.mean() + lacking.mean())
+        empty = mask.any(-1) & (extraction.z == 0).all(-1)
+        return Objective(task_loss.mean() + torch.where(empty, -best / self.temperature, 0.0).mean())
 
     @torch.no_grad()
     def decode(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:

@@ -99,10 +99,23 @@ def second(network: Any) -> Any:
     return copy.deepcopy(network)
 
 
-def layers_of(network: Any) -> list[nn.Module]:
-    """From the lowest to the highest."""
-    lists = [module for module in network.modules() if isinstance(module, nn.ModuleList)]
-    return list(max(lists, key=len, default=[]))
+def freeze(network: Any, count: int, source: str) -> None:
+    """The lowest layers, so many, stay as they are, and all that comes before them."""
+    if count == 0:
+        return
+    there = network.config.num_hidden_layers
+    lists = (module for module in network.modules() if isinstance(module, nn.ModuleList))
+    layers = next((found for found in lists if len(found) == there), None)
+    if layers is None or count > there:
+        why = "uses the same layer several times" if layers is None else f"has {there} layers"
+        raise DataError(
+            f"frozen_layers={count}, but {source!r} {why}; set generator_rate=0 or predictor_rate=0 instead"
+        )
+    for name, parameter in network.named_parameters():
+        if "embed" in name:
+            parameter.requires_grad_(False)
+    for layer in layers[:count]:
+        layer.requires_grad_(False)
 
 
 def _transformers(what: str) -> Any:
@@ -152,7 +165,7 @@ def _not_loaded(source: str, local: bool, error: Exception) -> str:
 def _set_dropout(config: Any, dropout: float) -> None:
     """Of states and attention alike, whatever the kind of encoder calls it."""
     for name, value in config.to_dict().items():
-        if "dropout" in name and isinstance(value, float):
+        if "dropout" in name and isinstance(value, int | float) and not isinstance(value, bool):
             setattr(config, name, dropout)
 
 
@@ -184,9 +197,9 @@ def _try_out(network: Any, source: str) -> None:
     """Reads four tokens: each must see those after it, and none that is left out of the attention."""
     network.eval()
     table = network.get_input_embeddings()
-    vectors = table(torch.arange(4) + 5)[None]
+    vectors = table(torch.arange(4) % table.num_embeddings)[None]
     other = vectors.clone()
-    other[0, 3] = table(torch.tensor(11))
+    other[0, 3] += 1.0
     everything, without = torch.ones((1, 4), dtype=torch.long), torch.tensor([[1, 1, 1, 0]])
     try:
         seen = [encode(network, x, everything) for x in (vectors, other)]

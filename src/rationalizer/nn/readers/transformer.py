@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rationalizer.nn.readers.base import Punctuation, Reader, Reading
-from rationalizer.nn.readers.pretrained import Pretrained, encode, layers_of, load_pretrained, second
+from rationalizer.nn.readers.pretrained import Pretrained, encode, freeze, load_pretrained, second
 from rationalizer.nn.readers.subwords import MOST
 from rationalizer.nn.readers.windows import Windows, lay_out
 from rationalizer.text import DataError, Example, Rule, Words
@@ -31,7 +31,7 @@ class TransformerOptions:
     """What can be set of this reader."""
 
     revision: str | None = None  # of the encoder on the Hub: a branch, tag or commit
-    shared: bool = False  # whether one encoder serves generator and predictor
+    shared: bool = False  # whether one encoder serves generator and predictor; it learns at generator_rate
     generator_rate: float = 5e-5  # learning rate of the generator's encoder; 0: it stays as it is
     predictor_rate: float = 3e-5  # of the predictor's
     frozen_layers: int = 0  # this many of the lowest layers stay as they are, and the embeddings with them
@@ -107,10 +107,7 @@ class TransformerReader(Reader):
                 continue
             if rate == 0:
                 network.requires_grad_(False)
-            if self.chosen.frozen_layers:
-                network.get_input_embeddings().requires_grad_(False)
-                for layer in layers_of(network)[: self.chosen.frozen_layers]:
-                    layer.requires_grad_(False)
+            freeze(network, self.chosen.frozen_layers, self.pretrained.source)
             if self.chosen.checkpointing:
                 network.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
 
@@ -154,7 +151,8 @@ class TransformerReader(Reader):
         return Reading(states, z, whole)
 
     def _encoded(self, network: Any, words: Words, z: Tensor | None) -> tuple[Tensor, Tensor]:
-        """States of the words with z ≠ 0 (all of them if z is None), 0 elsewhere, and of the first special token."""
+        """States of the words with z ≠ 0 (all of them if z is None), 0 elsewhere; and of the text as a whole: the first
+        special token's, or where none comes first the mean of all that are attended to."""
         assert isinstance(words, SubwordWords)
         shown = words.mask if z is None else words.mask & (z != 0)
         sizes = torch.where(shown, words.sizes, self._places(words.mask, shown))
@@ -166,7 +164,8 @@ class TransformerReader(Reader):
             parts = zip(torch.split(vectors, AT_ONCE), torch.split(attended, AT_ONCE), strict=True)
             states = torch.cat([encode(network, *part) for part in parts])
         before = len(self.subwords.prefix)
-        first = states[:, 0] if before else states.mean(1)
+        share = attended[..., None] / attended.sum(1)[:, None, None].clamp(min=1)
+        first = states[:, 0] if before else (share * states).sum(1)
         rows = states.new_zeros(len(shown)).index_add(0, layout.text, states.new_ones(len(first)))
         whole = first.new_zeros((len(shown), self.size)).index_add(0, layout.text, first) / rows[:, None]
         length = layout.word.shape[1]
@@ -211,7 +210,7 @@ class TransformerReader(Reader):
             weights = torch.where(special, 1.0, nn.functional.pad(weights, around))[..., None]
             vectors = weights * vectors
             if self.chosen.unselected != "zero" and self.subwords.mask is not None:
-                vectors = vectors + (1 - weights) * table.weight[self.subwords.mask]
+                vectors = vectors + (1 - weights) * table(tokens.new_tensor(self.subwords.mask))
         return vectors, attended.long()
 
     @property
@@ -224,14 +223,8 @@ class TransformerReader(Reader):
 
     def facts(self) -> dict[str, Any]:
         revision = {} if self.pretrained.revision is None else {"revision": self.pretrained.revision}
-        network = self.generator if self.predictor is None else self.predictor
-        assert network is not None
-        return {
-            **super().facts(),
-            **revision,
-            "layers": len(layers_of(network)),
-            "size": self.size,
-        }
+        layers = self.pretrained.network.config.num_hidden_layers
+        return {**super().facts(), **revision, "layers": layers, "size": self.size}
 
     def tables(self) -> dict[str, Tensor]:
         return {}

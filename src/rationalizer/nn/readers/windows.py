@@ -24,27 +24,35 @@ def lay_out(counts: Tensor, capacity: int, margin: int) -> Windows:
 
     A text that fits has one row. Of a longer one, row w is home to the words that begin at tokens
     [w·core, (w + 1)·core), core = capacity − 2·margin, and holds as context the words around them that fit in whole.
-    The rows' number, and with it memory and time, grows like the text. No word may have more than `margin` tokens.
+    The rows' number, and with it memory and time, grows like the text; a text's rows do not depend on the other texts.
+    No word may have more than `margin` tokens.
     """
     batch, n = counts.shape
     device = counts.device
     ends = counts.cumsum(1)
     starts = ends - counts
     total = ends[:, -1]
-    longest = max(1, int(total.max()))
-    length = min(longest, capacity)
-    core = longest if longest <= capacity else capacity - 2 * margin
-    rows = (-(-total // core)).clamp(min=1)
+    length = min(max(1, int(total.max())), capacity)
+    core = torch.where(total <= capacity, total.clamp(min=1), capacity - 2 * margin)[:, None]
+    rows = (-(-total // core[:, 0])).clamp(min=1)
     number = torch.arange(int(rows.max()), device=device)
     text, window = (number < rows[:, None]).nonzero(as_tuple=True)
     # A row begins with the first word that begins in its margin or after.
-    first = torch.searchsorted(starts, (number * core - margin).clamp(min=0).expand(batch, -1).contiguous())
+    first = torch.searchsorted(starts, (number * core - margin).clamp(min=0))
     begins = starts.gather(1, first.clamp(max=n - 1))
     token = begins[text, window][:, None] + torch.arange(length, device=device)
-    word = torch.searchsorted(ends[text], token, right=True).clamp(max=n - 1)
-    stops = ends[text].gather(1, word)
-    real = (token < total[text][:, None]) & (stops <= token[:, :1] + length)
-    part = token - starts[text].gather(1, word)
+    real = token < total[text][:, None]
+    # The words of all texts one after the other: the token's is the first that ends behind it.
+    before = (total.cumsum(0) - total)[:, None]
+    flat = torch.searchsorted((before + ends).flatten(), before[text] + torch.where(real, token, 0), right=True)
+    flat = flat.clamp(max=batch * n - 1)
+    real &= ends.flatten()[flat] <= token[:, :1] + length
     own = torch.minimum(starts // core, rows[:, None] - 1)
     row = (rows.cumsum(0) - rows)[:, None] + own
-    return Windows(text, word, part, real, row * length + starts - begins.gather(1, own))
+    return Windows(
+        text,
+        (flat - n * text[:, None]).clamp(0, n - 1),  # a text without tokens would point to its neighbour's
+        token - starts.flatten()[flat],
+        real,
+        row * length + starts - begins.gather(1, own),
+    )
