@@ -400,7 +400,9 @@ def test_settings_that_are_no_numbers_are_refused_before_anything_is_written(cor
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize(("name", "value"), [("hidden", 10**8), ("hidden", 10**6), ("vector_size", 10**12), ("hidden", 10**19)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("hidden", 10**8), ("hidden", 10**6), ("vector_size", 10**12), ("hidden", 10**19)]
+)
 def test_models_larger_than_memory_are_refused_before_anything_is_written(corpus, tmp_path, name, value):
     config = configure("spectra", {**SETTINGS, "embeddings": None, name: value})
     refused(rf"{name} = {value}.*memory", train, corpus, config, tmp_path / "run")
