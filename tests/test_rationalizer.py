@@ -14,6 +14,7 @@ import rationalizer
 from rationalizer import Explanation, Rationalizer
 from rationalizer.data import generated_reviews as reviews
 from rationalizer.learn import evaluate, survival
+from rationalizer.learn.storage import read_record, write_record
 from rationalizer.text import Budget
 
 SMALL = {"hidden": 8, "vector_size": 8, "epochs": 2, "batch_size": 16}
@@ -236,7 +237,7 @@ def test_a_folder_of_fit_is_a_folder_of_the_command_line(tmp_path):
 
 def test_a_model_of_an_older_format_is_refused_with_the_remedy(tmp_path):
     (tmp_path / "config.json").write_text('{"format": 1, "config": {}}')
-    with pytest.raises(ValueError, match=r"not of format 2.*train again, or use the version that wrote it"):
+    with pytest.raises(ValueError, match=r"not of format 3.*train again, or use the version that wrote it"):
         Rationalizer.load(tmp_path)
 
 
@@ -276,6 +277,6 @@ def test_broken_text_does_not_stop_a_training(tmp_path):
 def test_a_damaged_reader_is_named(model, tmp_path, change, message):
     model.save(tmp_path)
     path = tmp_path / "reader.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    write_record(path, read_record(path) | change)
     with pytest.raises(ValueError, match=message):
         Rationalizer.load(tmp_path)

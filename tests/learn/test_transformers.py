@@ -12,6 +12,7 @@ from rationalizer.data import Corpus, generated_pairs, generated_reviews
 from rationalizer.learn import TrainedModel, configure, predict, train
 from rationalizer.learn.batch import collate
 from rationalizer.learn.module import Learner
+from rationalizer.learn.storage import read_record, write_record
 from rationalizer.nn import EXTRACTORS
 from rationalizer.text import Example, cut
 from tests.learn.interrupted import Killed, killed_after, same, weights
@@ -63,9 +64,12 @@ def test_a_saved_model_needs_nothing_but_its_folder(corpus, encoder, tmp_path, m
 def test_a_folder_that_was_tampered_with(corpus, encoder, tmp_path):
     train(corpus, config_of(encoder, epochs=1), tmp_path / "run")
     path = tmp_path / "run" / "reader.json"
-    path.write_text(path.read_text().replace('"subwords"', '"words"'))
-    with pytest.raises(ValueError, match=r"reader\.json .*does not describe a reader"):
-        TrainedModel.load(tmp_path / "run")
+    stored = read_record(path)
+    subwords = stored.pop("subwords")
+    for change in ({"words": subwords}, {"subwords": {**subwords, "tokenizer": {}}}, {"config": []}):
+        write_record(path, stored | change)
+        with pytest.raises(ValueError, match=r"reader\.json .*does not describe a reader.*copy the folder again$"):
+            TrainedModel.load(tmp_path / "run")
 
 
 @pytest.mark.parametrize("method", ["spectra", "sfe-baseline", "full-text"])

@@ -40,7 +40,7 @@ def timeless(record):
         split: {name: value for name, value in found.items() if name != "seconds_per_epoch"}
         for split, found in record["scores"].items()
     }
-    return {**record, "seconds": None, "scores": scores}
+    return {**record, "seconds": None, "scores": scores, "checksum": None}
 
 
 def records(out):

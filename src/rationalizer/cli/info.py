@@ -32,14 +32,13 @@ def info(
 def collect(run: Path) -> dict[str, Any]:
     """The facts as plain values."""
     from rationalizer.learn import TrainedModel, source_of
-    from rationalizer.learn.runs import SCORES
-    from rationalizer.learn.storage import read_json
+    from rationalizer.learn.runs import record_of
     from rationalizer.learn.trained import CONFIG, METRICS, MODEL, READER, VECTORS
 
     trained = TrainedModel.load(run)
     config, metrics, source = trained.config, trained.metrics, source_of(run)
     parameters = list(trained.model.parameters())
-    scores = read_json(run / SCORES)["scores"] if (run / SCORES).is_file() else {}
+    record = record_of(run)
     return {
         "method": config.method,
         "options": dict(config.options),
@@ -51,7 +50,7 @@ def collect(run: Path) -> dict[str, Any]:
         "task": trained.task,
         "classes": list(trained.classes),
         "best": {"score": metrics["score"], "value": metrics["best"], "epoch": metrics["best_epoch"]},
-        "scores": scores,
+        "scores": {} if record is None else record["scores"],
         "epochs": len(metrics["epochs"]),
         "seconds": trained.seconds,
         "seed": config.seed,

@@ -19,12 +19,25 @@ import torch
 from torch import Tensor, nn
 
 from rationalizer.data import Corpus
+from rationalizer.learn.checks import fault, tensors_fault
 from rationalizer.learn.config import Config, flat
 from rationalizer.learn.storage import read_tensors, write_tensors
-from rationalizer.learn.trained import Description
+from rationalizer.learn.trained import EPOCH, Description
 
 # Settings that do not change where a run goes, only how it gets there.
 FREE = ("workers", "checkpoint_seconds")
+
+ANEW = "copy it again, or delete it and start anew by --resume, in Python by resume=True"
+PROGRESS = {
+    **dict.fromkeys(("epoch", "batch", "step", "waited"), int),
+    **dict.fromkeys(("loss", "seconds"), float),
+    **dict.fromkeys(("best", "best_value"), (float, None)),
+    "best_epoch": (int, None),
+    "history": [EPOCH],
+    "finished": bool,
+}
+STATE = {"identity": dict, "progress": PROGRESS, "precision": dict}
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # Adam's
 
 
 @dataclass
@@ -50,6 +63,24 @@ class Checkpoint:
     average: dict[str, Tensor]
     optimizer: dict[str, Tensor]
     precision: dict[str, Any]  # the scaler's state under 16-bit precision
+
+    def fault(self, model: nn.Module) -> str | None:
+        """What keeps this from being a checkpoint of the model, in words."""
+        weights, trained = model.state_dict(), dict(trained_parameters(model))
+        if self.progress.best_epoch is not None and not self.best:
+            return "best is missing"
+        moments: dict[str, Tensor] = {}
+        for key in self.optimizer:
+            name = key.rpartition(".")[0]
+            if name in trained:  # weights that nothing depends on have no moments
+                moments |= {f"{name}.{slot}": trained[name] for slot in MOMENTS}
+                moments[f"{name}.step"] = torch.zeros(())
+        expected = {"model": weights, "best": weights, "average": trained, "optimizer": moments}
+        for part, wanted in expected.items():
+            stored = getattr(self, part)
+            if (stored or part == "model") and (wrong := tensors_fault(stored, wanted)):
+                return f"{part}.{wrong}"
+        return None
 
 
 @dataclass(frozen=True)
@@ -81,13 +112,20 @@ class CheckpointFile:
     def read(self) -> Checkpoint | None:
         if not self.path.is_file():
             return None
-        tensors, state = read_tensors(self.path)
+        tensors, state = read_tensors(self.path, ANEW)
+        if wrong := fault(state, STATE):
+            raise self.error(wrong)
         require_same(state["identity"], self.identity, self.path)
         parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "average": {}, "optimizer": {}}
         for name, tensor in tensors.items():
             part, _, key = name.partition(".")
+            if part not in parts:
+                raise self.error(f"{name} is not known")
             parts[part][key] = tensor
         return Checkpoint(Progress(**state["progress"]), **parts, precision=state["precision"])
+
+    def error(self, wrong: str) -> ValueError:
+        return ValueError(f"{self.path} is not a checkpoint of this training: {wrong}; {ANEW}")
 
 
 def identify(description: Description, corpus: Corpus) -> dict[str, Any]:

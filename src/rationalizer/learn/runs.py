@@ -15,13 +15,32 @@ from rationalizer.data import Corpus, Source
 from rationalizer.learn.checkpoint import digest, settings_of
 from rationalizer.learn.config import Config
 from rationalizer.learn.inference import Done, evaluate
-from rationalizer.learn.storage import read_json, write_json
-from rationalizer.learn.trained import TrainedModel
+from rationalizer.learn.storage import read_record, write_record
+from rationalizer.learn.trained import TASKS, TrainedModel
 from rationalizer.metrics import Finding, Scores
 from rationalizer.nn import EXTRACTORS
 
 DATA, SCORES = "data.json", "scores.json"
 Record = dict[str, Any]
+
+SOURCE = {
+    "source": str,
+    "data_dir": (str, None),
+    "aspect": (str, None),
+    "columns": {str: str},
+    "hans": (str, None),
+}
+ORIGIN = {"source": (SOURCE, None), "texts": str}
+RECORD = {
+    "data": ORIGIN,
+    "config": dict,
+    "task": TASKS,
+    "epochs": int,
+    "seconds": float,
+    "scores": {str: {str: float}},
+    "findings": {str: [{"kind": str, "message": str, "value": float}]},
+}
+MADE_AGAIN = "copy it again, or delete it and finish the run by --resume (in Python resume=True), which makes it again"
 
 
 @dataclass(frozen=True)
@@ -75,8 +94,8 @@ def run(
     scores = {name: evaluate(trained, examples, done=done) for name, examples in splits.items() if examples}
     finished = Run(trained, scores)
     origin = origin_of(corpus, source)
-    write_json(Path(directory) / DATA, origin)
-    write_json(Path(directory) / SCORES, finished.record(origin))
+    write_record(Path(directory) / DATA, origin)
+    write_record(Path(directory) / SCORES, finished.record(origin))
     return finished
 
 
@@ -88,8 +107,19 @@ def origin_of(corpus: Corpus, source: Source | None) -> dict[str, Any]:
 def source_of(directory: Path) -> Source | None:
     """Where a run's texts came from, if it says so."""
     path = directory / DATA
-    stored = read_json(path)["source"] if path.is_file() else None
+    stored = read_record(path, ORIGIN, MADE_AGAIN)["source"] if path.is_file() else None
     return None if stored is None else Source.from_json(stored)
+
+
+def record_of(directory: Path) -> Record | None:
+    """What was measured after a run's training, if it has come so far."""
+    path = directory / SCORES
+    if not path.is_file():
+        return None
+    record: Record = read_record(path, RECORD, MADE_AGAIN)
+    if record["scores"].keys() != record["findings"].keys():
+        raise ValueError(f"{path}: scores and findings are of other splits; {MADE_AGAIN}")
+    return record
 
 
 def suspicions(method: str, scores: Scores) -> list[Finding]:

@@ -6,6 +6,8 @@
     model.safetensors    the weights
     metrics.json         one row per epoch, the best epoch, how long training took
 
+Each of them has a checksum; what was damaged or edited is refused.
+
 A finished run also has `data.json`, where its texts came from, and `scores.json`, what was measured after the
 training (see `runs.py`). While it is under way there is `checkpoint.safetensors` (see `checkpoint.py`). `logs/` has CSV
 and TensorBoard files, in a new folder each time the run was taken up. The training is finished when there is
@@ -21,16 +23,46 @@ from typing import Any, Literal, get_args
 import torch
 
 from rationalizer.data.corpus import Task
+from rationalizer.learn.checks import fault, tensors_fault
 from rationalizer.learn.config import Config
-from rationalizer.learn.storage import read_json, read_tensors, write_json, write_tensors
+from rationalizer.learn.storage import (
+    AGAIN,
+    read_json,
+    read_record,
+    read_tensors,
+    verified,
+    write_record,
+    write_tensors,
+)
 from rationalizer.nn import EXTRACTORS, HighlightModel, Model, PairModel, Punctuation, Reader, reader_of
 from rationalizer.text import Budget, Rule
 
 LabelType = Literal["str", "int", "float", "bool"]
 
-FORMAT = 2
+FORMAT = 3
 CONFIG, READER, MODEL, METRICS = "config.json", "reader.json", "model.safetensors", "metrics.json"
 VECTORS, CHECKPOINT, LOGS = "vectors.safetensors", "checkpoint.safetensors", "logs"
+
+TASKS = set(get_args(Task))
+DESCRIBED = {
+    "format": int,
+    "task": TASKS,
+    "classes": [str],
+    "target": {"sigmoid?": bool, "mean?": float, "deviation?": float},
+    "label_type": set(get_args(LabelType)),
+    "config": {"method": str, "pairs": bool, "options": dict, "reading": dict, str: object},
+}
+EPOCH = {"seconds": float, str: float}
+MEASURED = {
+    "score": {"macro_f1", "mse"},
+    "best": (float, None),
+    "best_epoch": (int, None),
+    "steps": int,
+    "seconds_per_epoch": float,
+    "epochs": [EPOCH],
+    "data": str,
+    "versions": {str: str},
+}
 
 
 @dataclass(frozen=True)
@@ -86,35 +118,47 @@ class Description:
                 f"{path} is not of format {FORMAT}, the one this version reads; train again, or use the "
                 "version that wrote it"
             )
-        return cls(
-            config=Config.from_json(stored["config"]),
-            task=stored["task"],
-            classes=tuple(stored["classes"]),
-            target=stored["target"],
-            label_type=stored["label_type"],
-        )
+        stored = verified(stored, path, DESCRIBED)
+        try:
+            config = Config.from_json(stored["config"])
+            known: dict[str, Any] = dict.fromkeys(config.to_json(), object)  # what is missing must not become a default
+            own = {"options": dict.fromkeys(config.options, object), "reading": dict.fromkeys(config.reading, object)}
+            if wrong := fault(stored["config"], known | own, "config"):
+                raise ValueError(wrong)
+            if (stored["task"] == "regression") != (not stored["classes"]):
+                raise ValueError(f"a {stored['task']} cannot have the classes {stored['classes']}")
+            if stored["task"] == "regression" and "sigmoid" not in stored["target"]:
+                raise ValueError("target.sigmoid is missing")
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path}: {error}; {AGAIN}") from None
+        return cls(config, stored["task"], tuple(stored["classes"]), stored["target"], stored["label_type"])
 
 
 def write_reader(directory: Path, reader: Reader) -> None:
     if tables := reader.tables():
         write_tensors(directory / VECTORS, tables)
-    write_json(directory / READER, reader.description())
+    write_record(directory / READER, reader.description())
 
 
 def read_reader(directory: Path, description: Description) -> Reader:
     kind = reader_of(description.config.encoder)
-    stored = read_json(directory / READER)
+    stored = read_record(directory / READER)
     tables = read_tensors(directory / VECTORS)[0] if (directory / VECTORS).is_file() else {}
     try:
-        if not isinstance(stored, dict):
-            raise ValueError("an object was expected")
         for key, known in (("rule", get_args(Rule)), ("punctuation", get_args(Punctuation))):
             if stored.get(key) not in known:
                 raise ValueError(f"{key} is {stored.get(key)!r}, not one of {', '.join(known)}")
-        return kind.restore(stored, tables, description.reader_options(), **description.network())
-    except (KeyError, TypeError, ValueError) as error:
+        reader = kind.restore(stored, tables, description.reader_options(), **description.network())
+        written = {key: None if value is None else type(value) for key, value in reader.description().items()}
+        if wrong := fault(stored, written):
+            raise ValueError(wrong)
+        return reader
+    except ImportError:
+        raise
+    except Exception as error:  # of many kinds: tokenizers and transformers read what was stored for them
+        said = f"{error} is missing" if isinstance(error, KeyError) else (str(error).splitlines() or [repr(error)])[0]
         raise ValueError(
-            f"{directory / READER} (with {VECTORS}) does not describe a reader: {error}; copy the folder again"
+            f"{directory / READER} (with {VECTORS}) does not describe a reader: {said}; copy the folder again"
         ) from None
 
 
@@ -167,10 +211,10 @@ class TrainedModel:
 
     def save(self, directory: str | Path) -> None:
         directory = Path(directory)
-        write_json(directory / CONFIG, self.description.to_json())
+        write_record(directory / CONFIG, self.description.to_json())
         write_reader(directory, self.reader)
         write_tensors(directory / MODEL, self.model.state_dict())
-        write_json(directory / METRICS, self.metrics)
+        write_record(directory / METRICS, self.metrics)
 
     @classmethod
     def load(cls, directory: str | Path, device: str | torch.device = "cpu") -> TrainedModel:
@@ -187,8 +231,9 @@ class TrainedModel:
             raise FileNotFoundError(f"{directory} holds no trained model: {', '.join(missing)} missing")
         model = description.build(read_reader(directory, description))
         weights, _ = read_tensors(directory / MODEL)
-        try:
-            model.load_state_dict(weights)
-        except RuntimeError as error:
-            raise ValueError(f"{directory / MODEL} does not fit {directory / CONFIG}: {error}") from None
-        return cls(description, model.to(device).eval(), read_json(directory / METRICS))
+        if wrong := tensors_fault(weights, model.state_dict()):
+            raise ValueError(
+                f"{directory / MODEL} does not fit {directory / CONFIG}: {wrong}; copy the folder again, or train again"
+            )
+        model.load_state_dict(weights)
+        return cls(description, model.to(device).eval(), read_record(directory / METRICS, MEASURED))

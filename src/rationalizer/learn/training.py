@@ -25,9 +25,11 @@ from rationalizer import __version__
 from rationalizer.data import Corpus
 from rationalizer.learn.checkpoint import CheckpointFile, digest, identify, require_same
 from rationalizer.learn.config import Config, configure
+from rationalizer.learn.limits import require_finite, require_memory
+from rationalizer.learn.lock import held
 from rationalizer.learn.module import Learner
 from rationalizer.learn.seeding import seed_all, untouched_generators
-from rationalizer.learn.storage import write_json
+from rationalizer.learn.storage import clear_leftovers, write_record
 from rationalizer.learn.trained import (
     CHECKPOINT,
     CONFIG,
@@ -79,33 +81,67 @@ def train(
     directory = Path(run_dir) if run_dir is not None else None
     if directory is None and resume:
         raise ValueError("resume=True needs the run_dir of the run to go on with")
+    require_finite(config)
+    description = describe(corpus, config, label_type)
+    require_memory(description)
+    settings = {
+        "accelerator": accelerator,
+        "devices": devices,
+        "precision": precision,
+        "strategy": strategy,
+        "num_nodes": num_nodes,
+    }
+    with _alone_in(directory), untouched_generators():
+        return _train(corpus, description, directory, resume, progress, settings)
+
+
+@contextmanager
+def _alone_in(directory: Path | None) -> Iterator[None]:
+    """The folder for this training only. Of several processes that train together, one holds it for all."""
+    ranks = ("LOCAL_RANK", "RANK", "NODE_RANK", "GROUP_RANK", "SLURM_PROCID")
+    if directory is None or any(os.environ.get(name, "0") != "0" for name in ranks):
+        yield
+        return
+    with held(directory):
+        clear_leftovers(directory)
+        yield
+
+
+def _train(
+    corpus: Corpus,
+    description: Description,
+    directory: Path | None,
+    resume: bool,
+    progress: bool | None,
+    settings: dict[str, Any],
+) -> TrainedModel:
+    config = description.config
     first = is_first_process()  # the others find its files
     if directory is not None and not resume:
         require_new(directory)
-
-    description = describe(corpus, config, label_type)
     if directory is not None and (directory / METRICS).is_file():
         finished = TrainedModel.load(directory)
         given = identify(description, corpus)
-        stored = identify(finished.description, corpus) | {"data": finished.metrics.get("data", given["data"])}
+        stored = identify(finished.description, corpus) | {"data": finished.metrics["data"]}
         require_same(stored, given, directory / METRICS)
         (directory / CHECKPOINT).unlink(missing_ok=True)
         return finished
     file = CheckpointFile.of(directory / CHECKPOINT, description, corpus) if directory else None
     resumed = file.read() if file and resume else None
-    with untouched_generators():
-        seed_all(config.seed)
-        if directory is not None and resumed and (directory / READER).is_file():
-            reader = read_reader(directory, description)
-        else:
-            reader = _reader(corpus, description)
-        model = description.build(reader)
-        learner = Learner(model.train(), corpus, config, file, resumed)  # Lightning leaves the mode as it finds it
-        if directory is not None and first:
-            write_reader(directory, reader)
-            write_json(directory / CONFIG, description.to_json())
-        if not learner.progress.finished:
-            first = _fit(learner, directory, progress, accelerator, devices, precision, strategy, num_nodes)
+    seed_all(config.seed)
+    if directory is not None and resumed and (directory / READER).is_file():
+        reader = read_reader(directory, description)
+    else:
+        reader = _reader(corpus, description)
+    model = description.build(reader)
+    if file and resumed and (wrong := resumed.fault(model)):
+        raise file.error(wrong)
+    learner = Learner(model.train(), corpus, config, file, resumed)  # Lightning leaves the mode as it finds it
+    if directory is not None and first:
+        write_reader(directory, reader)
+        write_record(directory / CONFIG, description.to_json())
+    if not learner.progress.finished:
+        first = _fit(learner, directory, progress, settings)
     model.load_state_dict(learner.best, strict=False)
     trained = TrainedModel(description, model.eval(), _metrics(learner))
     if directory is not None and first:
@@ -206,25 +242,12 @@ def _reader(corpus: Corpus, description: Description) -> Reader:
     return reader_of(config.encoder).prepare(config.encoder, texts, description.reader_options(), **how)
 
 
-def _fit(
-    learner: Learner,
-    directory: Path | None,
-    progress: bool | None,
-    accelerator: str,
-    devices: Any,
-    precision: Any,
-    strategy: Any,
-    num_nodes: int,
-) -> bool:
+def _fit(learner: Learner, directory: Path | None, progress: bool | None, settings: dict[str, Any]) -> bool:
     """Fits; says whether this is the process that writes the results."""
     show = sys.stderr.isatty() if progress is None else progress
     with _quiet():
         trainer = pl.Trainer(
-            accelerator=accelerator,
-            devices=devices,
-            precision=precision,
-            strategy=strategy,
-            num_nodes=num_nodes,
+            **settings,
             max_epochs=learner.config.epochs - learner.progress.epoch,
             gradient_clip_val=learner.config.clip,
             accumulate_grad_batches=learner.config.accumulate,

@@ -6,17 +6,15 @@ from typing import Any
 
 from rationalizer.learn import run
 from rationalizer.learn.checkpoint import require_same, settings_of
-from rationalizer.learn.runs import SCORES, Record, origin_of
-from rationalizer.learn.storage import read_json
+from rationalizer.learn.runs import SCORES, Record, origin_of, record_of
 from rationalizer.study.grid import Job
 
 
 def finished(job: Job) -> Record | None:
     """The record of a job that is done; an error if it was done with other settings or other texts."""
-    path = job.directory / SCORES
-    if not path.is_file():
+    path, record = job.directory / SCORES, record_of(job.directory)
+    if record is None:
         return None
-    record: Record = read_json(path)
     require_same(record["config"], settings_of(job.config), path)
     require_same(record["data"]["source"] or {}, job.source.to_json(), path)
     if job.source.place is not None:  # files may have changed since; the package and the Hub have not

@@ -1,0 +1,83 @@
+"""One training a folder: two would write over each other's files."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+LOCK = ".lock"
+UNKNOWN = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)  # file systems without locks
+
+_held: set[Path] = set()  # by this process, against which the system does not protect
+
+
+@contextmanager
+def held(directory: str | Path) -> Iterator[None]:
+    """The folder, made if there is none, for this process alone. The system ends the lock with the process, however
+    that ends; the file that may stay behind means nothing."""
+    directory = Path(directory).absolute()
+    made = [path for path in (directory, *directory.parents) if not path.exists()]
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory.resolve() / LOCK
+    if path in _held:
+        raise _in_use(directory, str(os.getpid()))
+    file = _locked(path, directory)
+    _held.add(path)
+    try:
+        yield
+    finally:
+        if sys.platform == "win32":  # where open files cannot be removed
+            file.close()
+        with suppress(OSError):
+            path.unlink()
+        file.close()
+        _held.discard(path)
+        with suppress(OSError):  # what was made for nothing goes again
+            for folder in made:
+                folder.rmdir()
+
+
+def _locked(path: Path, directory: Path) -> IO[str]:
+    while True:
+        file = path.open("a+")
+        try:
+            _lock(file)
+        except OSError as error:
+            if error.errno not in UNKNOWN:
+                file.seek(0)
+                holder = file.read().strip() if sys.platform != "win32" else ""
+                file.close()
+                raise _in_use(directory, holder) from None
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                break
+        file.close()  # its last holder has removed it: the lock is on a file that no one else will find
+    file.truncate(0)
+    file.write(f"{os.getpid()}\n")
+    file.flush()
+    return file
+
+
+def _lock(file: IO[str]) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        # Not flock: children that prepare batches would hold it, too, and for a while after their parent was killed.
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _in_use(directory: Path, holder: str) -> OSError:
+    process = f"process {holder}" if holder else "another process"
+    return BlockingIOError(
+        f"{directory} is in use by the training of {process}; wait for its end, stop it, or give another folder"
+    )
