@@ -209,7 +209,7 @@ def _destination(path: Path | None, form: str, *, append: bool) -> Iterator[Call
     if path is None:
 
         def write(text: str) -> None:
-            sys.stdout.write(text)
+            sys.stdout.write(outputs.writable(text))
             sys.stdout.flush()
 
         yield write
@@ -218,7 +218,7 @@ def _destination(path: Path | None, form: str, *, append: bool) -> Iterator[Call
     with path.open("ab" if append else "wb") if form in outputs.RESUMABLE else replacing(path) as file:
 
         def write_out(text: str) -> None:
-            file.write(text.encode())
+            file.write(outputs.writable(text).encode())
             file.flush()
 
         yield write_out

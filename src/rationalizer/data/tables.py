@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,11 +13,14 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from rationalizer.text.errors import DataError, at
+from rationalizer.data.json_text import parse_json
+from rationalizer.text.errors import DataError, at, shown
 
 Row = dict[str, Any]
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
-_FIELD_LIMIT = 2**31 - 1  # the csv module refuses fields over 128 KiB unless told otherwise
+# Characters in a line, or in a CSV field. No row that can be used is longer: what is, is a file without line ends, or a
+# quote that nobody closed.
+LONGEST_LINE = 2**24
 _PARQUET_ROWS = 1024  # in memory at once
 
 
@@ -143,9 +145,9 @@ def _content(path: Path) -> str:
 def _is_json_object(path: Path) -> bool:
     # A CSV header may begin with a brace or bracket; only a line that parses is JSON.
     with open_bytes(path) as raw:
-        line = raw.readline().removeprefix(b"\xef\xbb\xbf")
+        line = raw.readline(LONGEST_LINE).removeprefix(b"\xef\xbb\xbf")
     try:
-        return isinstance(json.loads(line), dict)
+        return isinstance(parse_json(line), dict)
     except ValueError:
         return line.strip() in (b"[", b"{")
 
@@ -157,6 +159,16 @@ def _open_text(path: Path, newline: str) -> Iterator[IO[str]]:
             yield text
     except UnicodeDecodeError:
         raise DataError(_first_bad_byte(path)) from None
+
+
+def _lines(path: Path, text: IO[str]) -> Iterator[str]:
+    for number, line in enumerate(iter(lambda: text.readline(LONGEST_LINE + 1), ""), 1):
+        if len(line) > LONGEST_LINE:
+            raise DataError(
+                f"{at(path)}, line {number}: more than {LONGEST_LINE:,} characters in one line; end each row by a line "
+                "break, and cut long texts into several rows"
+            )
+        yield line
 
 
 def _first_bad_byte(path: Path) -> str:
@@ -171,11 +183,11 @@ def _first_bad_byte(path: Path) -> str:
 
 
 def _csv_rows(path: Path, delimiter: str, wanted: Collection[str] | None, seen: dict[str, None]) -> Iterator[Row]:
-    csv.field_size_limit(_FIELD_LIMIT)  # of the whole process: lowered again, it would break other open streams
+    csv.field_size_limit(LONGEST_LINE)  # of the whole process: lowered again, it would break other open streams
     number = 0
     try:
         with _open_text(path, newline="") as text:
-            reader = csv.reader(text, delimiter=delimiter, strict=True)
+            reader = csv.reader(_lines(path, text), delimiter=delimiter, strict=True)
             header = [name.strip() for name in next(reader, [])]
             _check_header(path, header)
             seen.update(dict.fromkeys(header))
@@ -191,6 +203,11 @@ def _csv_rows(path: Path, delimiter: str, wanted: Collection[str] | None, seen: 
                     )
                 yield {header[k]: fields[k] for k in keep}
     except csv.Error as error:
+        if "field limit" in str(error):
+            raise DataError(
+                f"{at(path, number + 1)}: a field has more than {LONGEST_LINE:,} characters; close the quote that it "
+                "begins with, or cut it into several rows"
+            ) from None
         raise DataError(
             f"{at(path, number + 1)}: broken quoting ({error}); write a quote inside quotes twice"
         ) from None
@@ -207,7 +224,7 @@ def _json_rows(path: Path, wanted: Collection[str] | None, seen: dict[str, None]
         if not isinstance(value, dict):
             raise DataError(
                 f'{at(path, number)}: a row must be a JSON object such as {{"text": ..., "label": ...}}, '
-                f"got {json.dumps(value)[:60]}"
+                f"got {shown(value)}"
             )
         seen.update(dict.fromkeys(value))
         yield {name: item for name, item in value.items() if wanted is None or name in wanted}
@@ -216,29 +233,31 @@ def _json_rows(path: Path, wanted: Collection[str] | None, seen: dict[str, None]
 def _json_values(path: Path) -> Iterator[Any]:
     with _open_text(path, newline="\n") as text:  # lines end in \n only: U+2028 may stand inside a JSON string
         number = 0
-        for line in text:
+        if _is_array(path):
+            yield from _json_array(path)
+            return
+        for line in _lines(path, text):
             if not line.strip():
                 continue
-            if number == 0 and line.lstrip().startswith("["):
-                yield from _json_array(path)
-                return
             number += 1
             try:
-                yield json.loads(line)
-            except json.JSONDecodeError as error:
-                raise DataError(
-                    f"{at(path, number)}: not valid JSON ({error.msg}, column {error.colno}); "
-                    "write one JSON object a line"
-                ) from None
+                yield parse_json(line)
+            except ValueError as error:
+                raise DataError(f"{at(path, number)}: {error}; write one JSON object a line") from None
+
+
+def _is_array(path: Path) -> bool:
+    with open_bytes(path) as raw:
+        return raw.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
 
 
 def _json_array(path: Path) -> Any:
     """One array that holds all rows; it can only be read whole."""
     with _open_text(path, newline="\n") as text:
         try:
-            return json.load(text)
-        except json.JSONDecodeError as error:
-            raise DataError(f"{at(path)}, line {error.lineno}: not valid JSON ({error.msg})") from None
+            return parse_json(text.read())
+        except ValueError as error:
+            raise DataError(f"{at(path)}: {error}") from None
 
 
 def _parquet_rows(path: Path, wanted: Collection[str] | None, seen: dict[str, None]) -> Iterator[Row]:
