@@ -194,7 +194,10 @@ def _require_same_answers(
     """An error where the file's first records are not what this model says at this budget."""
     explained = model.explain_examples([replace(example, label=None) for example in examples])
     for number, (one, before) in enumerate(zip(explained, said, strict=True), 1):
-        if outputs.said_of(written.parsed(number, shape.record(number, one, None).encode())) != before:
+        if (
+            outputs.said_of(written.parsed(number, outputs.writable(shape.record(number, one, None)).encode()))
+            != before
+        ):
             raise ValueError(
                 f"record {number} of {written.path} says something else than this model at this budget; give the model "
                 "and the --budget that it was written with, another --out, or --overwrite"

@@ -6,13 +6,14 @@ import json
 from typing import Any
 
 
-def parse_json(text: str | bytes) -> Any:
-    """As `json.loads`; the ValueError says in a few words what is wrong."""
+def parse_json(text: str | bytes, remedy: str = "") -> Any:
+    """As `json.loads`; the ValueError says in a few words what is wrong, and `remedy` how it should be written."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
         line = f"line {error.lineno}, " if error.lineno > 1 else ""
-        raise ValueError(f"not valid JSON ({error.msg}, {line}column {error.colno})") from None
+        problem = f"not valid JSON ({error.msg}, {line}column {error.colno})"
+        raise ValueError("; ".join(filter(None, [problem, remedy]))) from None
     except RecursionError:
         raise ValueError("lists or objects are nested too deeply to be read; write them flat") from None
     except UnicodeDecodeError as error:

@@ -70,8 +70,14 @@ def plain(value: Any) -> Label:
         value = float(text) if _NUMBER.fullmatch(text) else text
     if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
         raise ValueError("the label is missing; fill it in or leave the row out")
+    if value in ("nan", "NaN"):  # as pandas writes what is missing
+        raise ValueError(
+            f"the label {value!r} says that there is none; fill it in, leave the row out, or rename the class"
+        )
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, int) and value.bit_length() > 3 * LONGEST_NAME:
+        raise ValueError(f"the label has more than {LONGEST_NAME * 9 // 10} digits; write it as a float")
     if isinstance(value, float) and math.isinf(value):
         raise ValueError(f"the label {value} is not finite")
     if not isinstance(value, (int, float, str)):

@@ -101,7 +101,7 @@ def from_alignment(alignment: Any) -> tuple[tuple[int, int], ...]:
 
 
 _ALIGNMENTS = 'write alignments as [[0, 0], [1, 2]] or as "0-0 1-2", the premise\'s token first, counted from 0'
-_PHARAOH = re.compile(r"(\d+)-(\d+)")
+_PHARAOH = re.compile(r"(\d{1,9})-(\d{1,9})")
 
 
 def _pharaoh(word: str) -> Any:

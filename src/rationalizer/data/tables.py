@@ -76,6 +76,8 @@ def stream_table(path: str | Path, columns: Collection[str] | None = None) -> St
     """As `read_table`, one row at a time: memory does not grow with the file, unless it is one JSON array."""
     path = Path(path)
     if not path.is_file():
+        if path.exists() and not path.is_dir():  # a pipe or a device: it can be read but once, if it ends at all
+            raise DataError(f"{at(path)}: not a regular file; copy what comes from it into one")
         raise DataError(f"{at(path)}: there is no such file")
     kind = ending(path)
     if kind not in ENDINGS:
@@ -83,8 +85,10 @@ def stream_table(path: str | Path, columns: Collection[str] | None = None) -> St
     content = _content(path)
     claimed = {".csv": "text", ".tsv": "text", ".jsonl": "JSON", ".json": "JSON", ".parquet": "Parquet"}[kind]
     if content != claimed and not (content == "JSON" and claimed == "text" and not _is_json_object(path)):
-        remedy = "rename it or save it anew" if content in ("JSON", "Parquet", "text") else "save it as UTF-8 CSV"
+        remedy = _REMEDIES.get(content, "save it as UTF-8 CSV")
         raise DataError(f"{at(path)}: the file ends in {kind} but holds {_NAMES[content]}; {remedy}")
+    if kind == ".parquet" and path.suffix.lower() == ".gz":
+        raise DataError(f"{at(path)}: Parquet data in a .gz file cannot be read; unpack it")
     seen: dict[str, None] = {}
     if kind == ".parquet":
         rows = _parquet_rows(path, columns, seen)
@@ -101,11 +105,21 @@ _NAMES = {
     "JSON": "JSON",
     "Parquet": "Parquet data",
     "archive": "a zip archive (an Excel sheet?)",
+    "packed": "packed data",
     "UTF-16": "UTF-16 text",
     "HTML": "an HTML page",
     "pointer": "a Git LFS pointer, not the data",
     "binary": "binary data",
     "nothing": "nothing",
+}
+_ANEW = "rename it or save it anew"
+_REMEDIES = {
+    "JSON": _ANEW,
+    "Parquet": _ANEW,
+    "text": _ANEW,
+    "packed": "unpack it, or let its name end in .gz",
+    "pointer": "fetch it by git lfs pull",
+    "nothing": "save it anew",
 }
 
 
@@ -126,8 +140,10 @@ def _content(path: Path) -> str:
         head = raw.read(4096)
     if head.startswith(b"PAR1"):
         return "Parquet"
-    if head.startswith((b"PK\x03\x04", b"\x1f\x8b")):
+    if head.startswith(b"PK\x03\x04"):
         return "archive"
+    if head.startswith(b"\x1f\x8b"):
+        return "packed"
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "UTF-16"
     if b"\0" in head:
@@ -241,9 +257,9 @@ def _json_values(path: Path) -> Iterator[Any]:
                 continue
             number += 1
             try:
-                yield parse_json(line)
+                yield parse_json(line.rstrip("\r\n"), "write one JSON object a line")
             except ValueError as error:
-                raise DataError(f"{at(path, number)}: {error}; write one JSON object a line") from None
+                raise DataError(f"{at(path, number)}: {error}") from None
 
 
 def _is_array(path: Path) -> bool:
@@ -255,7 +271,7 @@ def _json_array(path: Path) -> Any:
     """One array that holds all rows; it can only be read whole."""
     with _open_text(path, newline="\n") as text:
         try:
-            return parse_json(text.read())
+            return parse_json(text.read(), "copy the file again, or write one JSON object a line")
         except ValueError as error:
             raise DataError(f"{at(path)}: {error}") from None
 
@@ -275,4 +291,4 @@ def _parquet_rows(path: Path, wanted: Collection[str] | None, seen: dict[str, No
             for batch in file.iter_batches(columns=keep, batch_size=_PARQUET_ROWS):
                 yield from batch.to_pylist()
     except (ArrowException, OSError) as error:
-        raise DataError(f"{at(path)}: damaged Parquet data ({error}); copy the file again") from error
+        raise DataError(f"{at(path)}: damaged Parquet data ({str(error).strip()}); copy the file again") from error

@@ -25,9 +25,9 @@ _SOURCES = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_PACKAGE
 
 
 def _compile(function: Callable[..., Any], **options: Any) -> Any:
-    if numba.config.DISABLE_JIT:  # whoever looks for a fault: slow, but with Python's tracebacks
-        return function
     compiled: Any = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    if compiled is function:  # NUMBA_DISABLE_JIT: slow, but with Python's tracebacks
+        return function
     try:
         compiled.enable_caching()
     except RuntimeError:  # no folder can be written to, as in a container without a home: each process compiles anew
