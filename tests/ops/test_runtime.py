@@ -47,6 +47,36 @@ def test_second_process_compiles_nothing_and_an_edit_is_seen(tmp_path):
     assert run(source, tmp_path / "cache") == ["0.5", "0 1", "0 1"]
 
 
+PLAIN = """
+import torch
+from rationalizer import graph, ops
+torch.set_num_threads(1)
+scores = torch.linspace(-1, 1, 12).reshape(2, 6)
+print([round(x, 4) for x in ops.budget(scores, 2).flatten().tolist()])
+"""
+
+
+def plain_run(source: Path, **environment: str) -> str:
+    kept = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
+    whole = kept | {"PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"} | environment
+    done = subprocess.run([sys.executable, "-c", PLAIN], env=whole, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_works_where_no_folder_can_be_written_and_without_a_compiler(tmp_path):
+    """As for a user without a home, in a container; and with Numba switched off."""
+    package, source = Path(rationalizer.__file__).parent, tmp_path / "src"
+    ignore = shutil.ignore_patterns("__pycache__")
+    for part in ("ops", "graph"):
+        shutil.copytree(package / part, source / "rationalizer" / part, ignore=ignore)
+    (source / "rationalizer" / "__init__.py").write_text("")
+    for folder in [path for path in source.rglob("kernels") if path.is_dir()]:
+        (folder / "__pycache__").write_text("")  # a file: not even root can write into it
+    nowhere = plain_run(source, HOME="/dev/null", NUMBA_DISABLE_JIT="0")
+    assert nowhere == plain_run(package.parent, NUMBA_DISABLE_JIT="1")
+
+
 def test_threads_may_enter_at_once():
     scores = torch.randn(64, 200, generator=torch.Generator().manual_seed(0))
     expected = ops.sequence_budget(scores, 40, transition=0.1)

@@ -30,3 +30,20 @@ def test_a_killed_worker_costs_its_run_only(monkeypatch):
             assert (outcome.record, outcome.error) == (None, "its process ended with code -9")
         else:
             assert outcome.record == {"threads": 3, "precision": "32-true"}
+
+
+def dies_after_one_job(connection, threads, trainer):
+    """A worker that ends between two jobs, maybe before the next one is sent, maybe after."""
+    connection.send((pool.Outcome(connection.recv(), {}), None))
+    connection.close()
+    os._exit(3)
+
+
+def test_a_worker_that_dies_between_jobs_costs_one_run(monkeypatch):
+    monkeypatch.setattr(pool, "_work", dies_after_one_job)
+    jobs = plan([Source.of("reviews")], parse_methods("full-text"), range(6), None, {}, Path("out"))
+    outcomes = {one.job.config.seed: one for one in pool.run_all(jobs, workers=2, threads=1, trainer={})}
+    assert sorted(outcomes) == list(range(6))
+    failed = [one.error for one in outcomes.values() if one.record is None]
+    assert set(failed) == {"its process ended with code 3"}
+    assert len(failed) in (2, 3)  # every other job, of those that one worker is given after the other

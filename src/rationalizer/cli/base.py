@@ -49,7 +49,7 @@ def command(*examples: str, stopped: str = "Stopped.") -> Callable[[Command], Co
             except Exception as error:
                 if traceback_wanted or not _is_input_error(error):
                     raise
-                err.print(f"error: {error}", style="red", markup=False)
+                err.print(f"error: {_one_line(str(error))}", style="red", markup=False)
                 raise typer.Exit(BAD_INPUT) from None
 
         app.command(epilog=_epilog(examples))(wrapped)
@@ -61,6 +61,20 @@ def command(*examples: str, stopped: str = "Stopped.") -> Callable[[Command], Co
 def _epilog(examples: Sequence[str]) -> str:
     # Typer joins lines and keeps paragraphs; a bracket would be read as markup.
     return "\n\n".join(["Examples:", *(f"  {escape(example)}" for example in examples)])
+
+
+LONGEST_MESSAGE = 2000  # characters: more is somebody's data
+
+
+def _one_line(message: str) -> str:
+    """The message without line breaks, and without what would control a terminal."""
+    words = " ".join(message.splitlines())
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
+    return (
+        shown
+        if len(shown) <= LONGEST_MESSAGE
+        else f"{shown[: LONGEST_MESSAGE // 2]} ... {shown[-LONGEST_MESSAGE // 2 :]}"
+    )
 
 
 def _is_input_error(error: Exception) -> bool:

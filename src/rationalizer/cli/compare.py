@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rationalizer.cli.base import command, err, out, show_table
-from rationalizer.cli.options import Accelerator, Column, Encoder, Precision, Vectors, collect_settings
+from rationalizer.cli.options import Accelerator, Column, Encoder, Precision, Vectors, collect_settings, require_folder
 from rationalizer.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def compare(
     from rationalizer.data import Source
     from rationalizer.study.run import finished
 
+    require_folder(out_dir)
     columns = study.parse_assignments(column, "--column")
     dirs, aspects = study.by_source(data_dir, sources, "--data-dir"), study.by_source(aspect, sources, "--aspect")
     places = [Source.of(source, dirs.get(source), aspects.get(source), columns) for source in sources]

@@ -194,7 +194,10 @@ def _require_same_answers(
     """An error where the file's first records are not what this model says at this budget."""
     explained = model.explain_examples([replace(example, label=None) for example in examples])
     for number, (one, before) in enumerate(zip(explained, said, strict=True), 1):
-        if outputs.said_of(written.parsed(number, shape.record(number, one, None).encode())) != before:
+        if (
+            outputs.said_of(written.parsed(number, outputs.writable(shape.record(number, one, None)).encode()))
+            != before
+        ):
             raise ValueError(
                 f"record {number} of {written.path} says something else than this model at this budget; give the model "
                 "and the --budget that it was written with, another --out, or --overwrite"
@@ -209,7 +212,7 @@ def _destination(path: Path | None, form: str, *, append: bool) -> Iterator[Call
     if path is None:
 
         def write(text: str) -> None:
-            sys.stdout.write(text)
+            sys.stdout.write(outputs.writable(text))
             sys.stdout.flush()
 
         yield write
@@ -218,7 +221,7 @@ def _destination(path: Path | None, form: str, *, append: bool) -> Iterator[Call
     with path.open("ab" if append else "wb") if form in outputs.RESUMABLE else replacing(path) as file:
 
         def write_out(text: str) -> None:
-            file.write(text.encode())
+            file.write(outputs.writable(text).encode())
             file.flush()
 
         yield write_out

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from rationalizer.data import Columns
@@ -30,13 +29,18 @@ def from_arguments(texts: Sequence[str], model: Rationalizer) -> list[AnyExample
     return [make_pair(premise=texts[0], hypothesis=texts[1], rule=rule)]
 
 
-def from_lines(lines: Iterable[bytes], model: Rationalizer) -> Iterator[AnyExample]:
+def from_lines(lines: IO[bytes], model: Rationalizer) -> Iterator[AnyExample]:
     """One text a line; a pair as premise, tab, hypothesis, or as a JSON object. Empty lines count for nothing."""
     from rationalizer.data.rows import make_example, make_pair
+    from rationalizer.data.tables import LONGEST_LINE
     from rationalizer.text import DataError
 
     rule = model.trained.reader.rule
-    for number, raw in enumerate(lines, 1):
+    for number, raw in enumerate(iter(lambda: lines.readline(LONGEST_LINE + 1), b""), 1):
+        if len(raw) > LONGEST_LINE:
+            raise DataError(
+                f"standard input, line {number}: more than {LONGEST_LINE:,} bytes in one line; give one text a line"
+            )
         try:
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             if line.strip():
@@ -49,8 +53,10 @@ def from_lines(lines: Iterable[bytes], model: Rationalizer) -> Iterator[AnyExamp
 
 
 def _pair(line: str) -> dict[str, Any]:
+    from rationalizer.data.json_text import parse_json
+
     if line.lstrip().startswith("{"):
-        found = json.loads(line)
+        found = parse_json(line)
         missing = [name for name in ("premise", "hypothesis") if name not in found]
         if missing:
             raise ValueError(f"the JSON object has no {missing[0]!r}; it needs premise and hypothesis")

@@ -32,6 +32,13 @@ Precision = Annotated[
 ]
 
 
+def require_folder(path: Path) -> None:
+    """An error, before any work is done, where a file stands in the way of a folder."""
+    for place in (path, *path.parents):
+        if place.exists() and not place.is_dir():
+            raise NotADirectoryError(f"{place} is a file, and --out names a folder; give another --out")
+
+
 def collect_settings(pairs: Sequence[str] | None, **options: Any) -> dict[str, Any]:
     """Settings by --set, and those that have an option of their own."""
     from rationalizer.study import parse_assignments

@@ -84,7 +84,9 @@ def _json_line(explanation: AnyExplanation, truth: Label | None) -> str:
     row = explanation.to_dict()
     if truth is not None:
         row["truth"] = truth
-    return json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
+    line = json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
+    # Half a surrogate pair can be written in JSON's own way only.
+    return line if writable(line) == line else json.dumps(row, allow_nan=False) + "\n"
 
 
 def _csv_line(cells: Sequence[Any]) -> str:
@@ -108,9 +110,15 @@ def _csv_record(explanation: AnyExplanation, truth: Label | None) -> str:
     return _csv_line([*texts, explanation.label, probability, alignment, words, shown])
 
 
+def writable(text: str) -> str:
+    """The text with a "?" for each half of a surrogate pair, which no UTF-8 file and no terminal can hold."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def key_of(record: dict[str, Any]) -> tuple[str, ...]:
     """What tells which text a written record is of."""
-    return (record["text"],) if "text" in record else (record["premise"], record["hypothesis"])
+    texts = (record["text"],) if "text" in record else (record["premise"], record["hypothesis"])
+    return tuple(map(writable, texts))
 
 
 def said_of(record: dict[str, Any]) -> tuple[str, str]:
@@ -122,7 +130,8 @@ def said_of(record: dict[str, Any]) -> tuple[str, str]:
 def key_of_example(example: AnyExample) -> tuple[str, ...]:
     from rationalizer.text import Example
 
-    return (example.text,) if isinstance(example, Example) else (example.premise.text, example.hypothesis.text)
+    texts = (example.text,) if isinstance(example, Example) else (example.premise.text, example.hypothesis.text)
+    return tuple(map(writable, texts))
 
 
 @dataclass(frozen=True)
@@ -153,16 +162,18 @@ class Written:
             file.truncate(end)
 
     def parsed(self, number: int, record: bytes) -> dict[str, Any]:
+        from rationalizer.data.json_text import parse_json
+
         try:
             if self.form == "jsonl":
-                parsed = json.loads(record)
+                parsed = parse_json(record)
             else:
                 names = next(csv.reader([self.opening]))
                 cells = next(csv.reader(io.StringIO(record.decode(), newline="")))
                 parsed = dict(zip(names, cells, strict=True))
             key_of(parsed)  # whether it has what tells the text
             return dict(parsed)
-        except (ValueError, TypeError, KeyError, csv.Error):
+        except (ValueError, TypeError, KeyError, AttributeError, csv.Error):
             raise ValueError(
                 f"record {number} of {self.path} is not one that this command writes; give another --out"
             ) from None

@@ -19,6 +19,7 @@ from rationalizer.cli.options import (
     SourceArgument,
     Vectors,
     collect_settings,
+    require_folder,
 )
 from rationalizer.cli.progress import begun_when_told
 
@@ -68,6 +69,7 @@ def train(
     where = Source.of(source, data_dir, aspect, parse_assignments(column, "--column"))
     config = configure(method, {"budget": where.budget, **given}, dataset=where.dataset, pairs=where.pairs)
     directory = out_dir or Path("runs") / f"{where.name}-{config.method}"
+    require_folder(directory)
     first = is_first_process()
     if not resume:
         require_new(directory)  # before the data is read

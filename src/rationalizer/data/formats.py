@@ -8,12 +8,12 @@ What is particular to these datasets in any file, an original or a table, comes 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from rationalizer.data.files import SPLIT_NAMES, SplitNames
+from rationalizer.data.json_text import parse_json
 from rationalizer.data.labels import Label
 from rationalizer.data.rows import parsed
 from rationalizer.data.tables import Row, Table, open_bytes, read_table
@@ -85,7 +85,7 @@ def _beer_annotations(path: Path, aspect: int) -> Table:
     rows: list[Row] = []
     for number, line in enumerate(text_lines(path), 1):
         try:
-            item = json.loads(line)
+            item = parse_json(line)
             tokens, ratings, spans = item["x"], item["y"], item.get(str(aspect))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(

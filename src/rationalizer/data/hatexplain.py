@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from rationalizer.data.formats import existing
+from rationalizer.data.json_text import parse_json
 from rationalizer.data.rows import parsed
 from rationalizer.data.tables import Row, Table, open_bytes
-from rationalizer.text.errors import DataError, at
+from rationalizer.text.errors import DataError, at, shown
 
 UNDECIDED = "undecided"  # the label of posts on which the annotators did not agree
 MARKS = ("rationale_union", "rationale_majority", "rationale_mean")  # columns beside those of `Columns`
@@ -57,11 +57,11 @@ def read_hatexplain(folder: Path, aspect: str) -> dict[str, list[Table]] | None:
 def _object(path: Path) -> dict[str, Any]:
     with open_bytes(path) as raw:
         try:
-            value = json.load(raw)
-        except ValueError as error:  # UnicodeDecodeError is one too
-            raise DataError(f"{at(path)}: not valid JSON ({error}); copy the file again") from None
+            value = parse_json(raw.read())
+        except ValueError as error:
+            raise DataError(f"{at(path)}: {error}; copy the file again") from None
     if not isinstance(value, dict):
-        raise DataError(f"{at(path)}: expected one JSON object, got {json.dumps(value)[:60]}")
+        raise DataError(f"{at(path)}: expected one JSON object, got {shown(value)}")
     return value
 
 

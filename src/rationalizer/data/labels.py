@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from rationalizer.data.corpus import Task
+from rationalizer.text.errors import shown
 
 Label = int | float | str
+LARGEST = 1e15  # of values: the squares of larger ones are beyond 32 bits
+LONGEST_NAME = 1000  # characters: what is longer is a text in the wrong column
 _INTEGER = re.compile(r"[+-]?(0|[1-9]\d*)")  # as numbers are written: 007 is a name
 _NUMBER = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
@@ -28,7 +31,7 @@ class Labels:
         if self.task == "regression":
             if isinstance(label, str):
                 raise ValueError(f"the label {label!r} is not a number; for classes use task='classification'")
-            return float(label)
+            return _value(label)
         if str(label) in self.classes:
             return self.classes.index(str(label))
         if isinstance(label, float) and label.is_integer():
@@ -47,24 +50,49 @@ class Labels:
         return all(_INTEGER.fullmatch(name) for name in self.classes)
 
 
+def _value(label: int | float) -> float:
+    # Compared before it is converted: an integer may be larger than any float.
+    if not -LARGEST <= label <= LARGEST:
+        raise ValueError(f"the label {shown(label)} is beyond {LARGEST:g}; give values in a larger unit")
+    return float(label)
+
+
 def plain(value: Any) -> Label:
     """A label as int, float or str: numbers written as text become numbers, NumPy scalars Python's."""
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
     if isinstance(value, str):
         text = value.strip()
+        if len(text) > LONGEST_NAME:
+            raise ValueError(f"the label {shown(text)} has {len(text):,} characters, but may have {LONGEST_NAME:,}")
         if _INTEGER.fullmatch(text):
             return int(text)
         value = float(text) if _NUMBER.fullmatch(text) else text
     if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
         raise ValueError("the label is missing; fill it in or leave the row out")
+    if value in ("nan", "NaN"):  # as pandas writes what is missing
+        raise ValueError(
+            f"the label {value!r} says that there is none; fill it in, leave the row out, or rename the class"
+        )
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, int) and value.bit_length() > 3 * LONGEST_NAME:
+        raise ValueError(f"the label has more than {LONGEST_NAME * 9 // 10} digits; write it as a float")
     if isinstance(value, float) and math.isinf(value):
         raise ValueError(f"the label {value} is not finite")
     if not isinstance(value, (int, float, str)):
-        raise ValueError(f"a label must be a name or a number, got {type(value).__name__} {value!r}")
+        raise ValueError(f"a label must be a name or a number, got {type(value).__name__} {shown(value)}")
+    if isinstance(value, str) and not _is_writable(value):
+        raise ValueError(f"the label {shown(value)} holds half a surrogate pair; write it anew")
     return value
+
+
+def _is_writable(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _require_distinct(values: Sequence[Label], classes: Sequence[str]) -> None:

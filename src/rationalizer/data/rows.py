@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
 
+from rationalizer.data.json_text import parse_json
 from rationalizer.text.cutting import Offsets, Rule, align, cut, join
+from rationalizer.text.errors import shown
 from rationalizer.text.example import Example, PairExample
+
+LONGEST_TEXT = 1_000_000  # characters: a long novel, which takes seconds
 
 
 def make_example(
@@ -31,7 +34,8 @@ def make_example(
     if isinstance(text, float) and text != text:  # how pandas writes a missing text
         text = None
     if text is not None and not isinstance(text, str):
-        raise ValueError(f"the text must be a string, got {type(text).__name__} {text!r}")
+        raise ValueError(f"the text must be a string, got {type(text).__name__} {shown(text)}")
+    _check_length(text)
     if tokens is None:
         if text is None or not text.strip():
             raise ValueError("the text is empty; fill it in or leave the row out")
@@ -39,7 +43,7 @@ def make_example(
     else:
         text, words, offsets = _given_tokens(tokens, text)
     if not words:
-        raise ValueError(f"the text {text!r} has no token; fill it in or leave the row out")
+        raise ValueError(f"the text {shown(text)} has no token; fill it in or leave the row out")
 
     rationale = None
     if spans is not None:
@@ -85,19 +89,19 @@ def from_alignment(alignment: Any) -> tuple[tuple[int, int], ...]:
     if hasattr(alignment, "tolist"):
         alignment = alignment.tolist()
     if not isinstance(alignment, Sequence):
-        raise ValueError(f"the alignment must be a list of pairs, got {alignment!r}; {_ALIGNMENTS}")
+        raise ValueError(f"the alignment must be a list of pairs, got {shown(alignment)}; {_ALIGNMENTS}")
     pairs = []
     for pair in alignment:
         if hasattr(pair, "tolist"):
             pair = pair.tolist()
         if not _is_integer_pair(pair):
-            raise ValueError(f"the alignment holds {pair!r}, not a pair of integers; {_ALIGNMENTS}")
+            raise ValueError(f"the alignment holds {shown(pair)}, not a pair of integers; {_ALIGNMENTS}")
         pairs.append((pair[0], pair[1]))
     return tuple(sorted(set(pairs)))
 
 
 _ALIGNMENTS = 'write alignments as [[0, 0], [1, 2]] or as "0-0 1-2", the premise\'s token first, counted from 0'
-_PHARAOH = re.compile(r"(\d+)-(\d+)")
+_PHARAOH = re.compile(r"(\d{1,9})-(\d{1,9})")
 
 
 def _pharaoh(word: str) -> Any:
@@ -105,8 +109,17 @@ def _pharaoh(word: str) -> Any:
     return word if match is None else (int(match[1]), int(match[2]))
 
 
+def _check_length(text: str | None) -> None:
+    if text is not None and len(text) > LONGEST_TEXT:
+        raise ValueError(
+            f"the text has {len(text):,} characters, but may have {LONGEST_TEXT:,}; cut it into several texts, such as "
+            "chapters"
+        )
+
+
 def _given_tokens(tokens: Any, text: str | None) -> tuple[str, tuple[str, ...], Offsets]:
     if isinstance(tokens, str):
+        _check_length(tokens)
         listed = _json_list(tokens) if tokens.startswith('["') else None
         if listed is None and text is None:
             words, offsets = cut(tokens, "spaces")
@@ -115,19 +128,20 @@ def _given_tokens(tokens: Any, text: str | None) -> tuple[str, tuple[str, ...], 
     if hasattr(tokens, "tolist"):
         tokens = tokens.tolist()
     if not isinstance(tokens, Sequence):
-        raise ValueError(f"tokens must be a list of words or words joined by spaces, got {tokens!r}")
+        raise ValueError(f"tokens must be a list of words or words joined by spaces, got {shown(tokens)}")
     for k, token in enumerate(tokens):
         if not isinstance(token, str) or not token.strip():
-            raise ValueError(f"token {k + 1} is {token!r}, not a word; leave it out")
+            raise ValueError(f"token {k + 1} is {shown(token)}, not a word; leave it out")
     if text is not None:
         return text, tuple(tokens), align(tokens, text)
     text, offsets = join(tokens)
+    _check_length(text)
     return text, tuple(tokens), offsets
 
 
 def _json_list(text: str) -> list[Any] | None:
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except ValueError:
         return None
     return value if isinstance(value, list) else None
@@ -141,7 +155,7 @@ def parsed(value: Any, what: str) -> Sequence[Any]:
     if hasattr(value, "tolist"):
         value = value.tolist()
     if not isinstance(value, Sequence):
-        raise ValueError(f"the rationale's {what} must be a list, got {value!r}")
+        raise ValueError(f"the rationale's {what} must be a list, got {shown(value)}")
     return value
 
 
@@ -164,7 +178,7 @@ def from_mask(mask: Sequence[Any], length: int) -> tuple[bool, ...]:
         raise ValueError(f"the rationale mask has {len(mask)} flags for {length} tokens; give one a token")
     for flag in mask:
         if flag not in (0, 1, "0", "1"):
-            raise ValueError(f"the rationale mask holds {flag!r}; flags are 0 or 1")
+            raise ValueError(f"the rationale mask holds {shown(flag)}; flags are 0 or 1")
     return tuple(flag in (1, "1") for flag in mask)
 
 
@@ -190,7 +204,7 @@ def _pairs(spans: Sequence[Any], unit: str) -> list[tuple[int, int]]:
             span = span.tolist()
         if not _is_integer_pair(span):
             raise ValueError(
-                f"the rationale span {span!r} is not a pair of integers; write {unit} spans as [[start, end], ...]"
+                f"the rationale span {shown(span)} is not a pair of integers; write {unit} spans as [[start, end], ...]"
             )
         pairs.append((span[0], span[1]))
     return pairs

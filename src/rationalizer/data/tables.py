@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,11 +13,14 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from rationalizer.text.errors import DataError, at
+from rationalizer.data.json_text import parse_json
+from rationalizer.text.errors import DataError, at, shown
 
 Row = dict[str, Any]
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
-_FIELD_LIMIT = 2**31 - 1  # the csv module refuses fields over 128 KiB unless told otherwise
+# Characters in a line, or in a CSV field. No row that can be used is longer: what is, is a file without line ends, or a
+# quote that nobody closed.
+LONGEST_LINE = 2**24
 _PARQUET_ROWS = 1024  # in memory at once
 
 
@@ -74,6 +76,8 @@ def stream_table(path: str | Path, columns: Collection[str] | None = None) -> St
     """As `read_table`, one row at a time: memory does not grow with the file, unless it is one JSON array."""
     path = Path(path)
     if not path.is_file():
+        if path.exists() and not path.is_dir():  # a pipe or a device: it can be read but once, if it ends at all
+            raise DataError(f"{at(path)}: not a regular file; copy what comes from it into one")
         raise DataError(f"{at(path)}: there is no such file")
     kind = ending(path)
     if kind not in ENDINGS:
@@ -81,8 +85,10 @@ def stream_table(path: str | Path, columns: Collection[str] | None = None) -> St
     content = _content(path)
     claimed = {".csv": "text", ".tsv": "text", ".jsonl": "JSON", ".json": "JSON", ".parquet": "Parquet"}[kind]
     if content != claimed and not (content == "JSON" and claimed == "text" and not _is_json_object(path)):
-        remedy = "rename it or save it anew" if content in ("JSON", "Parquet", "text") else "save it as UTF-8 CSV"
+        remedy = _REMEDIES.get(content, "save it as UTF-8 CSV")
         raise DataError(f"{at(path)}: the file ends in {kind} but holds {_NAMES[content]}; {remedy}")
+    if kind == ".parquet" and path.suffix.lower() == ".gz":
+        raise DataError(f"{at(path)}: Parquet data in a .gz file cannot be read; unpack it")
     seen: dict[str, None] = {}
     if kind == ".parquet":
         rows = _parquet_rows(path, columns, seen)
@@ -99,11 +105,21 @@ _NAMES = {
     "JSON": "JSON",
     "Parquet": "Parquet data",
     "archive": "a zip archive (an Excel sheet?)",
+    "packed": "packed data",
     "UTF-16": "UTF-16 text",
     "HTML": "an HTML page",
     "pointer": "a Git LFS pointer, not the data",
     "binary": "binary data",
     "nothing": "nothing",
+}
+_ANEW = "rename it or save it anew"
+_REMEDIES = {
+    "JSON": _ANEW,
+    "Parquet": _ANEW,
+    "text": _ANEW,
+    "packed": "unpack it, or let its name end in .gz",
+    "pointer": "fetch it by git lfs pull",
+    "nothing": "save it anew",
 }
 
 
@@ -124,8 +140,10 @@ def _content(path: Path) -> str:
         head = raw.read(4096)
     if head.startswith(b"PAR1"):
         return "Parquet"
-    if head.startswith((b"PK\x03\x04", b"\x1f\x8b")):
+    if head.startswith(b"PK\x03\x04"):
         return "archive"
+    if head.startswith(b"\x1f\x8b"):
+        return "packed"
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "UTF-16"
     if b"\0" in head:
@@ -143,9 +161,9 @@ def _content(path: Path) -> str:
 def _is_json_object(path: Path) -> bool:
     # A CSV header may begin with a brace or bracket; only a line that parses is JSON.
     with open_bytes(path) as raw:
-        line = raw.readline().removeprefix(b"\xef\xbb\xbf")
+        line = raw.readline(LONGEST_LINE).removeprefix(b"\xef\xbb\xbf")
     try:
-        return isinstance(json.loads(line), dict)
+        return isinstance(parse_json(line), dict)
     except ValueError:
         return line.strip() in (b"[", b"{")
 
@@ -157,6 +175,16 @@ def _open_text(path: Path, newline: str) -> Iterator[IO[str]]:
             yield text
     except UnicodeDecodeError:
         raise DataError(_first_bad_byte(path)) from None
+
+
+def _lines(path: Path, text: IO[str]) -> Iterator[str]:
+    for number, line in enumerate(iter(lambda: text.readline(LONGEST_LINE + 1), ""), 1):
+        if len(line) > LONGEST_LINE:
+            raise DataError(
+                f"{at(path)}, line {number}: more than {LONGEST_LINE:,} characters in one line; end each row by a line "
+                "break, and cut long texts into several rows"
+            )
+        yield line
 
 
 def _first_bad_byte(path: Path) -> str:
@@ -171,11 +199,11 @@ def _first_bad_byte(path: Path) -> str:
 
 
 def _csv_rows(path: Path, delimiter: str, wanted: Collection[str] | None, seen: dict[str, None]) -> Iterator[Row]:
-    csv.field_size_limit(_FIELD_LIMIT)  # of the whole process: lowered again, it would break other open streams
+    csv.field_size_limit(LONGEST_LINE)  # of the whole process: lowered again, it would break other open streams
     number = 0
     try:
         with _open_text(path, newline="") as text:
-            reader = csv.reader(text, delimiter=delimiter, strict=True)
+            reader = csv.reader(_lines(path, text), delimiter=delimiter, strict=True)
             header = [name.strip() for name in next(reader, [])]
             _check_header(path, header)
             seen.update(dict.fromkeys(header))
@@ -191,6 +219,11 @@ def _csv_rows(path: Path, delimiter: str, wanted: Collection[str] | None, seen: 
                     )
                 yield {header[k]: fields[k] for k in keep}
     except csv.Error as error:
+        if "field limit" in str(error):
+            raise DataError(
+                f"{at(path, number + 1)}: a field has more than {LONGEST_LINE:,} characters; close the quote that it "
+                "begins with, or cut it into several rows"
+            ) from None
         raise DataError(
             f"{at(path, number + 1)}: broken quoting ({error}); write a quote inside quotes twice"
         ) from None
@@ -207,7 +240,7 @@ def _json_rows(path: Path, wanted: Collection[str] | None, seen: dict[str, None]
         if not isinstance(value, dict):
             raise DataError(
                 f'{at(path, number)}: a row must be a JSON object such as {{"text": ..., "label": ...}}, '
-                f"got {json.dumps(value)[:60]}"
+                f"got {shown(value)}"
             )
         seen.update(dict.fromkeys(value))
         yield {name: item for name, item in value.items() if wanted is None or name in wanted}
@@ -216,29 +249,31 @@ def _json_rows(path: Path, wanted: Collection[str] | None, seen: dict[str, None]
 def _json_values(path: Path) -> Iterator[Any]:
     with _open_text(path, newline="\n") as text:  # lines end in \n only: U+2028 may stand inside a JSON string
         number = 0
-        for line in text:
+        if _is_array(path):
+            yield from _json_array(path)
+            return
+        for line in _lines(path, text):
             if not line.strip():
                 continue
-            if number == 0 and line.lstrip().startswith("["):
-                yield from _json_array(path)
-                return
             number += 1
             try:
-                yield json.loads(line)
-            except json.JSONDecodeError as error:
-                raise DataError(
-                    f"{at(path, number)}: not valid JSON ({error.msg}, column {error.colno}); "
-                    "write one JSON object a line"
-                ) from None
+                yield parse_json(line.rstrip("\r\n"), "write one JSON object a line")
+            except ValueError as error:
+                raise DataError(f"{at(path, number)}: {error}") from None
+
+
+def _is_array(path: Path) -> bool:
+    with open_bytes(path) as raw:
+        return raw.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
 
 
 def _json_array(path: Path) -> Any:
     """One array that holds all rows; it can only be read whole."""
     with _open_text(path, newline="\n") as text:
         try:
-            return json.load(text)
-        except json.JSONDecodeError as error:
-            raise DataError(f"{at(path)}, line {error.lineno}: not valid JSON ({error.msg})") from None
+            return parse_json(text.read(), "copy the file again, or write one JSON object a line")
+        except ValueError as error:
+            raise DataError(f"{at(path)}: {error}") from None
 
 
 def _parquet_rows(path: Path, wanted: Collection[str] | None, seen: dict[str, None]) -> Iterator[Row]:
@@ -256,4 +291,4 @@ def _parquet_rows(path: Path, wanted: Collection[str] | None, seen: dict[str, No
             for batch in file.iter_batches(columns=keep, batch_size=_PARQUET_ROWS):
                 yield from batch.to_pylist()
     except (ArrowException, OSError) as error:
-        raise DataError(f"{at(path)}: damaged Parquet data ({error}); copy the file again") from error
+        raise DataError(f"{at(path)}: damaged Parquet data ({str(error).strip()}); copy the file again") from error

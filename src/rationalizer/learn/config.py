@@ -6,7 +6,7 @@ import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -22,6 +22,18 @@ from rationalizer.nn import (
     TransformerReader,
     methods_for,
     reader_of,
+)
+from rationalizer.nn.ranges import (
+    Count,
+    CountOrNone,
+    Fraction,
+    Number,
+    Positive,
+    Range,
+    Rate,
+    Weight,
+    check_ranges,
+    ranges_of,
 )
 from rationalizer.suggest import closest, did_you_mean
 from rationalizer.text import Budget, Rule
@@ -42,30 +54,30 @@ class Config:
     encoder: str = "bilstm"  # or a transformer: its name on the Hugging Face Hub, or a folder
     cut: Rule | None = None  # how texts are cut into words; none: by "words", or as they come tokenized
     punctuation: Punctuation = "free"  # whether marks use up the budget ("count")
-    dropout: float = 0.3
+    dropout: Fraction = 0.3
     pooling: Pooling = "max"
-    full_text_weight: float = 3.0  # of the predictor's loss on whole texts, beside that on the selections
-    full_text_epochs: int = 0  # in which the predictor learns from whole texts only, before anything is selected
+    full_text_weight: Weight = 3.0  # of the predictor's loss on whole texts, beside that on the selections
+    full_text_epochs: Number = 0  # in which the predictor learns from whole texts only, before anything is selected
     # What the generator learns from: the labels, or (as in MCD) how far the selection's prediction is from the text's.
     guide: Literal["label", "full-text"] = "label"
 
-    seed: int = 0
-    epochs: int = 12  # at most
-    min_epochs: int = 5  # before early stopping may stop
-    patience: int | None = 5  # epochs that are no better on dev; none: train on and keep the last weights
-    batch_size: int = 32
-    accumulate: int = 1  # batches for each step of the optimizer
+    seed: Annotated[int, Range(0, 2**32 - 1)] = 0
+    epochs: Count = 12  # at most
+    min_epochs: Number = 5  # before early stopping may stop
+    patience: CountOrNone = 5  # epochs that are no better on dev; none: train on and keep the last weights
+    batch_size: Count = 32
+    accumulate: Count = 1  # batches for each step of the optimizer
     optimizer: Literal["adam", "adamw"] = "adam"
-    learning_rate: float = 2e-3  # a transformer's own are set apart: generator_rate, predictor_rate
-    warmup: float = 0.0  # share of the steps in which learning rates grow from 0
+    learning_rate: Rate = 2e-3  # a transformer's own are set apart: generator_rate, predictor_rate
+    warmup: Fraction = 0.0  # share of the steps in which learning rates grow from 0
     decay: bool = False  # whether they shrink to 0 then
     slow_predictor: bool = False  # as in DR: its rate is multiplied with the share that is selected, if above 5%
-    weight_decay: float = 1e-6
-    clip: float = 5.0  # largest norm of the gradient
-    averaging: float = 0.98  # how much of the average over past steps' weights stays at each step; 0: no average
+    weight_decay: Weight = 1e-6
+    clip: Positive = 5.0  # largest norm of the gradient
+    averaging: Fraction = 0.98  # how much of the average over past steps' weights stays at each step; 0: no average
     keep_by: Literal["loss", "score"] = "loss"  # on dev, which decides when to stop and which epoch's weights are kept
-    workers: int = 0  # processes that prepare batches
-    checkpoint_seconds: float = 60.0  # between checkpoints within an epoch; one more follows every epoch
+    workers: Annotated[int, Range(0, 1024)] = 0  # processes that prepare batches
+    checkpoint_seconds: Weight = 60.0  # between checkpoints within an epoch; one more follows every epoch
 
     def to_json(self) -> dict[str, Any]:
         stored = {item.name: getattr(self, item.name) for item in fields(self)}
@@ -239,21 +251,9 @@ def _check_together(config: Config) -> None:
 
 
 def _check(config: Config) -> None:
-    counts = {name: getattr(config, name) for name in ("epochs", "batch_size", "accumulate")} | dict(config.reading)
-    for name in ("hidden", "vector_size", "min_count", "window", "epochs", "batch_size", "accumulate"):
-        if (1 if counts.get(name) is None else counts[name]) < 1:
-            raise ValueError(f"{name} must be at least 1, got {counts[name]}")
-    amounts = ("learning_rate", "weight_decay", "full_text_weight", "checkpoint_seconds")
-    rates = ("generator_rate", "predictor_rate", "frozen_layers")
-    given = {name: getattr(config, name) for name in ("seed", "min_epochs", "workers", "full_text_epochs", *amounts)}
-    for name, amount in {**given, **{name: config.reading.get(name, 0) for name in rates}}.items():
-        if not amount >= 0:
-            raise ValueError(f"{name} must be at least 0, got {amount}")
-    if config.patience is not None and config.patience < 1:
-        raise ValueError(f"patience must be at least 1 or none, got {config.patience}")
-    for name, share in (("dropout", config.dropout), ("averaging", config.averaging), ("warmup", config.warmup)):
-        if not 0 <= share < 1:
-            raise ValueError(f"{name} must lie in [0, 1), got {share}")
-    for name, value in (("clip", config.clip), ("temperature", config.options.get("temperature", 1.0))):
-        if not value > 0:
-            raise ValueError(f"{name} must be positive, got {value}")
+    given = {item.name: getattr(config, item.name) for item in fields(config)}
+    check_ranges(ranges_of(Config), given)
+    methods_for(config.pairs)[config.method].check(config.options)
+    reader_of(config.encoder).check(config.reading)
+    if not config.pairs and not config.faithful:
+        raise ValueError("faithful=false is a setting for pairs of texts, and these are single texts; leave it out")

@@ -8,6 +8,8 @@ from typing import Any, ClassVar, NamedTuple, TypeVar, get_type_hints
 
 from torch import Tensor, nn
 
+from rationalizer.nn.ranges import check_ranges, ranges_of
+
 
 class Objective(NamedTuple):
     loss: Tensor  # what training minimises
@@ -16,7 +18,7 @@ class Objective(NamedTuple):
 
 class Method(nn.Module):
     """The layer that selects. `forward` is for training, `decode` for validation and use; neither has side
-    effects. A method's own settings are the keyword-only arguments of its constructor.
+    effects. A method's own settings are the keyword-only arguments of its constructor, their types one of `ranges.py`.
     """
 
     name: ClassVar[str]
@@ -42,6 +44,11 @@ class Method(nn.Module):
         types = get_type_hints(cls.__init__)
         parameters = inspect.signature(cls.__init__).parameters.values()
         return {p.name: (types[p.name], p.default) for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+    @classmethod
+    def check(cls, options: Mapping[str, Any]) -> None:
+        """ValueError where the settings are out of their ranges, or do not go together."""
+        check_ranges(ranges_of(cls.__init__), options)
 
 
 _M = TypeVar("_M", bound=type[Method])

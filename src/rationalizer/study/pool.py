@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import traceback
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -73,12 +74,12 @@ def _beside(jobs: Sequence[Job], workers: int, threads: int, trainer: Mapping[st
                         crew[ready] = (process, job)  # to be ended with the others
                         raise problem
                     alive = True
-                except EOFError:
+                except (EOFError, OSError):  # one that dies before it has read its job resets the connection
                     process.join()
                     outcome, alive = Outcome(job, error=f"its process ended with code {process.exitcode}"), False
                 if alive and waiting:
                     crew[ready] = (process, waiting.pop())
-                    ready.send(crew[ready][1])
+                    _hand_over(ready, crew[ready][1])
                 else:
                     ready.close()
                     process.join()
@@ -99,7 +100,13 @@ def _hire(crew: dict[Connection, tuple[Any, Job]], job: Job, threads: int, train
     process.start()
     theirs.close()
     crew[ours] = (process, job)
-    ours.send(job)
+    _hand_over(ours, job)
+
+
+def _hand_over(connection: Connection, job: Job) -> None:
+    # A worker that has died since its last word is noticed where its answer is waited for, as any other.
+    with suppress(BrokenPipeError, ConnectionResetError):
+        connection.send(job)
 
 
 def _work(connection: Connection, threads: int, trainer: dict[str, Any]) -> None:

@@ -10,6 +10,8 @@ from typing import Any, Literal, Self
 import torch
 from torch import Tensor
 
+from rationalizer.text.errors import shown
+
 _REMEDY = "write a share such as 20% or 0.2, or a count of words such as 5"
 
 
@@ -60,7 +62,7 @@ class Budget:
                 return cls.share(float(text[:-1]) / 100)
             return cls.count(int(text)) if text.isdecimal() else cls.share(float(text))
         except ValueError:
-            raise ValueError(f"a budget was expected, got {text!r}; {_REMEDY}") from None
+            raise ValueError(f"a budget was expected, got {shown(text)}; {_REMEDY}") from None
 
     def __str__(self) -> str:
         """ "20%" or "5": what `of` reads again."""

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rationalizer.suggest import closest
-from rationalizer.text.errors import DataError, at
+from rationalizer.text.errors import DataError, at, shown
 
 BUNDLED = "glove-6b-100d"
 GLOVE_PACKAGE = "glove-6b-50d"
+LARGEST = 1e6  # of a vector's numbers: larger ones are damage, and their products overflow
 _CHUNK = 4096  # lines whose numbers are parsed at once
 
 
@@ -146,7 +147,7 @@ def _parsed(path: Path, lines: list[_Line], dimension: int) -> NDArray[np.float3
             vectors = np.fromstring(text, dtype=np.float32, sep=" ")
         except (ValueError, DeprecationWarning):
             vectors = np.empty(0, np.float32)
-    if vectors.size != len(lines) * dimension or not np.isfinite(vectors).all():
+    if vectors.size != len(lines) * dimension or not (np.abs(vectors) <= LARGEST).all():
         vectors = np.concatenate([_numbers(path, line, dimension) for line in lines])
     return vectors.reshape(len(lines), dimension)
 
@@ -155,7 +156,15 @@ def _numbers(path: Path, line: _Line, dimension: int) -> NDArray[np.float32]:
     try:
         vector = np.array(line.numbers.split(b" "), dtype=np.float32)
     except ValueError as error:
-        raise DataError(f"{at(path)}, line {line.number}: not {dimension} numbers after the word ({error})") from None
-    if not np.isfinite(vector).all():
-        raise DataError(f"{at(path)}, line {line.number}: the vector is not finite; copy the file again")
+        raise DataError(
+            f"{at(path)}, line {line.number}: not {dimension} numbers after the word {shown(line.word)} ({error})"
+        ) from None
+    good = np.abs(vector) <= LARGEST  # NaN is not
+    if not good.all():
+        number = vector[~good][0]
+        problem = "not finite" if not np.isfinite(number) else f"too large (numbers go up to {LARGEST:g})"
+        raise DataError(
+            f"{at(path)}, line {line.number}: the vector of {shown(line.word)} has the number {number:g}, which is "
+            f"{problem}; copy the file again, or take the line out"
+        )
     return vector

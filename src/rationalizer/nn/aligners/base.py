@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from rationalizer.nn.method import Method, Objective, register_in
+from rationalizer.nn.ranges import Temperature
 
 
 class Alignment(NamedTuple):
@@ -31,7 +32,7 @@ class Aligner(Method):
     in training: lower is closer to a decision.
     """
 
-    def __init__(self, *, temperature: float = 1.0) -> None:
+    def __init__(self, *, temperature: Temperature = 1.0) -> None:
         super().__init__()
         self.temperature = temperature
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from rationalizer import ops
 from rationalizer.nn.extractors.base import Extraction, Extractor, register
+from rationalizer.nn.ranges import Temperature, Weight
 
 
 class _Attention(Extractor):
@@ -15,7 +16,7 @@ class _Attention(Extractor):
 
     uses_budget = False
 
-    def __init__(self, size: int, *, temperature: float = 0.1) -> None:
+    def __init__(self, size: int, *, temperature: Temperature = 0.1) -> None:
         super().__init__(size)
         self.hidden = nn.Linear(size, size)
         self.scorer = nn.Linear(size, 1, bias=False)
@@ -47,7 +48,7 @@ class Sparsemax(_Attention):
 class Fusedmax(_Attention):
     """argmin ½‖z − scores/T‖² + tv Σ|z_i − z_{i+1}| over the simplex."""
 
-    def __init__(self, size: int, *, temperature: float = 0.1, tv: float = 0.7) -> None:
+    def __init__(self, size: int, *, temperature: Temperature = 0.1, tv: Weight = 0.7) -> None:
         super().__init__(size, temperature=temperature)
         self.tv = tv
 

@@ -16,6 +16,7 @@ from torch.nn import functional
 from rationalizer import ops
 from rationalizer.nn.extractors.base import Extraction, Extractor, neighbours, register
 from rationalizer.nn.method import Objective
+from rationalizer.nn.ranges import Share, Temperature, Weight
 
 Decoding = Literal["top-k", "contiguous"]
 
@@ -27,7 +28,9 @@ def decode_to_budget(decoding: Decoding, scores: Tensor, mask: Tensor, budget: T
 
 
 class _Bernoulli(Extractor):
-    def __init__(self, size: int, *, sparsity: float = 0.01, fused: float = 0.02, decoding: Decoding = "top-k") -> None:
+    def __init__(
+        self, size: int, *, sparsity: Weight = 0.01, fused: Weight = 0.02, decoding: Decoding = "top-k"
+    ) -> None:
         super().__init__(size)
         if decoding not in get_args(Decoding):
             raise ValueError(f"decoding must be one of {', '.join(get_args(Decoding))}, got {decoding!r}")
@@ -92,10 +95,10 @@ class ScoreFunctionWithBaseline(ScoreFunction):
         self,
         size: int,
         *,
-        sparsity: float = 0.01,
-        fused: float = 0.02,
+        sparsity: Weight = 0.01,
+        fused: Weight = 0.02,
         decoding: Decoding = "top-k",
-        momentum: float = 0.99,
+        momentum: Share = 0.99,
     ) -> None:
         super().__init__(size, sparsity=sparsity, fused=fused, decoding=decoding)
         self.momentum = momentum
@@ -125,10 +128,10 @@ class Gumbel(_Bernoulli):
         self,
         size: int,
         *,
-        sparsity: float = 0.01,
-        fused: float = 0.02,
+        sparsity: Weight = 0.01,
+        fused: Weight = 0.02,
         decoding: Decoding = "top-k",
-        temperature: float = 0.5,
+        temperature: Temperature = 0.5,
     ) -> None:
         super().__init__(size, sparsity=sparsity, fused=fused, decoding=decoding)
         self.temperature = temperature

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, get_args
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +13,7 @@ from torch.nn import functional
 from rationalizer.nn.extractors.base import Extraction, Extractor, neighbours, register
 from rationalizer.nn.extractors.bernoulli import decode_to_budget
 from rationalizer.nn.method import Objective
+from rationalizer.nn.ranges import Fraction, Positive, Range, Share
 
 Decoding = Literal["deterministic", "top-k", "contiguous"]
 
@@ -74,12 +76,12 @@ class HardKuma(Extractor):
         size: int,
         *,
         decoding: Decoding = "deterministic",
-        fused_target: float = 0.0,
-        lagrangian_rate: float = 0.05,
-        lagrangian_momentum: float = 0.99,
-        lambda_init: float = 1e-4,
-        lambda_min: float = 1e-6,
-        lambda_max: float = 1.0,
+        fused_target: Share = 0.0,
+        lagrangian_rate: Annotated[float, Range(0, 10)] = 0.05,
+        lagrangian_momentum: Fraction = 0.99,
+        lambda_init: Positive = 1e-4,
+        lambda_min: Positive = 1e-6,
+        lambda_max: Positive = 1.0,
     ) -> None:
         super().__init__(size)
         if decoding not in get_args(Decoding):
@@ -92,6 +94,13 @@ class HardKuma(Extractor):
         self.bounds = (lambda_min, lambda_max)
         self.register_buffer("multipliers", torch.full((2,), lambda_init))
         self.register_buffer("violations", torch.zeros(2))
+
+    @classmethod
+    def check(cls, options: Mapping[str, Any]) -> None:
+        super().check(options)
+        low, high = options["lambda_min"], options["lambda_max"]
+        if low > high:
+            raise ValueError(f"lambda_min must be at most lambda_max, got {low} and {high}")
 
     @property
     def follows_budget(self) -> bool:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import torch
 from torch import Tensor, nn
 
 from rationalizer import ops
 from rationalizer.nn.extractors.base import Extraction, Extractor, register
 from rationalizer.nn.method import Objective
+from rationalizer.nn.ranges import Range, Temperature
+
+Transition = Annotated[float, Range(-1e4, 1e4)]  # below 0 it is a price on neighbours
+Bonus = Annotated[float, Range(0, 1e4)]  # the closed form knows no price
 
 
 class _Structured(Extractor):
-    def __init__(self, size: int, *, temperature: float = 1.0, transition: float = 0.1) -> None:
+    def __init__(self, size: int, *, temperature: Temperature = 1.0, transition: Transition = 0.1) -> None:
         super().__init__(size)
         self.scorer = nn.Linear(size, 1)
         # All scores start positive, so that the budget binds: then only differences of scores matter and the
@@ -61,7 +67,7 @@ class PairBudget(_Structured):
     of the scores fuses all tokens, and then no gradient tells them apart: the default is small.
     """
 
-    def __init__(self, size: int, *, temperature: float = 1.0, transition: float = 0.01) -> None:
+    def __init__(self, size: int, *, temperature: Temperature = 1.0, transition: Bonus = 0.01) -> None:
         super().__init__(size, temperature=temperature, transition=transition)
 
     def relax(self, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from rationalizer.nn.ranges import check_ranges, ranges_of
 from rationalizer.text import Example, Offsets, Rule, Words, cut, is_punctuation
 
 Punctuation = Literal["free", "count"]
@@ -50,6 +51,11 @@ class Reader(nn.Module):
         """What can be set of this reader: name -> (type, default)."""
         types = get_type_hints(cls.Options)
         return {item.name: (types[item.name], item.default) for item in fields(cls.Options)}
+
+    @classmethod
+    def check(cls, options: Mapping[str, Any]) -> None:
+        """ValueError where the settings are out of their ranges."""
+        check_ranges(ranges_of(cls.Options), options)
 
     @classmethod
     def prepare(cls, source: str, texts: Sequence[Sequence[str]], options: Any, **how: Any) -> Reader:

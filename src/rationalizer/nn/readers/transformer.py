@@ -9,6 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from rationalizer.nn.ranges import CountOrNone, Number, NumberOrNone, Rate
 from rationalizer.nn.readers.base import Punctuation, Reader, Reading
 from rationalizer.nn.readers.pretrained import Pretrained, encode, freeze, load_pretrained, second
 from rationalizer.nn.readers.subwords import MOST
@@ -32,13 +33,13 @@ class TransformerOptions:
 
     revision: str | None = None  # of the encoder on the Hub: a branch, tag or commit
     shared: bool = False  # whether one encoder serves generator and predictor; it learns at generator_rate
-    generator_rate: float = 5e-5  # learning rate of the generator's encoder; 0: it stays as it is
-    predictor_rate: float = 3e-5  # of the predictor's
-    frozen_layers: int = 0  # this many of the lowest layers stay as they are, and the embeddings with them
+    generator_rate: Rate = 5e-5  # learning rate of the generator's encoder; 0: it stays as it is
+    predictor_rate: Rate = 3e-5  # of the predictor's
+    frozen_layers: Number = 0  # this many of the lowest layers stay as they are, and the embeddings with them
     unselected: Literal["out", "mask", "zero"] = "out"  # out of the attention; a mask's vector or 0 in their place
     gaps: Literal["kept", "marked", "closed"] = "kept"  # unselected words take up a place each, each run one, or none
-    window: int | None = None  # tokens read at once; none: as many as the encoder can
-    overlap: int | None = None  # tokens of context on either side of a window; none: an eighth of it
+    window: CountOrNone = None  # tokens read at once; none: as many as the encoder can
+    overlap: NumberOrNone = None  # tokens of context on either side of a window; none: an eighth of it
     checkpointing: bool = False  # whether layers are computed again for the gradient, to save memory
 
 

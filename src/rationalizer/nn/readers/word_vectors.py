@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from rationalizer.nn.bilstm import BiLSTM
+from rationalizer.nn.ranges import Count, Size
 from rationalizer.nn.readers.base import Punctuation, Reader, Reading
 from rationalizer.text import (
     BUNDLED,
@@ -45,11 +46,11 @@ class VectorOptions:
     embeddings: str | None = (
         "auto"  # pretrained word vectors: a known name, a file, none; auto: English ones if they fit
     )
-    vector_size: int = 64  # of word vectors that are learned from scratch
+    vector_size: Size = 64  # of word vectors that are learned from scratch
     tuned: bool = True  # whether words of the training texts learn vectors beside their pretrained ones
     lower: bool = True  # words in lower case
-    min_count: int = 1  # words seen less often learn no vector
-    hidden: int = 64  # units of the LSTMs in each direction
+    min_count: Count = 1  # words seen less often learn no vector
+    hidden: Size = 64  # units of the LSTMs in each direction
     word_scores: bool = True  # whether the generator sees a word's own vector beside its state in context
     word_sums: bool = True  # whether the predictor sees the sum of the selected words' vectors beside what it has read
     gaps: Literal["kept", "closed"] = "kept"  # whether selected words are read in place or as a text of their own

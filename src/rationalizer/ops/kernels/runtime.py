@@ -25,9 +25,15 @@ _SOURCES = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_PACKAGE
 
 
 def _compile(function: Callable[..., Any], **options: Any) -> Any:
-    dispatcher: Any = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
-    dispatcher._cache._cache_file._source_stamp = _SOURCES
-    return dispatcher
+    compiled: Any = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    if compiled is function:  # NUMBA_DISABLE_JIT: slow, but with Python's tracebacks
+        return function
+    try:
+        compiled.enable_caching()
+    except RuntimeError:  # no folder can be written to, as in a container without a home: each process compiles anew
+        return compiled
+    compiled._cache._cache_file._source_stamp = _SOURCES
+    return compiled
 
 
 def jit(function: Callable[..., Any]) -> Any:

@@ -1,0 +1,22 @@
+"""JSON of unknown origin: whatever is wrong with it is a ValueError."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def parse_json(text: str | bytes, remedy: str = "") -> Any:
+    """As `json.loads`; the ValueError says in a few words what is wrong, and `remedy` how it should be written."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        line = f"line {error.lineno}, " if error.lineno > 1 else ""
+        problem = f"not valid JSON ({error.msg}, {line}column {error.colno})"
+        raise ValueError("; ".join(filter(None, [problem, remedy]))) from None
+    except RecursionError:
+        raise ValueError("lists or objects are nested too deeply to be read; write them flat") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte 0x{error.object[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
+    except ValueError:  # Python's own limit on the digits of an integer
+        raise ValueError("a number has thousands of digits; write it as a float or as text") from None

@@ -1,0 +1,64 @@
+"""Which values a setting may have, declared beside it: `temperature: Temperature = 0.1`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, get_type_hints
+
+
+@dataclass(frozen=True)
+class Range:
+    """From `low` to `high`, both finite: what is not a number, or without end, is in no range."""
+
+    low: float
+    high: float
+    below: bool = False  # whether `high` itself is too much
+    none: bool = False  # whether the setting may also be left open
+
+    def problem(self, value: Any) -> str | None:
+        """What the value must be, if it is not."""
+        if value is None and self.none:
+            return None
+        if self.low <= value <= self.high and not (self.below and value == self.high):
+            return None
+        if self.high <= 1:
+            return f"must lie in [{_words(self.low)}, {_words(self.high)}{')' if self.below else ']'}"
+        if value > self.high:
+            return f"must be at most {_words(self.high)}"
+        if 0 < self.low < 1 and not value > 0:
+            return "must be positive"
+        return f"must be at least {_words(self.low)}{' or none' if self.none else ''}"
+
+
+def _words(bound: float) -> str:
+    return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
+
+
+# Beyond these, numbers of 32 bits overflow or vanish on the way.
+Temperature = Annotated[float, Range(1e-4, 1e4)]
+Positive = Annotated[float, Range(1e-9, 1e9)]
+Weight = Annotated[float, Range(0, 1e6)]  # of a part of the loss
+Rate = Annotated[float, Range(0, 100)]  # of learning
+Share = Annotated[float, Range(0, 1)]
+Fraction = Annotated[float, Range(0, 1, below=True)]  # a share that is not all
+Size = Annotated[int, Range(1, 10_000)]  # of vectors and layers
+Count = Annotated[int, Range(1, 10**6)]
+CountOrNone = Annotated[int | None, Range(1, 10**6, none=True)]
+Number = Annotated[int, Range(0, 10**6)]
+NumberOrNone = Annotated[int | None, Range(0, 10**6, none=True)]
+
+
+def ranges_of(settings: type | Callable[..., Any]) -> dict[str, Range]:
+    """The ranges that are declared in a class's fields or a function's arguments, by name."""
+    hints = get_type_hints(settings, include_extras=True)
+    found = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+    return {name: each for name, extras in found.items() for each in extras if isinstance(each, Range)}
+
+
+def check_ranges(ranges: Mapping[str, Range], values: Mapping[str, Any]) -> None:
+    """ValueError for the first value that its setting cannot have."""
+    for name, value in values.items():
+        problem = ranges[name].problem(value) if name in ranges else None
+        if problem is not None:
+            raise ValueError(f"{name} {problem}, got {value}")
