@@ -37,7 +37,7 @@ def _options(given: list[str] | None) -> argparse.Namespace:
             parser.error(f"there is no part {name!r}; there are: {', '.join(PARTS)}")
     if options.case is not None and len(options.parts) != 1:
         parser.error("--case needs the name of one part")
-    if not 0 < options.scale:
+    if not options.scale > 0:
         parser.error(f"--scale must be more than 0, got {options.scale:g}")
     options.parts = list(dict.fromkeys(options.parts)) or list(PARTS)
     return options

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,11 +98,9 @@ class Locked:
             self.report(*event)
 
 
-def until(condition: Callable[[], Any], seconds: float, pause: float = 0.005) -> Iterator[None]:
-    """Loops until the condition holds; Hung after so many seconds."""
+def wait_for(condition: Callable[[], Any], seconds: float, pause: float = 0.002) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             raise Hung(f"nothing happened for {seconds:g} s")
         time.sleep(pause)
-        yield
