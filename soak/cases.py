@@ -64,6 +64,10 @@ class Soak:
         with ThreadPoolExecutor(at_once) as pool:
             list(pool.map(lambda number: self._one(number, judge, seconds), numbers))
 
+    def check_last(self, number: int, judge: Callable[[Case], None], *, seconds: float) -> None:
+        """One more case, after all others."""
+        self._one(number, judge, seconds)
+
     def _one(self, number: int, judge: Callable[[Case], None], seconds: float) -> None:
         # By number: a case is the same whatever ran before it, so it can be repeated alone.
         case = Case(number, np.random.default_rng([self.seed, number]))

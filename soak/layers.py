@@ -9,7 +9,7 @@ import numpy as np
 
 from rationalizer.ops import ConvergenceWarning
 from soak import layers_of_pairs, layers_of_texts
-from soak.cases import Case, Soak
+from soak.cases import Case, Soak, Wrong
 
 LAYERS = {**layers_of_texts.LAYERS, **layers_of_pairs.LAYERS}
 
@@ -31,4 +31,7 @@ def judge(case: Case) -> None:
     case.note(name)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)  # a solver that stops short is wrong
-        LAYERS[name](case)
+        try:
+            LAYERS[name](case)
+        except ConvergenceWarning as warning:
+            raise Wrong(str(warning)) from None
