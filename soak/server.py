@@ -96,7 +96,8 @@ def _good(case: Case, client: httpx.Client, own: Own) -> None:
         expected = own.says(text, budget)
         require(one["text"] == expected.text, "the answer is of another text")
         require(one["selected"] == list(expected.selected), "other words than the model's own:", text, budget)
-        apart = max(abs(a - b) for a, b in zip(one["probabilities"], expected.probabilities, strict=True))
+        require(one["probabilities"].keys() == expected.probabilities.keys(), "other labels:", one["probabilities"])
+        apart = max(abs(one["probabilities"][label] - p) for label, p in expected.probabilities.items())
         require(apart <= 1e-5, f"probabilities apart by {apart:.1e}")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from soak import small_models
 from soak.cases import Case, Hung, Soak, require, wait_for
 
-LINES = 4000
+LINES = 2000
 LONGEST = 120.0
 
 
