@@ -17,11 +17,15 @@ def main(given: list[str] | None = None) -> int:
     print(f"seed {seed}, scale {options.scale:g}", flush=True)
     tallies: list[Tally] = [Tally(name, seed, options.scale) for name in options.parts]
     run = run_here if options.here or options.case is not None else run_apart
+    stopped = False
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
-        run(tallies, Path(folder), options.case)
+        try:
+            run(tallies, Path(folder), options.case)
+        except KeyboardInterrupt:
+            stopped = True
     _show(tallies)
-    print(f"\nseed {seed}")
-    return int(any(tally.counts["wrong"] or tally.counts["hung"] for tally in tallies))
+    print(f"\nseed {seed}{'; stopped before the end' if stopped else ''}")
+    return 130 if stopped else int(any(tally.counts["wrong"] or tally.counts["hung"] for tally in tallies))
 
 
 def _options(given: list[str] | None) -> argparse.Namespace:

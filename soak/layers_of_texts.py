@@ -72,6 +72,9 @@ def check_common(case: Case, drawn: Drawn, layer: Layer, *, soft: bool) -> Tenso
     if drawn.dtype != torch.float64:
         low = layer(drawn.scores.to(drawn.dtype), drawn, drawn.transition.to(drawn.dtype), drawn.mask)
         checks.check_rounding(low, z, drawn.dtype)
+    if case.chance(0.1):
+        strided = drawn.scores.mT.contiguous().mT  # the same numbers, laid out by columns
+        require(torch.equal(layer(strided, drawn, drawn.transition, drawn.mask), z), "depends on the memory layout")
     if drawn.mask is not None:
         for b, kept in ((b, kept) for *_, (b, kept) in drawn.rows() if len(kept)):
             one = Drawn(

@@ -26,7 +26,8 @@ PARTS = (
     "streams",
 )
 AT_ONCE = 2
-SHOWN = 10  # failures of a part that are printed in full
+SHOWN = 10  # failures of a kind that are printed in full; of the others the first line
+SILENCE = 600  # seconds that a part may spend between cases: what it trains and compiles first
 
 
 @dataclass
@@ -46,7 +47,8 @@ class Tally:
         self.under_way.pop(number, None)
         verdict, said = rest
         self.counts[verdict] += 1
-        if verdict != "right" and self.counts[verdict] <= SHOWN:
+        if verdict != "right":
+            said = said if self.counts[verdict] <= SHOWN else said.partition("\n")[0][:200]
             print(f"\n{self.name}, case {number}: {verdict}: {said}\n  repeat: {self.repeat(number)}", flush=True)
 
     def repeat(self, number: int) -> str:
@@ -83,6 +85,7 @@ class _Child:
 
     def __init__(self, tally: Tally, folder: Path) -> None:
         self.tally, self.started = tally, time.monotonic()
+        self.heard = self.started
         context = multiprocessing.get_context("spawn")
         self.events, far = context.Pipe(duplex=False)
         self.process = context.Process(target=_child, args=(tally.name, tally.seed, tally.scale, folder, far))
@@ -95,12 +98,14 @@ class _Child:
         try:
             while self.events.poll():
                 self.tally.take(*self.events.recv())
+                self.heard = time.monotonic()
         except EOFError:
             self.process.join()
             if self.process.exitcode:
                 self.tally.end("wrong", f"the process ended with code {self.process.exitcode}")
             return False
-        if any(time.monotonic() > deadline for deadline in self.tally.under_way.values()):
+        deadlines = self.tally.under_way.values() or [self.heard + SILENCE]
+        if time.monotonic() > min(deadlines):
             self.kill()
             self.tally.end("hung", "it did not come back; the rest of the part was not tried")
             return False

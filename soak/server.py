@@ -33,6 +33,8 @@ def run(soak: Soak) -> None:
     local = threading.local()
 
     def judge(case: Case) -> None:
+        if case.number == REQUESTS:
+            return _stop(case, server)
         if not hasattr(local, "client"):
             local.client = httpx.Client(base_url=server.address, timeout=60)
         kind = "slow" if case.number % 40 == 39 else "bad" if case.chance(0.1) else "good"
@@ -45,7 +47,7 @@ def run(soak: Soak) -> None:
     try:
         soak.check(REQUESTS, judge, seconds=70, at_once=AT_ONCE)
         if soak.only is None:
-            soak.check_last(REQUESTS, lambda case: _stop(case, server, own), seconds=60)
+            soak.check_last(REQUESTS, judge, seconds=60)
     finally:
         server.process.kill()
         server.process.wait()
@@ -158,7 +160,7 @@ def _slow(case: Case, client: httpx.Client, own: Own) -> None:
     require(took < PATIENCE + 20, f"let go after {took:.1f} s")
 
 
-def _stop(case: Case, server: Server, own: Own) -> None:
+def _stop(case: Case, server: Server) -> None:
     """Ctrl-C while a request is under way and another never ends: the first is answered, then the server ends."""
     case.note("stopping")
     outcome: Counter[Any] = Counter()
