@@ -19,7 +19,8 @@ from soak import small_models
 from soak.cases import Case, Soak, Unclear, Wrong
 from soak.damage import damage
 
-CHECKPOINT = "checkpoint.safetensors"
+# What matters most, of an unfinished run and of a model; the other files are damaged less often.
+LOADED = (("checkpoint.safetensors",), ("config.json", "reader.json", "model.safetensors"))
 
 
 def run(soak: Soak) -> None:
@@ -32,10 +33,8 @@ def run(soak: Soak) -> None:
     def judge(case: Case) -> None:
         of_model = case.number % 2 == 0
         folder = _copy(model if of_model else unfinished, soak.folder / f"case-{case.number}")
-        # Mostly the checkpoint itself: there are few other files, and one of them is read by both.
         files = sorted(path for path in folder.iterdir() if path.is_file() and path.suffix in (".json", ".safetensors"))
-        path = folder / CHECKPOINT if not of_model and case.chance(0.7) else case.pick(files)
-        damage(case, path)
+        damage(case, folder / case.pick(LOADED[of_model]) if case.chance(0.7) else case.pick(files))
         if of_model:
             _compare(lambda: _said(folder, texts), said, folder)
         else:
