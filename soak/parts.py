@@ -69,6 +69,8 @@ def run_here(tallies: list[Tally], folder: Path, only: int | None) -> None:
 
 def run_apart(tallies: list[Tally], folder: Path, only: int | None) -> None:
     waiting, running = list(tallies), []
+    # Ended as by Ctrl-C: the parts have sessions of their own, and nobody else would end them.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         while waiting or running:
             while waiting and len(running) < AT_ONCE:
