@@ -11,7 +11,7 @@ GET_BROWSER := command -v chromium >/dev/null || \
       apt-get install -qq -y --no-install-recommends chromium >/dev/null 2>&1; } || \
   echo "chromium is not there and could not be installed: the browser tests will be skipped"
 
-.PHONY: test lint types pytest bench demo docs clean
+.PHONY: test lint types pytest bench soak demo docs clean
 
 test: lint types pytest
 
@@ -28,6 +28,9 @@ pytest: $(VENV)/.test
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
 
+soak: $(VENV)/.test
+	$(BIN)/python -m soak
+
 demo: $(VENV)/.base
 	$(BIN)/rationalizer demo
 
@@ -36,7 +39,7 @@ docs: $(VENV)/.docs
 
 clean:
 	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks soak docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

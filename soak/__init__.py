@@ -1,0 +1,1 @@
+"""Long, random robustness runs: python -m soak [name ...] [--seed N] [--scale F]. Not part of the tests."""

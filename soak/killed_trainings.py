@@ -1,0 +1,102 @@
+"""Trainings that are killed at random moments and resumed end with the weights of those that were not."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from soak.cases import Case, Hung, Soak, Wrong, require
+
+METHODS = ("spectra", "hardkuma", "sfe-baseline")
+PROGRAM = """
+import sys, torch
+torch.set_num_threads(1)
+from rationalizer.data import generated_reviews
+from rationalizer.learn import configure, train
+settings = dict(hidden=8, vector_size=8, epochs=6, min_epochs=6, batch_size=4, checkpoint_seconds=0)
+train(generated_reviews(train=96, dev=24, test=0), configure(sys.argv[2], settings), sys.argv[1], resume=True)
+"""
+LONGEST = 120.0  # seconds of one process
+
+
+def run(soak: Soak) -> None:
+    whole = Uninterrupted(soak.folder)
+    soak.check(20, lambda case: judge(case, soak.folder / f"case-{case.number}", whole), seconds=400, at_once=2)
+
+
+class Uninterrupted:
+    """The weights to compare with: one training a method, by whoever needs it first."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.locks = folder, {method: threading.Lock() for method in METHODS}
+
+    def weights(self, method: str) -> bytes:
+        run = self.folder / f"whole-{method}"
+        with self.locks[method]:
+            if not (run / "model.safetensors").is_file():
+                finish(start(run, method))
+            return (run / "model.safetensors").read_bytes()
+
+
+def judge(case: Case, run: Path, whole: Uninterrupted) -> None:
+    method = case.pick(METHODS)
+    case.note(method)
+    for _ in range(int(case.random.integers(1, 4))):
+        if kill_on_the_way(case, run, method):
+            break
+    finish(start(run, method))
+    require(
+        (run / "model.safetensors").read_bytes() == whole.weights(method), "other weights than without being killed"
+    )
+    left = [path.name for path in run.iterdir() if "checkpoint" in path.name and path.suffix != ".tmp"]
+    require(not left, "files are left over:", left)
+
+
+def start(run: Path, method: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(run), method], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+
+
+def finish(process: subprocess.Popen) -> None:
+    try:
+        _, said = process.communicate(timeout=LONGEST)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise Hung(f"a training did not end in {LONGEST:g} s") from None
+    require(process.returncode == 0, "a training ended with code", process.returncode, said.decode()[-2000:])
+
+
+def kill_on_the_way(case: Case, run: Path, method: str) -> bool:
+    """Kills a training between its start and a little after a new checkpoint; True if it ended before that."""
+    process = start(run, method)
+    moment = case.pick(["while it starts", "soon", "later"])
+    if moment == "while it starts":
+        pause = float(case.random.uniform(0, 6))
+    else:
+        before, deadline = _checkpoint_time(run), time.monotonic() + LONGEST
+        while _checkpoint_time(run) == before and process.poll() is None:
+            if time.monotonic() > deadline:
+                process.kill()
+                process.communicate()
+                raise Wrong(f"no checkpoint in {LONGEST:g} s")
+            time.sleep(0.001)
+        pause = float(case.random.uniform(0, 0.1 if moment == "soon" else 1.5))
+    time.sleep(pause)
+    process.send_signal(signal.SIGKILL)
+    _, said = process.communicate()
+    require(process.returncode in (0, -signal.SIGKILL), "ended with", process.returncode, said.decode()[-2000:])
+    case.note(f"killed {moment} + {pause:.3f} s" if process.returncode else "ended before it was killed")
+    return process.returncode == 0
+
+
+def _checkpoint_time(run: Path) -> int:
+    try:
+        return (run / "checkpoint.safetensors").stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
