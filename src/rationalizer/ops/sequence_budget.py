@@ -88,6 +88,7 @@ def sequence_budget(
     rows = _inputs.as_rows(scores, mask, temperature)
     limit = _inputs.as_budget(budget, rows.shape[:-1], scores.device)
     edges = _inputs.as_transition(transition, rows, temperature)
+    edges = edges.masked_fill((limit <= 1)[:, None], 0.0)  # one token has no neighbour to be selected with
     _inputs.check_iterations(max_iterations)
     _inputs.check_tolerance(tolerance)
     solved = _sequence_budget(rows.scores, edges, rows.mask, limit, max_iterations, float(tolerance))
