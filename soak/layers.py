@@ -9,7 +9,7 @@ import numpy as np
 
 from rationalizer.ops import ConvergenceWarning
 from soak import layers_of_pairs, layers_of_texts
-from soak.cases import Case, Soak, Wrong
+from soak.cases import Case, Soak, Unclear
 
 LAYERS = {**layers_of_texts.LAYERS, **layers_of_pairs.LAYERS}
 
@@ -30,8 +30,8 @@ def judge(case: Case) -> None:
     name = list(LAYERS)[case.number % len(LAYERS)]
     case.note(name)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)  # a solver that stops short is wrong
+        warnings.simplefilter("error", ConvergenceWarning)  # a solver that stops short says so, and is looked at
         try:
             LAYERS[name](case)
         except ConvergenceWarning as warning:
-            raise Wrong(str(warning)) from None
+            raise Unclear(str(warning)) from None

@@ -277,3 +277,26 @@ def test_scores_beyond_the_range_are_refused():
     assert torch.isfinite(z).all()
     with pytest.raises(ValueError, match=r"scores/temperature must be at most 1e\+30 in size"):
         ops.matching(1e29 * scores, temperature=1e-8)
+
+
+@pytest.mark.parametrize("trial", range(60))
+def test_gradients_at_ties(trial):
+    """Where the layer is differentiable, its Jacobian is the derivative, however many scores are equal."""
+    generator = torch.Generator().manual_seed(trial)
+    m, n = torch.randint(1, 4, (2,), generator=generator).tolist()
+    scores = torch.randint(-2, 4, (m, n), generator=generator).double() / 4
+    exactly = {"rows": "exactly_one"} if m <= n else {"columns": "exactly_one"}
+    options = ({}, exactly, {"budget": 1 + trial % 2})[trial % 3]
+
+    def layer(x):
+        return ops.matching(x.reshape(m, n), **options).flatten()
+
+    step, here = 1e-5, layer(scores)
+    directions = [*torch.eye(m * n, dtype=torch.float64), torch.randn(m * n, generator=generator, dtype=torch.float64)]
+    ahead = [(layer(scores.flatten() + step * d) - here) / step for d in directions]
+    behind = [(here - layer(scores.flatten() - step * d)) / step for d in directions]
+    if any((a - b).abs().max() > 1e-3 for a, b in zip(ahead, behind, strict=True)):
+        return  # a kink: there is no derivative
+    jacobian = torch.autograd.functional.jacobian(layer, scores.flatten())
+    for found, direction in zip(ahead, directions, strict=True):
+        torch.testing.assert_close(jacobian @ direction, found, atol=1e-3, rtol=0)

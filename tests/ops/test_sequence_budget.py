@@ -310,3 +310,13 @@ def test_any_finite_size_has_an_answer(size):
         assert torch.equal(z, ops.sequence_budget_map(scores, 4, transition=transition))
     cold = ops.sequence_budget(1e29 * (scores / size), 4, transition=1e28, temperature=1e-8)
     assert torch.isfinite(cold).all()
+
+
+@pytest.mark.parametrize("transition", [0.0, 0.2, -0.3])
+def test_with_a_budget_of_one_transitions_mean_nothing(transition):
+    scores = torch.rand(4, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) / 5
+    edges = torch.full((4, 5), transition, dtype=torch.float64, requires_grad=True)
+    z = ops.sequence_budget(scores, torch.tensor([1, 1, 1, 0]), transition=edges)
+    torch.testing.assert_close(z[:3], ops.budget(scores[:3], 1))
+    z.square().sum().backward()
+    assert not edges.grad.any()
