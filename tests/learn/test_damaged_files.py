@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 import torch
@@ -376,34 +375,3 @@ def test_what_a_killed_training_left_is_cleared(corpus, unfinished):
         (unfinished / name).write_text("half")
     train(corpus, configure("spectra", SETTINGS), unfinished, resume=True)
     assert {name for name in os.listdir(unfinished) if name.endswith(".tmp")} == kept
-
-
-# Settings that no training can be made with
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("learning_rate", float("inf")),
-        ("clip", float("inf")),
-        ("weight_decay", float("nan")),
-        ("checkpoint_seconds", float("inf")),
-        ("temperature", float("inf")),
-        ("transition", float("nan")),
-    ],
-)
-def test_settings_that_are_no_numbers_are_refused_before_anything_is_written(corpus, tmp_path, name, value):
-    config = configure("spectra", SETTINGS)
-    own = name in config.options
-    config = replace(config, **({"options": {**config.options, name: value}} if own else {name: value}))
-    refused(rf"{name} must be a finite number, got {value}", train, corpus, config, tmp_path / "run")
-    assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("hidden", 10**8), ("hidden", 10**6), ("vector_size", 10**12), ("hidden", 10**19)]
-)
-def test_models_larger_than_memory_are_refused_before_anything_is_written(corpus, tmp_path, name, value):
-    config = configure("spectra", {**SETTINGS, "embeddings": None, name: value})
-    refused(rf"{name} = {value}.*memory", train, corpus, config, tmp_path / "run")
-    assert os.listdir(tmp_path) == []

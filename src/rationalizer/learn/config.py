@@ -113,6 +113,8 @@ def configure(
     command line); they are read as the key's type. Unknown keys and values of the wrong type are errors. `stored`: of a
     model that was trained, whose encoder is in its own folder.
     """
+    # Not only taken for such until the data are there.
+    single = pairs is False or (method in EXTRACTORS and method not in ALIGNERS)
     if pairs is None:
         pairs = method in ALIGNERS and method not in EXTRACTORS
     method = method or ("at-most-one" if pairs else "spectra")
@@ -147,6 +149,8 @@ def configure(
     config = Config(method=method, pairs=pairs, options=options, reading=reading, **values)
     _check(config)
     _check_together(config)
+    if single and not config.faithful:
+        raise ValueError("faithful=false is a setting for pairs of texts, and these are single texts; leave it out")
     return config
 
 
@@ -255,5 +259,3 @@ def _check(config: Config) -> None:
     check_ranges(ranges_of(Config), given)
     methods_for(config.pairs)[config.method].check(config.options)
     reader_of(config.encoder).check(config.reading)
-    if not config.pairs and not config.faithful:
-        raise ValueError("faithful=false is a setting for pairs of texts, and these are single texts; leave it out")

@@ -25,7 +25,6 @@ from rationalizer import __version__
 from rationalizer.data import Corpus
 from rationalizer.learn.checkpoint import CheckpointFile, digest, identify, require_same
 from rationalizer.learn.config import Config, configure
-from rationalizer.learn.limits import require_finite, require_memory
 from rationalizer.learn.lock import held
 from rationalizer.learn.module import Learner
 from rationalizer.learn.seeding import seed_all, untouched_generators
@@ -81,9 +80,7 @@ def train(
     directory = Path(run_dir) if run_dir is not None else None
     if directory is None and resume:
         raise ValueError("resume=True needs the run_dir of the run to go on with")
-    require_finite(config)
     description = describe(corpus, config, label_type)
-    require_memory(description)
     settings = {
         "accelerator": accelerator,
         "devices": devices,
