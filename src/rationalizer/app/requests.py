@@ -196,8 +196,15 @@ def _constraints(constraints: list[str | dict[str, Any]] | None, served: Served)
         return None
     try:
         found = constraints_of(constraints)
-        hash(found)  # values of a JSON object may be of any kind
-        return under(served.model.config, found).constraints  # none that marks single texts: they are read in batches
-    except (TypeError, ValueError) as error:
-        remedy = 'write ["spans=2", "never=stopwords"], or leave the constraints out'
-        raise Refused(422, "constraints", str(error), remedy) from None
+        own = next((each for each in found if each.per_text), None)
+        if own is not None:  # texts of several requests are read together
+            raise ValueError(f"{own} marks the texts at hand; use words or a pattern")
+        return under(served.model.config, found).constraints
+    except ValueError as error:
+        raise Refused(422, "constraints", *problem_and_remedy(error)) from None
+
+
+def problem_and_remedy(error: Exception) -> tuple[str, str]:
+    """The two parts of a message, as all are written that are about constraints."""
+    problem, _, remedy = str(error).rpartition("; ")
+    return (problem, remedy) if problem else (remedy, "correct the constraints, or leave them out")

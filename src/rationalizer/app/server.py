@@ -19,7 +19,7 @@ from rationalizer.app.door import Door
 from rationalizer.app.guard import Guard
 from rationalizer.app.metrics import BATCH, TEXTS, WAITING, Metrics
 from rationalizer.app.refusals import Refusal, Refused, refuse, refuse_malformed, refuse_unread
-from rationalizer.app.requests import Answer, ExplainRequest, Limits, Question, understand
+from rationalizer.app.requests import Answer, ExplainRequest, Limits, Question, problem_and_remedy, understand
 from rationalizer.app.served import Served, Text, Unreadable, budget_facts, work
 from rationalizer.constraints import Conflict, Constraints
 from rationalizer.render import AnyExplanation
@@ -106,7 +106,7 @@ def create_app(
         except Busy as error:
             raise Refused(503, "body", str(error), "try again in a second") from None
         except Conflict as error:
-            raise Refused(422, "constraints", str(error), "raise the budget, or leave a constraint out") from None
+            raise Refused(422, "constraints", *problem_and_remedy(error)) from None
         finally:
             metrics.set(WAITING, batcher.waiting)
         found: list[AnyExplanation] = []
