@@ -1,6 +1,6 @@
 """What constraints ask of a text's words: against all selections there are, each looked at as a person would."""
 
-from itertools import groupby, product
+from itertools import groupby, pairwise, product
 
 import numpy as np
 import pytest
@@ -63,7 +63,7 @@ def best(scores, budget, transition, *kept):
     """By looking at all."""
     found = max(
         (y for y in product((0, 1), repeat=9) if sum(y) <= budget and all(keeps(y) for keeps in kept)),
-        key=lambda y: np.dot(scores, y) + transition * sum(a * b for a, b in zip(y, y[1:], strict=False)),
+        key=lambda y: np.dot(scores, y) + transition * sum(a * b for a, b in pairwise(y)),
     )
     return [bool(flag) for flag in found]
 
@@ -84,7 +84,8 @@ def test_the_best_selection_is_the_best_of_all_that_a_person_would_allow(first, 
 def test_limits_of_several_constraints_are_the_tightest():
     limits, _ = limits_of(Spans(3), Spans(2), SpanLength(2), SpanLength(1, 5), PerSentence(3), PerSentence(2))
     assert (limits.spans, limits.shortest, limits.longest, limits.per_group) == (2, 2, 5, 2)
-    assert limits.unit is None and limits.fixed is None
+    assert limits.unit is None
+    assert limits.fixed is None
 
 
 def test_texts_of_a_batch_have_their_own():

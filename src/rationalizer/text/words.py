@@ -31,8 +31,8 @@ class Words:
         """A selection of words with the punctuation it takes along.
 
         A mark is read as far as the words on both of its sides are, z_mark = min(z_before, z_after); at the ends of a
-        text, and beside a word that cannot be selected, it is not. Where words are selected in units (numbers, equal for
-        the tokens of one), a mark is also read with the word beside it that is of the same unit.
+        text, and beside a word that cannot be selected, it is not. Where words are selected in units (numbers, equal
+        for the tokens of one), a mark is also read with the word beside it that is of the same unit.
         """
         before, after = self._around(z, 0.0)
         shown = torch.minimum(before, after)
