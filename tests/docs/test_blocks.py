@@ -23,6 +23,7 @@ from tests.docs.pages import PAGES, Block, blocks, commands
 RUN = [
     "README.md",
     "docs/tutorial.md",
+    "docs/how-to/constraints.md",
     "docs/how-to/own-data.md",
     "docs/how-to/own-method.md",
     "docs/how-to/pairs.md",

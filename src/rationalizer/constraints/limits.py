@@ -48,6 +48,8 @@ class Limits:
 
     def possible(self, budget: Tensor, counted: Tensor) -> Tensor:
         """(batch,) bool: whether anything can be selected at all, under budgets (batch,) of the words `counted`."""
+        if self.unit is None and self.shortest == 1:  # then any single word can be
+            return (counted if self.fixed is None else counted & (self.fixed >= 0)).any(-1)
         return ops.spans_map(torch.ones(counted.shape), budget, mask=counted, **self.arguments()).any(-1)
 
 
