@@ -44,7 +44,8 @@ def main(folder: str) -> None:
     style = re.search(r'style="[^"]*"', drawn[0])
     size = f'viewBox="0 0 {total[0]} {total[1]:g}" width="{total[0]}" height="{total[1]:g}"'
     path = Path(__file__).with_suffix(".svg")
-    opening = f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style[0] if style else ""} role="img" fill="currentColor">'
+    look = f'{style[0] if style else ""} role="img" fill="currentColor"'
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" {size} {look}>'
     title = "<title>One hotel review with the words read under six sets of constraints</title>"
     path.write_text("\n".join([opening, title, *parts, "</svg>\n"]), encoding="utf-8")
     print(path)
