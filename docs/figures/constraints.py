@@ -18,10 +18,10 @@ REVIEW = (
     "Breakfast was cold. I would not go back."
 )
 SETS = (
-    ("the budget alone: 25% of the words", []),
+    ("the budget alone, 25%", []),
     ("whole sentences", [WholeSentences()]),
     ("two short quotes", [Spans(2), SpanLength(3, 6)]),
-    ("never the stopwords", [Never(stopwords=True)]),
+    ("never “rude”, never “cold”", [Never(words=["rude", "cold"])]),
     ("one word of each sentence", [PerSentence(1)]),
     ("“not” must be read, in one span", [Must(words=["not"]), Spans(1)]),
 )
