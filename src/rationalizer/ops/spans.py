@@ -9,10 +9,11 @@ from torch import Tensor
 
 from rationalizer.ops import _inputs
 from rationalizer.ops._constraints import as_constraints, require_constraints, require_feasible
+from rationalizer.ops._fixed import free_words
 from rationalizer.ops._info import Info, warn_unless_converged
 from rationalizer.ops.kernels.runtime import for_slow_rows
 from rationalizer.ops.kernels.spans_cpu import spans_rows
-from rationalizer.ops.sequence_budget import _sequence_budget_backward
+from rationalizer.ops.sequence_budget import _sequence_budget, _sequence_budget_backward
 
 
 @overload
@@ -80,8 +81,9 @@ def spans(
     max E_p[s·y + Σ r_i y_i y_{i+1}] − ½‖E_p[y]‖²  s.t. every y of p is a 0/1 selection that keeps to them,
 
     s = scores/temperature and r = transition/temperature. Exact: an active set over selections, the best of which is
-    found by one dynamic programme with a counter for each constraint that can bind. Selecting nothing keeps to all
-    of them unless a word must be selected. As the temperature falls it becomes `spans_map`.
+    found by one dynamic programme with a counter for each constraint that can bind; with `fixed` alone, or nothing, it
+    is `sequence_budget` on the free words. Selecting nothing keeps to all constraints unless a word must be selected.
+    As the temperature falls it becomes `spans_map`.
 
     Words are neighbours with the masked ones between them closed up; a span is a run of selected neighbours with
     unselected ones, or an end of the text, at both sides.
@@ -116,12 +118,19 @@ def spans(
     constraints = as_constraints(rows, spans, shortest, longest, unit, fixed, group, per_group)
     _inputs.check_iterations(max_iterations)
     _inputs.check_tolerance(tolerance)
-    solved = _spans(rows.scores, edges, rows.mask, limit, *constraints, max_iterations, float(tolerance))
-    info = Info(*map(rows.restore_rows, solved[3:]))
+    if constraints.fixed_alone:
+        free = free_words(rows.scores, edges, rows.mask, constraints.fixed, limit)
+        z, *_, converged, iterations, gap = _sequence_budget(*free[:4], max_iterations, float(tolerance))
+        z, converged, gap = free.with_fixed(z), converged & free.feasible, gap.masked_fill(~free.feasible, torch.inf)
+    else:
+        z, _, _, converged, iterations, gap = _spans(
+            rows.scores, edges, rows.mask, limit, *constraints.arguments, max_iterations, float(tolerance)
+        )
+    info = Info(*map(rows.restore_rows, (converged, iterations, gap)))
     if return_info:
-        return rows.restore(solved[0]), info
+        return rows.restore(z), info
     warn_unless_converged(info, "spans", "raise max_iterations, or the temperature")
-    return rows.restore(solved[0])
+    return rows.restore(z)
 
 
 _Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]

@@ -13,6 +13,7 @@ from rationalizer.ops.kernels.runtime import jit
 MUST, NEVER, FREE = 1, -1, 0
 LEAVE, BEGIN, GO_ON = 0, 1, 2
 
+
 @jit
 def _blocks(unit, fixed, group, per_group):
     """Per block: its first word, what is wanted of it, whether it opens a group, whether it goes on into another, and

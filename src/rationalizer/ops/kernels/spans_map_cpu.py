@@ -58,7 +58,11 @@ def constrained_viterbi(s, r, rules, lift, y, gain, value):
         for a in range(first_arc[b], first_arc[b + 1]):
             place, kind = arcs[a, 0], arcs[a, 2]
             k = words if kind == LEAVE else words - (heads[b + 1] - heads[b])
-            if arcs[a, 1] == at and low[b, place] <= k <= high[b, place] and value[b, place, k] + gain[b, kind] == worth:
+            if (
+                arcs[a, 1] == at
+                and low[b, place] <= k <= high[b, place]
+                and value[b, place, k] + gain[b, kind] == worth
+            ):
                 if kind != LEAVE:
                     y[heads[b] : heads[b + 1]] = 1
                 at, words = place, k
