@@ -30,6 +30,7 @@ HARD: dict[str, Layer] = {
     "contiguous": lambda s, mask=None: ops.contiguous(s, 3, mask),
 }
 EVERY = LAYERS | HARD
+ON_HOST = {"spans", "spans_map"}  # for CUDA tensors too
 
 
 def random_mask(rows: int, n: int, generator: torch.Generator) -> Tensor:

@@ -103,13 +103,16 @@ def spans(
         per_group: at most so many words of each group.
         tolerance: how far z may be from the exact answer, in any word, as in `sequence_budget`.
         max_iterations: where to stop a row, at the latest: 1,000 + 20n is the most there is. z is then feasible but
-            not optimal. On CUDA a row also stops where it would mix more than 512 selections.
+            not optimal.
         return_info: also return per-row `Info(converged, iterations, gap)`. Without it, a row that stopped short warns
-            (not on CUDA, where that would make the host wait).
+            (not on CUDA).
 
     Returns:
-        (batch, n), z in the dtype of `scores`, or (z, info). A row that no selection keeps to raises a ValueError that
-        names it. On CUDA, where that would make the host wait, z is 0 there, `converged` False and `gap` inf.
+        (batch, n), z in the dtype of `scores`, or (z, info). A row for which no selection keeps to all constraints
+        raises a ValueError that names it.
+
+    On CUDA the programme runs on the host, which waits for the device. With `fixed` alone, or nothing, all is done on
+    the device: a row that has no answer is not raised for but has z = 0, `converged` False and `gap` inf.
     """
     rows = _inputs.as_rows(scores, mask, temperature)
     limit = _inputs.as_budget(budget, rows.shape[:-1], scores.device)

@@ -46,8 +46,11 @@ def spans_map(
         per_group: at most so many words of each group.
 
     Returns:
-        (batch, n), y in the dtype of `scores`. A row that no selection keeps to raises a ValueError that names it; on
-        CUDA, where that would make the host wait, it is NaN.
+        (batch, n), y in the dtype of `scores`. A row for which no selection keeps to all constraints raises a
+        ValueError that names it.
+
+    On CUDA the programme runs on the host, which waits for the device. With `fixed` alone, or nothing, all is done on
+    the device: a row that has no answer is not raised for but is NaN.
     """
     rows = _inputs.as_rows(scores.detach() if isinstance(scores, Tensor) else scores, mask, 1.0)
     limit = _inputs.as_budget(budget, rows.shape[:-1], scores.device)
