@@ -40,9 +40,8 @@ def sequence_score(s, r, words, lift, budget):
 
 
 def best_sequence(s, r, budget, lift, y, back, value, heads, blocks, rules):
-    """The best sequence of at most `budget` tokens to `y`: of those that take or leave whole blocks where there are any,
-    or of those under `rules` unless they are None. The type of `rules` decides, so compiled code has one of them only.
-    """
+    """The best sequence of at most `budget` tokens to `y`: of those that take or leave whole blocks where there are
+    any, or of those under `rules` unless they are None. The type of `rules` decides, so compiled code knows one way."""
     if rules is not None:
         constrained_viterbi(s, r, rules, lift, y, back, value)
     elif blocks > 0:
