@@ -278,10 +278,17 @@ def matching_map_kernel(
 
 
 def matching_map(
-    scores: Tensor, row_mask: Tensor, column_mask: Tensor, budget: Tensor, rows_exact: bool, columns_exact: bool
+    scores: Tensor,
+    row_mask: Tensor,
+    column_mask: Tensor,
+    budget: Tensor,
+    allowed: Tensor | None,
+    rows_exact: bool,
+    columns_exact: bool,
+    total_exact: bool,
 ) -> Tensor:
-    if not holds(tile_shape(*scores.shape[1:]), scores.device):
-        inputs = (scores, row_mask, column_mask, budget, rows_exact, columns_exact)
+    if allowed is not None or total_exact or not holds(tile_shape(*scores.shape[1:]), scores.device):
+        inputs = (scores, row_mask, column_mask, budget, allowed, rows_exact, columns_exact, total_exact)
         return on_host(torch.ops.rationalizer.matching_map, *inputs)
     out = torch.empty_like(scores, memory_format=torch.contiguous_format)
     if scores.numel():
