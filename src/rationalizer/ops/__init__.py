@@ -20,6 +20,8 @@ from rationalizer.ops.pair_budget import pair_budget
 from rationalizer.ops.sequence_budget import sequence_budget
 from rationalizer.ops.sequence_budget_map import sequence_budget_map
 from rationalizer.ops.sinkhorn import sinkhorn
+from rationalizer.ops.spans import spans
+from rationalizer.ops.spans_map import spans_map
 from rationalizer.ops.sparsemax import sparsemax
 
 __all__ = [
@@ -36,6 +38,8 @@ __all__ = [
     "sequence_budget",
     "sequence_budget_map",
     "sinkhorn",
+    "spans",
+    "spans_map",
     "sparsemax",
     "top_k",
 ]

@@ -148,8 +148,11 @@ def sequence_scores(s: Array, r: Array, y: npt.NDArray[Any]) -> Array:
 
 
 def sequence_budget(s: Array, r: Array, limit: int) -> Solution:
-    """A QP over the weights of all sequences."""
-    y = sequences(len(s), limit).astype(float)
+    return _mixture(s, r, sequences(len(s), limit).astype(float))
+
+
+def _mixture(s: Array, r: Array, y: Array) -> Solution:
+    """A QP over the weights of the given sequences."""
     count = len(y)
     score = sequence_scores(s, r, y)
     # In terms of (p, z) with z = Yᵀp, so that the quadratic part stays small and well scaled.
@@ -165,4 +168,41 @@ def sequence_budget(s: Array, r: Array, limit: int) -> Solution:
 
 def sequence_budget_map(s: Array, r: Array, limit: int) -> Array:
     y = sequences(len(s), limit)
+    return y[int(np.argmax(sequence_scores(s, r, y)))].astype(float)
+
+
+def allowed(
+    n: int,
+    limit: int,
+    *,
+    spans: int | None = None,
+    shortest: int = 1,
+    longest: int | None = None,
+    unit: npt.NDArray[Any] | None = None,
+    fixed: npt.NDArray[Any] | None = None,
+    group: npt.NDArray[Any] | None = None,
+    per_group: int | None = None,
+) -> npt.NDArray[np.int8]:
+    """The sequences that keep to all constraints of `ops.spans`, a row each; each constraint checked as it is said."""
+
+    def keeps(y: npt.NDArray[np.int8]) -> bool:
+        runs = [len(list(run)) for bit, run in itertools.groupby(y) if bit]
+        return (
+            (spans is None or len(runs) <= spans)
+            and all(run >= shortest and (longest is None or run <= longest) for run in runs)
+            and (unit is None or all(y[i] == y[i + 1] for i in range(n - 1) if unit[i] == unit[i + 1]))
+            and (fixed is None or all(y[i] == (fixed[i] > 0) for i in range(n) if fixed[i]))
+            and (per_group is None or all(y[group == g].sum() <= per_group for g in np.unique(np.asarray(group))))
+        )
+
+    every = sequences(n, limit)
+    return every[[keeps(y) for y in every]]
+
+
+def spans(s: Array, r: Array, limit: int, **constraints: Any) -> Solution:
+    return _mixture(s, r, allowed(len(s), limit, **constraints).astype(float))
+
+
+def spans_map(s: Array, r: Array, limit: int, **constraints: Any) -> Array:
+    y = allowed(len(s), limit, **constraints)
     return y[int(np.argmax(sequence_scores(s, r, y)))].astype(float)

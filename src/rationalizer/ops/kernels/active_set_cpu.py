@@ -1,4 +1,4 @@
-"""SparseMAP over budgeted sequences by an active set: exact, finite, any sign of the transitions.
+"""SparseMAP over sequences by an active set: exact, finite, any sign of the transitions.
 
 minimise ½‖Yp‖² − c·p over distributions p on sequences (the columns of Y, c their scores). The support is kept affinely
 independent, so at most n + 1 sequences; the equality-constrained problem on it is solved with a Cholesky factor that is
@@ -6,11 +6,14 @@ updated, not recomputed, when a sequence enters or leaves (`factor_cpu`). Sequen
 """
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 
 from rationalizer.ops.kernels.bits_cpu import is_set, mixture, overlap, pack
 from rationalizer.ops.kernels.factor_cpu import approach, backward_solve, best_weights, build, enter, leave
 from rationalizer.ops.kernels.runtime import jit
 from rationalizer.ops.kernels.sequence_budget_map_cpu import blockwise_viterbi, budgeted_viterbi
+from rationalizer.ops.kernels.spans_map_cpu import constrained_viterbi
 
 DEPENDENT = 1e-9  # squared distance from the affine hull below which a sequence counts as inside it
 EPS = 2.3e-16
@@ -34,6 +37,32 @@ def sequence_score(s, r, words, lift, budget):
             largest = max(largest, abs(total))
         before = now
     return total + lift * (used - budget), largest
+
+
+def best_sequence(s, r, budget, lift, y, back, value, heads, blocks, rules):
+    """The best sequence of at most `budget` tokens to `y`: of those that take or leave whole blocks where there are any,
+    or of those under `rules` unless they are None. The type of `rules` decides, so compiled code has one of them only.
+    """
+    if rules is not None:
+        constrained_viterbi(s, r, rules, lift, y, back, value)
+    elif blocks > 0:
+        blockwise_viterbi(s, r, heads, blocks, budget, lift, y, back, value)
+    else:
+        budgeted_viterbi(s, r, budget, lift, y, back, value)
+
+
+@overload(best_sequence)
+def _best_sequence(s, r, budget, lift, y, back, value, heads, blocks, rules):
+    def under_rules(s, r, budget, lift, y, back, value, heads, blocks, rules):
+        constrained_viterbi(s, r, rules, lift, y, back, value)
+
+    def in_budget(s, r, budget, lift, y, back, value, heads, blocks, rules):
+        if blocks > 0:
+            blockwise_viterbi(s, r, heads, blocks, budget, lift, y, back, value)
+        else:
+            budgeted_viterbi(s, r, budget, lift, y, back, value)
+
+    return in_budget if isinstance(rules, types.NoneType) else under_rules
 
 
 @jit
@@ -103,8 +132,12 @@ def _settle(columns, score, p, factor, sides, k, base, line, target):
 
 
 @jit
-def active_set(s, r, budget, columns, p, k, z, y, back, value, heads, blocks, max_iterations, bound, enough, stop):
+def active_set(
+    s, r, budget, columns, p, k, z, y, back, value, heads, blocks, max_iterations, bound, enough, stop, rules
+):  # fmt: skip
     """Optimise from the given sequences and weights (k >= 1 of them); `z` receives the solution.
+
+    Under `rules` (`spans_map_cpu`), unless they are None; `blocks` are then 0.
 
     `bound` is one on the optimum. Stops where ‖z − z*‖² <= `enough`, which the gap bounds, and so does twice the
     distance to `bound`; where the gap is rounding; and as soon as `stop[0]` is set. Returns (columns, p, k, iterations,
@@ -146,10 +179,7 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, heads, blocks, ma
         for j in range(k):
             earned += p[j] * score[j]
         objective = 0.5 * size - earned
-        if blocks > 0:
-            blockwise_viterbi(reduced, r, heads, blocks, budget, lift, y, back, value)
-        else:
-            budgeted_viterbi(reduced, r, budget, lift, y, back, value)
+        best_sequence(reduced, r, budget, lift, y, back, value, heads, blocks, rules)
         if k == capacity:
             capacity *= 2
             columns, p, score = grow(columns, capacity + 1), grow(p, capacity + 1), grow(score, capacity + 1)
@@ -161,7 +191,7 @@ def active_set(s, r, budget, columns, p, k, z, y, back, value, heads, blocks, ma
         gap = found - level
         if blocks > 0 and gap <= max(1e-9 * (1.0 + rounding), 0.1 * enough):
             blocks = 0  # whole blocks have nothing more to give
-            budgeted_viterbi(reduced, r, budget, lift, y, back, value)
+            best_sequence(reduced, r, budget, lift, y, back, value, heads, blocks, rules)
             pack(y, columns[k])
             found, rounding = sequence_score(reduced, r, columns[k], lift, budget)
             gap = found - level

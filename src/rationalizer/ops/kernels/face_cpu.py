@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from rationalizer.ops.kernels.active_set_cpu import DEPENDENT, grow, grow_square, sequence_score
+from rationalizer.ops.kernels.active_set_cpu import DEPENDENT, best_sequence, grow, grow_square, sequence_score
 from rationalizer.ops.kernels.bits_cpu import is_set, mixture, pack
 from rationalizer.ops.kernels.factor_cpu import approach, best_weights, build, enter, forward_solve
 from rationalizer.ops.kernels.runtime import jit
-from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
 from rationalizer.ops.kernels.total_variation_cpu import fused
 
 FEW_BLOCKS = 32  # with more of them sizes that only add up in some ways are no obstacle
@@ -47,7 +46,7 @@ def project_onto_support(g, columns, k, h, grad_r):
 
 
 @jit
-def complete_face(s, r, budget, columns, k, z, level, y, back, value):
+def complete_face(s, r, budget, columns, k, z, level, y, back, value, rules):
     """Add sequences that score `level` at s − z, as those in `columns` do, until they span all such; returns (columns,
     how many).
 
@@ -60,6 +59,7 @@ def complete_face(s, r, budget, columns, k, z, level, y, back, value):
     lift = sequence_score(rest, r, columns[0], 0.0, 0)[0] / max(budget, 1)
     rest -= lift
     size = sequence_score(rest, r, columns[0], lift, budget)[1]
+    whole = np.empty(0, np.int64)
     room = k + 2
     columns = grow(columns[:k], room)
     factor, sides, line, weights = np.empty((room, room)), np.empty((2, room)), np.zeros(room), np.empty(room)
@@ -81,7 +81,7 @@ def complete_face(s, r, budget, columns, k, z, level, y, back, value):
                 # A token at 0 or 1 in z is so in every sequence of the smallest face.
                 fixed = 10.0 if z[i] >= 1.0 else (-10.0 if z[i] <= 0.0 else 0.0)
                 nudged[i] = rest[i] + NUDGE * (sign * (g[i] - h[i]) + fixed)
-            budgeted_viterbi(nudged, r, budget, lift, y, back, value)
+            best_sequence(nudged, r, budget, lift, y, back, value, whole, 0, rules)
             pack(y, columns[k])
             found, largest = sequence_score(rest, r, columns[k], lift, budget)
             agrees = True

@@ -147,7 +147,7 @@ def _solve_in_doubt(s, r, z, tau, budget, state, support, start, p, kept, value_
         _, held_value = _closed_form_value(s, r, z, state)
         columns, p, kept, used, gap, converged, level = active_set(
             scores[:count], edges, limit, columns, p, kept, small, y[:count], back, value, heads, blocks,
-            max_iterations - iterations, value_bound - held_value, enough, stop,
+            max_iterations - iterations, value_bound - held_value, enough, stop, None,
         )  # fmt: skip
         iterations += used
         for i in range(n):
@@ -167,7 +167,7 @@ def _solve_in_doubt(s, r, z, tau, budget, state, support, start, p, kept, value_
         done = (converged and released == 0) or not converged or iterations >= max_iterations
         if done and converged and released == 0 and enough == 0.0:
             columns, kept = complete_face(
-                scores[:count], edges, limit, columns, kept, small, lambda_small, y[:count], back, value
+                scores[:count], edges, limit, columns, kept, small, lambda_small, y[:count], back, value, None
             )
         for k in range(kept):
             for j in range(count):
