@@ -11,8 +11,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rationalizer.ops import _inputs
-from rationalizer.ops._pairs import UNLIMITED
+from rationalizer.ops import _inputs, _pairs
+from rationalizer.ops._pairs import UNLIMITED, Pairs
 
 _Left = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
 
@@ -129,8 +129,54 @@ def _refuse(row: int, aligned: Tensor, budget: int) -> None:
                 raise ValueError(f"row {row} of the batch: ({k}, {h}) and ({i}, {j}) must be aligned, but cross")
 
 
-def require_found(z: Tensor, what: str) -> None:
-    """ValueError for the first pair whose solution is NaN: nothing satisfied what was asked for."""
-    none = torch.isnan(z).flatten(1).any(-1)
-    if none.any():
-        raise ValueError(f"row {int(none.nonzero()[0])} of the batch: {what}; free some of the pairs in `fixed`")
+def require_found(found: Tensor, exact: bool) -> None:
+    """ValueError for the first pair of texts that has no alignment with as many links as it has to have."""
+    if not found.all():
+        row = int((~found).nonzero()[0])
+        have = "as many pairs as the budget says" if exact else "a partner for every word that must have one"
+        raise ValueError(f"row {row} of the batch: no alignment has {have}; free some of the pairs in `fixed`")
+
+
+class Monotone(NamedTuple):
+    """A problem without crossing links, on the host."""
+
+    pairs: Pairs
+    links: Links
+    exactly: bool
+    device: torch.device
+
+    @property
+    def arguments(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, bool]:
+        """What the ops take."""
+        allowed = self.links.allowed
+        if allowed is None:
+            allowed = self.links.row_mask[:, :, None] & self.links.column_mask[:, None, :]
+        return self.pairs.scores, *self.links[:3], allowed, self.exactly
+
+    def restore(self, z: Tensor) -> Tensor:
+        return self.links.complete(self.pairs.restore(z)).to(self.device)
+
+    def restore_rows(self, values: Tensor) -> Tensor:
+        return self.pairs.restore_pairs(values).to(self.device)
+
+
+def as_monotone(
+    scores: Tensor,
+    budget: int | Tensor | None,
+    exactly: bool,
+    fixed: Tensor | None,
+    row_mask: Tensor | None,
+    column_mask: Tensor | None,
+    temperature: float,
+) -> Monotone:
+    _pairs.as_sides(scores, row_mask, column_mask, temperature)  # so that errors speak of the tensors as given
+    _pairs.as_all_exact("at_most_one", "at_most_one", exactly, budget)
+    pairs = _pairs.as_pairs(scores.cpu(), _host(row_mask), _host(column_mask), temperature)
+    limit = budget.cpu() if isinstance(budget, Tensor) else budget
+    limit = _pairs.as_pair_budget(limit, pairs.shape[:-2], torch.device("cpu"))
+    links = as_links(_host(fixed), pairs.row_mask, pairs.column_mask, limit, pairs.shape, monotone=True)
+    return Monotone(pairs, links, exactly, scores.device)
+
+
+def _host(values: Tensor | None) -> Tensor | None:
+    return values.cpu() if isinstance(values, Tensor) else values

@@ -171,7 +171,7 @@ def _(
     exact = (rows_exact, columns_exact, total_exact)
     for_rows(matching_rows, scores.shape[0], work, *inputs, *exact, max_iterations, *outputs)
     if allowed is not None:
-        _links.require_found(z, "too many pairs may not be aligned for what has to be")
+        _links.require_found(~torch.isnan(z).flatten(1).any(-1), total_exact)
     return z, iterations, gap
 
 

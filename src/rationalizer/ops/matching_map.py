@@ -85,7 +85,7 @@ def _(
     exact = (rows_exact, columns_exact, total_exact)
     for_rows(matching_map_rows, scores.shape[0], work, *arrays, *exact, _inputs.host(y))
     if allowed is not None:
-        _links.require_found(y, "too many pairs may not be aligned for what has to be")
+        _links.require_found(~torch.isnan(y).flatten(1).any(-1), total_exact)
     return y
 
 
