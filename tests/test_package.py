@@ -14,9 +14,11 @@ PACKAGE = Path(rationalizer.__file__).parent
 # Bottom to top: a module may import its own layer and those before it.
 ORDER = [
     "suggest",
+    "ranges",
     "ops",
     "graph",
     "text",
+    "constraints",
     "nn",
     "data",
     "metrics",

@@ -11,14 +11,17 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from rationalizer.constraints import Constraint, constraints_of
 from rationalizer.data import Corpus, any_examples_from, are_pairs, corpus_from
 from rationalizer.data.corpus import Task
-from rationalizer.learn.config import Config, configure, flat
+from rationalizer.learn.config import Config, configure, flat, under
 from rationalizer.learn.inference import predict
 from rationalizer.learn.runs import run
 from rationalizer.learn.trained import LabelType, TrainedModel
 from rationalizer.render import AnyExplanation, Explanation, Label, PairExplanation
 from rationalizer.text import AnyExample, Budget, Example, PairExample, is_punctuation
+
+Asked = Iterable[Constraint | str] | None  # constraints in use; None: the model's own
 
 
 class Rationalizer:
@@ -38,14 +41,24 @@ class Rationalizer:
         budget: how much may be selected: a share of each text's words ("20%" or a float up to 1) or a count of words
             (int); by default 20%. For pairs a share of the shorter text, by default 50%, or a count of aligned pairs;
             it matters to "budget" and "ot-exact-k" only.
+        constraints: what else a selection has to keep to, see `rationalizer.constraints`: a list such as
+            `[Spans(2), Never(stopwords=True)]`, or `["spans=2", "never=stopwords"]`.
         settings: any other setting of training, of the method or of the reader (see `learn.Config`, the method's
             class and `nn.VectorReader`), such as `seed=1`, `embeddings="vectors.txt"`, `epochs=10`,
             `temperature=0.5`, `punctuation="count"` or `faithful=False`.
     """
 
-    def __init__(self, method: str | None = None, budget: Budget | float | str | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        method: str | None = None,
+        budget: Budget | float | str | None = None,
+        constraints: Iterable[Constraint | str] = (),
+        **settings: Any,
+    ) -> None:
         self._method = method
         self._settings = {**settings, **({} if budget is None else {"budget": Budget.of(budget)})}
+        if given := constraints_of(constraints):
+            self._settings["constraints"] = given
         self._config = configure(method, self._settings)
         self._trained: TrainedModel | None = None
 
@@ -90,18 +103,18 @@ class Rationalizer:
         )  # together, at the end: a training that fails changes nothing
         return self
 
-    def predict(self, texts: Iterable[Any]) -> NDArray[Any]:
-        """The labels of the texts (or pairs), of the type they had in `fit`."""
-        outputs = self._outputs(texts)
+    def predict(self, texts: Iterable[Any], *, constraints: Asked = None) -> NDArray[Any]:
+        """The labels of the texts (or pairs), of the type they had in `fit`; `constraints` if not the model's."""
+        outputs = self._outputs(texts, constraints)
         return outputs if self.classes is None else np.array(self.classes)[outputs.argmax(-1)]
 
-    def predict_proba(self, texts: Iterable[Any]) -> NDArray[np.float32]:
-        """(texts, classes) probabilities, in the order of `classes`."""
+    def predict_proba(self, texts: Iterable[Any], *, constraints: Asked = None) -> NDArray[np.float32]:
+        """(texts, classes) probabilities, in the order of `classes`; `constraints` if not the model's."""
         if self.classes is None:
             raise ValueError("a regression has no probabilities; use predict")
-        return self._outputs(texts)
+        return self._outputs(texts, constraints)
 
-    def _outputs(self, texts: Iterable[Any]) -> NDArray[np.float32]:
+    def _outputs(self, texts: Iterable[Any], constraints: Asked) -> NDArray[np.float32]:
         examples = self._examples(texts)
         strange = sum(not self._is_readable(example) for example in examples)
         if strange:
@@ -110,20 +123,27 @@ class Rationalizer:
                 "guess (explain shows which words are unknown)",
                 stacklevel=3,
             )
-        return predict(self.trained, examples).outputs
+        return predict(self.trained, examples, constraints=constraints).outputs
 
     def _is_readable(self, example: AnyExample) -> bool:
         knows = self.trained.reader.knows
         return all(any(knows(token) for token in text.tokens if not is_punctuation(token)) for text in example.texts)
 
     @overload
-    def explain(self, texts: str) -> Explanation: ...
+    def explain(self, texts: str, *, constraints: Asked = ...) -> Explanation: ...
     @overload
-    def explain(self, texts: str, hypothesis: str) -> PairExplanation: ...
+    def explain(self, texts: str, hypothesis: str, *, constraints: Asked = ...) -> PairExplanation: ...
     @overload
-    def explain(self, texts: Iterable[Any], *, rationales: Iterable[Any] | None = ...) -> list[Any]: ...
     def explain(
-        self, texts: Any, hypothesis: str | None = None, *, rationales: Iterable[Any] | None = None
+        self, texts: Iterable[Any], *, rationales: Iterable[Any] | None = ..., constraints: Asked = ...
+    ) -> list[Any]: ...
+    def explain(
+        self,
+        texts: Any,
+        hypothesis: str | None = None,
+        *,
+        rationales: Iterable[Any] | None = None,
+        constraints: Asked = None,
     ) -> AnyExplanation | list[Any]:
         """Predictions with what they were made from: of one text, of a premise and its hypothesis, or of a list.
 
@@ -131,25 +151,30 @@ class Rationalizer:
             texts: a text; a premise; or a list of texts or of (premise, hypothesis) tuples.
             hypothesis: the second text, if the first argument is a premise.
             rationales: of a list, the human rationales (for pairs: alignments), to be shown beside the model's.
+            constraints: in place of the model's own; [] for none. The model chooses anew, without training.
         """
         if rationales is not None and (isinstance(texts, str) or hypothesis is not None):
             raise ValueError("rationales go with a list; call explain([text], rationales=[rationale])")
         if self.pairs:
             if hypothesis is not None:
-                return self.explain_examples(self._examples([(texts, hypothesis)]))[0]
+                return self.explain_examples(self._examples([(texts, hypothesis)]), constraints=constraints)[0]
             if isinstance(texts, str):
                 raise ValueError("this model reads pairs of texts; call explain(premise, hypothesis)")
         elif hypothesis is not None:
             raise ValueError("this model reads single texts; call explain(text), or explain([text, text])")
         if isinstance(texts, str):
-            return self.explain_examples(self._examples([texts]))[0]
-        return self.explain_examples(self._examples(texts, rationales))
+            return self.explain_examples(self._examples([texts]), constraints=constraints)[0]
+        return self.explain_examples(self._examples(texts, rationales), constraints=constraints)
 
     def explain_examples(
-        self, examples: Sequence[AnyExample], *, budget: Budget | float | str | None = None
+        self,
+        examples: Sequence[AnyExample],
+        *,
+        budget: Budget | float | str | None = None,
+        constraints: Asked = None,
     ) -> list[AnyExplanation]:
-        """As `explain`, of examples that are already tokenized; `budget` if not the model's."""
-        found = predict(self.trained, examples, budget=budget)
+        """As `explain`, of examples that are already tokenized; `budget` and `constraints` if not the model's."""
+        found = predict(self.trained, examples, budget=budget, constraints=constraints)
         rows = zip(examples, found.outputs, found.weights, strict=True)
         return [self._explanation(example, output, weights) for example, output, weights in rows]
 
@@ -257,9 +282,23 @@ class Rationalizer:
         self._settings["budget"] = budget
         self._config = replace(self._config, budget=budget)
 
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """What selections keep to, beside the budget. A trained model follows new ones at once, without training."""
+        return self._config.constraints
+
+    @constraints.setter
+    def constraints(self, constraints: Iterable[Constraint | str]) -> None:
+        config = under(self._config, constraints_of(constraints))
+        if self._trained is not None:
+            self._trained = self._trained.with_constraints(config.constraints)
+        self._settings["constraints"] = config.constraints
+        self._config = config
+
     def __repr__(self) -> str:
         state = "trained" if self._trained is not None else "not trained"
-        return f"Rationalizer(method={self._config.method!r}, budget='{self.budget}'), {state}"
+        limits = f", constraints={list(map(str, self.constraints))}" if self.constraints else ""
+        return f"Rationalizer(method={self._config.method!r}, budget='{self.budget}'{limits}), {state}"
 
     def _examples(self, texts: Iterable[Any], rationales: Iterable[Any] | None = None) -> Sequence[AnyExample]:
         return any_examples_from(texts, marks=rationales, pairs=self.pairs, rule=self.trained.reader.rule)

@@ -11,7 +11,7 @@ from rationalizer.text.errors import DataError, at
 _TEXT = ("text", "tokens")
 _SIDES = (("premise", "premise_tokens"), ("hypothesis", "hypothesis_tokens"))
 _RATIONALES = ("rationale_spans", "rationale_mask", "rationale_chars")
-_OF_TEXTS = (*_TEXT, *_RATIONALES)
+_OF_TEXTS = (*_TEXT, *_RATIONALES, "sentence_lengths")
 _OF_PAIRS = (*_SIDES[0], *_SIDES[1], "alignment", "group")
 
 
@@ -30,6 +30,7 @@ class Columns:
     rationale_spans: str | None = "rationale_spans"
     rationale_mask: str | None = "rationale_mask"
     rationale_chars: str | None = "rationale_chars"
+    sentence_lengths: str | None = "sentence_lengths"
     premise: str | None = "premise"
     hypothesis: str | None = "hypothesis"
     premise_tokens: str | None = "premise_tokens"

@@ -229,6 +229,7 @@ def _example(row: Row, columns: Columns, labels: Labels | None, rule: Rule) -> A
         spans=cell(columns.rationale_spans),
         mask=cell(columns.rationale_mask),
         characters=cell(columns.rationale_chars),
+        sentence_lengths=cell(columns.sentence_lengths),
         label=label,
         rule=rule,
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from rationalizer.constraints import Constraints, constraints_of
 from rationalizer.learn.presets import preset
 from rationalizer.nn import (
     ALIGNERS,
@@ -23,7 +24,7 @@ from rationalizer.nn import (
     methods_for,
     reader_of,
 )
-from rationalizer.nn.ranges import (
+from rationalizer.ranges import (
     Count,
     CountOrNone,
     Fraction,
@@ -36,7 +37,7 @@ from rationalizer.nn.ranges import (
     ranges_of,
 )
 from rationalizer.suggest import closest, did_you_mean
-from rationalizer.text import Budget, Rule
+from rationalizer.text import Budget, Rule, Sentences
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,13 @@ class Config:
     reading: Mapping[str, Any] = field(default_factory=dict)
     # A share of the text's words (of two: of the shorter's), or a count of words (of pairs).
     budget: Budget = field(default_factory=lambda: Budget.share(0.2))
+    constraints: Constraints = ()  # on what is selected, beside the budget: "spans=2", "never=stopwords", ...
     faithful: bool = True  # pairs: whether the premise is read through the alignment only
 
     encoder: str = "bilstm"  # or a transformer: its name on the Hugging Face Hub, or a folder
     cut: Rule | None = None  # how texts are cut into words; none: by "words", or as they come tokenized
     punctuation: Punctuation = "free"  # whether marks use up the budget ("count")
+    sentences: Sentences = "marks"  # where they end, for constraints on them; "lines": every line is one
     dropout: Fraction = 0.3
     pooling: Pooling = "max"
     full_text_weight: Weight = 3.0  # of the predictor's loss on whole texts, beside that on the selections
@@ -81,7 +84,12 @@ class Config:
 
     def to_json(self) -> dict[str, Any]:
         stored = {item.name: getattr(self, item.name) for item in fields(self)}
-        return stored | {"budget": str(self.budget), "options": dict(self.options), "reading": dict(self.reading)}
+        return stored | {
+            "budget": str(self.budget),
+            "constraints": [constraint.to_json() for constraint in self.constraints],
+            "options": dict(self.options),
+            "reading": dict(self.reading),
+        }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Config:
@@ -188,6 +196,8 @@ def _read(key: str, value: Any, kind: Any) -> Any:
     value = value.item() if isinstance(value, np.generic) else value
     if kind is Budget:
         return Budget.of(value)
+    if kind == Constraints:
+        return constraints_of(value)
     choices = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
     if type(value) in choices and not isinstance(value, str):
         return value
@@ -252,6 +262,30 @@ def _check_together(config: Config) -> None:
         )
     if config.pooling == "last" and reader_of(config.encoder) is TransformerReader:
         raise ValueError("pooling=last is for the two directions of a BiLSTM; use mean or max")
+    under(config, config.constraints)
+
+
+def under(config: Config, constraints: Constraints, *, in_use: bool = False) -> Config:
+    """The config with these constraints; ValueError where they are not for its method, or not for a training."""
+    for constraint in constraints:
+        if constraint.pairs != config.pairs:
+            ours, theirs = ("pairs of texts", "single texts") if config.pairs else ("single texts", "pairs of texts")
+            raise ValueError(f"the constraint {constraint} is for {theirs}, and these are {ours}; leave it out")
+        if constraint.per_text and not in_use:
+            raise ValueError(
+                f"{constraint!r} marks the texts at hand, which a training cannot keep; give it to explain or predict, "
+                "or use words or a pattern"
+            )
+    methods = methods_for(config.pairs)
+    if constraints and not methods[config.method].takes_constraints(config.options):
+        able = [name for name, method in methods.items() if method.takes_constraints(_defaults(method))]
+        use = f"use one of {', '.join(able)}" if able else "leave them out"
+        raise ValueError(f"what {config.method} selects does not follow constraints ({constraints[0]}); {use}")
+    return replace(config, constraints=constraints)
+
+
+def _defaults(method: type[Method]) -> dict[str, Any]:
+    return {name: default for name, (_, default) in method.options().items()}
 
 
 def _check(config: Config) -> None:

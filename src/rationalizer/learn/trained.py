@@ -22,9 +22,10 @@ from typing import Any, Literal, get_args
 
 import torch
 
+from rationalizer.constraints import constraints_of
 from rationalizer.data.corpus import Task
 from rationalizer.learn.checks import fault, tensors_fault
-from rationalizer.learn.config import Config
+from rationalizer.learn.config import Config, under
 from rationalizer.learn.storage import (
     AGAIN,
     read_json,
@@ -35,11 +36,11 @@ from rationalizer.learn.storage import (
     write_tensors,
 )
 from rationalizer.nn import EXTRACTORS, HighlightModel, Model, PairModel, Punctuation, Reader, reader_of
-from rationalizer.text import Budget, Rule
+from rationalizer.text import Budget, Rule, Sentences
 
 LabelType = Literal["str", "int", "float", "bool"]
 
-FORMAT = 3
+FORMAT = 4
 CONFIG, READER, MODEL, METRICS = "config.json", "reader.json", "model.safetensors", "metrics.json"
 VECTORS, CHECKPOINT, LOGS = "vectors.safetensors", "checkpoint.safetensors", "logs"
 
@@ -134,6 +135,9 @@ class Description:
         return cls(config, stored["task"], tuple(stored["classes"]), stored["target"], stored["label_type"])
 
 
+READS = {"rule": get_args(Rule), "punctuation": get_args(Punctuation), "sentences": get_args(Sentences)}
+
+
 def write_reader(directory: Path, reader: Reader) -> None:
     if tables := reader.tables():
         write_tensors(directory / VECTORS, tables)
@@ -145,7 +149,7 @@ def read_reader(directory: Path, description: Description) -> Reader:
     stored = read_record(directory / READER)
     tables = read_tensors(directory / VECTORS)[0] if (directory / VECTORS).is_file() else {}
     try:
-        for key, known in (("rule", get_args(Rule)), ("punctuation", get_args(Punctuation))):
+        for key, known in READS.items():
             if stored.get(key) not in known:
                 raise ValueError(f"{key} is {stored.get(key)!r}, not one of {', '.join(known)}")
         reader = kind.restore(stored, tables, description.reader_options(), **description.network())
@@ -207,6 +211,11 @@ class TrainedModel:
             others = "budget or ot-exact-k" if self.pairs else "spectra, pair-budget, or one decoded by 'top-k'"
             raise ValueError(f"what {self.config.method} selects does not follow a budget; use the method {others}")
         config = replace(self.config, budget=budget)
+        return replace(self, description=replace(self.description, config=config))
+
+    def with_constraints(self, constraints: Any) -> TrainedModel:
+        """The same weights, selections under these constraints instead of those of the training."""
+        config = under(self.config, constraints_of(constraints), in_use=True)
         return replace(self, description=replace(self.description, config=config))
 
     def save(self, directory: str | Path) -> None:

@@ -25,6 +25,7 @@ from rationalizer import __version__
 from rationalizer.data import Corpus
 from rationalizer.learn.checkpoint import CheckpointFile, digest, identify, require_same
 from rationalizer.learn.config import Config, configure
+from rationalizer.learn.limiting import check_constraints
 from rationalizer.learn.lock import held
 from rationalizer.learn.module import Learner
 from rationalizer.learn.seeding import seed_all, untouched_generators
@@ -130,6 +131,7 @@ def _train(
         reader = read_reader(directory, description)
     else:
         reader = _reader(corpus, description)
+    check_constraints(corpus, config, reader)
     model = description.build(reader)
     if file and resumed and (wrong := resumed.fault(model)):
         raise file.error(wrong)
@@ -235,7 +237,8 @@ def _check_example(example: AnyExample, where: str, corpus: Corpus) -> None:
 def _reader(corpus: Corpus, description: Description) -> Reader:
     config = description.config
     texts = [text.tokens for example in corpus.train for text in example.texts]
-    how = {"rule": corpus.rule, "punctuation": config.punctuation, **description.network()}
+    how: dict[str, Any] = {"rule": corpus.rule, "punctuation": config.punctuation, "sentences": config.sentences}
+    how |= description.network()
     return reader_of(config.encoder).prepare(config.encoder, texts, description.reader_options(), **how)
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar, get_type_hints
 
 from torch import Tensor, nn
 
-from rationalizer.nn.ranges import check_ranges, ranges_of
+from rationalizer.ranges import check_ranges, ranges_of
 
 
 class Objective(NamedTuple):
@@ -37,6 +37,11 @@ class Method(nn.Module):
     def follows_budget(self) -> bool:
         """Whether `decode` keeps to the budget it is given."""
         return self.uses_budget
+
+    @classmethod
+    def takes_constraints(cls, options: Mapping[str, Any]) -> bool:
+        """Whether, with these settings, `decode` keeps to constraints: it then takes them as `limits`."""
+        return False
 
     @classmethod
     def options(cls) -> dict[str, tuple[type, Any]]:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rationalizer.nn.method import Method, Objective, register_in
-from rationalizer.nn.ranges import Temperature
+from rationalizer.ranges import Temperature
 
 
 class Alignment(NamedTuple):

@@ -12,14 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from rationalizer.nn.bilstm import BiLSTM
-from rationalizer.nn.ranges import Count, Size
 from rationalizer.nn.readers.base import Punctuation, Reader, Reading
+from rationalizer.ranges import Count, Size
 from rationalizer.text import (
     BUNDLED,
     DataError,
     Example,
     Lookup,
     Rule,
+    Sentences,
     Vocabulary,
     Words,
     WordVectors,
@@ -71,7 +72,7 @@ class VectorReader(Reader):
         vocabulary: the words of the training texts.
         vectors: the pretrained vectors; None to learn all of them.
         options: see `VectorOptions`.
-        rule, punctuation: see `Reader`.
+        rule, punctuation, sentences: see `Reader`.
         dropout: of vectors and states.
         generates, predicts: whether `states` and `read` will be asked for.
     """
@@ -90,11 +91,12 @@ class VectorReader(Reader):
         *,
         rule: Rule = "words",
         punctuation: Punctuation = "free",
+        sentences: Sentences = "marks",
         dropout: float = 0.1,
         generates: bool = True,
         predicts: bool = True,
     ) -> None:
-        super().__init__(rule=rule, punctuation=punctuation)
+        super().__init__(rule=rule, punctuation=punctuation, sentences=sentences)
         options = options or VectorOptions()
         self.vocabulary = vocabulary
         self.vectors = vectors
@@ -203,6 +205,7 @@ class VectorReader(Reader):
         return {
             "rule": self.rule,
             "punctuation": self.punctuation,
+            "sentences": self.sentences,
             "vector_size": self.learned.embedding_dim,
             "pretrained_words": 0 if self.vectors is None else len(self.vectors),
             "vocabulary": self.vocabulary.to_json(),
@@ -236,6 +239,7 @@ class VectorReader(Reader):
             options,
             rule=description["rule"],
             punctuation=description["punctuation"],
+            sentences=description["sentences"],
             **network,
         )
 

@@ -1,0 +1,91 @@
+"""What constraints ask of the texts of a batch, and whether it can be had: before a training starts, and in use."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from rationalizer.constraints import Conflict, Constraints, Limits, Text, make_limits
+from rationalizer.data import Corpus
+from rationalizer.learn.config import Config
+from rationalizer.nn import Reader
+from rationalizer.text import AnyExample, Budget, Example
+from rationalizer.text.errors import shown
+
+CHECKED = 256  # texts at once
+
+
+@dataclass(frozen=True)
+class Limiting:
+    """Makes the limits of a batch.
+
+    Args:
+        constraints: what is asked.
+        budget: what may be selected, at most.
+        reader: knows where sentences end.
+        texts: how many there are in all.
+        check: whether to raise `Conflict` where a text has no selection.
+    """
+
+    constraints: Constraints
+    budget: Budget
+    reader: Reader
+    texts: int
+    check: bool = True
+
+    def __call__(self, examples: Sequence[tuple[int, AnyExample]], counted: Sequence[Tensor]) -> Limits | None:
+        """Of examples with their positions among all; `counted` has the words that can be selected, text by text."""
+        if not self.constraints:
+            return None
+        texts = [Text(cast("Example", example), position, self.texts) for position, example in examples]
+        how: dict[str, Any] = {"rule": self.reader.sentences, "check": self.check}
+        return make_limits(self.constraints, texts, counted[0], self.budget, **how)
+
+
+def check_constraints(corpus: Corpus, config: Config, reader: Reader) -> None:
+    """`Conflict` where a text to train or stop on has no selection; a warning where none but the empty one."""
+    if not config.constraints:
+        return
+    for split, examples in (("train", corpus.train), ("dev", corpus.dev)):
+        limiting = Limiting(config.constraints, config.budget, reader, len(examples))
+        empty: list[int] = []
+        for start in range(0, len(examples), CHECKED):
+            part = list(enumerate(examples[start : start + CHECKED], start))
+            counted = [
+                reader.counts([text.tokens for text in side])[1]
+                for side in zip(*(example.texts for _, example in part), strict=True)
+            ]
+            try:
+                limits = limiting(part, counted)
+            except Conflict as error:
+                raise Conflict(f"{corpus.name} {split}: {error}") from None
+            assert limits is not None
+            possible = limits.possible(config.budget.words(*counted), *counted)
+            empty += [part[row][0] for row in torch.nonzero(~possible).flatten().tolist()]
+        if len(empty) == len(examples) > 0:
+            raise Conflict(
+                f"{corpus.name} {split}: in no text can anything be selected under {_named(config.constraints)} and a "
+                f"budget of {config.budget.in_words()}; raise the budget, or leave a constraint out"
+            )
+        if empty:
+            warn_of_empty(empty, examples, config, where=f" of {corpus.name} {split}")
+
+
+def warn_of_empty(empty: Sequence[int], examples: Sequence[AnyExample], config: Config, where: str = "") -> None:
+    """Says in how many texts nothing was selected, and names the first."""
+    text = " / ".join(part.text for part in examples[empty[0]].texts)
+    warnings.warn(
+        f"under {_named(config.constraints)} and a budget of {config.budget.in_words()} nothing is selected in "
+        f"{len(empty)} of {len(examples)} texts{where}, first in text {empty[0] + 1} ({shown(text)}); what is "
+        "predicted of them is a guess; raise the budget",
+        stacklevel=3,
+    )
+
+
+def _named(constraints: Constraints) -> str:
+    return ", ".join(map(str, constraints))
