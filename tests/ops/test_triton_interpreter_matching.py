@@ -66,6 +66,9 @@ def check_answers() -> None:
             h = matching_backward(expected, g, *sides, *exact)
             torch.testing.assert_close(h, _matching_backward(expected, g, *sides, *exact), rtol=0, atol=1e-12)
             assert torch.equal(matching_map(*given), _matching_map(*given))
+            short = torch.minimum(pairs.row_mask.sum(-1), pairs.column_mask.sum(-1))
+            exactly = (pairs.scores, *sides[:2], torch.minimum(sides[2], short), None, False, False, True)
+            assert torch.equal(matching_map(*exactly), _matching_map(*exactly))
 
 
 def check_layer() -> None:

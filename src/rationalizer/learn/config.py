@@ -277,6 +277,9 @@ def under(config: Config, constraints: Constraints, *, in_use: bool = False) -> 
                 "or use words or a pattern"
             )
     methods = methods_for(config.pairs)
+    settled = next((each for each in constraints if each.name in methods[config.method].excludes), None)
+    if settled is not None:
+        raise ValueError(f"{config.method} says already what {settled} is about; leave it out, or use another method")
     if constraints and not methods[config.method].takes_constraints(config.options):
         able = [name for name, method in methods.items() if method.takes_constraints(_defaults(method))]
         use = f"use one of {', '.join(able)}" if able else "leave them out"

@@ -63,7 +63,7 @@ def predict(
     ragged = _Ragged(examples)
     rows: list[tuple[Tensor, Tensor]] = []
     config = trained.config
-    limiting = Limiting(config.constraints, config.budget, trained.reader, len(examples))
+    limiting = Limiting(config, trained.reader, len(examples))
     for batch in _batches(trained.reader, examples, batch_size, limiting):
         batch = batch.to(trained.device)
         output = model(*batch.texts, budget=config.budget, limits=batch.limits)

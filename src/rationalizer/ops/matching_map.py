@@ -25,8 +25,8 @@ def matching_map(
 
     Successive shortest augmenting paths, which pass through the best matching of every size: with
     "at_most_one" on both sides pairs that do not raise the score are left out, with a budget the search ends
-    there. The same input gives the same matching, ties included. No gradient. On CUDA problems with `exactly` or
-    `fixed` go through the host.
+    there. The same input gives the same matching, ties included. No gradient. On CUDA problems with `fixed`
+    go through the host.
 
     Args:
         scores: (batch, m, n) scores of the pairs; any number of leading dimensions.
