@@ -16,6 +16,7 @@ from rationalizer.data import Corpus, any_examples_from, are_pairs, corpus_from
 from rationalizer.data.corpus import Task
 from rationalizer.learn.config import Config, configure, flat, under
 from rationalizer.learn.inference import predict
+from rationalizer.learn.limiting import warn_of_empty
 from rationalizer.learn.runs import run
 from rationalizer.learn.trained import LabelType, TrainedModel
 from rationalizer.render import AnyExplanation, Explanation, Label, PairExplanation
@@ -123,7 +124,16 @@ class Rationalizer:
                 "guess (explain shows which words are unknown)",
                 stacklevel=3,
             )
-        return predict(self.trained, examples, constraints=constraints).outputs
+        found = predict(self.trained, examples, constraints=constraints)
+        self._warn_of_empty(examples, found.weights, constraints)
+        return found.outputs
+
+    def _warn_of_empty(self, examples: Sequence[AnyExample], weights: Sequence[Any], constraints: Asked) -> None:
+        """Under constraints: whether nothing is left to read of some texts."""
+        config = self._config if constraints is None else replace(self._config, constraints=constraints_of(constraints))
+        empty = [i for i, each in enumerate(weights) if not np.any(each)] if config.constraints else []
+        if empty:
+            warn_of_empty(empty, examples, config)
 
     def _is_readable(self, example: AnyExample) -> bool:
         knows = self.trained.reader.knows

@@ -266,3 +266,27 @@ def test_the_endpoint_s_own_page(page, server):
     page.wait_for_selector("article")
     assert page.locator("article .path").all_inner_texts()[0] == "/explain"
     assert f"curl {server}/explain" in page.locator("pre").first.inner_text()
+
+
+def test_constraints_beside_the_slider(page, server):
+    page.goto(server)
+    page.get_by_label("Text", exact=True).fill(TEXT)
+    page.locator("#budget").fill("60")
+    marked(page)
+    whole = page.get_by_role("button", name="whole sentences")
+    assert whole.get_attribute("aria-pressed") == "false"
+    with page.expect_response("**/explain"):
+        whole.click()
+    assert marked(page) in (["We found truly helpful lovely care."], ["Expect barely musty regrettable comfort."])
+    assert whole.get_attribute("aria-pressed") == "true"
+    assert "whole-sentences" in page.locator("article h2").inner_text()
+
+    page.get_by_label("Another constraint").fill("must=words:comfort")
+    with page.expect_response("**/explain"):
+        page.get_by_role("button", name="Add").click()
+    assert marked(page) == ["Expect barely musty regrettable comfort."]
+    with page.expect_response("**/explain"):
+        page.locator("#own").click()
+    marked(page)
+    assert "whole-sentences" not in page.locator("article h2").inner_text()
+    assert page.locator("#own").is_hidden()

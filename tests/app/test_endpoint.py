@@ -324,3 +324,46 @@ def test_models_of_one_kind(spectra_run, pair_run):
     with pytest.raises(ValueError, match="matching reads pairs of texts, the other model single texts"):
         load_models([spectra_run, pair_run])
     assert [served.name for served in load_models([spectra_run, spectra_run])] == ["spectra", "spectra-2"]
+
+
+def test_constraints_are_solved_anew(client, models):
+    asked = ["spans=1", {"name": "never", "words": ["lovely"]}]
+    answer = explain(client, text=TEXT, budget="50%", constraints=asked)
+    assert answer["constraints"] == ["spans=1", "never=words:lovely"]
+    (found,) = answer["explanations"]
+    same(
+        found,
+        plain(
+            models[0].model.explain_examples(
+                models[0].model._examples([TEXT]), budget="50%", constraints=["spans=1", "never=words:lovely"]
+            )[0]
+        ),
+    )
+    assert len(found["spans"]) == 1
+    assert explain(client, text=TEXT)["constraints"] == []
+
+
+@pytest.mark.parametrize(
+    ("constraints", "problem"),
+    [
+        (["span=1"], "there is no constraint 'span'"),
+        (["spans=0"], "most must be at least 1"),
+        ([{"name": "must", "mask": [1]}], "marks the texts at hand"),
+        ([{"name": "must", "words": [{}]}], "words are a list"),
+        (["must=words:lovely", "never=words:lovely"], "'lovely' must be selected, but it never may"),
+        (["spans=1"] * 17, "at most 16 items"),
+    ],
+)
+def test_constraints_that_cannot_be_kept(client, constraints, problem):
+    response = client.post("/explain", json={"text": TEXT, "constraints": constraints})
+    assert response.status_code == 422
+    assert problem in response.json()["error"]["problem"]
+    assert response.json()["error"]["field"] == "constraints"
+
+
+def test_models_that_follow_none_offer_none(client, models):
+    facts = {model["name"]: model for model in client.get("/models").json()["models"]}
+    assert {"constraint": "whole-sentences", "words": "whole sentences"} in facts["spectra"]["offered"]
+    assert facts["sparsemax"]["offered"] == []
+    refused = client.post("/explain", json={"text": TEXT, "model": "sparsemax", "constraints": ["spans=1"]})
+    assert "does not follow constraints" in refused.json()["error"]["problem"]

@@ -336,3 +336,22 @@ def test_an_ending_that_tells_no_format_is_refused(spectra_run, tmp_path):
     assert not list(tmp_path.iterdir())
     run("explain", spectra_run, "Lovely.", "--out", tmp_path / "x.txt")
     assert "Lovely" in (tmp_path / "x.txt").read_text()
+
+
+def test_other_constraints(spectra_run, model):
+    text = "We found truly helpful lovely care. Expect barely musty regrettable comfort."
+    found = json.loads(
+        run("explain", spectra_run, text, "--budget", "50%", "--constraint", "spans=1", "--format", "jsonl").stdout
+    )
+    model.budget = "50%"
+    try:
+        assert found["spans"] == [list(span) for span in model.explain(text, constraints=["spans=1"]).spans]
+    finally:
+        model.budget = "20%"
+    assert len(found["spans"]) == 1
+    assert "no constraint 'sentences'; did you mean" in refused(
+        "explain", spectra_run, text, "--constraint", "sentences"
+    )
+    said = refused("explain", spectra_run, text, "--constraint", "must=words:care,lovely,helpful")
+    assert "text 1 ('We found" in said
+    assert "3 words must be selected, but the budget allows 2" in said

@@ -19,13 +19,15 @@ from rationalizer.app.door import Door
 from rationalizer.app.guard import Guard
 from rationalizer.app.metrics import BATCH, TEXTS, WAITING, Metrics
 from rationalizer.app.refusals import Refusal, Refused, refuse, refuse_malformed, refuse_unread
-from rationalizer.app.requests import Answer, ExplainRequest, Limits, Question, understand
+from rationalizer.app.requests import Answer, ExplainRequest, Limits, Question, problem_and_remedy, understand
 from rationalizer.app.served import Served, Text, Unreadable, budget_facts, work
+from rationalizer.constraints import Conflict, Constraints
 from rationalizer.render import AnyExplanation
 from rationalizer.text import Budget
 
 STATIC = files("rationalizer.app") / "static"
 TYPES = {"css": "text/css", "js": "text/javascript", "html": "text/html", "svg": "image/svg+xml"}
+Key = tuple[str, Budget | None, Constraints | None]  # the model's name, and what it is asked for beside its own
 WARM_UP: tuple[str, tuple[str, str]] = ("A first text.", ("A first text.", "A second one."))
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": Refusal, "description": "Not JSON, or fields that contradict each other."},
@@ -63,15 +65,15 @@ def create_app(
     metrics = metrics or Metrics()
     by_name = {served.name: served for served in models}
 
-    def run(key: tuple[str, Budget | None], texts: Sequence[Text]) -> list[AnyExplanation | Unreadable]:
-        name, budget = key
-        return by_name[name].explain(budget, texts)
+    def run(key: Key, texts: Sequence[Text]) -> list[AnyExplanation | Unreadable]:
+        name, budget, constraints = key
+        return by_name[name].explain(budget, constraints, texts)
 
     def note_batch(texts: int) -> None:
         metrics.observe(BATCH, texts)
         metrics.set(WAITING, batcher.waiting)
 
-    batcher: Batcher[tuple[str, Budget | None], Text, AnyExplanation | Unreadable] = Batcher(
+    batcher: Batcher[Key, Text, AnyExplanation | Unreadable] = Batcher(
         run, size=work, capacity=limits.waiting, share=limits.items, ran=note_batch
     )
 
@@ -79,7 +81,7 @@ def create_app(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with batcher:
             for served in models:  # what is compiled on first use is compiled before the first request
-                await batcher.submit((served.name, None), [WARM_UP[served.model.pairs]])
+                await batcher.submit((served.name, None, None), [WARM_UP[served.model.pairs]])
             yield
 
     app = FastAPI(
@@ -97,11 +99,14 @@ def create_app(
     app.add_exception_handler(Refused, refuse)
 
     async def answer(question: Question, asked: Request) -> list[AnyExplanation]:
-        key, client = (question.served.name, question.budget), asked.client and asked.client.host
+        key = (question.served.name, question.budget, question.constraints)
+        client = asked.client and asked.client.host
         try:
             answers = await batcher.submit(key, question.texts, client)
         except Busy as error:
             raise Refused(503, "body", str(error), "try again in a second") from None
+        except Conflict as error:
+            raise Refused(422, "constraints", *problem_and_remedy(error)) from None
         finally:
             metrics.set(WAITING, batcher.waiting)
         found: list[AnyExplanation] = []
@@ -126,8 +131,11 @@ def create_app(
         if request.html:
             drawn = await run_in_threadpool(lambda: [render.to_html(explanation) for explanation in found])
             rows = [{**row, "html": html} for row, html in zip(rows, drawn, strict=True)]
-        budget = question.served.model.budget if question.budget is None else question.budget
-        return JSONResponse({"model": question.served.name, **budget_facts(budget), "explanations": rows})
+        model = question.served.model
+        budget = model.budget if question.budget is None else question.budget
+        constraints = model.constraints if question.constraints is None else question.constraints
+        facts = {**budget_facts(budget), "constraints": list(map(str, constraints))}
+        return JSONResponse({"model": question.served.name, **facts, "explanations": rows})
 
     @app.post("/render/{kind}", responses=REFUSALS, response_class=Response, summary="Explanations as a file")
     async def draw(kind: Literal["html", "svg"], request: ExplainRequest, asked: Request) -> Response:

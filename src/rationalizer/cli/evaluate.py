@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rationalizer.cli.base import command, err, out, show_table
-from rationalizer.cli.options import Aspect, Column, DataDir
+from rationalizer.cli.options import Aspect, Column, DataDir, OtherConstraint
 from rationalizer.cli.progress import progress
 from rationalizer.cli.report import write_report
 
@@ -35,6 +35,7 @@ def evaluate(
     aspect: Aspect = None,
     column: Column = None,
     budget: Annotated[str | None, typer.Option(help="If not the one of the training.")] = None,
+    constraint: OtherConstraint = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the scores to this file.")] = None,
     report: Annotated[Path | None, typer.Option(help="Also write a page of scores, plots and examples.")] = None,
     faithfulness: Annotated[
@@ -56,6 +57,8 @@ def evaluate(
     trained = TrainedModel.load(run)
     if budget is not None:
         trained = trained.with_budget(Budget.of(budget))
+    if constraint:
+        trained = trained.with_constraints(constraint)
     stored = source_of(run)
     if source is not None:
         where = Source.of(source, data_dir, aspect, parse_assignments(column, "--column"))
@@ -83,6 +86,7 @@ def evaluate(
             "source": where.to_json(),
             "split": chosen,
             "budget": str(trained.config.budget),
+            "constraints": [str(each) for each in trained.config.constraints],
         }
         kept |= {"scores": scores.as_dict(), "findings": [asdict(finding) for finding in found]}
         write_json(json_file, kept)

@@ -16,6 +16,7 @@ import typer
 
 from rationalizer.cli import inputs, outputs
 from rationalizer.cli.base import command, err, out
+from rationalizer.cli.options import OtherConstraint
 from rationalizer.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 @command(
     'rationalizer explain runs/mine "A warm, funny film."',
     'rationalizer explain runs/pairs "A man plays a guitar." "A man makes music."',
+    'rationalizer explain runs/mine --constraint whole-sentences "A warm, funny film. It could be shorter."',
     "cat reviews.txt | rationalizer explain runs/mine --format jsonl > explained.jsonl",
     "rationalizer explain runs/mine --file new.csv --column text=review --out explained.csv",
     "rationalizer explain runs/mine --file new.csv --column text=review --out explained.csv --resume",
@@ -50,6 +52,7 @@ def explain(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the .jsonl or .csv in --out.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file in --out.")] = False,
     budget: Annotated[str | None, typer.Option(help="If not the one of the training: 20%, 0.2, or 5 words.")] = None,
+    constraint: OtherConstraint = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Texts in memory at once.")] = 128,
     device: Annotated[str, typer.Option(help="cpu, cuda, ...")] = "cpu",
 ) -> None:
@@ -58,7 +61,7 @@ def explain(
     _check_out(out_file, chosen, resume, overwrite)
     if file is not None and texts:
         raise ValueError("texts come from --file or from the command line, not from both")
-    model = _model(run, budget, device)
+    model = _model(run, budget, constraint, device)
     asking = sys.stdin.isatty() and file is None and texts in (None, [], ["-"])
     if asking:
         err.print(f"One {'pair a line (premise, tab, hypothesis)' if model.pairs else 'text a line'}; Ctrl-D ends.")
@@ -107,12 +110,14 @@ def _check_out(out_file: Path | None, form: str, resume: bool, overwrite: bool) 
         raise FileExistsError(f"{out_file} already exists; {remedy}, or give another --out")
 
 
-def _model(run: Path, budget: str | None, device: str) -> Rationalizer:
+def _model(run: Path, budget: str | None, constraints: list[str] | None, device: str) -> Rationalizer:
     from rationalizer.rationalizer import Rationalizer
 
     model = Rationalizer.load(run, _device(device))
     if budget is not None:
         model.budget = budget
+    if constraints:
+        model.constraints = constraints
     return model
 
 

@@ -16,6 +16,18 @@ Aspect = Annotated[str | None, typer.Option(help="What the label is about, for b
 Column = Annotated[
     list[str] | None, typer.Option(metavar="KIND=NAME", help="A column's name, as text=review; text= leaves it out.")
 ]
+Constraint = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="What a selection keeps to, beside the budget: spans=2, span-length=3-8, whole-sentences, per-sentence=3, "
+        "never=stopwords, must=words:a,b, ends=pattern:...; repeat for more.",
+    ),
+]
+OtherConstraint = Annotated[
+    list[str] | None,
+    typer.Option("--constraint", metavar="NAME=VALUE", help="If not those of the training (see train); none: without."),
+]
 Setting = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting of a run.")]
 Vectors = Annotated[
     str | None,

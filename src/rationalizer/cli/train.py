@@ -12,6 +12,7 @@ from rationalizer.cli.options import (
     Accelerator,
     Aspect,
     Column,
+    Constraint,
     DataDir,
     Encoder,
     Precision,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     "rationalizer train reviews --budget 20%",
     "rationalizer train mine.csv --column text=review --column label=stars --out runs/mine",
     "rationalizer train reviews --method sfe --set epochs=5 --seed 1 --out runs/sfe",
+    "rationalizer train mine.csv --constraint spans=2 --constraint never=stopwords",
     "rationalizer train mine.csv --encoder sentence-transformers/all-MiniLM-L6-v2",
     "rationalizer train mine.csv --column premise=question --column hypothesis=answer --method budget --budget 4",
     stopped="Stopped. What is finished stays; the same command with --resume goes on from here.",
@@ -44,6 +46,7 @@ def train(
         typer.Option(help="Texts: spectra (default), sfe, hardkuma, ...; pairs: at-most-one (default), budget, ..."),
     ] = None,
     budget: Annotated[str | None, typer.Option(help="0.2 or 20% of the words, or 5 words.")] = None,
+    constraint: Constraint = None,
     out_dir: Annotated[Path | None, typer.Option("--out", help="Where to keep the run.")] = None,
     data_dir: DataDir = None,
     aspect: Aspect = None,
@@ -66,6 +69,8 @@ def train(
     from rationalizer.study import method_text, parse_assignments
 
     given = collect_settings(settings, encoder=encoder, embeddings=embeddings, seed=seed, budget=budget)
+    if constraint:
+        given["constraints"] = constraint
     where = Source.of(source, data_dir, aspect, parse_assignments(column, "--column"))
     config = configure(method, {"budget": where.budget, **given}, dataset=where.dataset, pairs=where.pairs)
     directory = out_dir or Path("runs") / f"{where.name}-{config.method}"

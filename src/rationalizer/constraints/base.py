@@ -12,7 +12,7 @@ from rationalizer.text.errors import shown
 
 
 class Conflict(ValueError):
-    """No selection keeps to all that is asked of a text; the message names the text and the constraints."""
+    """What is asked of a text cannot be had; the message names the text and the constraints."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Constraint:
     name: ClassVar[str]  # as it is written: lower case, with hyphens
     usage: ClassVar[str]  # how it is written, by an example
     pairs: ClassVar[bool] = False  # whether it is for alignments of two texts, not for highlights of one
+    offered: ClassVar[tuple[str, ...]] = ()  # those that the web page offers to click
 
     def __post_init__(self) -> None:
         ranges = ranges_of(type(self))
@@ -84,6 +85,10 @@ class Constraint:
     def written(self) -> str:
         """What stands behind "=" in the text form; `read` takes it back."""
         return ",".join(str(value) for value in self._settings().values())
+
+    def in_words(self) -> str:
+        """For people to read, such as "at most 2 spans"."""
+        return str(self)
 
     def __str__(self) -> str:
         value = self.written()

@@ -47,6 +47,9 @@ class Ends(TextConstraint):
     def written(self) -> str:
         return "characters" if self.pattern is None else f"pattern:{self.pattern}"
 
+    def in_words(self) -> str:
+        return f"never cut {'what is marked' if self.pattern is None else f'/{self.pattern}/'}"
+
     def mark(self, draft: Draft) -> None:
         spans = [] if self.pattern is None else found_by(self.pattern, draft.example.text)
         if self.characters is not None:

@@ -185,7 +185,7 @@ def _check(limits: Limits, drafts: Sequence[Draft], counted: Tensor, budget: Bud
 
 def _feasible(limits: Limits, row: int, counted: Tensor, allowed: Tensor) -> bool:
     one = slice(row, row + 1)
-    own = {name: v[one] if isinstance(v, Tensor) else v for name, v in limits.arguments().items()}
+    own: dict[str, Any] = {name: v[one] if isinstance(v, Tensor) else v for name, v in limits.arguments().items()}
     try:
         ops.spans_map(torch.zeros(1, counted.shape[1]), allowed[one], mask=counted[one], **own)
     except ValueError:  # nothing else can be wrong with these arguments

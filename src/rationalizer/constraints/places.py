@@ -8,10 +8,11 @@ from typing import Any
 
 import regex
 
+from rationalizer.constraints.base import Conflict
 from rationalizer.constraints.limits import Text
 from rationalizer.text.errors import shown
 
-SECONDS = 2.0  # that a pattern may take on a text: some take for ever, and a server must not
+SECONDS = 0.5  # that a pattern may take on a text: some take for ever, and a server must not
 LONGEST_PATTERN = 1000  # characters
 
 
@@ -20,7 +21,7 @@ def found_by(pattern: str, text: str) -> list[tuple[int, int]]:
     try:
         found = [match.span() for match in _compiled(pattern).finditer(text, timeout=SECONDS)]
     except TimeoutError:
-        raise ValueError(f"the pattern {shown(pattern)} takes too long on {shown(text)}; write a simpler one") from None
+        raise Conflict(f"the pattern {shown(pattern)} takes too long on {shown(text)}; write a simpler one") from None
     return [(start, end) for start, end in found if end > start]
 
 

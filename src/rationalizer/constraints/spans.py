@@ -15,7 +15,11 @@ from rationalizer.text.errors import shown
 class Spans(TextConstraint):
     """At most so many contiguous spans. Punctuation that uses up no budget does not part them."""
 
+    offered = ("spans=1", "spans=2")
     most: Count
+
+    def in_words(self) -> str:
+        return f"at most {self.most} span{'' if self.most == 1 else 's'}"
 
     def limit(self, limits: Limits) -> Limits:
         return limits.at_most(spans=self.most)
@@ -26,6 +30,7 @@ class Spans(TextConstraint):
 class SpanLength(TextConstraint):
     """Each span has at least, and at most, so many words."""
 
+    offered = ("span-length=3-8",)
     at_least: Count = 1
     at_most: CountOrNone = None
 
@@ -43,6 +48,11 @@ class SpanLength(TextConstraint):
 
     def written(self) -> str:
         return f"{self.at_least if self.at_least > 1 or self.at_most is None else ''}-{self.at_most or ''}"
+
+    def in_words(self) -> str:
+        if self.at_most is None:
+            return f"spans of {self.at_least} words or more"
+        return f"spans of {self.at_least} to {self.at_most} words"
 
     def limit(self, limits: Limits) -> Limits:
         limits = replace(limits, shortest=max(limits.shortest, self.at_least))

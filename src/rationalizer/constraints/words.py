@@ -72,6 +72,13 @@ class _Words(TextConstraint):
         parts += [key for key in ("characters", "mask") if getattr(self, key) is not None]
         return ",".join([*parts, f"pattern:{self.pattern}"] if self.pattern is not None else parts)
 
+    def in_words(self) -> str:
+        kinds = [kind for kind in KINDS if getattr(self, kind)]
+        kinds += [f"“{word}”" for word in self.words]
+        kinds += [f"/{self.pattern}/"] if self.pattern is not None else []
+        kinds += ["what is marked"] if self.per_text else []
+        return f"{self.name} {', '.join(kinds)}"
+
     def marked(self, draft: Draft) -> Flags:
         """The tokens it speaks of."""
         tokens = draft.example.tokens
@@ -112,6 +119,8 @@ class Must(_Words):
 @dataclass(frozen=True, repr=False)
 class Never(_Words):
     """Words that are never selected, named as those of `Must`. A span does not go across them."""
+
+    offered = ("never=stopwords",)
 
     def mark(self, draft: Draft) -> None:
         draft.never |= self.marked(draft)

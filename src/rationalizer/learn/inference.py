@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rationalizer.learn.batch import loader
-from rationalizer.learn.limiting import Limiting, warn_of_empty
+from rationalizer.learn.limiting import Limiting
 from rationalizer.learn.trained import TrainedModel
 from rationalizer.metrics import Scores, evaluate_pairs
 from rationalizer.metrics import evaluate as measure
@@ -71,8 +71,6 @@ def predict(
         ragged.add(rows[-1][0], output.z, output.scores)
         if done is not None:
             done(len(batch))
-    if config.constraints and (empty := [i for i, weights in enumerate(ragged.columns[0]) if not weights.any()]):
-        warn_of_empty(empty, examples, config)
     return Predictions(_in_order(trained, rows), ragged.columns[0], ragged.columns[1])
 
 

@@ -109,11 +109,11 @@ def check_constraints(corpus: Corpus, config: Config, reader: Reader) -> None:
                 f"budget of {config.budget.in_words()}; raise the budget, or leave a constraint out"
             )
         if empty:
-            warn_of_empty(empty, examples, config, where=f" of {corpus.name} {split}")
+            warn_of_empty(empty, examples, config, f" of {corpus.name} {split}")
 
 
 def warn_of_empty(empty: Sequence[int], examples: Sequence[AnyExample], config: Config, where: str = "") -> None:
-    """Says in how many texts nothing was selected, and names the first."""
+    """Says in how many texts nothing is selected, and names the first."""
     text = " / ".join(part.text for part in examples[empty[0]].texts)
     warnings.warn(
         f"under {_named(config.constraints)} and a budget of {config.budget.in_words()} nothing is selected in "

@@ -48,7 +48,7 @@ def _ends_at_marks(tokens: Sequence[str], gaps: Sequence[str], *, cased: bool) -
     for token, after, gap in zip(tokens, tokens[1:], gaps, strict=False):
         quotes += token == '"'
         ended = _ends_sentence(token) or (ended and _closes(token, quotes % 2 == 0))
-        goes_on = _closes(after, quotes % 2 == 1) or _ends_sentence(after) or (cased and after[0].islower())
+        goes_on = _closes(after, quotes % 2 == 1) or after[0] in _ENDS or (cased and after[0].islower())
         end = (ended and not goes_on) or (len(gap) > 1 and _BREAK.search(gap) is not None)
         if end:
             ended, quotes = False, 0

@@ -8,6 +8,7 @@ const state = {
   limits: { characters: Infinity },
   shown: [], // names of the models whose cards are on the page
   budget: null, // as the endpoint takes it; null: each model's own
+  constraints: null, // likewise, as {constraint, words}
   timer: 0,
   asking: null, // the AbortController of the requests under way
 };
@@ -44,6 +45,9 @@ function post(path, body, signal) {
 function question(name) {
   const body = { ...texts(), model: name };
   if (state.budget !== null && model(name).follows_budget) body.budget = state.budget;
+  if (state.constraints !== null && model(name).offered.length) {
+    body.constraints = state.constraints.map(({ constraint }) => constraint);
+  }
   return body;
 }
 
@@ -118,7 +122,7 @@ function card(asked, answer) {
   const element = make("article", "", { class: "card" });
   const heading = make("h2", `${answer.model} `);
   const { method } = model(answer.model);
-  const facts = [method, budgetNote(answer)].filter((fact) => fact !== answer.model);
+  const facts = [method, budgetNote(answer), ...answer.constraints].filter((fact) => fact !== answer.model);
   heading.append(make("span", facts.join(", "), { class: "method" }));
   const drawing = make("div", "", { class: "drawing" });
   drawing.innerHTML = explanation.html; // drawn by the server, which escapes the text
@@ -138,8 +142,8 @@ function downloads(asked, answer) {
     SVG: async () => (await post("render/svg", asked)).blob(),
     JSON: async () => {
       const { html, ...explanation } = answer.explanations[0];
-      const { model: name, budget, budget_unit } = answer;
-      const kept = { model: name, budget, budget_unit, explanation };
+      const { model: name, budget, budget_unit, constraints } = answer;
+      const kept = { model: name, budget, budget_unit, constraints, explanation };
       return new Blob([JSON.stringify(kept, null, 1)], { type: "application/json" });
     },
   };
@@ -191,6 +195,7 @@ function setUpModels() {
 function show(names) {
   state.shown = names;
   setUpBudget();
+  setUpConstraints();
   askSoon(0);
 }
 
@@ -228,6 +233,43 @@ function moveBudget() {
   askSoon(60);
 }
 
+/* Those that the models shown offer, then those that are theirs or were added; one that is pressed holds. */
+function setUpConstraints() {
+  const able = state.shown.map(model).filter(({ offered }) => offered.length);
+  at("constraints").hidden = !able.length;
+  if (!able.length) return;
+  const holding = state.constraints ?? able[0].constraints;
+  const names = new Set(holding.map(({ constraint }) => constraint));
+  const known = new Map([...able[0].offered, ...holding].map((each) => [each.constraint, each]));
+  at("offers").replaceChildren(
+    ...[...known.values()].map((each) => {
+      const pressed = names.has(each.constraint);
+      const button = make("button", each.words, { type: "button", "aria-pressed": pressed, title: each.constraint });
+      button.addEventListener("click", () => {
+        const others = holding.filter(({ constraint }) => constraint !== each.constraint);
+        constrain(pressed ? others : [...others, each]);
+        at("offers").querySelector(`[title="${CSS.escape(each.constraint)}"]`)?.focus();
+      });
+      return button;
+    }),
+  );
+  at("own").hidden = state.constraints === null;
+}
+
+function constrain(constraints) {
+  state.constraints = constraints;
+  setUpConstraints();
+  askSoon(0);
+}
+
+function addConstraint() {
+  const constraint = at("other").value.trim();
+  if (!constraint) return;
+  const able = state.shown.map(model).find(({ offered }) => offered.length);
+  at("other").value = "";
+  constrain([...(state.constraints ?? able.constraints), { constraint, words: constraint }]);
+}
+
 function setUpExamples(examples) {
   const group = at("examples");
   for (const example of examples) {
@@ -262,6 +304,14 @@ async function start() {
     setUpBudget();
     askSoon(0);
     at("budget").focus();
+  });
+  at("add").addEventListener("click", addConstraint);
+  at("other").addEventListener("keydown", (event) => {
+    if (event.key === "Enter") addConstraint();
+  });
+  at("own").addEventListener("click", () => {
+    constrain(null);
+    at("other").focus();
   });
   at("question").addEventListener("submit", (event) => event.preventDefault());
   fields()[0].focus();
