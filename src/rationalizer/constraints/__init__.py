@@ -17,6 +17,7 @@ from rationalizer.constraints.base import (
     register,
 )
 from rationalizer.constraints.ends import Ends
+from rationalizer.constraints.factors import FactorConstraint
 from rationalizer.constraints.limits import Draft, Limits, Text, TextConstraint, make_limits
 from rationalizer.constraints.pairs import PairConstraint, PairLimits, PairOfTexts, make_pair_limits, pair_conflict
 from rationalizer.constraints.sentences import PerSentence, WholeSentences
@@ -34,6 +35,7 @@ __all__ = [
     "Draft",
     "Ends",
     "ExactlyK",
+    "FactorConstraint",
     "Limits",
     "Monotone",
     "Must",

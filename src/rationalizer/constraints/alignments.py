@@ -66,8 +66,8 @@ class _Links(PairConstraint):
             for link in self._of_pair("links", self.links, any(map(_is_link, self.links)), draft):
                 if not _is_link(link) or not (0 <= link[0] < m and 0 <= link[1] < n):
                     raise ValueError(
-                        f"{self.name}: {shown(link)} is no link of {draft.pair}; links are (token of the premise, token "
-                        f"of the hypothesis), counted from 0, here below ({m}, {n})"
+                        f"{self.name}: {shown(link)} is no link of {draft.pair}; links are (token of the premise, "
+                        f"token of the hypothesis), counted from 0, here below ({m}, {n})"
                     )
                 found.append(link)
         if self.matrix is not None:

@@ -23,6 +23,10 @@ Array = npt.NDArray[np.float64]
 class InfeasibleError(ValueError):
     """No assignment satisfies all factors of the graph."""
 
+    def __init__(self, message: str, instance: int | None = None) -> None:
+        super().__init__(message)
+        self.instance = instance  # of the batch
+
 
 @dataclass
 class _Rows:
@@ -272,5 +276,6 @@ def infeasible(instance: int, factors: list[Factor]) -> InfeasibleError:
     names = ", ".join(dict.fromkeys(repr(factor) for factor in factors))
     return InfeasibleError(
         f"the constraints of instance {instance} of the batch cannot all hold; they clash in: {names}. "
-        "Loosen or remove one of these factors, or mask the variables that should not take part"
+        "Loosen or remove one of these factors, or mask the variables that should not take part",
+        instance,
     )
