@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -219,6 +220,41 @@ def sequence_budget_map(case: Case) -> None:
         require(abs(value - best) <= 1e-12 * float(s.abs().sum() + r.abs().sum()), "value", value, "of", best)
 
 
+def draw_rules(case: Case) -> dict[str, int]:
+    """Constraints that are the same for all rows; each text has a selection that keeps to them."""
+    drawn = {"spans": case.pick([0, 1, 2, 5]), "shortest": case.pick([1, 2, 4]), "longest": case.pick([4, 5, 9])}
+    rules = {name: value for name, value in drawn.items() if case.chance(0.6)}
+    case.note(f"{rules}")
+    return rules
+
+
+def spans(case: Case) -> None:
+    drawn, rules = draw(case), draw_rules(case)
+
+    def layer(s, d, r, mask):
+        return ops.spans(s, d.budget, r, mask=mask, temperature=d.temperature, **rules)
+
+    z = check_common(case, drawn, layer, soft=True)
+    check_budget(drawn, z)
+    for s, r, limit, place in drawn.rows():
+        if 0 < len(s) <= SMALL:
+            oracle = partial(reference.spans, **rules)
+            check_reference(z[place], s, oracle, numpy(r), limit)
+
+
+def spans_map(case: Case) -> None:
+    drawn, rules = draw(case), draw_rules(case)
+    layer = lambda s, d, r, mask: ops.spans_map(s, d.budget, r, mask=mask, **rules)  # noqa: E731
+    z = check_common(case, drawn, layer, soft=False)
+    for s, r, limit, place in drawn.rows():
+        if 0 < len(s) <= SMALL:
+            y, allowed = numpy(z[place]), reference.allowed(len(s), limit, **rules)
+            require(bool((allowed == y).all(1).any()), "breaks a constraint:", y)
+            values = reference.sequence_scores(numpy(s), numpy(r), np.vstack([y[None], allowed]))
+            size = float(s.abs().sum() + r.abs().sum())
+            require(values.max() - values[0] <= 1e-12 * size, "value", values[0], "of", values.max())
+
+
 def top_k(case: Case) -> None:
     drawn = draw(case)
     z = check_common(case, drawn, lambda s, d, r, mask: ops.top_k(s, d.budget, mask), soft=False)
@@ -248,6 +284,8 @@ LAYERS = {
     "pair_budget": pair_budget,
     "sequence_budget": sequence_budget,
     "sequence_budget_map": sequence_budget_map,
+    "spans": spans,
+    "spans_map": spans_map,
     "top_k": top_k,
     "contiguous": contiguous,
 }

@@ -1,6 +1,7 @@
 """What every highlight layer promises, whatever it computes."""
 
 import copy
+from functools import partial
 
 import pytest
 import torch
@@ -208,7 +209,7 @@ def test_permutation(name, generator):
     torch.testing.assert_close(EVERY[name](scores)[:, order], EVERY[name](scores[:, order]), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["fusedmax", "pair_budget", "sequence_budget", "anti_contiguous"])
+@pytest.mark.parametrize("name", ["fusedmax", "pair_budget", "sequence_budget", "anti_contiguous", "spans"])
 def test_reversal(name, generator):
     """Structured along the text, but the same in both directions."""
     scores = torch.randn(30, 12, dtype=torch.float64, generator=generator)
@@ -251,6 +252,8 @@ BUDGETED = {
     "pair_budget": ops.pair_budget,
     "sequence_budget": ops.sequence_budget,
     "sequence_budget_map": ops.sequence_budget_map,
+    "spans": partial(ops.spans, spans=2),
+    "spans_map": partial(ops.spans_map, spans=2),
 }
 
 

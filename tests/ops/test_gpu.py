@@ -7,12 +7,15 @@ import torch
 from torch import Tensor, nn
 
 from rationalizer import ops
-from tests.ops.layers import EVERY, HARD, LAYERS, random_mask
+from tests.ops import layers
+from tests.ops.layers import HARD, ON_HOST, random_mask
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
 ]
+EVERY = {name: layer for name, layer in layers.EVERY.items() if name not in ON_HOST}
+LAYERS = {name: layer for name, layer in layers.LAYERS.items() if name not in ON_HOST}
 every = pytest.mark.parametrize("layer", EVERY.values(), ids=EVERY.keys())
 projection = pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS.keys())
 BUDGETED = {
@@ -300,3 +303,52 @@ def test_stopping_short_is_said(generator):
     assert z.max() <= 1
     assert z.sum(-1).max() <= 8 + 1e-9
     assert (0.5 * (z - optimum).square().sum(-1) <= info.gap + 1e-12).all()
+
+
+QUOTES = {"spans": 2, "shortest": 2, "longest": 4}
+
+
+def some_fixed(rows: int, n: int) -> Tensor:
+    fixed = torch.zeros(rows, n, dtype=torch.int8)
+    fixed[:, 1::4], fixed[:, 6] = -1, 1
+    return fixed
+
+
+@pytest.mark.parametrize("rules", [QUOTES, {"shortest": 3}, {}], ids=["quotes", "shortest", "fixed alone"])
+def test_constraints(rules, generator):
+    scores = torch.randn(12, 40, dtype=torch.float64, generator=generator)
+    edges = torch.rand(12, 39, dtype=torch.float64, generator=generator)
+    mask = random_mask(12, 40, generator)
+    if rules:
+        assert_same(lambda s, m, r: ops.spans(s, 8, r, mask=m, **rules), scores, mask, edges)
+        y = ops.spans_map(scores, 8, edges, mask=mask, **rules)
+        assert torch.equal(ops.spans_map(scores.cuda(), 8, edges.cuda(), mask=mask.cuda(), **rules).cpu(), y)
+    fixed = some_fixed(12, 40)
+    fixed[:, 6] = 0
+    assert_same(lambda s, m, r: ops.spans(s, 8, r, mask=m, fixed=fixed.to(s.device), **rules), scores, mask, edges)
+
+
+def test_fixed_words_alone_never_synchronise(generator):
+    scores = torch.randn(8, 40, generator=generator).cuda().requires_grad_()
+    fixed = some_fixed(8, 40).cuda()
+    ops.spans(scores, 6, 0.1, fixed=fixed).sum().backward()  # compiles
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        z = ops.spans(scores, 6, 0.1, fixed=fixed)
+        (z * z).sum().backward()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert (z[:, 6] == 1).all()
+
+
+def test_more_fixed_words_than_the_budget(generator):
+    scores = torch.randn(2, 10, generator=generator).cuda()
+    fixed = torch.zeros(2, 10, dtype=torch.int8)
+    fixed[1, :3] = 1
+    z, info = ops.spans(scores, 2, 0.1, fixed=fixed.cuda(), return_info=True)
+    assert info.converged.tolist() == [True, False]
+    assert (z[1] == 0).all()
+    assert torch.isinf(info.gap[1])
+    assert ops.spans_map(scores, 2, 0.1, fixed=fixed.cuda()).isnan().all(-1).tolist() == [False, True]
+    with pytest.raises(ValueError, match="row 1 of the batch has no feasible selection"):
+        ops.spans(scores, 2, 0.1, fixed=fixed.cuda(), spans=1)

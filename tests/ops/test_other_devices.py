@@ -56,11 +56,15 @@ def test_through_the_host(dtype, generator):
     """Same numbers, in the dtype that came (float32 on devices that know no float64)."""
     scores, edges, g = (torch.rand(6, n, generator=generator).to(dtype) for n in (8, 7, 8))
     mask, limits = random_mask(6, 8, generator), torch.tensor([0, 1, 2, 3, 4, 9])
+    numbers = torch.arange(8).expand(6, 8) // 2
+    rules = (torch.full((6,), 2), numbers, torch.zeros(6, 8, dtype=torch.int8), numbers, 1, 3, 2)
     calls = [
         ("fusedmax", "_total_variation", (scores, mask, 0.3)),
         ("pair_budget", "_pair_budget", (scores, edges, mask, limits)),
         ("sequence_budget", "_sequence_budget", (scores, edges, mask, limits, 100, 0.0)),
         ("sequence_budget_map", "_sequence_budget_map", (scores, edges, mask, limits)),
+        ("spans", "_spans", (scores, edges, mask, limits, *rules, 100, 0.0)),
+        ("spans_map", "_spans_map", (scores, edges, mask, limits, *rules)),
     ]
     for module, name, inputs in calls:
         op, function = anywhere(module, name)
@@ -79,6 +83,14 @@ def test_through_the_host(dtype, generator):
     expected = op(g.double(), z.double(), edges.double(), mask, tight, kept, support)
     for ours, exact in zip(gradients, expected, strict=True):
         torch.testing.assert_close(ours, exact.to(dtype), rtol=0, atol=0)
+
+
+def test_more_fixed_words_than_the_budget():
+    """Where looking would mean waiting: nothing is raised, and a budget that has no answer stays one without."""
+    _, function = anywhere("_fixed", "_room")
+    limits, musts = torch.tensor([3, 1, -1]), torch.tensor([1, 2, 0])
+    room = function(limits, musts, torch.zeros(3, 4, dtype=torch.int8), torch.ones(3, 4, dtype=torch.bool))
+    assert room.tolist() == [2, 0, -1]
 
 
 def test_cuda_without_triton_takes_the_op_itself(monkeypatch):

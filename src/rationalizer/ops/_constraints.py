@@ -13,8 +13,7 @@ from rationalizer.ops._inputs import Rows
 
 
 class Constraints(NamedTuple):
-    """The arguments of the opaque ops, in their order; what is not asked for is there with a value that forbids
-    nothing."""
+    """The arguments of the opaque ops, in their order; what was not asked for forbids nothing."""
 
     spans: Tensor  # (rows,)
     unit: Tensor  # (rows, n)
@@ -23,6 +22,11 @@ class Constraints(NamedTuple):
     shortest: int
     longest: int
     per_group: int
+    fixed_alone: bool  # whether at most `fixed` was asked for; not an argument of the ops
+
+    @property
+    def arguments(self) -> tuple[Tensor | int, ...]:
+        return self[:-1]
 
 
 def as_constraints(
@@ -43,7 +47,9 @@ def as_constraints(
         raise ValueError(f"longest must be at least shortest ({low}), got {high}")
     if (group is None) != (per_group is None):
         given, missing = ("group", "per_group") if per_group is None else ("per_group", "group")
-        raise ValueError(f"{given} is given without {missing}: per_group is how many words of each group may be selected")
+        raise ValueError(
+            f"{given} is given without {missing}: per_group is how many words of each group may be selected"
+        )
     each = n if per_group is None else _count(per_group, "per_group", 0)
     alone = torch.arange(n, device=device).expand(rows.scores.shape)
     return Constraints(
@@ -54,6 +60,7 @@ def as_constraints(
         low,
         high,
         each,
+        spans is None and shortest == 1 and longest is None and unit is None and group is None,
     )
 
 
@@ -68,7 +75,12 @@ def _count(value: int, name: str, least: int) -> int:
 def _numbers(values: Tensor | None, rows: Rows, name: str, dtype: torch.dtype, default: Tensor) -> Tensor:
     if values is None:
         return default.to(dtype)
-    if not isinstance(values, Tensor) or values.is_floating_point() or values.is_complex() or values.dtype == torch.bool:
+    if (
+        not isinstance(values, Tensor)
+        or values.is_floating_point()
+        or values.is_complex()
+        or values.dtype == torch.bool
+    ):
         kind = values.dtype if isinstance(values, Tensor) else type(values).__name__
         raise TypeError(f"{name} must be an integer tensor of the scores' shape, got {kind}")
     if values.shape != rows.shape:
@@ -76,17 +88,22 @@ def _numbers(values: Tensor | None, rows: Rows, name: str, dtype: torch.dtype, d
     return values.to(device=rows.scores.device, dtype=dtype, non_blocking=True).reshape(rows.scores.shape)
 
 
-def require_constraints(mask: Tensor, spans: Tensor, fixed: Tensor, group: Tensor) -> None:
-    """What only the data can tell; on the CPU."""
-    _inputs.require_budget(spans, "spans")
+def require_fixed(fixed: Tensor, mask: Tensor) -> None:
     wrong = (fixed.abs() > 1) & mask
     if wrong.any():
         where = [int(i) for i in wrong.nonzero()[0]]
         raise ValueError(f"fixed{where} is {int(fixed[tuple(where)])}; 1 is must, -1 is never, 0 is free")
-    least = torch.iinfo(torch.int64).min
-    real = group.masked_fill(~mask, least)
-    fallen = (real < real.cummax(-1).values) & mask if group.numel() else mask
-    if fallen.any() and group.numel():
+
+
+def require_constraints(mask: Tensor, spans: Tensor, fixed: Tensor, group: Tensor) -> None:
+    """What only the data can tell; on the CPU."""
+    _inputs.require_budget(spans, "spans")
+    require_fixed(fixed, mask)
+    if group.numel() == 0:
+        return
+    real = group.masked_fill(~mask, torch.iinfo(torch.int64).min)
+    fallen = (real < real.cummax(-1).values) & mask
+    if fallen.any():
         where = [int(i) for i in fallen.nonzero()[0]]
         raise ValueError(f"group{where} is {int(group[tuple(where)])}, less than one before it; groups are in order")
 

@@ -9,10 +9,11 @@ from torch import Tensor
 
 from rationalizer.ops import _inputs
 from rationalizer.ops._constraints import as_constraints, require_constraints, require_feasible
+from rationalizer.ops._fixed import free_words
 from rationalizer.ops._info import Info, warn_unless_converged
 from rationalizer.ops.kernels.runtime import for_slow_rows
 from rationalizer.ops.kernels.spans_cpu import spans_rows
-from rationalizer.ops.sequence_budget import _sequence_budget_backward
+from rationalizer.ops.sequence_budget import _sequence_budget, _sequence_budget_backward
 
 
 @overload
@@ -80,8 +81,9 @@ def spans(
     max E_p[s·y + Σ r_i y_i y_{i+1}] − ½‖E_p[y]‖²  s.t. every y of p is a 0/1 selection that keeps to them,
 
     s = scores/temperature and r = transition/temperature. Exact: an active set over selections, the best of which is
-    found by one dynamic programme with a counter for each constraint that can bind. Selecting nothing keeps to all
-    of them unless a word must be selected. As the temperature falls it becomes `spans_map`.
+    found by one dynamic programme with a counter for each constraint that can bind; with `fixed` alone, or nothing, it
+    is `sequence_budget` on the free words. Selecting nothing keeps to all constraints unless a word must be selected.
+    As the temperature falls it becomes `spans_map`.
 
     Words are neighbours with the masked ones between them closed up; a span is a run of selected neighbours with
     unselected ones, or an end of the text, at both sides.
@@ -101,13 +103,16 @@ def spans(
         per_group: at most so many words of each group.
         tolerance: how far z may be from the exact answer, in any word, as in `sequence_budget`.
         max_iterations: where to stop a row, at the latest: 1,000 + 20n is the most there is. z is then feasible but
-            not optimal. On CUDA a row also stops where it would mix more than 512 selections.
+            not optimal.
         return_info: also return per-row `Info(converged, iterations, gap)`. Without it, a row that stopped short warns
-            (not on CUDA, where that would make the host wait).
+            (not on CUDA).
 
     Returns:
-        (batch, n), z in the dtype of `scores`, or (z, info). A row that no selection keeps to raises a ValueError that
-        names it. On CUDA, where that would make the host wait, z is 0 there, `converged` False and `gap` inf.
+        (batch, n), z in the dtype of `scores`, or (z, info). A row for which no selection keeps to all constraints
+        raises a ValueError that names it.
+
+    On CUDA the programme runs on the host, which waits for the device. With `fixed` alone, or nothing, all is done on
+    the device: a row that has no answer is not raised for but has z = 0, `converged` False and `gap` inf.
     """
     rows = _inputs.as_rows(scores, mask, temperature)
     limit = _inputs.as_budget(budget, rows.shape[:-1], scores.device)
@@ -116,12 +121,19 @@ def spans(
     constraints = as_constraints(rows, spans, shortest, longest, unit, fixed, group, per_group)
     _inputs.check_iterations(max_iterations)
     _inputs.check_tolerance(tolerance)
-    solved = _spans(rows.scores, edges, rows.mask, limit, *constraints, max_iterations, float(tolerance))
-    info = Info(*map(rows.restore_rows, solved[3:]))
+    if constraints.fixed_alone:
+        free = free_words(rows.scores, edges, rows.mask, constraints.fixed, limit)
+        z, *_, converged, iterations, gap = _sequence_budget(*free[:4], max_iterations, float(tolerance))
+        z, converged, gap = free.with_fixed(z), converged & free.feasible, gap.masked_fill(~free.feasible, torch.inf)
+    else:
+        z, _, _, converged, iterations, gap = _spans(
+            rows.scores, edges, rows.mask, limit, *constraints.arguments, max_iterations, float(tolerance)
+        )
+    info = Info(*map(rows.restore_rows, (converged, iterations, gap)))
     if return_info:
-        return rows.restore(solved[0]), info
+        return rows.restore(z), info
     warn_unless_converged(info, "spans", "raise max_iterations, or the temperature")
-    return rows.restore(solved[0])
+    return rows.restore(z)
 
 
 _Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]

@@ -7,8 +7,10 @@ from torch import Tensor
 
 from rationalizer.ops import _inputs
 from rationalizer.ops._constraints import as_constraints, require_constraints, require_feasible
+from rationalizer.ops._fixed import free_words
 from rationalizer.ops.kernels.runtime import for_rows
 from rationalizer.ops.kernels.spans_map_cpu import spans_map_rows
+from rationalizer.ops.sequence_budget_map import _sequence_budget_map
 
 
 def spans_map(
@@ -44,14 +46,22 @@ def spans_map(
         per_group: at most so many words of each group.
 
     Returns:
-        (batch, n), y in the dtype of `scores`. A row that no selection keeps to raises a ValueError that names it; on
-        CUDA, where that would make the host wait, it is NaN.
+        (batch, n), y in the dtype of `scores`. A row for which no selection keeps to all constraints raises a
+        ValueError that names it.
+
+    On CUDA the programme runs on the host, which waits for the device. With `fixed` alone, or nothing, all is done on
+    the device: a row that has no answer is not raised for but is NaN.
     """
     rows = _inputs.as_rows(scores.detach() if isinstance(scores, Tensor) else scores, mask, 1.0)
     limit = _inputs.as_budget(budget, rows.shape[:-1], scores.device)
     edges = _inputs.as_transition(transition, rows, 1.0)
     constraints = as_constraints(rows, spans, shortest, longest, unit, fixed, group, per_group)
-    return rows.restore(_spans_map(rows.scores, edges.detach(), rows.mask, limit, *constraints))
+    edges = edges.detach()
+    if constraints.fixed_alone:
+        free = free_words(rows.scores, edges, rows.mask, constraints.fixed, limit)
+        y = free.with_fixed(_sequence_budget_map(*free[:4]))
+        return rows.restore(y.masked_fill(~free.feasible[:, None] & rows.mask, torch.nan))
+    return rows.restore(_spans_map(rows.scores, edges, rows.mask, limit, *constraints.arguments))
 
 
 @_inputs.opaque("spans_map")

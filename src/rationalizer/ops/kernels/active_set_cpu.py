@@ -41,10 +41,9 @@ def sequence_score(s, r, words, lift, budget):
 
 
 def best_sequence(s, r, budget, lift, y, back, value, heads, blocks, rules):
-    """The best sequence of at most `budget` tokens to `y`: of those that take or leave whole blocks where there are any,
-    or of those under `rules` unless they are None. The type of `rules` decides, so compiled code has one of them only.
-    On a `Grid` it is the best alignment: no budget of its own, no transitions.
-    """
+    """The best sequence of at most `budget` tokens to `y`: of those that take or leave whole blocks where there are
+    any, or of those under `rules` unless they are None; on a `Grid` the best alignment. The type of `rules` decides, so
+    compiled code knows one way."""
     if isinstance(rules, Grid):
         best_alignment(s, rules, lift, y, back, value)
     elif rules is not None:

@@ -15,26 +15,26 @@ def _solve(s, r, rules, z, support, max_iterations, enough, stop):
     """The solution to `z`, sequences to `support`; returns (how many, iterations, gap, converged), the first 0 where
     the rules leave nothing."""
     n = s.shape[0]
-    budget = rules.sizes[0][0]
+    budget = rules[0]
     y = np.zeros(n, np.uint8)
-    back, value = scratch(rules)
+    gain, value = scratch(rules)
     start = np.zeros((1, word_count(n)), np.uint64)
     z[:] = 0.0
-    if not constrained_viterbi(s, r, rules, 0.0, y, back, value) > -np.inf:
+    if not constrained_viterbi(s, r, rules, 0.0, y, gain, value) > -np.inf:
         return 0, 0, np.inf, False
     pack(y, start[0])
     columns, _, kept, iterations, gap, converged, level = active_set(
-        s, r, budget, start, np.ones(1), 1, z, y, back, value, np.empty(1, np.int64), 0, max_iterations, np.inf,
+        s, r, budget, start, np.ones(1), 1, z, y, gain, value, np.empty(1, np.int64), 0, max_iterations, np.inf,
         enough, stop, rules,
     )  # fmt: skip
     if not np.all(np.isfinite(z)):
         # Beyond the range of floats; one sequence is feasible, and nothing is claimed of it.
-        constrained_viterbi(s, r, rules, 0.0, y, back, value)
+        constrained_viterbi(s, r, rules, 0.0, y, gain, value)
         z[:] = y
         pack(y, support[0, : word_count(n)])
         return 1, iterations, np.inf, False
     if converged and enough == 0.0:
-        columns, kept = complete_face(s, r, budget, columns, kept, z, level, y, back, value, rules)
+        columns, kept = complete_face(s, r, budget, columns, kept, z, level, y, gain, value, rules)
     support[:kept, : word_count(n)] = columns[:kept]
     return kept, iterations, gap, converged
 

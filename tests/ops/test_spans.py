@@ -1,0 +1,242 @@
+"""Selections under constraints: against enumeration, each constraint and all of them together."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rationalizer import ops
+from rationalizer.ops import reference
+from tests.ops.layers import chains, random_mask, row
+from tests.ops.test_oracle import assert_close, assert_jacobian, tied
+
+CASES = settings(max_examples=120, deadline=None)
+
+
+@st.composite
+def constraints(draw, n):
+    """Some of them, or all; often such as leave little room, and sometimes none."""
+    chosen = draw(st.sets(st.sampled_from(["spans", "shortest", "longest", "unit", "fixed", "group"]), min_size=1))
+    rules = {}
+    if "spans" in chosen:
+        rules["spans"] = draw(st.integers(0, 3))
+    if "shortest" in chosen:
+        rules["shortest"] = draw(st.integers(1, 4))
+    if "longest" in chosen:
+        rules["longest"] = draw(st.integers(rules.get("shortest", 1), 5))
+    if "unit" in chosen:
+        rules["unit"] = np.cumsum(draw(st.lists(st.booleans(), min_size=n, max_size=n)))
+    if "fixed" in chosen:
+        wishes = st.sampled_from([0, 0, 0, 0, -1, 1])
+        rules["fixed"] = np.array(draw(st.lists(wishes, min_size=n, max_size=n)), dtype=np.int8)
+    if "group" in chosen:
+        rules["group"] = np.cumsum(draw(st.lists(st.sampled_from([0, 0, 1]), min_size=n, max_size=n)))
+        rules["per_group"] = draw(st.integers(0, 3))
+    return rules
+
+
+def tensors(rules):
+    return {name: row(rule) if isinstance(rule, np.ndarray) else rule for name, rule in rules.items()}
+
+
+@CASES
+@given(chains(longest=8, sign="±"), st.data())
+def test_spans(case, data):
+    s, r, limit = case
+    rules = data.draw(constraints(len(s)))
+    if not len(reference.allowed(len(s), limit, **rules)):
+        with pytest.raises(ValueError, match="row 0 of the batch has no feasible selection"):
+            ops.spans(row(s), limit, row(r), **tensors(rules))
+        return
+    z, info = ops.spans(row(s), limit, row(r), **tensors(rules), return_info=True)
+    assert info.converged.all()
+    assert_close(z, reference.spans(s, r, limit, **rules))
+
+
+@settings(max_examples=250, deadline=None)
+@given(chains(longest=8, sign="±"), st.data())
+def test_spans_map(case, data):
+    s, r, limit = case
+    rules = data.draw(constraints(len(s)))
+    allowed = reference.allowed(len(s), limit, **rules)
+    if not len(allowed):
+        with pytest.raises(ValueError, match="row 0 of the batch has no feasible selection"):
+            ops.spans_map(row(s), limit, row(r), **tensors(rules))
+        return
+    y = ops.spans_map(row(s), limit, row(r), **tensors(rules))[0].numpy()
+    assert (allowed == y).all(1).any()
+    best = reference.sequence_scores(s, r, reference.spans_map(s, r, limit, **rules)[None])[0]
+    assert reference.sequence_scores(s, r, y[None])[0] == pytest.approx(best, rel=1e-12, abs=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(tied(sign="±"), st.data())
+def test_ties(case, data):
+    s, r, limit = case
+    rules = data.draw(constraints(len(s)))
+    if len(reference.allowed(len(s), limit, **rules)):
+        edges = torch.from_numpy(r)
+        assert_close(ops.spans(row(s), limit, edges, **tensors(rules)), reference.spans(s, r, limit, **rules))
+
+        def layer(x):
+            copies = {name: rule.expand(len(x), -1) if isinstance(rule, torch.Tensor) else rule for name, rule in every}
+            return ops.spans(x, limit, edges, **copies)
+
+        every = tensors(rules).items()
+        assert_jacobian(layer, s)
+
+
+@pytest.fixture
+def generator() -> torch.Generator:
+    return torch.Generator().manual_seed(11)
+
+
+SENTENCES = torch.arange(24) // 6
+QUOTES = {"spans": 2, "shortest": 2, "longest": 4}
+
+
+def some_rules(rows, generator):
+    """What each row alone can be asked for, and its batch with it."""
+    fixed = torch.zeros(rows, 24, dtype=torch.int8)
+    fixed[:, ::5] = -1
+    unit = (torch.rand(rows, 24, generator=generator) < 0.6).cumsum(-1)
+    return {"unit": unit, "fixed": fixed, "group": SENTENCES.expand(rows, 24), "per_group": 4}
+
+
+def test_mask_is_truncation_and_batch_is_its_rows(generator):
+    scores = torch.randn(10, 24, dtype=torch.float64, generator=generator)
+    mask, rules = random_mask(10, 24, generator), some_rules(10, generator)
+    counts = torch.randint(0, 4, (10,), generator=generator)
+    garbage = {
+        name: rule.masked_fill(~mask, 7) if isinstance(rule, torch.Tensor) else rule for name, rule in rules.items()
+    }
+    for op in (ops.spans, ops.spans_map):
+        z = op(scores.masked_fill(~mask, torch.nan), 6, 0.3, mask=mask, spans=counts, **garbage)
+        assert (z[~mask] == 0).all()
+        for i in range(10):
+            real = mask[i]
+            short = {name: rule[i, real] if isinstance(rule, torch.Tensor) else rule for name, rule in rules.items()}
+            assert torch.equal(z[i, real], op(scores[i, real], 6, 0.3, spans=int(counts[i]), **short))
+
+
+@pytest.mark.parametrize("transition", [0.0, 0.4, -0.4])
+def test_gradcheck(transition, generator):
+    scores = torch.randn(4, 24, dtype=torch.float64, generator=generator, requires_grad=True)
+    edges = (transition + 0.1 * torch.rand(4, 23, dtype=torch.float64, generator=generator)).requires_grad_()
+    rules = some_rules(4, generator)
+
+    def layer(s, r):
+        return ops.spans(s, 7, r, spans=3, shortest=2, longest=4, temperature=0.7, **rules)
+
+    assert torch.autograd.gradcheck(layer, (scores, edges))
+
+
+@pytest.mark.parametrize("transition", [0.0, 0.5, -0.5])
+def test_without_constraints_it_is_the_sequence_budget(transition, generator):
+    scores = torch.randn(20, 30, dtype=torch.float64, generator=generator)
+    expected = ops.sequence_budget(scores, 6, transition=transition)
+    torch.testing.assert_close(ops.spans(scores, 6, transition), expected, rtol=0, atol=1e-9)
+    no_rule = {"spans": 30, "longest": 30, "unit": torch.arange(30).expand(20, 30)}
+    torch.testing.assert_close(ops.spans(scores, 6, transition, **no_rule), expected, rtol=0, atol=1e-9)
+    best = ops.sequence_budget_map(scores, 6, transition=transition)
+    assert torch.equal(ops.spans_map(scores, 6, transition, **no_rule), best)
+
+
+@pytest.mark.parametrize("transition", [0.5, -0.5])
+def test_fixed_words_alone_are_as_with_a_rule_that_forbids_nothing(transition, generator):
+    """The one goes to the sequence budget on the free words, the other through the programme."""
+    scores = torch.randn(20, 14, dtype=torch.float64, generator=generator).requires_grad_()
+    edges = (transition + torch.rand(20, 13, dtype=torch.float64, generator=generator)).requires_grad_()
+    mask = random_mask(20, 14, generator)
+    fixed = torch.randint(-6, 7, (20, 14), generator=generator).clamp(-5, 5).div(5, rounding_mode="trunc")
+    weight = torch.randn(20, 14, dtype=torch.float64, generator=generator)
+    answers = [
+        ops.spans(scores, 6, edges, mask=mask, fixed=fixed, temperature=0.7, **rule) for rule in ({}, {"longest": 14})
+    ]
+    torch.testing.assert_close(*answers, rtol=0, atol=1e-9)
+    for inputs in (scores, edges):
+        gradients = [torch.autograd.grad((z * weight).sum(), inputs, retain_graph=True)[0] for z in answers]
+        torch.testing.assert_close(*gradients, rtol=0, atol=1e-7)
+    best = [ops.spans_map(scores, 6, edges, mask=mask, fixed=fixed, **rule) for rule in ({}, {"longest": 14})]
+    torch.testing.assert_close(*best, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("n", [30, 120])
+@pytest.mark.parametrize("temperature", [1.0, 0.05, 1e-4])
+def test_exact_where_enumeration_ends(n, temperature, generator):
+    """The best selection at s − z earns no more there than the mixture does: no other mixture is better than z."""
+    scores = 0.3 * torch.randn(3, n, dtype=torch.float64, generator=generator)
+    unit, group = (torch.arange(n) // 2).expand(3, n), (torch.arange(n) // 15).expand(3, n)
+    for rules in (QUOTES, {"unit": unit, "spans": 3}, {"group": group, "per_group": 3, "shortest": 2}):
+        z, info = ops.spans(scores, n // 5, 0.01, temperature=temperature, return_info=True, **rules)
+        assert info.converged.all()
+        rest, r = scores / temperature - z, 0.01 / temperature
+        y = ops.spans_map(rest, n // 5, r, **rules)
+        best = (rest * y).sum(-1) + r * (y[:, 1:] * y[:, :-1]).sum(-1)
+        at_most = (rest * z).sum(-1) + r * torch.minimum(z[:, 1:], z[:, :-1]).sum(-1)
+        assert (at_most >= best - 1e-10 * (1 + best.abs())).all()
+        assert (info.gap <= 1e-10 * (1 + best.abs())).all()
+
+
+@pytest.mark.parametrize("rules", [QUOTES, {"spans": 1}, {"shortest": 3}, {"longest": 2}])
+def test_temperature_to_zero_is_the_map(rules, generator):
+    scores = torch.randn(20, 25, dtype=torch.float64, generator=generator)
+    z = ops.spans(scores, 6, 0.2, temperature=1e-7, **rules)
+    torch.testing.assert_close(z, ops.spans_map(scores, 6, 0.2, **rules), rtol=0, atol=1e-8)
+
+
+def test_a_tolerance_is_kept(generator):
+    scores = 0.5 + 0.3 * torch.randn(4, 60, dtype=torch.float64, generator=generator)
+    exact, slow = ops.spans(scores, 12, 0.1, spans=3, return_info=True)
+    near, quick = ops.spans(scores, 12, 0.1, spans=3, tolerance=1e-2, return_info=True)
+    assert (near - exact).norm(dim=-1).max() <= 1e-2
+    assert quick.iterations.sum() < slow.iterations.sum()
+
+
+def test_stopping_short_is_said(generator):
+    scores = 0.5 + 0.3 * torch.randn(4, 60, dtype=torch.float64, generator=generator)
+    with pytest.warns(ops.ConvergenceWarning, match="spans: 4 of 4 rows stopped before the optimum"):
+        z = ops.spans(scores, 12, 0.1, spans=3, max_iterations=2)
+    optimum = ops.spans(scores, 12, 0.1, spans=3)
+    _, info = ops.spans(scores, 12, 0.1, spans=3, max_iterations=2, return_info=True)
+    assert (0.5 * (z - optimum).square().sum(-1) <= info.gap + 1e-12).all()
+
+
+def test_a_row_without_a_feasible_selection_is_named():
+    scores = torch.zeros(3, 5)
+    fixed = torch.zeros(3, 5, dtype=torch.int8)
+    fixed[2, [0, 2, 4]] = 1
+    for op in (ops.spans, ops.spans_map):
+        with pytest.raises(ValueError, match=r"row 2 of the batch has no feasible selection: .* fix fewer words"):
+            op(scores, 3, spans=2, fixed=fixed)
+        assert op(scores, 5, spans=2, fixed=fixed).sum() == 4  # a word between two of them joins them
+        with pytest.raises(ValueError, match="row 2 of the batch has no feasible selection"):
+            op(scores, 2, fixed=fixed)
+
+
+@pytest.mark.parametrize("op", [ops.spans, ops.spans_map])
+def test_errors(op):
+    scores, numbers = torch.randn(2, 4), torch.tensor([[0, 0, 1, 1]] * 2)
+    with pytest.raises(ValueError, match="spans must be at least 0, got -1"):
+        op(scores, 2, spans=-1)
+    with pytest.raises(ValueError, match="spans must be at least 0, got -3 in row 1"):
+        op(scores, 2, spans=torch.tensor([1, -3]))
+    with pytest.raises(ValueError, match="shortest must be at least 1, got 0"):
+        op(scores, 2, shortest=0)
+    with pytest.raises(ValueError, match=r"longest must be at least shortest \(3\), got 2"):
+        op(scores, 2, shortest=3, longest=2)
+    with pytest.raises(TypeError, match=r"longest counts words and must be an int, got 2\.5"):
+        op(scores, 2, longest=2.5)
+    with pytest.raises(ValueError, match="group is given without per_group"):
+        op(scores, 2, group=numbers)
+    with pytest.raises(ValueError, match="per_group is given without group"):
+        op(scores, 2, per_group=1)
+    with pytest.raises(ValueError, match=r"group\[1, 2\] is 0, less than one before it; groups are in order"):
+        op(scores, 2, group=torch.tensor([[0, 0, 1, 1], [0, 1, 0, 1]]), per_group=1)
+    with pytest.raises(ValueError, match=r"fixed\[0, 3\] is 2; 1 is must, -1 is never, 0 is free"):
+        op(scores, 2, spans=1, fixed=torch.tensor([[0, 0, 1, 2], [0, 0, 0, 0]]))
+    with pytest.raises(TypeError, match=r"unit must be an integer tensor of the scores' shape, got torch\.float32"):
+        op(scores, 2, unit=scores)
+    with pytest.raises(ValueError, match=r"unit must have shape \(2, 4\), got \(4,\)"):
+        op(scores, 2, unit=numbers[0])
