@@ -65,9 +65,10 @@ def main() -> None:
     print(f"\n| constraints | {' | '.join(SHOWN)} | training |\n|---|{'---|' * (len(SHOWN) + 1)}", flush=True)
     free = trained(corpus, (), args)
     print(line("none", evaluate(free, corpus.dev), free.seconds), flush=True)
-    for constraints in SETS[args.dataset]:
-        name = ", ".join(f"`{each}`" for each in constraints)
+    names = {constraints: ", ".join(f"`{each}`" for each in constraints) for constraints in SETS[args.dataset]}
+    for constraints, name in names.items():
         print(line(f"{name}, in use only", evaluate(free, corpus.dev, constraints=constraints), None), flush=True)
+    for constraints, name in names.items():
         model = trained(corpus, constraints, args)
         print(line(f"{name}, trained", evaluate(model, corpus.dev), model.seconds), flush=True)
 

@@ -151,3 +151,6 @@ def test_whether_anything_can_be_selected():
     counted = torch.ones(2, 4, dtype=torch.bool)
     whole = Limits(unit=torch.tensor([[0, 0, 0, 1], [0, 0, 0, 0]]))
     assert whole.possible(torch.tensor([2, 2]), counted).tolist() == [True, False]
+    never = Limits(fixed=torch.tensor([[-1, -1, -1, 0], [-1, -1, -1, -1]]))
+    assert never.possible(torch.tensor([2, 2]), counted).tolist() == [True, False]
+    assert Limits(shortest=3).possible(torch.tensor([3, 2]), counted).tolist() == [True, False]

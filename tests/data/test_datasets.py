@@ -104,6 +104,7 @@ def movies_folder(tmp_path):
 
 def test_movies_as_eraser_gives_them(movies_folder):
     corpus = load("movies", data_dir=movies_folder)
+    assert corpus.train[0].sentence_lengths == (4, 2)
     assert [len(s) for s in (corpus.train, corpus.dev, corpus.test)] == [2, 1, 1]
     assert [e.label for e in corpus.train] == [0, 1]
     assert corpus.train[0].text == "a bad film .\nvery bad"

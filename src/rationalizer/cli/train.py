@@ -68,9 +68,8 @@ def train(
     from rationalizer.metrics import headlines, score_lines
     from rationalizer.study import method_text, parse_assignments
 
-    given = collect_settings(settings, encoder=encoder, embeddings=embeddings, seed=seed, budget=budget)
-    if constraint:
-        given["constraints"] = constraint
+    own = {"encoder": encoder, "embeddings": embeddings, "seed": seed, "budget": budget}
+    given = collect_settings(settings, **own, constraints=constraint or None)
     where = Source.of(source, data_dir, aspect, parse_assignments(column, "--column"))
     config = configure(method, {"budget": where.budget, **given}, dataset=where.dataset, pairs=where.pairs)
     directory = out_dir or Path("runs") / f"{where.name}-{config.method}"

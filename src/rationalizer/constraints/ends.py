@@ -56,4 +56,4 @@ class Ends(TextConstraint):
             spans += own_spans(self.name, self.characters, draft.text)
         for span in spans:
             phrase = draft.touched(*span)
-            draft.together |= phrase[1:] & phrase[:-1]
+            draft.together[phrase.start : max(phrase.start, phrase.stop - 1)] = True

@@ -58,6 +58,8 @@ class Limits:
 
     def possible(self, budget: Tensor, counted: Tensor) -> Tensor:
         """(batch,) bool: whether anything can be selected at all, under budgets (batch,) of the words `counted`."""
+        if self.unit is None and self.shortest == 1:  # then any single word can be
+            return (counted if self.fixed is None else counted & (self.fixed >= 0)).any(-1)
         return ops.spans_map(torch.ones(counted.shape), budget, mask=counted, **self.arguments()).any(-1)
 
 
@@ -94,9 +96,15 @@ class Draft:
     def fixed(self) -> NDArray[np.int8]:
         return self.must.astype(np.int8) - self.never.astype(np.int8)
 
-    def touched(self, start: int, end: int) -> Flags:
-        """Tokens with a character in [start, end)."""
-        return np.array([first < end and start < last for first, last in self.example.offsets], dtype=bool)
+    def touched(self, start: int, end: int) -> slice:
+        """The tokens with a character in [start, end)."""
+        starts, ends = self._places
+        return slice(int(np.searchsorted(ends, start, "right")), int(np.searchsorted(starts, end, "left")))
+
+    @cached_property
+    def _places(self) -> NDArray[np.int64]:
+        """(2, tokens) where tokens start and end, in their order."""
+        return np.array(self.example.offsets, dtype=np.int64).reshape(-1, 2).T
 
     def clash(self, counted: Flags, budget: int) -> str | None:
         """What keeps the must-words from being selected, as far as it can be said in plain words."""

@@ -92,7 +92,7 @@ class _Words(TextConstraint):
         if self.characters is not None:
             spans += own_spans(self.name, self.characters, draft.text)
         for span in spans:
-            flags |= draft.touched(*span)
+            flags[draft.touched(*span)] = True
         if self.mask is not None:
             flags |= own_flags(self.name, self.mask, draft.text)
         return flags

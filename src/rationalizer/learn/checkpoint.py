@@ -157,7 +157,8 @@ def digest(corpus: Corpus) -> str:
     for split in (corpus.train, corpus.dev):
         for example in split:
             words = "\x1d".join("\x1f".join(text.tokens) for text in example.texts)
-            sha.update(f"{words}\x1f{example.label!r}\x1f\n".encode("utf-8", "surrogatepass"))
+            lengths = [text.sentence_lengths for text in example.texts if text.sentence_lengths is not None]
+            sha.update(f"{words}\x1f{example.label!r}\x1f{lengths or ''}\n".encode("utf-8", "surrogatepass"))
         sha.update(b"\x1e")
     return sha.hexdigest()
 

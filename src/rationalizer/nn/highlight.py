@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from rationalizer.constraints import Limits
-from rationalizer.nn.extractors import EXTRACTORS
+from rationalizer.nn.extractors import EXTRACTORS, Extractor
 from rationalizer.nn.heads import Pooling, make_head, pool, pooled_size
 from rationalizer.nn.model import Model, Output
 from rationalizer.nn.readers import Reader
@@ -32,6 +32,7 @@ class HighlightModel(Model):
     """
 
     pairs = False
+    method: Extractor
 
     def __init__(
         self,
@@ -50,6 +51,12 @@ class HighlightModel(Model):
         self.head = make_head(pooled_size(reader.read_size, pooling) + reader.whole_size, classes, target)
         self.pooling: Pooling = pooling
         self.dropout = nn.Dropout(dropout)
+
+    @torch.no_grad()
+    def start(self, *texts: Words) -> None:
+        (words,) = texts
+        if self.method.starts_from_texts:
+            self.method.start(self.reader.states(words), words.counted)
 
     def forward(self, *texts: Words, budget: Budget, limits: Limits | None = None) -> Output:
         (words,) = texts
