@@ -24,6 +24,7 @@ ORDER = [
     "plot",
     "study",
     "render",
+    "estimator",
     "rationalizer",
     "app",
     "cli",

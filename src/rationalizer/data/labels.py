@@ -14,6 +14,7 @@ from rationalizer.text.errors import shown
 Label = int | float | str
 LARGEST = 1e15  # of values: the squares of larger ones are beyond 32 bits
 LONGEST_NAME = 1000  # characters: what is longer is a text in the wrong column
+MULTI_LABEL = "a text has one label; for several of them train one model a label, with that label or without it"
 _INTEGER = re.compile(r"[+-]?(0|[1-9]\d*)")  # as numbers are written: 007 is a name
 _NUMBER = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
@@ -68,9 +69,9 @@ def plain(value: Any) -> Label:
         if _INTEGER.fullmatch(text):
             return int(text)
         value = float(text) if _NUMBER.fullmatch(text) else text
-    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+    if value is None or (isinstance(value, str) and value == "") or (isinstance(value, float) and math.isnan(value)):
         raise ValueError("the label is missing; fill it in or leave the row out")
-    if value in ("nan", "NaN"):  # as pandas writes what is missing
+    if isinstance(value, str) and value in ("nan", "NaN"):  # as pandas writes what is missing
         raise ValueError(
             f"the label {value!r} says that there is none; fill it in, leave the row out, or rename the class"
         )
@@ -80,6 +81,8 @@ def plain(value: Any) -> Label:
         raise ValueError(f"the label has more than {LONGEST_NAME * 9 // 10} digits; write it as a float")
     if isinstance(value, float) and math.isinf(value):
         raise ValueError(f"the label {value} is not finite")
+    if isinstance(value, (list, tuple, set, frozenset)) or hasattr(value, "tolist"):
+        raise ValueError(f"the label {shown(value)} is several labels; {MULTI_LABEL}")
     if not isinstance(value, (int, float, str)):
         raise ValueError(f"a label must be a name or a number, got {type(value).__name__} {shown(value)}")
     if isinstance(value, str) and not _is_writable(value):

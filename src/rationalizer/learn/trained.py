@@ -16,6 +16,7 @@ and TensorBoard files, in a new folder each time the run was taken up. The train
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -39,7 +40,7 @@ from rationalizer.text import Budget, Rule
 
 LabelType = Literal["str", "int", "float", "bool"]
 
-FORMAT = 3
+FORMAT = 4
 CONFIG, READER, MODEL, METRICS = "config.json", "reader.json", "model.safetensors", "metrics.json"
 VECTORS, CHECKPOINT, LOGS = "vectors.safetensors", "checkpoint.safetensors", "logs"
 
@@ -50,6 +51,7 @@ DESCRIBED = {
     "classes": [str],
     "target": {"sigmoid?": bool, "mean?": float, "deviation?": float},
     "label_type": set(get_args(LabelType)),
+    "columns": {str: str},
     "config": {"method": str, "pairs": bool, "options": dict, "reading": dict, str: object},
 }
 EPOCH = {"seconds": float, str: float}
@@ -74,6 +76,7 @@ class Description:
     classes: tuple[str, ...]
     target: dict[str, Any] = field(default_factory=dict)  # arguments of `nn.Regression`
     label_type: LabelType = "str"  # what the user's class labels were before they became names
+    columns: Mapping[str, str] = field(default_factory=dict)  # of the file or table it was trained on: {"text": "review"}
 
     @property
     def pairs(self) -> bool:
@@ -108,6 +111,7 @@ class Description:
             "classes": list(self.classes),
             "target": self.target,
             "label_type": self.label_type,
+            "columns": dict(self.columns),
             "config": self.config.to_json(),
         }
 
@@ -131,7 +135,14 @@ class Description:
                 raise ValueError("target.sigmoid is missing")
         except (TypeError, ValueError) as error:
             raise ValueError(f"{path}: {error}; {AGAIN}") from None
-        return cls(config, stored["task"], tuple(stored["classes"]), stored["target"], stored["label_type"])
+        return cls(
+            config,
+            stored["task"],
+            tuple(stored["classes"]),
+            stored["target"],
+            stored["label_type"],
+            stored["columns"],
+        )
 
 
 def write_reader(directory: Path, reader: Reader) -> None:

@@ -173,6 +173,7 @@ def describe(corpus: Corpus, config: Config, label_type: LabelType = "str") -> D
         classes=tuple(corpus.classes),
         target=target,
         label_type=label_type,
+        columns=dict(corpus.columns),
     )
 
 
