@@ -17,6 +17,7 @@ from rationalizer.data.corpus import Task
 from rationalizer.data.frames import is_table, names_of, texts_of
 from rationalizer.estimator import Estimator, configured
 from rationalizer.learn.config import Config, flat
+from rationalizer.learn.devices import check_device, trainer_device
 from rationalizer.learn.inference import BATCH, predict
 from rationalizer.learn.runs import run
 from rationalizer.learn.trained import LabelType, TrainedModel
@@ -64,6 +65,7 @@ class Rationalizer(Estimator):
         run_dir: str | Path | None = None,
         resume: bool = False,
         progress: bool | None = None,
+        device: str = "auto",
         **trainer: Any,
     ) -> Rationalizer:
         """Trains on texts, or pairs of texts, and their labels: lists, arrays or pandas columns.
@@ -80,7 +82,8 @@ class Rationalizer(Estimator):
             run_dir: where to keep the model, its scores, checkpoints and logs: a folder as of `rationalizer train`.
             resume: go on with the run in `run_dir`.
             progress: show a progress bar; by default on a terminal.
-            trainer: `accelerator`, `devices`, `precision`, `strategy` of Lightning's Trainer.
+            device: "cpu", "cuda", "cuda:1", "mps"; or "auto", a GPU if there is one.
+            trainer: `devices` (how many), `precision`, `strategy` of Lightning's Trainer.
         """
         texts = list(texts) if isinstance(texts, Iterator) else texts
         labels = list(labels) if isinstance(labels, Iterator) else labels
@@ -89,6 +92,7 @@ class Rationalizer(Estimator):
         config = configured(given, pairs=pairs)
         corpus = _corpus(config, texts, labels, rationales, dev, task)
         label_type = _label_type(list(labels)) if corpus.classes else "str"
+        trainer = {**trainer_device(device, trainer.get("devices", 1)), **trainer}
         done = run(corpus, config, run_dir, resume=resume, progress=progress, label_type=label_type, **trainer)
         # Together, at the end: a training that fails changes nothing.
         self._given, self._config, self._trained = given, config, done.trained
@@ -128,7 +132,9 @@ class Rationalizer(Estimator):
     @overload
     def explain(self, texts: str, hypothesis: str) -> PairExplanation: ...
     @overload
-    def explain(self, texts: Iterable[Any], *, rationales: Iterable[Any] | None = ..., batch_size: int = ...) -> Any: ...
+    def explain(
+        self, texts: Iterable[Any], *, rationales: Iterable[Any] | None = ..., batch_size: int = ...
+    ) -> Any: ...
     def explain(
         self,
         texts: Any,
@@ -244,8 +250,8 @@ class Rationalizer(Estimator):
 
     @classmethod
     def load(cls, directory: str | Path, device: str = "cpu") -> Rationalizer:
-        """A model that was saved, or the result of a training run."""
-        return cls.of(TrainedModel.load(directory, device))
+        """A model that was saved, or the result of a training run. `device` as of `fit`."""
+        return cls.of(TrainedModel.load(directory, check_device(device)))
 
     @classmethod
     def of(cls, trained: TrainedModel) -> Rationalizer:
@@ -326,7 +332,9 @@ def _corpus(
 
 def _is_there(text: Any) -> bool:
     """Whether a cell holds a text: not None, not pandas' NaN, not blanks only."""
-    return bool(text.strip()) if isinstance(text, str) else text is not None and not (np.ndim(text) == 0 and text != text)
+    return (
+        bool(text.strip()) if isinstance(text, str) else text is not None and not (np.ndim(text) == 0 and text != text)
+    )
 
 
 def _character_spans(selected: Sequence[bool], offsets: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rationalizer.cli.base import command, err, out, show_table
-from rationalizer.cli.options import Aspect, Column, DataDir
+from rationalizer.cli.options import (
+    Aspect,
+    Column,
+    DataDir,
+    Delimiter,
+    Device,
+    Encoding,
+    NoHeader,
+    SkipBad,
+    dialect_of,
+)
 from rationalizer.cli.progress import progress
 from rationalizer.cli.report import write_report
 
@@ -34,12 +44,17 @@ def evaluate(
     data_dir: DataDir = None,
     aspect: Aspect = None,
     column: Column = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    no_header: NoHeader = False,
+    skip_bad: SkipBad = False,
     budget: Annotated[str | None, typer.Option(help="If not the one of the training.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the scores to this file.")] = None,
     report: Annotated[Path | None, typer.Option(help="Also write a page of scores, plots and examples.")] = None,
     faithfulness: Annotated[
         bool, typer.Option("--faithfulness", help="Also comprehensiveness, sufficiency and their AOPC.")
     ] = False,
+    device: Device = "cpu",
 ) -> None:
     """Score a trained model: everything that the data allows."""
     from dataclasses import asdict
@@ -47,22 +62,24 @@ def evaluate(
     from rationalizer.data import Source
     from rationalizer.learn import TrainedModel, source_of, suspicions
     from rationalizer.learn import evaluate as measure
+    from rationalizer.learn.devices import check_device
     from rationalizer.learn.inference import FAITHFULNESS_PASSES
     from rationalizer.learn.storage import write_json
     from rationalizer.metrics import score_lines
     from rationalizer.study import method_text, parse_assignments
     from rationalizer.text import Budget
 
-    trained = TrainedModel.load(run)
+    trained = TrainedModel.load(run, check_device(device))
     if budget is not None:
         trained = trained.with_budget(Budget.of(budget))
     stored = source_of(run)
     if source is not None:
-        where = Source.of(source, data_dir, aspect, parse_assignments(column, "--column"))
+        columns, dialect = parse_assignments(column, "--column"), dialect_of(delimiter, encoding, no_header)
+        where = Source.of(source, data_dir, aspect, columns, dialect=dialect, skip_bad=skip_bad)
     elif stored is None:
         raise ValueError(f"{run} does not say which texts it was trained on; name a SOURCE")
-    elif data_dir or aspect or column:
-        raise ValueError("--data-dir, --aspect and --column say how to read a SOURCE; name one")
+    elif data_dir or aspect or column or delimiter or encoding or no_header or skip_bad:
+        raise ValueError("--data-dir, --aspect, --column and the like say how to read a SOURCE; name one")
     else:
         where = stored
     chosen, examples = _examples(trained, where, split, whole=where != stored)
@@ -99,14 +116,25 @@ def _examples(
     """What to score the model on. `whole`: a file is taken as it is, nothing of it is held out."""
     from dataclasses import replace
 
-    from rationalizer.data import Labels, pick_split, read_examples
+    from rationalizer.data import BadRows, Labels, pick_split, read_examples
     from rationalizer.text import DataError
 
     if where.is_file and whole:
         if split is not None:
             raise ValueError(f"{where.source} is one file, all of which is scored; leave --split out")
-        labels, rule = Labels(trained.task, trained.classes), trained.reader.rule
-        return "all rows", read_examples(where.source, columns=where.renamed, labels=labels, rule=rule)
+        bad = BadRows(skip=where.skip_bad)
+        rows = read_examples(
+            where.source,
+            columns=where.renamed,
+            remembered=trained.description.columns,
+            labels=Labels(trained.task, trained.classes),
+            rule=trained.reader.rule,
+            dialect=where.dialect,
+            bad=bad,
+        )
+        for note in bad.notes():
+            err.print(note, style="yellow", markup=False)
+        return "all rows", rows
     corpus = where.load(trained.reader.rule)
     if sorted(corpus.classes) != sorted(trained.classes):
         ours = ", ".join(trained.classes) or "values"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from rationalizer.data import Dialect
 
 SourceArgument = Annotated[
     str, typer.Argument(metavar="SOURCE", help="reviews or pairs (embedded), a dataset's name, a file or a folder.")
@@ -16,6 +19,19 @@ Aspect = Annotated[str | None, typer.Option(help="What the label is about, for b
 Column = Annotated[
     list[str] | None, typer.Option(metavar="KIND=NAME", help="A column's name, as text=review; text= leaves it out.")
 ]
+Task = Annotated[
+    str | None, typer.Option(help="classification or regression, where the labels of a file leave it open.")
+]
+Delimiter = Annotated[
+    str | None, typer.Option(metavar="CHAR", help="Between the fields of a text file: ';', tab, ...; by default found.")
+]
+Encoding = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Of a text file: cp1252, utf-16, ...; by default UTF-8.")
+]
+NoHeader = Annotated[
+    bool, typer.Option("--no-header", help="The first line is a row, not names; columns are called 1, 2, 3, ...")
+]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Pass over rows that cannot be used, and list them.")]
 Setting = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting of a run.")]
 Vectors = Annotated[
     str | None,
@@ -25,11 +41,19 @@ Encoder = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="A transformer of the Hugging Face Hub, or a folder; by default a BiLSTM."),
 ]
-Accelerator = Annotated[str, typer.Option(help="As of Lightning's Trainer: cpu, gpu, ...")]
+Device = Annotated[str, typer.Option(metavar="NAME", help="cpu, cuda, cuda:1, mps; or auto: a GPU if there is one.")]
 Precision = Annotated[
     str | None,
     typer.Option(help="As of Lightning's Trainer: 32-true, bf16-mixed (the default for transformers on a GPU), ..."),
 ]
+
+
+def dialect_of(delimiter: str | None, encoding: str | None, no_header: bool) -> Dialect | None:
+    """How text files are written, where an option says anything of it."""
+    from rationalizer.data import Dialect
+
+    given = Dialect(delimiter, encoding, not no_header)
+    return None if given == Dialect() else given
 
 
 def require_folder(path: Path) -> None:

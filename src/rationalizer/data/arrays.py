@@ -200,6 +200,8 @@ def _encode(
         scheme = infer_labels(values, task, classes)
     except MixedLabels as error:
         raise DataError(f"{at('labels', error.position + 1)}: {error}") from None
+    except ValueError as error:
+        raise DataError(str(error)) from None
     encoded: list[int | float | None] = []
     for number, value in enumerate(values, 1):
         try:

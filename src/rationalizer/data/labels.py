@@ -99,17 +99,31 @@ def _is_writable(name: str) -> bool:
 
 
 def _require_distinct(values: Sequence[Label], classes: Sequence[str]) -> None:
-    """Names that differ in case alone are more likely a slip than two classes."""
+    """Names that differ in case or blanks alone are more likely a slip than two classes."""
     seen: dict[str, str] = {}
     for name in classes:
-        other = seen.setdefault(name.casefold(), name)
+        other = seen.setdefault("".join(name.split()).casefold(), name)
         if other != name:
             position = next(k for k, value in enumerate(values) if str(value) == name)
             raise MixedLabels(
-                f"the labels {other!r} and {name!r} differ in upper and lower case only; write them alike, or give the "
-                "classes if both are meant",
+                f"the labels {other!r} and {name!r} differ in upper and lower case or in blanks only; write them alike "
+                "or give the classes if both are meant",
                 position,
             )
+
+
+MANY = 20  # classes that may be meant, whatever the number of texts
+
+
+def _require_classes(classes: Sequence[str], count: int) -> None:
+    """Nearly as many classes as there are texts are none."""
+    if len(classes) > MANY and 2 * len(classes) > count:
+        raise ValueError(
+            f"there are {len(classes):,} different labels for {count:,} texts, such as {', '.join(classes[:3])}: are "
+            "they ids? Name the column of the classes (on the command line: --column label=NAME), use "
+            "task='regression' (--task regression) for values, or task='classification' (--task classification) if "
+            "all of them are classes"
+        )
 
 
 class MixedLabels(ValueError):
@@ -147,5 +161,8 @@ def infer_labels(values: Sequence[Label], task: Task | None = None, classes: Seq
     if names:
         classes = sorted({str(value) for value in values})
         _require_distinct(values, classes)
-        return Labels("classification", tuple(classes))
-    return Labels("classification", tuple(str(value) for value in sorted({int(value) for value in values})))
+    else:
+        classes = [str(value) for value in sorted({int(value) for value in values})]
+    if task is None:
+        _require_classes(classes, len(values))
+    return Labels("classification", tuple(classes))

@@ -76,7 +76,9 @@ class Description:
     classes: tuple[str, ...]
     target: dict[str, Any] = field(default_factory=dict)  # arguments of `nn.Regression`
     label_type: LabelType = "str"  # what the user's class labels were before they became names
-    columns: Mapping[str, str] = field(default_factory=dict)  # of the file or table it was trained on: {"text": "review"}
+    columns: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of the file or table it was trained on: {"text": "review"}
 
     @property
     def pairs(self) -> bool:

@@ -215,6 +215,11 @@ def _check_trainer(accelerator: str, devices: Any, **others: Any) -> None:
 def _check_corpus(corpus: Corpus, config: Config) -> None:
     if not corpus.train:
         raise ValueError(f"the corpus {corpus.name!r} has no training examples")
+    if len(corpus.classes) == 1:
+        raise ValueError(
+            f"all labels are {corpus.classes[0]!r}, and a classifier learns to tell classes apart; give texts of "
+            "another class, or name another label column (on the command line: --column label=NAME)"
+        )
     if corpus.pairs != config.pairs:
         configure(config.method, pairs=corpus.pairs)  # says what is wrong, unless both kinds have such a method
         kind = "pairs of" if corpus.pairs else "single"
