@@ -190,10 +190,10 @@ class Rationalizer(Estimator):
         return self.trained.description.columns
 
     def explain_examples(
-        self, examples: Sequence[AnyExample], *, budget: Budget | float | str | None = None
+        self, examples: Sequence[AnyExample], *, budget: Budget | float | str | None = None, batch_size: int = BATCH
     ) -> list[AnyExplanation]:
         """As `explain`, of examples that are already tokenized; `budget` if not the model's."""
-        found = predict(self.trained, examples, budget=budget)
+        found = predict(self.trained, examples, budget=budget, batch_size=batch_size)
         rows = zip(examples, found.outputs, found.weights, strict=True)
         return [self._explanation(example, output, weights) for example, output, weights in rows]
 

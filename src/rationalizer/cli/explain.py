@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from rationalizer.rationalizer import Rationalizer
 
 
+# Batches that are read and written in one round: out of several, texts of like length come together, and the model has
+# less padding to read. A larger number gains little.
+TOGETHER = 8
+
+
 @command(
     'rationalizer explain runs/mine "A warm, funny film."',
     'rationalizer explain runs/pairs "A man plays a guitar." "A man makes music."',
@@ -56,7 +61,7 @@ def explain(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the .jsonl or .csv in --out.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file in --out.")] = False,
     budget: Annotated[str | None, typer.Option(help="If not the one of the training: 20%, 0.2, or 5 words.")] = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Texts in memory at once.")] = 128,
+    batch_size: Annotated[int, typer.Option(min=1, help="Texts that the model reads at once.")] = 128,
     device: Device = "cpu",
 ) -> None:
     """Label texts and show the words that the labels rest on. Reads and writes bit by bit, so size is no matter.
@@ -97,15 +102,15 @@ def explain(
         start, given = _skip(model, shape, given, outputs.Written(out_file, chosen, shape), batch_size)
     shown = (out_file is not None or _is_sent_to_a_file()) and not asking
     total = inputs.count_rows(file, dialect) - start if shown and file is not None else None
-    # A file is written in batches of one size, so that it can be continued; who waits for an answer gets it at once.
-    batches = inputs.in_batches if file is not None or out_file is not None else inputs.as_they_come
+    # A file is explained in rounds of one size, so that it can be continued; who waits for an answer gets it at once.
+    batches = inputs.in_batches if file is not None or texts not in (None, [], ["-"]) else inputs.as_they_come
     counts = Counter[bool]()
     with _destination(out_file, chosen, append=resume) as write, progress("Explaining", total, shown=shown) as advance:
         if not start:
             write(shape.opening)
         number = start
-        for batch in batches(given, batch_size):
-            said = _said(model, batch)
+        for batch in batches(given, TOGETHER * batch_size):
+            said = _said(model, batch, batch_size)
             write("".join(shape.record(number + k, one) for k, one in enumerate(said)))
             counts.update(one.explanation is not None for one in said)
             number += len(batch)
@@ -123,10 +128,10 @@ def _tell(out_file: Path, explained: int, empty: int, start: int) -> None:
     err.print(f"{out_file}: {explained} explained{without}{before}", markup=False)
 
 
-def _said(model: Rationalizer, batch: Sequence[Given]) -> list[outputs.Said]:
+def _said(model: Rationalizer, batch: Sequence[Given], batch_size: int) -> list[outputs.Said]:
     """What the model says of rows; nothing of those that have nothing to explain."""
-    examples = [given.example for given in batch if given.example is not None]
-    explained = iter(model.explain_examples([replace(example, label=None) for example in examples]))
+    examples = [replace(given.example, label=None) for given in batch if given.example is not None]
+    explained = iter(model.explain_examples(examples, batch_size=batch_size))
     return [
         outputs.Said(given.row, None)
         if given.example is None
@@ -180,8 +185,8 @@ def _skip(
 ) -> tuple[int, Iterator[Given]]:
     """How many rows the file has already, and those that are left to explain.
 
-    Of the file whole batches are kept: the last digits of a number depend on the texts that it was computed with,
-    and the file shall become what it would have been. The first batch is explained again, to see that the same model
+    Of the file whole rounds are kept: the last digits of a number depend on the texts that it was computed with,
+    and the file shall become what it would have been. The first round is explained again, to see that the same model
     at the same budget wrote it.
     """
     kept, end = 0, 0
@@ -202,9 +207,9 @@ def _skip(
         begun.append(row)
         if kept == 0:
             records.append(record)
-        if len(begun) == batch_size:
+        if len(begun) == TOGETHER * batch_size:
             if kept == 0:
-                _require_same_answers(model, written, begun, records)
+                _require_same_answers(model, written, begun, records, batch_size)
             kept, end, begun = count, record_end, []
     written.cut_after(end)
     return kept, chain(begun, given)
@@ -215,9 +220,10 @@ def _require_same_answers(
     written: outputs.Written,
     given: Sequence[Given],
     records: Sequence[dict[str, Any]],
+    batch_size: int,
 ) -> None:
     """An error where the file's first records are not what this model says at this budget."""
-    for number, (said, record) in enumerate(zip(_said(model, given), records, strict=True), 1):
+    for number, (said, record) in enumerate(zip(_said(model, given, batch_size), records, strict=True), 1):
         if written.said_of(written.again(number, said)) != written.said_of(record):
             raise ValueError(
                 f"record {number} of {written.path} says something else than this model at this budget; give the model "
