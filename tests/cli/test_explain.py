@@ -162,7 +162,7 @@ def test_another_budget(spectra_run, sparsemax_run):
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
 def test_an_interrupted_file_is_continued(spectra_run, table, tmp_path, form):
     """However much of the file is there, torn records and all, it ends as if nothing had happened."""
-    command = ["explain", spectra_run, "--file", table, "--column", "text=review", "--out"]
+    command = ["explain", spectra_run, "--file", table, "--column", "text=review", "--batch-size", 16, "--out"]
     run(*command, tmp_path / f"whole.{form}")
     whole = (tmp_path / f"whole.{form}").read_bytes()
     out = tmp_path / f"part.{form}"
@@ -186,7 +186,7 @@ def test_an_interrupted_file_is_continued(spectra_run, table, tmp_path, form):
 def test_a_file_of_another_budget_or_model_is_not_continued(spectra_run, sparsemax_run, table, tmp_path, form):
     """One file must not hold two kinds of answers."""
     out = tmp_path / f"part.{form}"
-    command = ["--file", table, "--column", "text=review", "--out", out]
+    command = ["--file", table, "--column", "text=review", "--batch-size", 16, "--out", out]
     run("explain", spectra_run, *command)
     kept = out.read_bytes()
     message = "says something else than this model at this budget"
@@ -220,7 +220,7 @@ def test_a_bad_row_is_named_and_what_is_before_it_stays(spectra_run, tmp_path):
     table = tmp_path / "mine.csv"
     table.write_text("text\n" + "lovely care\n" * 200 + "<br />\n" + "awful slop\n")
     out = tmp_path / "out.jsonl"
-    command = ["explain", spectra_run, "--file", table, "--out", out, "--batch-size", 64]
+    command = ["explain", spectra_run, "--file", table, "--out", out, "--batch-size", 8]
     assert "mine.csv, row 201: the text '<br />' has no token" in refused(*command)
     assert len(records(out)) == 200
     table.write_text("text\n" + "lovely care\n" * 200 + "fine\n" + "awful slop\n")
@@ -269,7 +269,7 @@ def test_memory_does_not_grow_with_the_input(spectra_run, tmp_path):
         table = tmp_path / f"{rows}.csv"
         table.write_text("text\n" + f"{'lovely care ' * 20}\n" * rows)
         tracemalloc.start()
-        run("explain", spectra_run, "--file", table, "--out", tmp_path / f"{rows}.jsonl", "--batch-size", 32)
+        run("explain", spectra_run, "--file", table, "--out", tmp_path / f"{rows}.jsonl", "--batch-size", 16)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.3 * peaks[0]

@@ -9,6 +9,7 @@ import typer
 
 from rationalizer.cli.base import command, err, out, show_table
 from rationalizer.cli.options import (
+    METHODS,
     Column,
     Device,
     Encoder,
@@ -36,7 +37,7 @@ HEADLINE = ("macro_f1", "mse", "size", "alignments")
 )
 def compare(
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="One or several, as of train.")],
-    methods: Annotated[str, typer.Option(help="all, or names such as spectra,sfe,sfe:contiguous.")] = "all",
+    methods: Annotated[str, typer.Option(help=f"all, or names such as spectra,sfe,sfe:contiguous. {METHODS}")] = "all",
     seeds: Annotated[str, typer.Option(help="Separated by commas.")] = "0,1,2",
     budgets: Annotated[str | None, typer.Option(help="A sweep in percent, as 2,5,10,15,20.")] = None,
     out_dir: Annotated[Path, typer.Option("--out", help="Where to keep runs and tables.")] = Path("study"),
@@ -53,7 +54,8 @@ def compare(
     encoder: Encoder = None,
     embeddings: Vectors = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="[METHOD.]KEY=VALUE", help="Any setting of the runs.")
+        list[str] | None,
+        typer.Option("--set", metavar="[METHOD.]KEY=VALUE", help="Any setting (see rationalizer settings)."),
     ] = None,
     device: Device = "auto",
     precision: Precision = None,

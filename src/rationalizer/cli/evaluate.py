@@ -57,7 +57,7 @@ def evaluate(
     device: Device = "cpu",
 ) -> None:
     """Score a trained model: everything that the data allows."""
-    from dataclasses import asdict
+    from dataclasses import asdict, replace
 
     from rationalizer.data import Source
     from rationalizer.learn import TrainedModel, source_of, suspicions
@@ -86,6 +86,7 @@ def evaluate(
     passes = 1 + FAITHFULNESS_PASSES * (faithfulness and bool(trained.classes))
     with progress("Scoring", passes * len(examples)) as done:
         scores = measure(trained, examples, faithfulness=faithfulness, done=done)
+    scores = replace(scores, seconds_per_epoch=None)  # says nothing of these texts
     out.print(f"{run}: {method_text(trained.config)}; {where.name}, {chosen}")
     show_table(["score", chosen], score_lines({chosen: scores}))
     if faithfulness:

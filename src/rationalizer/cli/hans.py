@@ -39,14 +39,16 @@ def hans(
     """
     from rationalizer import study
     from rationalizer.data import Source, load
-    from rationalizer.learn import TrainedModel, configure, run
+    from rationalizer.learn import TrainedModel, configure, run, source_of
     from rationalizer.learn.devices import check_device, trainer_device
     from rationalizer.learn.storage import write_bytes, write_json
 
     if (Path(source) / "model.safetensors").is_file():
         trained = TrainedModel.load(source, check_device(device))
         accuracy = study.hans_accuracy(trained, load("hans", data_dir=hans_dir, rule=trained.reader.rule))
-        show_table(*study.hans_table({Path(source).resolve().name: accuracy}), title="Accuracy on HANS")
+        where = source_of(Path(source))
+        name = f"{trained.config.method}{'' if where is None else f', trained on {where.name}'}"
+        show_table(*study.hans_table({name: accuracy}), title="Accuracy on HANS")
         return
     on = trainer_device(device)
     vanilla = Source.of(source, data_dir)

@@ -11,6 +11,10 @@ import typer
 if TYPE_CHECKING:
     from rationalizer.data import Dialect
 
+METHODS = (
+    "Texts: spectra (default), pair-budget, sfe, sfe-baseline, gumbel, hardkuma, sparsemax, fusedmax, full-text; "
+    "pairs: at-most-one (default), xor-at-most-one, budget, gumbel, ot-relaxed, ot-exact-k, softmax."
+)
 SourceArgument = Annotated[
     str, typer.Argument(metavar="SOURCE", help="reviews or pairs (embedded), a dataset's name, a file or a folder.")
 ]
@@ -32,7 +36,10 @@ NoHeader = Annotated[
     bool, typer.Option("--no-header", help="The first line is a row, not names; columns are called 1, 2, 3, ...")
 ]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Pass over rows that cannot be used, and list them.")]
-Setting = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting of a run.")]
+Setting = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Any setting; `rationalizer settings METHOD` lists them."),
+]
 Vectors = Annotated[
     str | None,
     typer.Option(help="Pretrained word vectors: a file, glove-6b-50d, or none; by default English ones."),

@@ -9,6 +9,7 @@ import typer
 
 from rationalizer.cli.base import command, err, out, show_table
 from rationalizer.cli.options import (
+    METHODS,
     Aspect,
     Column,
     DataDir,
@@ -47,9 +48,11 @@ def train(
     source: SourceArgument,
     method: Annotated[
         str | None,
-        typer.Option(help="Texts: spectra (default), sfe, hardkuma, ...; pairs: at-most-one (default), budget, ..."),
+        typer.Option(help=METHODS),
     ] = None,
-    budget: Annotated[str | None, typer.Option(help="0.2 or 20% of the words, or 5 words.")] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="0.2 or 20% of the words, or 5 words; by default 20%, for pairs 50%.")
+    ] = None,
     out_dir: Annotated[Path | None, typer.Option("--out", help="Where to keep the run.")] = None,
     data_dir: DataDir = None,
     aspect: Aspect = None,
@@ -109,6 +112,7 @@ def train(
             source=where,
             done=scored,
             resume=resume,
+            progress=None if err.is_terminal else "lines",
             **on,
             precision=precision,
             strategy=strategy,
