@@ -269,7 +269,7 @@ def test_memory_does_not_grow_with_the_input(spectra_run, tmp_path):
         table = tmp_path / f"{rows}.csv"
         table.write_text("text\n" + f"{'lovely care ' * 20}\n" * rows)
         tracemalloc.start()
-        run("explain", spectra_run, "--file", table, "--out", tmp_path / f"{rows}.jsonl", "--batch-size", 16)
+        run("explain", spectra_run, "--file", table, "--out", tmp_path / f"{rows}.jsonl", "--batch-size", 4)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.3 * peaks[0]

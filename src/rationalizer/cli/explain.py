@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -173,7 +173,15 @@ def _is_sent_to_a_file() -> bool:
 def _given(model: Rationalizer, texts: Sequence[str] | None) -> Iterator[Given]:
     if texts and list(texts) != ["-"]:
         return iter(inputs.from_arguments(texts, model))
-    return inputs.from_lines(sys.stdin.buffer, model)
+    return inputs.from_lines(_standard_input(), model)
+
+
+def _standard_input() -> IO[bytes]:
+    """A reader of its own: the thread that waits in it holds its lock, and the program ends by locking the usual one."""
+    try:
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    except OSError:  # not a file of the system
+        return sys.stdin.buffer
 
 
 def _skip(

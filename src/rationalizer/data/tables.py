@@ -13,7 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
-from rationalizer.data.bad_rows import BadRow, BadRows
+from rationalizer.data.bad_rows import LISTED, BadRow, BadRows
 from rationalizer.data.dialect import UTF8, Dialect
 from rationalizer.data.json_text import parse_json
 from rationalizer.data.sheets import sheet_rows
@@ -136,8 +136,14 @@ def stream_table(
         rows = _csv_rows(path, dialect, "," if kind == ".csv" else "\t", columns, seen, blank)
     else:
         rows = _json_rows(path, dialect, columns, seen, blank)
-    first = next(rows, None)  # now the header is read
-    return Stream(path, iter(()) if first is None else chain([first], rows), seen)
+    ahead: list[Row | BadRow] = []
+    for row in islice(rows, LISTED):  # until the columns are known
+        ahead.append(row)
+        if seen:
+            break
+    if not seen and ahead and isinstance(ahead[0], BadRow):  # no row of this kind of file is to be had
+        raise DataError(f"{at(path, 1)}: {ahead[0].reason}")
+    return Stream(path, chain(ahead, rows), seen)
 
 
 _CLAIMED = {
