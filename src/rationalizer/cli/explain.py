@@ -177,7 +177,7 @@ def _given(model: Rationalizer, texts: Sequence[str] | None) -> Iterator[Given]:
 
 
 def _standard_input() -> IO[bytes]:
-    """A reader of its own: the thread that waits in it holds its lock, and the program ends by locking the usual one."""
+    """A reader of its own: a thread that waits in it holds its lock, and the program ends by locking the usual one."""
     try:
         return open(sys.stdin.fileno(), "rb", closefd=False)
     except OSError:  # not a file of the system

@@ -60,8 +60,8 @@ STYLE = f"""
 .rationalizer .rz-percent {{ text-align: right; white-space: nowrap }}
 .rationalizer .rz-text {{ margin: 0; max-width: 46em; white-space: pre-wrap; unicode-bidi: plaintext;
   text-align: start }}
-.rationalizer mark {{ white-space: normal; background: none; color: inherit; border: 1px solid; border-radius: 4px; padding: 1px 0 2px;
-  box-decoration-break: clone; -webkit-box-decoration-break: clone }}
+.rationalizer mark {{ background: none; color: inherit; border: 1px solid; border-radius: 4px; padding: 1px 0 2px;
+  white-space: normal; box-decoration-break: clone; -webkit-box-decoration-break: clone }}
 .rationalizer mark > span {{ padding: 1px 1px 2px; box-decoration-break: clone;
   -webkit-box-decoration-break: clone }}
 .rationalizer :is({", ".join(f".rz-{kind}" for kind in ("selected", "both", "extra"))}) > span:first-child {{
