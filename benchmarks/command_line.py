@@ -6,7 +6,7 @@ Every figure is of whole processes, taken in turns, in seconds of the processor,
 disturb less than the clock; the least of several counts.
 
 - First use: `rationalizer explain RUN "text"` against `import torch` alone.
-- A file of 2,000 reviews of about 200 words: `rationalizer explain --file` against a Python program that loads the
+- A file of 2,000 reviews of about 100 words: `rationalizer explain --file` against a Python program that loads the
   model, reads the file and calls `explain`.
 """
 
@@ -24,7 +24,7 @@ from benchmarks.timing import print_table
 from rationalizer import Rationalizer
 from rationalizer.data import generated_reviews as reviews
 
-REVIEWS, JOINED, TIMES = 2000, 12, 3
+REVIEWS, JOINED, TIMES = 2000, 8, 2
 FIRST_USE, FILES = 1.6, 1.5  # at most
 IN_PYTHON = """
 import csv, sys

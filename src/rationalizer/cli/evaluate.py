@@ -86,9 +86,9 @@ def evaluate(
     passes = 1 + FAITHFULNESS_PASSES * (faithfulness and bool(trained.classes))
     with progress("Scoring", passes * len(examples)) as done:
         scores = measure(trained, examples, faithfulness=faithfulness, done=done)
-    scores = replace(scores, seconds_per_epoch=None)  # says nothing of these texts
+    shown = replace(scores, seconds_per_epoch=None)  # which says nothing of these texts
     out.print(f"{run}: {method_text(trained.config)}; {where.name}, {chosen}")
-    show_table(["score", chosen], score_lines({chosen: scores}))
+    show_table(["score", chosen], score_lines({chosen: shown}))
     if faithfulness:
         remark = "p(y|x) is this model's predictor on the whole text"
         out.print(remark if trained.classes else "comprehensiveness and sufficiency are not defined for a regression")
@@ -107,7 +107,7 @@ def evaluate(
     if report is not None:
         facts = {"model": run.resolve().name, "method": method_text(trained.config)}
         facts |= {"data": f"{where.name}, {chosen}"}
-        write_report(report, trained, examples, scores, found, facts)
+        write_report(report, trained, examples, shown, found, facts)
         out.print(f"{report} has the report", markup=False)
 
 
