@@ -26,6 +26,7 @@ ORDER = [
     "plot",
     "study",
     "render",
+    "estimator",
     "rationalizer",
     "app",
     "cli",

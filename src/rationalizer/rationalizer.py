@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, overload
 
@@ -14,18 +15,22 @@ from numpy.typing import NDArray
 from rationalizer.constraints import Constraint, constraints_of
 from rationalizer.data import Corpus, any_examples_from, are_pairs, corpus_from
 from rationalizer.data.corpus import Task
-from rationalizer.learn.config import Config, configure, flat, under
-from rationalizer.learn.inference import predict
+from rationalizer.data.frames import is_table, names_of, texts_of
+from rationalizer.estimator import Estimator, configured
+from rationalizer.learn.config import Config, flat, under
+from rationalizer.learn.devices import check_device, trainer_device
+from rationalizer.learn.inference import BATCH, predict
 from rationalizer.learn.limiting import warn_of_empty
 from rationalizer.learn.runs import run
 from rationalizer.learn.trained import LabelType, TrainedModel
 from rationalizer.render import AnyExplanation, Explanation, Label, PairExplanation
+from rationalizer.render.cells import cell_names, cells_of
 from rationalizer.text import AnyExample, Budget, Example, PairExample, is_punctuation
 
 Asked = Iterable[Constraint | str] | None  # constraints in use; None: the model's own
 
 
-class Rationalizer:
+class Rationalizer(Estimator):
     """Learns to label texts from the words it shows, or pairs of texts from the words it aligns.
 
     >>> model = Rationalizer(method="spectra", budget=0.2).fit(texts, labels)
@@ -53,14 +58,11 @@ class Rationalizer:
         self,
         method: str | None = None,
         budget: Budget | float | str | None = None,
-        constraints: Iterable[Constraint | str] = (),
+        constraints: Sequence[Constraint | str] = (),
         **settings: Any,
     ) -> None:
-        self._method = method
-        self._settings = {**settings, **({} if budget is None else {"budget": Budget.of(budget)})}
-        if given := constraints_of(constraints):
-            self._settings["constraints"] = given
-        self._config = configure(method, self._settings)
+        self._given = {"method": method, "budget": budget, "constraints": constraints, **settings}
+        self._config = configured(self._given)
         self._trained: TrainedModel | None = None
 
     def fit(
@@ -68,20 +70,23 @@ class Rationalizer:
         texts: Iterable[Any],
         labels: Iterable[Any],
         *,
+        budget: Budget | float | str | None = None,
         rationales: Iterable[Any] | None = None,
         dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
         task: Task | None = None,
         run_dir: str | Path | None = None,
         resume: bool = False,
         progress: bool | None = None,
+        device: str = "auto",
         **trainer: Any,
     ) -> Rationalizer:
         """Trains on texts, or pairs of texts, and their labels: lists, arrays or pandas columns.
 
         Args:
             texts: strings, or lists of tokens; or tuples (premise, hypothesis) of two such texts, or a table
-                with two columns.
+                with two columns. A table has its texts in the column `text`, or in its only one.
             labels: names or integers are classes, floats are values.
+            budget: how much may be selected, from now on; as in `Rationalizer(budget=...)`.
             rationales: human rationales, a token mask or character spans per text, or for pairs the aligned
                 words as (i, j) each; they are not learned from.
             dev: (texts, labels) to stop by; without it a tenth of the texts is held out.
@@ -89,25 +94,30 @@ class Rationalizer:
             run_dir: where to keep the model, its scores, checkpoints and logs: a folder as of `rationalizer train`.
             resume: go on with the run in `run_dir`.
             progress: show a progress bar; by default on a terminal.
-            trainer: `accelerator`, `devices`, `precision`, `strategy` of Lightning's Trainer.
+            device: "cpu", "cuda", "cuda:1", "mps"; or "auto", a GPU if there is one.
+            trainer: `devices` (how many), `precision`, `strategy` of Lightning's Trainer.
         """
         texts = list(texts) if isinstance(texts, Iterator) else texts
-        labels = list(labels)
-        pairs = are_pairs(texts, expected=configure(self._method, self._settings).pairs)
-        config = configure(self._method, self._settings, pairs=pairs)
+        labels = list(labels) if isinstance(labels, Iterator) else labels
+        given = self._given if budget is None else {**self._given, "budget": budget}
+        pairs = are_pairs(texts, expected=configured(given).pairs)
+        config = configured(given, pairs=pairs)
         corpus = _corpus(config, texts, labels, rationales, dev, task)
-        label_type = _label_type(labels) if corpus.classes else "str"
+        label_type = _label_type(list(labels)) if corpus.classes else "str"
+        trainer = {**trainer_device(device, trainer.get("devices", 1)), **trainer}
         done = run(corpus, config, run_dir, resume=resume, progress=progress, label_type=label_type, **trainer)
-        self._config, self._trained = (
-            config,
-            done.trained,
-        )  # together, at the end: a training that fails changes nothing
+        # Together, at the end: a training that fails changes nothing.
+        self._given, self._config, self._trained = given, config, done.trained
         return self
 
     def predict(self, texts: Iterable[Any], *, constraints: Asked = None) -> NDArray[Any]:
-        """The labels of the texts (or pairs), of the type they had in `fit`; `constraints` if not the model's."""
+        """The labels of the texts (or pairs), of the type they had in `fit`: an array, for a table a column of it;
+        `constraints` if not the model's."""
         outputs = self._outputs(texts, constraints)
-        return outputs if self.classes is None else np.array(self.classes)[outputs.argmax(-1)]
+        labels = outputs if self.classes is None else np.array(self.classes)[outputs.argmax(-1)]
+        if not is_table(texts):
+            return labels
+        return type(texts[next(iter(texts.columns))])(labels, index=texts.index, name="predicted")  # type: ignore
 
     def predict_proba(self, texts: Iterable[Any], *, constraints: Asked = None) -> NDArray[np.float32]:
         """(texts, classes) probabilities, in the order of `classes`; `constraints` if not the model's."""
@@ -145,8 +155,13 @@ class Rationalizer:
     def explain(self, texts: str, hypothesis: str, *, constraints: Asked = ...) -> PairExplanation: ...
     @overload
     def explain(
-        self, texts: Iterable[Any], *, rationales: Iterable[Any] | None = ..., constraints: Asked = ...
-    ) -> list[Any]: ...
+        self,
+        texts: Iterable[Any],
+        *,
+        rationales: Iterable[Any] | None = ...,
+        constraints: Asked = ...,
+        batch_size: int = ...,
+    ) -> Any: ...
     def explain(
         self,
         texts: Any,
@@ -154,14 +169,19 @@ class Rationalizer:
         *,
         rationales: Iterable[Any] | None = None,
         constraints: Asked = None,
-    ) -> AnyExplanation | list[Any]:
-        """Predictions with what they were made from: of one text, of a premise and its hypothesis, or of a list.
+        batch_size: int = BATCH,
+    ) -> Any:
+        """Predictions with what they were made from: of one text, of a premise and its hypothesis, or of many.
 
         Args:
-            texts: a text; a premise; or a list of texts or of (premise, hypothesis) tuples.
+            texts: a text; a premise; or many: a list gives a list, an iterator an iterator (which reads as it goes), a
+                table the same table with the columns `predicted`, `probability`, `rationale` and `spans` (for pairs
+                `alignment` and `words`) added. A row of a table that has no text is kept, with nothing added.
             hypothesis: the second text, if the first argument is a premise.
             rationales: of a list, the human rationales (for pairs: alignments), to be shown beside the model's.
             constraints: in place of the model's own; [] for none. The model chooses anew, without training.
+            batch_size: how many texts are taken from an iterator before they are explained together; 1 answers each
+                at once.
         """
         if rationales is not None and (isinstance(texts, str) or hypothesis is not None):
             raise ValueError("rationales go with a list; call explain([text], rationales=[rationale])")
@@ -174,7 +194,32 @@ class Rationalizer:
             raise ValueError("this model reads single texts; call explain(text), or explain([text, text])")
         if isinstance(texts, str):
             return self.explain_examples(self._examples([texts]), constraints=constraints)[0]
+        if rationales is None and isinstance(texts, Iterator):
+            return self._explain_as_they_come(texts, batch_size, constraints)
+        if rationales is None and is_table(texts):
+            return self._explain_table(texts, constraints)
         return self.explain_examples(self._examples(texts, rationales), constraints=constraints)
+
+    def _explain_as_they_come(
+        self, texts: Iterator[Any], batch_size: int, constraints: Asked
+    ) -> Iterator[AnyExplanation]:
+        while batch := list(islice(texts, batch_size)):
+            yield from self.explain_examples(self._examples(batch), constraints=constraints)
+
+    def _explain_table(self, table: Any, constraints: Asked) -> Any:
+        """A copy of the table with columns added."""
+        texts = texts_of(table, pairs=self.pairs, remembered=self._columns)
+        there = [k for k, row in enumerate(texts) if all(map(_is_there, row if self.pairs else (row,)))]
+        found = self.explain_examples(self._examples([texts[k] for k in there]), constraints=constraints)
+        explained = dict(zip(there, found, strict=True))
+        rows = [cells_of(explained.get(k)) for k in range(len(texts))]
+        added = cell_names(table.columns, pairs=self.pairs)
+        return table.assign(**{name: [row[k] for row in rows] for k, name in enumerate(added)})
+
+    @property
+    def _columns(self) -> Mapping[str, str]:
+        """What the columns were called that it was trained on."""
+        return self.trained.description.columns
 
     def explain_examples(
         self,
@@ -182,9 +227,10 @@ class Rationalizer:
         *,
         budget: Budget | float | str | None = None,
         constraints: Asked = None,
+        batch_size: int = BATCH,
     ) -> list[AnyExplanation]:
         """As `explain`, of examples that are already tokenized; `budget` and `constraints` if not the model's."""
-        found = predict(self.trained, examples, budget=budget, constraints=constraints)
+        found = predict(self.trained, examples, budget=budget, constraints=constraints, batch_size=batch_size)
         rows = zip(examples, found.outputs, found.weights, strict=True)
         return [self._explanation(example, output, weights) for example, output, weights in rows]
 
@@ -241,14 +287,13 @@ class Rationalizer:
 
     @classmethod
     def load(cls, directory: str | Path, device: str = "cpu") -> Rationalizer:
-        """A model that was saved, or the result of a training run."""
-        return cls.of(TrainedModel.load(directory, device))
+        """A model that was saved, or the result of a training run. `device` as of `fit`."""
+        return cls.of(TrainedModel.load(directory, check_device(device)))
 
     @classmethod
     def of(cls, trained: TrainedModel) -> Rationalizer:
         model = cls.__new__(cls)
-        model._method = trained.config.method
-        model._settings = flat(trained.config.to_json())
+        model._given = {"method": trained.config.method, **flat(trained.config.to_json())}
         model._config = trained.config
         model._trained = trained
         return model
@@ -289,7 +334,7 @@ class Rationalizer:
         budget = Budget.of(budget)
         if self._trained is not None:
             self._trained = self._trained.with_budget(budget)
-        self._settings["budget"] = budget
+        self._given = {**self._given, "budget": budget}
         self._config = replace(self._config, budget=budget)
 
     @property
@@ -302,7 +347,7 @@ class Rationalizer:
         config = under(self._config, constraints_of(constraints))
         if self._trained is not None:
             self._trained = self._trained.with_constraints(config.constraints)
-        self._settings["constraints"] = config.constraints
+        self._given = {**self._given, "constraints": config.constraints}
         self._config = config
 
     def __repr__(self) -> str:
@@ -311,25 +356,36 @@ class Rationalizer:
         return f"Rationalizer(method={self._config.method!r}, budget='{self.budget}'{limits}), {state}"
 
     def _examples(self, texts: Iterable[Any], rationales: Iterable[Any] | None = None) -> Sequence[AnyExample]:
+        if is_table(texts):
+            texts = texts_of(texts, pairs=self.pairs, remembered=self._columns)
         return any_examples_from(texts, marks=rationales, pairs=self.pairs, rule=self.trained.reader.rule)
 
 
 def _corpus(
     config: Config,
     texts: Iterable[Any],
-    labels: list[Any],
+    labels: Iterable[Any],
     rationales: Iterable[Any] | None,
     dev: tuple[Iterable[Any], Iterable[Any]] | None,
     task: Task | None,
 ) -> Corpus:
     known: dict[str, Any] = {"pairs": config.pairs, "seed": config.seed, "budget": config.budget, "rule": config.cut}
+    names = names_of(texts, labels, pairs=config.pairs)
+    corpus = corpus_from(texts, labels, rationales, task=task, dev=None if dev is None else (), **known)
+    corpus = replace(corpus, columns=names)
     if dev is None:
-        return corpus_from(texts, labels, rationales, task=task, **known)
-    corpus = corpus_from(texts, labels, rationales, task=task, dev=(), **known)
+        return corpus
     dev_texts, dev_labels = dev
     classes, task = corpus.classes or None, corpus.task
     held_out = any_examples_from(dev_texts, dev_labels, None, classes, pairs=config.pairs, task=task, rule=corpus.rule)
     return replace(corpus, dev=held_out)
+
+
+def _is_there(text: Any) -> bool:
+    """Whether a cell holds a text: not None, not pandas' NaN, not blanks only."""
+    return (
+        bool(text.strip()) if isinstance(text, str) else text is not None and not (np.ndim(text) == 0 and text != text)
+    )
 
 
 def _character_spans(selected: Sequence[bool], offsets: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

@@ -143,7 +143,7 @@ def test_degenerate_models_are_warned_of(tmp_path):
         (["train", "reviews", "--data-dir", "x"], "reviews cannot be loaded with the option data_dir"),
         (["train", "reviews", "--column", "text"], "--column takes KEY=VALUE, got 'text'"),
         (["train", "reviews", "--embeddings", "no.txt"], "no.txt: there is no such file"),
-        (["train", "reviews", "--accelerator", "abacus"], "abacus"),
+        (["train", "reviews", "--device", "abacus"], "abacus"),
         (["train", "sst", "--data-dir", "nowhere"], "there is no such folder"),
         (["evaluate", "nowhere"], "nowhere holds no trained model"),
         (["compare", "reviews", "--methods", "spectra,sve"], "there is no method 'sve'; did you mean 'sfe'?"),

@@ -11,7 +11,7 @@ import typer
 
 from rationalizer.cli import inputs, outputs
 from rationalizer.cli.base import command, err
-from rationalizer.cli.options import Column, OtherConstraint
+from rationalizer.cli.options import Column, Device, OtherConstraint
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -46,6 +46,7 @@ def serve(
     examples: Annotated[Path | None, typer.Option(help="A file whose first rows the page offers.")] = None,
     column: Column = None,
     constraint: OtherConstraint = None,
+    device: Device = "cpu",
 ) -> None:
     """Open a web page and a JSON endpoint for trained models (needs the extra "web")."""
     from rationalizer.app import Limits, run
@@ -60,7 +61,7 @@ def serve(
         if token is None and host not in AT_HOME:
             err.print("anybody who reaches this machine may ask; --token lets in only those who have it")
 
-    make = partial(_make_app, runs, examples, column, constraint, options)
+    make = partial(_make_app, runs, examples, column, constraint, device, options)
     run(make, host, port, workers=workers, seconds=limits.seconds, access_log=access_log, started=tell)
 
 
@@ -69,17 +70,18 @@ def _make_app(
     examples: Path | None,
     column: list[str] | None,
     constraints: list[str] | None,
+    device: str,
     options: dict[str, Any],
     metrics: Metrics,
 ) -> FastAPI:
     from rationalizer.app import create_app, load_models
 
-    models = load_models(runs)
+    models = load_models(runs, device)
     if constraints:
         for served in models:
             served.model.constraints = constraints
     model = models[0].model
-    found = inputs.embedded(model.pairs) if examples is None else inputs.from_file(examples, column, model)
-    offered: list[Any] = [outputs.key_of_example(example) for example in islice(found, OFFERED)]
+    found = inputs.embedded(model.pairs) if examples is None else inputs.examples_of(examples, column, model)
+    offered: list[Any] = [outputs.texts_of(example) for example in islice(found, OFFERED)]
     offered = offered if model.pairs else [text for (text,) in offered]
     return create_app(models, examples=offered, metrics=metrics, **options)

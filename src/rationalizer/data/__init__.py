@@ -1,10 +1,12 @@
 """Texts with labels and rationales, from wherever people have them: lists, files, datasets by name."""
 
 from rationalizer.data.arrays import any_examples_from, are_pairs, corpus_from, examples_from, pair_examples_from
+from rationalizer.data.bad_rows import BadRows
 from rationalizer.data.columns import Columns
 from rationalizer.data.corpus import Corpus, Task
 from rationalizer.data.datasets import DATASETS, EMBEDDED, load, load_dataset
-from rationalizer.data.files import holds_pairs, iter_examples, read_corpus, read_examples
+from rationalizer.data.dialect import Dialect
+from rationalizer.data.files import Given, holds_pairs, iter_rows, read_corpus, read_examples
 from rationalizer.data.generated_pairs import generated_pairs
 from rationalizer.data.generated_reviews import generated_reviews
 from rationalizer.data.labels import Labels
@@ -15,9 +17,12 @@ from rationalizer.text.errors import DataError
 __all__ = [
     "DATASETS",
     "EMBEDDED",
+    "BadRows",
     "Columns",
     "Corpus",
     "DataError",
+    "Dialect",
+    "Given",
     "Labels",
     "Source",
     "Task",
@@ -28,7 +33,7 @@ __all__ = [
     "generated_pairs",
     "generated_reviews",
     "holds_pairs",
-    "iter_examples",
+    "iter_rows",
     "load",
     "load_dataset",
     "pair_examples_from",

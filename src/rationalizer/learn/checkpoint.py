@@ -131,7 +131,7 @@ class CheckpointFile:
 def identify(description: Description, corpus: Corpus) -> dict[str, Any]:
     """What must be the same for a run to be continued."""
     described = description.to_json()
-    described.pop("config")
+    del described["config"], described["columns"]  # the weights do not depend on what columns were called
     return {**described, **settings_of(description.config), "data": digest(corpus)}
 
 

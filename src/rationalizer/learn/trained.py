@@ -16,6 +16,7 @@ and TensorBoard files, in a new folder each time the run was taken up. The train
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -51,6 +52,7 @@ DESCRIBED = {
     "classes": [str],
     "target": {"sigmoid?": bool, "mean?": float, "deviation?": float},
     "label_type": set(get_args(LabelType)),
+    "columns": {str: str},
     "config": {"method": str, "pairs": bool, "options": dict, "reading": dict, str: object},
 }
 EPOCH = {"seconds": float, str: float}
@@ -75,6 +77,9 @@ class Description:
     classes: tuple[str, ...]
     target: dict[str, Any] = field(default_factory=dict)  # arguments of `nn.Regression`
     label_type: LabelType = "str"  # what the user's class labels were before they became names
+    columns: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of the file or table it was trained on: {"text": "review"}
 
     @property
     def pairs(self) -> bool:
@@ -109,6 +114,7 @@ class Description:
             "classes": list(self.classes),
             "target": self.target,
             "label_type": self.label_type,
+            "columns": dict(self.columns),
             "config": self.config.to_json(),
         }
 
@@ -132,7 +138,14 @@ class Description:
                 raise ValueError("target.sigmoid is missing")
         except (TypeError, ValueError) as error:
             raise ValueError(f"{path}: {error}; {AGAIN}") from None
-        return cls(config, stored["task"], tuple(stored["classes"]), stored["target"], stored["label_type"])
+        return cls(
+            config,
+            stored["task"],
+            tuple(stored["classes"]),
+            stored["target"],
+            stored["label_type"],
+            stored["columns"],
+        )
 
 
 READS = {"rule": get_args(Rule), "punctuation": get_args(Punctuation), "sentences": get_args(Sentences)}

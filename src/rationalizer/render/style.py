@@ -61,7 +61,7 @@ STYLE = f"""
 .rationalizer .rz-text {{ margin: 0; max-width: 46em; white-space: pre-wrap; unicode-bidi: plaintext;
   text-align: start }}
 .rationalizer mark {{ background: none; color: inherit; border: 1px solid; border-radius: 4px; padding: 1px 0 2px;
-  box-decoration-break: clone; -webkit-box-decoration-break: clone }}
+  white-space: normal; box-decoration-break: clone; -webkit-box-decoration-break: clone }}
 .rationalizer mark > span {{ padding: 1px 1px 2px; box-decoration-break: clone;
   -webkit-box-decoration-break: clone }}
 .rationalizer :is({", ".join(f".rz-{kind}" for kind in ("selected", "both", "extra"))}) > span:first-child {{
