@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rationalizer.data import Corpus, any_examples_from, are_pairs, corpus_from
 from rationalizer.data.corpus import Task
 from rationalizer.learn.config import Config, configure, flat
-from rationalizer.learn.inference import predict
+from rationalizer.learn.inference import Predictions, predict
 from rationalizer.learn.runs import run
 from rationalizer.learn.trained import LabelType, TrainedModel
 from rationalizer.render import AnyExplanation, Explanation, Label, PairExplanation
@@ -146,10 +146,15 @@ class Rationalizer:
         return self.explain_examples(self._examples(texts, rationales))
 
     def explain_examples(
-        self, examples: Sequence[AnyExample], *, budget: Budget | float | str | None = None
+        self,
+        examples: Sequence[AnyExample],
+        *,
+        budget: Budget | float | str | None = None,
+        predictions: Predictions | None = None,
     ) -> list[AnyExplanation]:
-        """As `explain`, of examples that are already tokenized; `budget` if not the model's."""
-        found = predict(self.trained, examples, budget=budget)
+        """As `explain`, of examples that are already tokenized; `budget` if not the model's; `predictions` if
+        `learn.predict` has been asked for them before."""
+        found = predictions or predict(self.trained, examples, budget=budget)
         rows = zip(examples, found.outputs, found.weights, strict=True)
         return [self._explanation(example, output, weights) for example, output, weights in rows]
 

@@ -10,6 +10,7 @@ import typer
 
 from rationalizer.cli.base import command, err, out, show_table
 from rationalizer.cli.options import Aspect, Column, DataDir
+from rationalizer.cli.overview import show_overview
 from rationalizer.cli.progress import progress
 from rationalizer.cli.report import write_report
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 @command(
     "rationalizer evaluate runs/mine --faithfulness",
     "rationalizer evaluate runs/mine other.csv --budget 10% --json scores.json",
+    "rationalizer evaluate runs/mine --overview",
     "rationalizer evaluate runs/mine --report report.html",
 )
 def evaluate(
@@ -37,6 +39,10 @@ def evaluate(
     budget: Annotated[str | None, typer.Option(help="If not the one of the training.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the scores to this file.")] = None,
     report: Annotated[Path | None, typer.Option(help="Also write a page of scores, plots and examples.")] = None,
+    overview: Annotated[
+        bool,
+        typer.Option("--overview", help="Also the classes one by one, their words, and the texts to look at."),
+    ] = False,
     faithfulness: Annotated[
         bool, typer.Option("--faithfulness", help="Also comprehensiveness, sufficiency and their AOPC.")
     ] = False,
@@ -45,11 +51,12 @@ def evaluate(
     from dataclasses import asdict
 
     from rationalizer.data import Source
-    from rationalizer.learn import TrainedModel, source_of, suspicions
+    from rationalizer.learn import TrainedModel, predict, source_of, suspicions
     from rationalizer.learn import evaluate as measure
     from rationalizer.learn.inference import FAITHFULNESS_PASSES
     from rationalizer.learn.storage import write_json
     from rationalizer.metrics import score_lines
+    from rationalizer.rationalizer import Rationalizer
     from rationalizer.study import method_text, parse_assignments
     from rationalizer.text import Budget
 
@@ -68,12 +75,18 @@ def evaluate(
     chosen, examples = _examples(trained, where, split, whole=where != stored)
     passes = 1 + FAITHFULNESS_PASSES * (faithfulness and bool(trained.classes))
     with progress("Scoring", passes * len(examples)) as done:
-        scores = measure(trained, examples, faithfulness=faithfulness, done=done)
+        predictions = predict(trained, examples, done=done)
+        scores = measure(trained, examples, faithfulness=faithfulness, predictions=predictions, done=done)
+    model = Rationalizer.of(trained)
+    explanations = model.explain_examples(examples, predictions=predictions)
+    truths = [label for example in examples if (label := model.label_of(example)) is not None]
     out.print(f"{run}: {method_text(trained.config)}; {where.name}, {chosen}")
     show_table(["score", chosen], score_lines({chosen: scores}))
     if faithfulness:
         remark = "p(y|x) is this model's predictor on the whole text"
         out.print(remark if trained.classes else "comprehensiveness and sufficiency are not defined for a regression")
+    if overview:
+        show_overview(explanations, truths)
     found = suspicions(trained.config.method, scores)
     for finding in found:
         err.print(f"warning: {finding.message}", style="yellow", markup=False)
@@ -89,7 +102,7 @@ def evaluate(
     if report is not None:
         facts = {"model": run.resolve().name, "method": method_text(trained.config)}
         facts |= {"data": f"{where.name}, {chosen}"}
-        write_report(report, trained, examples, scores, found, facts)
+        write_report(report, trained, examples, explanations, truths, scores, found, facts)
         out.print(f"{report} has the report", markup=False)
 
 

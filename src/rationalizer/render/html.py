@@ -34,17 +34,26 @@ def to_html(
         styled: with the style sheet; a page needs it once only (`html_opening` has it).
         legend: with the key to the looks, which several explanations need once only.
     """
-    if isinstance(explanation, PairExplanation):
-        body = f'<div class="rz-drawing">{drawing(explanation, style=style, room=ROOM)}</div>'
-        # The texts themselves where they cannot be read in the drawing.
-        if style == "heatmap" or width_of_lines(explanation, ROOM) is None:
-            premise, hypothesis = sides(explanation)
-            body = _paragraph(premise, "premise") + _paragraph(hypothesis, "hypothesis") + body
-    else:
-        body = _paragraph(pieces(explanation))
     key_html = f"{_key([explanation])}\n" if legend else ""
     sheet = f"<style>{STYLE}</style>" if styled else ""
-    return f'<figure class="rationalizer">{sheet}\n{_head(explanation, truth)}\n{body}\n{key_html}</figure>\n'
+    head, body = _head(explanation, truth), _body(explanation, style)
+    return f'<figure class="rationalizer">{sheet}\n{head}\n{body}\n{key_html}</figure>\n'
+
+
+def _body(explanation: AnyExplanation, style: Picture = "lines") -> str:
+    """The text with its highlights, or the alignment of a pair."""
+    if not isinstance(explanation, PairExplanation):
+        return _texts(explanation)
+    body = f'<div class="rz-drawing">{drawing(explanation, style=style, room=ROOM)}</div>'
+    # The texts themselves where they cannot be read in the drawing.
+    return _texts(explanation) + body if style == "heatmap" or width_of_lines(explanation, ROOM) is None else body
+
+
+def _texts(explanation: AnyExplanation) -> str:
+    if not isinstance(explanation, PairExplanation):
+        return _paragraph(pieces(explanation))
+    premise, hypothesis = sides(explanation)
+    return _paragraph(premise, "premise") + _paragraph(hypothesis, "hypothesis")
 
 
 def _paragraph(cut: Sequence[Piece], name: str = "") -> str:
@@ -112,8 +121,27 @@ class Section:
     figures: Sequence[tuple[str, str]] = ()  # (what, how much), in large print
     tables: Sequence[Listing] = ()
     pictures: Sequence[str] = ()  # SVG, as of `rationalizer.plot`
+    columns: Sequence[Column] = ()
     explanations: Sequence[AnyExplanation] = ()
     truths: Sequence[Label | None] | None = None  # of the explanations
+
+
+@dataclass(frozen=True)
+class Column:
+    """Words with the texts that they stand in, which a click opens."""
+
+    title: str
+    entries: Sequence[Entry]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A word, how often something is so, and texts to look at."""
+
+    name: str
+    count: int
+    of: int
+    texts: Sequence[AnyExplanation]
 
 
 @dataclass(frozen=True)
@@ -178,6 +206,8 @@ def section_html(section: Section) -> str:
         several = " several" if len(section.tables) > 1 else ""
         parts.append(f'<div class="tables{several}">{"".join(_table(table) for table in section.tables)}</div>')
     parts += [f'<div class="picture">{picture}</div>' for picture in section.pictures]
+    if section.columns:
+        parts.append(f'<div class="columns">{"".join(map(_column, section.columns))}</div>')
     if section.explanations:
         parts.append(f'<div class="rationalizer">{_key(section.explanations)}</div>')
     for explanation, truth in zip(section.explanations, truths, strict=True):
@@ -188,6 +218,19 @@ def section_html(section: Section) -> str:
 def article(explanation: AnyExplanation, truth: Label | None = None, *, legend: bool = True) -> str:
     """An explanation as it stands in a document."""
     return f"<article>{to_html(explanation, truth=truth, styled=False, legend=legend)}</article>\n"
+
+
+def _column(column: Column) -> str:
+    entries = []
+    for entry in column.entries:
+        share = 100 * entry.count / max(entry.of, 1)
+        texts = "".join(f"<div>{_texts(text)}</div>" for text in entry.texts)
+        entries.append(
+            f"<details><summary><bdi>{escape(entry.name)}</bdi>"
+            f'<span class="share"><span style="width:{share:.0f}%"></span></span>'
+            f'<span>{entry.count} of {entry.of}</span></summary><div class="rationalizer">{texts}</div></details>'
+        )
+    return f"<div><h3><bdi>{escape(column.title)}</bdi></h3>{''.join(entries)}</div>"
 
 
 def _table(table: Listing) -> str:

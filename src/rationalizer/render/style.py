@@ -115,6 +115,19 @@ th, td {{ padding: .28rem 1.6rem .28rem 0; text-align: left; border-bottom: 1px 
 th {{ font-weight: 600 }}
 td.number, th.number {{ text-align: right }}
 :is(td, th).number:last-child {{ padding-right: .2rem }}
+.columns {{ display: grid; gap: 1.5rem 2.5rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr)) }}
+.columns > div {{ min-width: 0 }}
+h3 {{ font-size: 1rem; margin: .4rem 0; overflow-wrap: anywhere }}
+summary {{ display: grid; grid-template-columns: 1fr 5rem 5.5rem; gap: .8rem; align-items: center; cursor: pointer;
+  padding: .22rem 0; border-bottom: 1px solid rgb(128 128 128 / .22); font-variant-numeric: tabular-nums }}
+summary > bdi {{ overflow-wrap: anywhere }} summary > bdi::before {{ content: "▸ "; opacity: .6 }}
+[open] > summary > bdi::before {{ content: "▾ " }} summary::-webkit-details-marker {{ display: none }}
+summary > :last-child {{ text-align: right; font-size: .9rem }}
+.share {{ height: 8px; border-radius: 4px; background: rgb(128 128 128 / .18); overflow: hidden }}
+.share > span {{ display: block; height: 100%; background: rgb({_rgb(BLUE)}) }}
+details > .rationalizer {{ padding: .4rem 0 .6rem; font-size: 15px }}
+details > .rationalizer > div {{ margin-bottom: .6rem; padding-inline-start: .8rem;
+  border-inline-start: 2px solid rgb(128 128 128 / .3) }}
 .notice {{ margin: .8rem 0; padding: .7rem 1rem; border-left: 4px solid {HUES["missed"]};
   background: rgb({_rgb(HUES["missed"])} / .1); border-radius: 0 6px 6px 0 }}
 .picture {{ overflow-x: auto }}
