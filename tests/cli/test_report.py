@@ -31,6 +31,15 @@ def test_a_model_that_follows_budgets(spectra_run, table, tmp_path):
     assert not re.search(r"(src|href)=", html)
 
 
+def test_overview_in_the_terminal(spectra_run, table):
+    shown = run("evaluate", spectra_run, table, "--overview").stdout
+    assert "precision" in shown
+    assert "true label, and how often it was taken for" in shown
+    assert re.search(r"positive \(\d+\): .*\d+/\d+", shown)
+    assert "Least certain:" in shown
+    assert "calibration error" in shown
+
+
 def _examples(table):
     from rationalizer.data import Labels, read_examples
 
