@@ -106,7 +106,8 @@ def test_styles_stay_in_their_plot():
     """Several plots stand in one page, and none may change it."""
     sheet = histogram([1], title="t", x_label="").split("<style>")[1].split("</style>")[0]
     selectors = [
-        rule.split("{")[0].strip() for rule in sheet.replace("@media (prefers-color-scheme: dark) {", "").split("}")
+        rule.split("{")[0].strip()
+        for rule in sheet.replace("@media screen and (prefers-color-scheme: dark) {", "").split("}")
     ]
     assert all(selector.startswith(".rz-plot") for selector in selectors if selector)
 

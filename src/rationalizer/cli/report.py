@@ -1,4 +1,4 @@
-"""What `rationalizer evaluate --report` writes."""
+"""What `rationalizer evaluate --report` writes, and what `rationalizer serve --dataset` shows."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rationalizer.cli.progress import progress
 if TYPE_CHECKING:
     from rationalizer.learn import TrainedModel
     from rationalizer.metrics import Finding, Scores
+    from rationalizer.rationalizer import Rationalizer
     from rationalizer.render import AnyExplanation, Label
     from rationalizer.text import AnyExample, Budget
 
@@ -42,6 +43,29 @@ def write_report(
         budgets=_scores_by_budget(trained, examples, scores),
     )
     write_bytes(path, evaluation_report(report).encode())
+
+
+def dataset_view(model: Rationalizer, examples: Sequence[AnyExample], name: str) -> str:
+    """A model on a whole dataset, for the web page; without scores where a true label is missing."""
+    from rationalizer.learn import evaluate, predict, suspicions
+    from rationalizer.render.html import to_html_fragment
+    from rationalizer.render.report import Report, report_sections
+
+    if not examples:
+        raise ValueError("the dataset has no rows; give one that has")
+    with progress(f"Explaining by {name}", len(examples)) as done:
+        predictions = predict(model.trained, examples, done=done)
+    truths = [label for example in examples if (label := model.label_of(example)) is not None]
+    labelled = len(truths) == len(examples)
+    scores = evaluate(model.trained, examples, predictions=predictions) if labelled else None
+    report = Report(
+        title=name,
+        scores=scores,
+        explanations=model.explain_examples(examples, predictions=predictions),
+        truths=truths if labelled else None,
+        findings=suspicions(model.config.method, scores) if scores else (),
+    )
+    return to_html_fragment(report_sections(report))
 
 
 def _scores_by_budget(trained: TrainedModel, examples: Sequence[AnyExample], own: Scores) -> dict[Budget, Scores]:

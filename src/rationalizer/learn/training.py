@@ -25,6 +25,7 @@ from rationalizer import __version__
 from rationalizer.data import Corpus
 from rationalizer.learn.checkpoint import CheckpointFile, digest, identify, require_same
 from rationalizer.learn.config import Config, configure
+from rationalizer.learn.kept_examples import choose_examples
 from rationalizer.learn.lock import held
 from rationalizer.learn.module import Learner
 from rationalizer.learn.seeding import seed_all, untouched_generators
@@ -140,7 +141,8 @@ def _train(
     if not learner.progress.finished:
         first = _fit(learner, directory, progress, settings)
     model.load_state_dict(learner.best, strict=False)
-    trained = TrainedModel(description, model.eval(), _metrics(learner))
+    examples = choose_examples(corpus, config.keep_examples)
+    trained = TrainedModel(description, model.eval(), _metrics(learner), examples)
     if directory is not None and first:
         trained.save(directory)
         (directory / CHECKPOINT).unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from rationalizer.plot.text import width
 def reliability_diagram(found: Calibration, *, title: str) -> str:
     """Accuracy in every bin of confidence as one SVG document; where they are the same lies the dashed diagonal.
 
-    Bars are the stronger, the more predictions they stand for, and have their number above them.
+    Bars are the stronger, the more predictions they stand for, and have their number at the bottom.
     """
     if not found.bins:
         raise ValueError(f"there is nothing to plot as {title!r}")
@@ -30,11 +30,6 @@ def reliability_diagram(found: Calibration, *, title: str) -> str:
         body.append(f'<rect class="dot0" style="fill-opacity:{strength:.2f}" {place}><title>{said}</title></rect>')
         body.append(line("line c0", left, top, right, top))
         if width(str(each.count), SIZE) < right - left:
-            # Above the bar, or inside it where there is no room above.
-            numbers.append(
-                text(
-                    (left + right) / 2, top - 6 if top > axes.y(1) + 14 else top + 16, str(each.count), anchor="middle"
-                )
-            )
+            numbers.append(text((left + right) / 2, floor - 8, str(each.count), anchor="middle"))
     body.append(line("line c1", axes.x(low), axes.y(low), axes.x(1), axes.y(1), ' stroke-dasharray="5 4"'))
     return document(title, [*body, *numbers])

@@ -15,6 +15,7 @@ from rationalizer.render.summary import PAIR_WORDS, SHADES, WORDS, is_shaded, ke
 from rationalizer.render.svg import drawing
 
 ROOM = 700.0  # of drawings in pages, which scale them down a little if need be, and scroll them then
+NARROW_ROOM = 320.0  # on phones
 
 
 def to_html(
@@ -44,9 +45,18 @@ def _body(explanation: AnyExplanation, style: Picture = "lines") -> str:
     """The text with its highlights, or the alignment of a pair."""
     if not isinstance(explanation, PairExplanation):
         return _texts(explanation)
-    body = f'<div class="rz-drawing">{drawing(explanation, style=style, room=ROOM)}</div>'
+    wide = _drawn(explanation, style, ROOM)
+    if style == "heatmap" or width_of_lines(explanation, NARROW_ROOM) is not None:
+        return wide
+    # Two drawings, of which the style shows the one that fits.
+    narrow = _drawn(explanation, style, NARROW_ROOM, narrow=True)
+    return f'<div class="rz-fitted"><div class="rz-wide">{wide}</div><div class="rz-narrow">{narrow}</div></div>'
+
+
+def _drawn(explanation: PairExplanation, style: Picture, room: float, *, narrow: bool = False) -> str:
+    body = f'<div class="rz-drawing">{drawing(explanation, style=style, room=room, narrow=narrow)}</div>'
     # The texts themselves where they cannot be read in the drawing.
-    return _texts(explanation) + body if style == "heatmap" or width_of_lines(explanation, ROOM) is None else body
+    return _texts(explanation) + body if style == "heatmap" or width_of_lines(explanation, room) is None else body
 
 
 def _texts(explanation: AnyExplanation) -> str:
@@ -186,6 +196,11 @@ def html_opening(title: str, lead: str = "") -> str:
         f"<title>{escape(title)}</title>\n<style>{PAGE_STYLE}{STYLE}</style>\n</head>\n<body>\n"
         f'<h1 dir="auto">{escape(title)}</h1>\n' + (f'<p class="lead">{escape(lead)}</p>\n' if lead else "")
     )
+
+
+def to_html_fragment(sections: Iterable[Section]) -> str:
+    """Sections with their style, for a shadow tree of another page, which neither styles it nor is styled by it."""
+    return f"<style>{PAGE_STYLE}{STYLE}</style>\n" + "".join(map(section_html, sections))
 
 
 def html_closing() -> str:

@@ -84,7 +84,7 @@ def overview(
         names,
         tuple(class_scores(true, predicted, names)),
         confusions(true, predicted, names),
-        calibration(sure, right),
+        calibration(sure.tolist(), right.tolist()),
     )
     return Overview(groups, judged, tuple(best[:examples]), tuple(surprising[:examples]), uncertain)
 

@@ -25,7 +25,7 @@ class Report:
     """What a report is made of: plain values that were measured before."""
 
     title: str
-    scores: Scores
+    scores: Scores | None  # None where no true labels are known
     explanations: Sequence[AnyExplanation]  # of the scored texts
     truths: Sequence[Label] | None  # their true labels, of the same type as `Explanation.label`; None: not known
     findings: Sequence[Finding] = ()  # what looks degenerate
@@ -37,23 +37,29 @@ class Report:
 
 def evaluation_report(report: Report) -> str:
     """The report as one HTML document that needs nothing beside it."""
+    return to_html_page(title=report.title, sections=report_sections(report))
+
+
+def report_sections(report: Report) -> list[Section]:
     seen = overview(report.explanations, report.truths, examples=report.examples)
     sections = [_about(report), _scores(report), _classes(seen.judged), _words(report, seen)]
     sections += [_sizes(report), _budgets(report), _calibration(seen.judged)]
     sections += _examples(report, seen)
-    return to_html_page(title=report.title, sections=[section for section in sections if section is not None])
+    return [section for section in sections if section is not None]
 
 
 def _about(report: Report) -> Section:
     facts = [Listing(("", ""), list(report.facts.items()), numbers=False)] if report.facts else []
     shown = [metric for metric in METRICS.values() if metric.large]
-    large = [(name, value) for name, value in score_lines({"": report.scores}, shown)]
+    large = [(name, value) for name, value in score_lines({"": report.scores}, shown)] if report.scores else []
     found = [f"Looks degenerate: {finding.message}." for finding in report.findings]
-    said = "" if found else "No sign of degeneration was found."
+    said = "No sign of degeneration was found." if report.scores and not found else ""
     return Section(text=said, notices=found, figures=large, tables=facts)
 
 
-def _scores(report: Report) -> Section:
+def _scores(report: Report) -> Section | None:
+    if report.scores is None:
+        return None
     tables = []
     for name in dict.fromkeys(metric.group for metric in METRICS.values()):
         lines = score_lines({"": report.scores}, [metric for metric in METRICS.values() if metric.group == name])

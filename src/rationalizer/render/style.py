@@ -79,10 +79,14 @@ STYLE = f"""
 .rationalizer .rz-key :is(mark, u, i) {{ margin-inline-end: .5em }}
 .rationalizer .rz-drawing {{ overflow-x: auto }}
 .rationalizer svg {{ display: block; max-width: 100%; height: auto }}
+.rationalizer .rz-fitted {{ container-type: inline-size }}
+.rationalizer .rz-narrow {{ display: none }}
+@container (max-width: 29.9rem) {{
+  .rationalizer .rz-wide {{ display: none }} .rationalizer .rz-narrow {{ display: block }} }}
 .rationalizer .rz-text + .rz-text {{ margin-top: .5em }}
 .rationalizer .rz-text + .rz-drawing {{ margin-top: 1.2em }}
 .rationalizer, .rationalizer * {{ -webkit-print-color-adjust: exact; print-color-adjust: exact }}
-@media (prefers-color-scheme: dark) {{
+@media screen and (prefers-color-scheme: dark) {{
   .rationalizer {{ --rz-blue: {_rgb(BRIGHT_BLUE)} }} {brighter(".rationalizer svg")} }}
 @media print {{ .rationalizer {{ break-inside: avoid }} }}
 @media (forced-colors: active) {{
@@ -92,7 +96,7 @@ STYLE = f"""
 
 PAGE_STYLE = f"""
 :root {{ color-scheme: light dark; --ink: {INK}; --paper: {PAPER} }}
-@media (prefers-color-scheme: dark) {{ :root {{ --ink: {DARK_INK}; --paper: {DARK_PAPER} }} }}
+@media screen and (prefers-color-scheme: dark) {{ :root {{ --ink: {DARK_INK}; --paper: {DARK_PAPER} }} }}
 @media print {{ :root {{ color-scheme: light; --ink: #000; --paper: #fff }} }}
 body {{ margin: 0 auto; max-width: 50rem; padding: 2.5rem 1.25rem 4rem; font: 16px/1.6 system-ui, sans-serif;
   color: var(--ink); background: var(--paper) }}
