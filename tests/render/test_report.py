@@ -177,7 +177,7 @@ def test_pairs_are_drawn():
     html = evaluation_report(replace(REPORT, scores=scores, explanations=[GUITAR] * 3, truths=["neutral"] * 3))
     page = Page(html)
     assert "How many words of each pair were aligned" in page.sections["Rationale sizes"]
-    assert html.count("<path") == 20  # two examples of "Most surprising" and of "Least certain"
+    assert html.count("<path") == 40  # twice two examples of "Most surprising" and of "Least certain"
     assert "man – person" in page.sections["What is aligned for which prediction"]
     assert ["alignment-F1", ".800"] in page.rows
 

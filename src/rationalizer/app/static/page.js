@@ -204,7 +204,7 @@ function setUpBudget() {
   if (!followers.length) return;
   const others = state.shown.map(model).filter((candidate) => !candidate.follows_budget);
   at("why").textContent = others.length
-    ? `What ${others.map((one) => `${one.name} (${one.method})`).join(" and ")} selects follows no budget.`
+    ? `What ${others.map(({ name }) => name).join(" and ")} selects follows no budget.`
     : "How much the model may show; it chooses anew at once, without being trained again.";
   const { budget, budget_unit: unit } = followers[0];
   if (slider.dataset.unit !== unit) state.budget = null; // 30% of the words are not 30 words
