@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rationalizer.cli.attributions import beside_attributions, show_beside
 from rationalizer.cli.base import command, err, out, show_table
 from rationalizer.cli.options import Aspect, Column, DataDir
 from rationalizer.cli.overview import show_overview
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @command(
     "rationalizer evaluate runs/mine --faithfulness",
     "rationalizer evaluate runs/mine other.csv --budget 10% --json scores.json",
-    "rationalizer evaluate runs/mine --overview",
+    "rationalizer evaluate runs/mine --overview --attributions integrated-gradients",
     "rationalizer evaluate runs/mine --report report.html",
 )
 def evaluate(
@@ -46,6 +47,13 @@ def evaluate(
     faithfulness: Annotated[
         bool, typer.Option("--faithfulness", help="Also comprehensiveness, sufficiency and their AOPC.")
     ] = False,
+    attributions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="METHOD",
+            help='Also the selections beside those of "integrated-gradients" on whole texts (extra "captum").',
+        ),
+    ] = None,
 ) -> None:
     """Score a trained model: everything that the data allows."""
     from dataclasses import asdict
@@ -87,6 +95,10 @@ def evaluate(
         out.print(remark if trained.classes else "comprehensiveness and sufficiency are not defined for a regression")
     if overview:
         show_overview(explanations, truths)
+    beside = None
+    if attributions is not None:
+        beside = beside_attributions(model, examples, predictions, attributions)
+        show_beside(beside)
     found = suspicions(trained.config.method, scores)
     for finding in found:
         err.print(f"warning: {finding.message}", style="yellow", markup=False)
@@ -102,7 +114,7 @@ def evaluate(
     if report is not None:
         facts = {"model": run.resolve().name, "method": method_text(trained.config)}
         facts |= {"data": f"{where.name}, {chosen}"}
-        write_report(report, trained, examples, explanations, truths, scores, found, facts)
+        write_report(report, trained, examples, explanations, truths, scores, found, facts, beside)
         out.print(f"{report} has the report", markup=False)
 
 

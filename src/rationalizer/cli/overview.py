@@ -27,21 +27,26 @@ def show_overview(explanations: Sequence[AnyExplanation], truths: Sequence[Label
         words = ", ".join(f"{unit_text(use.word)} {use.selected}/{use.seen}" for use in group.words[:WORDS])
         out.print(f"  {group.name} ({group.texts}): {words}", markup=False)
     valued = any(one.probabilities is None for one in explanations)
-    _show("Farthest off" if valued else "Most surprising", explanations, truths, seen.surprising)
-    _show("Least certain", explanations, truths, seen.uncertain)
+    for title, numbers in (
+        ("Farthest off" if valued else "Most surprising", seen.surprising),
+        ("Least certain", seen.uncertain),
+    ):
+        show_explanations(title, [explanations[k] for k in numbers], [truths[k] for k in numbers])
 
 
-def _show(title: str, explanations: Sequence[AnyExplanation], truths: Sequence[Label], numbers: Sequence[int]) -> None:
+def show_explanations(
+    title: str, explanations: Sequence[AnyExplanation], truths: Sequence[Label] | None = None
+) -> None:
+    """Explanations under a title; nothing where there are none."""
     from rich.text import Text
 
     from rationalizer.render import to_terminal
 
-    if numbers:
+    if explanations:
         out.print(f"\n{title}:", style="bold")
-    for number in numbers:
+    for number, explanation in enumerate(explanations):
         width = min(out.width, 100) if out.is_terminal else None
-        drawn = to_terminal(
-            explanations[number], truth=truths[number], colour=out.is_terminal, width=width, legend=False
-        )
+        truth = None if truths is None else truths[number]
+        drawn = to_terminal(explanation, truth=truth, colour=out.is_terminal, width=width, legend=False)
         out.print(Text.from_ansi(drawn) if out.is_terminal else drawn, markup=False)
         out.print()

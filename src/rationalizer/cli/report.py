@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rationalizer.metrics import Finding, Scores
     from rationalizer.rationalizer import Rationalizer
     from rationalizer.render import AnyExplanation, Label
+    from rationalizer.render.beside import Beside
     from rationalizer.text import AnyExample, Budget
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
@@ -28,6 +29,7 @@ def write_report(
     scores: Scores,
     findings: Sequence[Finding],
     facts: Mapping[str, str],
+    beside: Beside | None = None,
 ) -> None:
     """One HTML page about a model on examples: its scores, what it selects, how it fares at other budgets."""
     from rationalizer.learn.storage import write_bytes
@@ -41,6 +43,7 @@ def write_report(
         findings=findings,
         facts=facts,
         budgets=_scores_by_budget(trained, examples, scores),
+        beside=beside,
     )
     write_bytes(path, evaluation_report(report).encode())
 

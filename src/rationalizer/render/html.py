@@ -134,6 +134,7 @@ class Section:
     columns: Sequence[Column] = ()
     explanations: Sequence[AnyExplanation] = ()
     truths: Sequence[Label | None] | None = None  # of the explanations
+    captions: Sequence[str] = ()  # of the explanations, which then stand side by side
 
 
 @dataclass(frozen=True)
@@ -223,10 +224,18 @@ def section_html(section: Section) -> str:
     parts += [f'<div class="picture">{picture}</div>' for picture in section.pictures]
     if section.columns:
         parts.append(f'<div class="columns">{"".join(map(_column, section.columns))}</div>')
-    if section.explanations:
+    if section.explanations and not section.captions:
         parts.append(f'<div class="rationalizer">{_key(section.explanations)}</div>')
-    for explanation, truth in zip(section.explanations, truths, strict=True):
-        parts.append(article(explanation, truth, legend=False))
+    captions = section.captions or [""] * len(section.explanations)
+    drawn = [
+        (f"<div><h3>{escape(caption)}</h3>{shown}</div>" if caption else shown)
+        for caption, shown in zip(
+            captions,
+            (article(*pair, legend=False) for pair in zip(section.explanations, truths, strict=True)),
+            strict=True,
+        )
+    ]
+    parts += [f'<div class="columns">{"".join(drawn)}</div>'] if section.captions else drawn
     return "<section>\n" + "\n".join(parts) + "\n</section>\n"
 
 

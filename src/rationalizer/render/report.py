@@ -9,6 +9,7 @@ import numpy as np
 
 from rationalizer.metrics import METRICS, Finding, Scores, Spread, WordUse, score_lines
 from rationalizer.plot import Point, Series, histogram, line_plot, reliability_diagram
+from rationalizer.render.beside import Beside, beside_sections
 from rationalizer.render.explanation import AnyExplanation, Explanation, Label, PairExplanation
 from rationalizer.render.html import Column, Entry, Listing, Section, to_html_page
 from rationalizer.render.overview import Judged, Overview, Unit, excerpt, overview, unit_text
@@ -31,6 +32,7 @@ class Report:
     findings: Sequence[Finding] = ()  # what looks degenerate
     facts: Mapping[str, str] = field(default_factory=dict)  # what was evaluated: method, budget, data, ...
     budgets: Mapping[Budget, Scores] = field(default_factory=dict)  # the scores at several budgets
+    beside: Beside | None = None  # the same texts by an attribution
     examples: int = 4  # texts to show of each kind
     words: int = 20  # to show of each prediction
 
@@ -44,6 +46,7 @@ def report_sections(report: Report) -> list[Section]:
     seen = overview(report.explanations, report.truths, examples=report.examples)
     sections = [_about(report), _scores(report), _classes(seen.judged), _words(report, seen)]
     sections += [_sizes(report), _budgets(report), _calibration(seen.judged)]
+    sections += [] if report.beside is None else beside_sections(report.beside)
     sections += _examples(report, seen)
     return [section for section in sections if section is not None]
 
