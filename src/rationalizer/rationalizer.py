@@ -17,7 +17,8 @@ from rationalizer.learn.config import Config, configure, flat
 from rationalizer.learn.inference import Predictions, predict
 from rationalizer.learn.runs import run
 from rationalizer.learn.trained import LabelType, TrainedModel
-from rationalizer.render import AnyExplanation, Explanation, Label, PairExplanation
+from rationalizer.learn.watching import notebook_bar
+from rationalizer.render import AnyExplanation, Explanation, Explanations, Label, PairExplanation
 from rationalizer.text import AnyExample, Budget, Example, PairExample, is_punctuation
 
 
@@ -74,7 +75,7 @@ class Rationalizer:
             task: "classification" or "regression", where the labels leave it open.
             run_dir: where to keep the model, its scores, checkpoints and logs: a folder as of `rationalizer train`.
             resume: go on with the run in `run_dir`.
-            progress: show a progress bar; by default on a terminal.
+            progress: show a progress bar; by default on a terminal and in notebooks.
             trainer: `accelerator`, `devices`, `precision`, `strategy` of Lightning's Trainer.
         """
         texts = list(texts) if isinstance(texts, Iterator) else texts
@@ -110,7 +111,7 @@ class Rationalizer:
                 "guess (explain shows which words are unknown)",
                 stacklevel=3,
             )
-        return predict(self.trained, examples).outputs
+        return self._predicted("Predicting", examples).outputs
 
     def _is_readable(self, example: AnyExample) -> bool:
         knows = self.trained.reader.knows
@@ -121,11 +122,13 @@ class Rationalizer:
     @overload
     def explain(self, texts: str, hypothesis: str) -> PairExplanation: ...
     @overload
-    def explain(self, texts: Iterable[Any], *, rationales: Iterable[Any] | None = ...) -> list[Any]: ...
+    def explain(self, texts: Iterable[Any], *, rationales: Iterable[Any] | None = ...) -> Explanations: ...
     def explain(
         self, texts: Any, hypothesis: str | None = None, *, rationales: Iterable[Any] | None = None
-    ) -> AnyExplanation | list[Any]:
+    ) -> AnyExplanation | Explanations:
         """Predictions with what they were made from: of one text, of a premise and its hypothesis, or of a list.
+
+        What is explained of a list is a list that notebooks draw.
 
         Args:
             texts: a text; a premise; or a list of texts or of (premise, hypothesis) tuples.
@@ -151,12 +154,18 @@ class Rationalizer:
         *,
         budget: Budget | float | str | None = None,
         predictions: Predictions | None = None,
-    ) -> list[AnyExplanation]:
+    ) -> Explanations:
         """As `explain`, of examples that are already tokenized; `budget` if not the model's; `predictions` if
         `learn.predict` has been asked for them before."""
-        found = predictions or predict(self.trained, examples, budget=budget)
+        found = predictions or self._predicted("Explaining", examples, budget)
         rows = zip(examples, found.outputs, found.weights, strict=True)
-        return [self._explanation(example, output, weights) for example, output, weights in rows]
+        return Explanations(self._explanation(example, output, weights) for example, output, weights in rows)
+
+    def _predicted(
+        self, title: str, examples: Sequence[AnyExample], budget: Budget | float | str | None = None
+    ) -> Predictions:
+        with notebook_bar(title, len(examples)) as done:
+            return predict(self.trained, examples, budget=budget, done=done)
 
     def label_of(self, example: AnyExample) -> Label | None:
         """The true label of an example, in the user's own terms; None where it has none."""

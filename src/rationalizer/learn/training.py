@@ -42,6 +42,7 @@ from rationalizer.learn.trained import (
     read_reader,
     write_reader,
 )
+from rationalizer.learn.watching import in_notebook, is_watched
 from rationalizer.nn import Reader, TransformerReader, reader_of
 from rationalizer.text import AnyExample
 
@@ -68,7 +69,7 @@ def train(
         run_dir: where the run is kept (see `trained.py`); None keeps nothing.
         resume: go on with the run in `run_dir` from its last checkpoint, to the weights it would have reached
             without the interruption. A finished run is loaded; where there is none, one is started.
-        progress: show a progress bar; by default if standard error is a terminal.
+        progress: show a progress bar; by default if standard error is a terminal, and in notebooks.
         accelerator, devices, precision, strategy, num_nodes: as of `pytorch_lightning.Trainer`; without a wish the
             precision is "32-true", for transformers on a GPU "bf16-mixed".
         label_type: what class labels were before they became the corpus' class names; kept with the model.
@@ -243,7 +244,7 @@ def _reader(corpus: Corpus, description: Description) -> Reader:
 
 def _fit(learner: Learner, directory: Path | None, progress: bool | None, settings: dict[str, Any]) -> bool:
     """Fits; says whether this is the process that writes the results."""
-    show = sys.stderr.isatty() if progress is None else progress
+    show = is_watched() if progress is None else progress
     with _quiet():
         trainer = pl.Trainer(
             **settings,
@@ -287,6 +288,8 @@ class _Bar(TQDMProgressBar):
             return super().init_train_tqdm()
 
     def init_validation_tqdm(self) -> Tqdm:
+        if in_notebook():  # which would write a second bar on new lines, again and again
+            return Tqdm(disable=True)
         with redirect_stdout(sys.stderr):
             return super().init_validation_tqdm()
 

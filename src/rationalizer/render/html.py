@@ -41,6 +41,17 @@ def to_html(
     return f'<figure class="rationalizer">{sheet}\n{head}\n{body}\n{key_html}</figure>\n'
 
 
+def to_html_list(explanations: Sequence[AnyExplanation], *, left_out: int = 0) -> str:
+    """A fragment: explanations one below the other, under one key; `left_out` tells of those that are not drawn."""
+    line = "border-top: 1px solid rgb(128 128 128 / .3); padding: .9em 0"
+    drawn = "".join(f'<div style="{line}">{to_html(one, styled=False, legend=False)}</div>\n' for one in explanations)
+    rest = f'<p style="{line}">and {left_out} more</p>\n' if left_out else ""
+    key_html = (
+        f'<div style="margin-bottom: .8em">{_key(explanations)}</div>' if explanations else "<p>no explanations</p>"
+    )
+    return f'<div class="rationalizer"><style>{STYLE}</style>\n{key_html}\n{drawn}{rest}</div>\n'
+
+
 def _body(explanation: AnyExplanation, style: Picture = "lines") -> str:
     """The text with its highlights, or the alignment of a pair."""
     if not isinstance(explanation, PairExplanation):
