@@ -4,6 +4,8 @@ import nbclient
 import nbformat
 import pytest
 
+from rationalizer import Rationalizer
+from rationalizer.learn import watching
 from rationalizer.render import Explanations
 from tests.render.samples import GUITAR, explain
 
@@ -17,18 +19,33 @@ def executed(code):
     return printed, [output.data for output in outputs if output.output_type == "execute_result"]
 
 
-def test_a_list_is_drawn_and_has_a_bar(spectra_run):
-    printed, [shown] = executed(f"""
-from rationalizer import Rationalizer
+def test_a_list_is_drawn_and_has_a_bar():
+    printed, [shown] = executed("""
 from rationalizer.learn import watching
+from rationalizer.render import Explanation, Explanations
 watching.PATIENCE = 0
 assert watching.is_watched()
-Rationalizer.load({str(spectra_run)!r}).explain(["lovely care", "musty room"])
+with watching.notebook_bar("Explaining", 2) as done:
+    done(2)
+one = Explanation("A view.", "good", None, ("A", "view"), ((0, 1), (2, 6)), (0.0, 1.0), (False, True), ((2, 6),))
+Explanations([one, one])
 """)
     assert "Explaining: 100%" in printed
     assert "2/2" in printed
     assert shown["text/html"].count('<p class="rz-text"') == 2
     assert shown["text/html"].count("<style>") == 1
+
+
+def test_the_model_tells_how_far_it_is(spectra_run, monkeypatch, capsys):
+    model = Rationalizer.load(spectra_run)
+    assert isinstance(model.explain(["lovely care"]), Explanations)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(watching, "in_notebook", lambda: True)
+    monkeypatch.setattr(watching, "PATIENCE", 0)
+    model.explain(["lovely care", "musty room"])
+    assert "Explaining: 100%" in capsys.readouterr().err
+    model.predict(["lovely care", "musty room"])
+    assert "Predicting: 100%" in capsys.readouterr().err
 
 
 def test_explanations_are_a_list():

@@ -56,18 +56,23 @@ def _body(explanation: AnyExplanation, style: Picture = "lines") -> str:
     """The text with its highlights, or the alignment of a pair."""
     if not isinstance(explanation, PairExplanation):
         return _texts(explanation)
-    wide = _drawn(explanation, style, ROOM)
-    if style == "heatmap" or width_of_lines(explanation, NARROW_ROOM) is not None:
-        return wide
-    # Two drawings, of which the style shows the one that fits.
-    narrow = _drawn(explanation, style, NARROW_ROOM, narrow=True)
-    return f'<div class="rz-fitted"><div class="rz-wide">{wide}</div><div class="rz-narrow">{narrow}</div></div>'
-
-
-def _drawn(explanation: PairExplanation, style: Picture, room: float, *, narrow: bool = False) -> str:
-    body = f'<div class="rz-drawing">{drawing(explanation, style=style, room=room, narrow=narrow)}</div>'
+    wide = _drawing(explanation, style, ROOM)
     # The texts themselves where they cannot be read in the drawing.
-    return _texts(explanation) + body if style == "heatmap" or width_of_lines(explanation, room) is None else body
+    if style == "heatmap" or width_of_lines(explanation, NARROW_ROOM) is not None:
+        return _texts(explanation) + wide if style == "heatmap" else wide
+    # Two drawings, of which the style shows the one that fits.
+    narrow = _drawing(explanation, style, NARROW_ROOM, narrow=True)
+    if width_of_lines(explanation, ROOM) is None:
+        return _texts(explanation) + _fitted(wide, narrow)
+    return _fitted(wide, _texts(explanation) + narrow)
+
+
+def _drawing(explanation: PairExplanation, style: Picture, room: float, *, narrow: bool = False) -> str:
+    return f'<div class="rz-drawing">{drawing(explanation, style=style, room=room, narrow=narrow)}</div>'
+
+
+def _fitted(wide: str, narrow: str) -> str:
+    return f'<div class="rz-fitted"><div class="rz-wide">{wide}</div><div class="rz-narrow">{narrow}</div></div>'
 
 
 def _texts(explanation: AnyExplanation) -> str:

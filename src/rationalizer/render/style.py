@@ -84,7 +84,7 @@ STYLE = f"""
 @container (max-width: 29.9rem) {{
   .rationalizer .rz-wide {{ display: none }} .rationalizer .rz-narrow {{ display: block }} }}
 .rationalizer .rz-text + .rz-text {{ margin-top: .5em }}
-.rationalizer .rz-text + .rz-drawing {{ margin-top: 1.2em }}
+.rationalizer .rz-text + :is(.rz-drawing, .rz-fitted) {{ margin-top: 1.2em }}
 .rationalizer, .rationalizer * {{ -webkit-print-color-adjust: exact; print-color-adjust: exact }}
 @media screen and (prefers-color-scheme: dark) {{
   .rationalizer {{ --rz-blue: {_rgb(BRIGHT_BLUE)} }} {brighter(".rationalizer svg")} }}
