@@ -19,11 +19,12 @@ from rationalizer.data.frames import is_table, names_of, texts_of
 from rationalizer.estimator import Estimator, configured
 from rationalizer.learn.config import Config, flat, under
 from rationalizer.learn.devices import check_device, trainer_device
-from rationalizer.learn.inference import BATCH, predict
+from rationalizer.learn.inference import BATCH, Predictions, predict
 from rationalizer.learn.limiting import warn_of_empty
 from rationalizer.learn.runs import run
 from rationalizer.learn.trained import LabelType, TrainedModel
-from rationalizer.render import AnyExplanation, Explanation, Label, PairExplanation
+from rationalizer.learn.watching import notebook_bar
+from rationalizer.render import AnyExplanation, Explanation, Explanations, Label, PairExplanation
 from rationalizer.render.cells import cell_names, cells_of
 from rationalizer.text import AnyExample, Budget, Example, PairExample, is_punctuation
 
@@ -93,7 +94,7 @@ class Rationalizer(Estimator):
             task: "classification" or "regression", where the labels leave it open.
             run_dir: where to keep the model, its scores, checkpoints and logs: a folder as of `rationalizer train`.
             resume: go on with the run in `run_dir`.
-            progress: show a progress bar; by default on a terminal.
+            progress: show a progress bar; by default on a terminal and in notebooks.
             device: "cpu", "cuda", "cuda:1", "mps"; or "auto", a GPU if there is one.
             trainer: `devices` (how many), `precision`, `strategy` of Lightning's Trainer.
         """
@@ -134,7 +135,7 @@ class Rationalizer(Estimator):
                 "guess (explain shows which words are unknown)",
                 stacklevel=3,
             )
-        found = predict(self.trained, examples, constraints=constraints)
+        found = self._predicted("Predicting", examples, constraints=constraints)
         self._warn_of_empty(examples, found.weights, constraints)
         return found.outputs
 
@@ -172,6 +173,8 @@ class Rationalizer(Estimator):
         batch_size: int = BATCH,
     ) -> Any:
         """Predictions with what they were made from: of one text, of a premise and its hypothesis, or of many.
+
+        What is explained of a list is a list that notebooks draw.
 
         Args:
             texts: a text; a premise; or many: a list gives a list, an iterator an iterator (which reads as it goes), a
@@ -228,11 +231,18 @@ class Rationalizer(Estimator):
         budget: Budget | float | str | None = None,
         constraints: Asked = None,
         batch_size: int = BATCH,
-    ) -> list[AnyExplanation]:
-        """As `explain`, of examples that are already tokenized; `budget` and `constraints` if not the model's."""
-        found = predict(self.trained, examples, budget=budget, constraints=constraints, batch_size=batch_size)
+        predictions: Predictions | None = None,
+    ) -> Explanations:
+        """As `explain`, of examples that are already tokenized; `budget` and `constraints` if not the model's;
+        `predictions` if `learn.predict` has been asked for them before."""
+        how: dict[str, Any] = {"budget": budget, "constraints": constraints, "batch_size": batch_size}
+        found = predictions or self._predicted("Explaining", examples, **how)
         rows = zip(examples, found.outputs, found.weights, strict=True)
-        return [self._explanation(example, output, weights) for example, output, weights in rows]
+        return Explanations(self._explanation(example, output, weights) for example, output, weights in rows)
+
+    def _predicted(self, title: str, examples: Sequence[AnyExample], **how: Any) -> Predictions:
+        with notebook_bar(title, len(examples)) as done:
+            return predict(self.trained, examples, done=done, **how)
 
     def label_of(self, example: AnyExample) -> Label | None:
         """The true label of an example, in the user's own terms; None where it has none."""

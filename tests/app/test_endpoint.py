@@ -308,11 +308,12 @@ def test_what_there_is_to_ask(client, models):
 def test_pages_load_nothing_from_elsewhere(client):
     described = client.get("/openapi.json").json()
     assert set(described["paths"]) == {
-        *("/explain", "/render/{kind}", "/models", "/examples", "/health", "/ready", "/metrics")
+        *("/explain", "/render/{kind}", "/models", "/views/{name}", "/examples", "/health", "/ready", "/metrics")
     }
     assert "413" in described["paths"]["/explain"]["post"]["responses"]
     names = sorted(path.name for path in STATIC.iterdir())
-    assert names == ["ask.js", "docs.html", "docs.js", "index.html", "page.js", "style.css"]
+    scripts = ["ask.js", "dataset.js", "docs.js", "examples.js", "page.js"]
+    assert names == sorted([*scripts, "docs.html", "index.html", "style.css"])
     for path in ("/", "/docs", *(f"/static/{name}" for name in names if not name.endswith("html"))):
         response = client.get(path)
         assert response.status_code == 200
@@ -367,3 +368,22 @@ def test_models_that_follow_none_offer_none(client, models):
     assert facts["sparsemax"]["offered"] == []
     refused = client.post("/explain", json={"text": TEXT, "model": "sparsemax", "constraints": ["spans=1"]})
     assert "does not follow constraints" in refused.json()["error"]["problem"]
+
+
+def test_the_head_of_an_answer_is_that_of_a_get(client):
+    for path in ("/", "/static/page.js", "/models", "/health", "/metrics"):
+        head, got = client.head(path), client.get(path)
+        assert (head.status_code, head.content) == (200, b""), path
+        assert head.headers["content-type"] == got.headers["content-type"]
+    assert client.head("/models").headers["content-length"] == str(len(client.get("/models").content))
+    assert client.head("/explain").status_code == 405
+    assert client.head("/nothing").status_code == 404
+
+
+def test_views_are_those_of_models_that_have_one(models):
+    with asking(create_app(models, views={"spectra": "<p>seen</p>"}, dataset="mine.csv")) as client:
+        found = client.get("/models").json()
+        assert ([model["view"] for model in found["models"]], found["dataset"]) == ([True, False], "mine.csv")
+        assert client.get("/views/spectra").text == "<p>seen</p>"
+        assert client.get("/views/spectra").headers["content-type"] == "text/html; charset=utf-8"
+        assert client.get("/views/sparsemax").json()["error"]["problem"] == "there is no view of 'sparsemax'"

@@ -38,6 +38,7 @@ SET_UP = {
     "make test",
     "pip install .",
     'pip install ".[web]"',
+    'pip install ".[captum]"',
     'pip install ".[hub]"',
     'pip install ".[glove]"',
     'pip install ".[segment]"',

@@ -138,8 +138,11 @@ def test_every_text_survives(text):
 
 def test_pairs_are_drawn():
     root = parse(to_html(GUITAR))
-    assert len(list(root.iter(f"{SVG}path"))) == 5  # four by the model, one by people only
-    assert not list(root.iter("p"))  # the drawing reads as the texts
+    drawings = list(root.iter(f"{SVG}svg"))
+    # One for wide pages and one for phones; in each four curves by the model and one by people only.
+    assert [len(list(drawing.iter(f"{SVG}path"))) for drawing in drawings] == [5, 5]
+    assert float(drawings[1].get("width")) <= 324 < float(drawings[0].get("width"))
+    assert not list(root.find(".//div[@class='rz-wide']").iter("p"))  # the drawing reads as the texts
     long = parse(to_html(LONG))
     assert [text_of(node) for node in long.iter("p")] == [LONG.premise, LONG.hypothesis]
     assert len(list(parse(to_html(GUITAR, style="heatmap")).iter("p"))) == 2
@@ -211,7 +214,7 @@ def test_styles_reach_nothing_else_on_a_page():
     depth, selector = 0, ""
     for character in sheet:
         if character == "{":
-            if not selector.strip().startswith("@media"):
+            if not selector.strip().startswith(("@media", "@container")):
                 assert all(
                     part.strip().startswith(".rationalizer") for part in selector.split(",") if ":is(" not in selector
                 ), selector

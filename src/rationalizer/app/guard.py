@@ -46,12 +46,17 @@ class Guard:
             await self.app(scope, receive, send)
             return
         start, status = perf_counter(), 0
+        # Whoever asks for the head of an answer gets that of a GET.
+        head = scope["method"] == "HEAD"
+        asked = {**scope, "method": "GET"} if head else scope
 
         async def headed(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 MutableHeaders(scope=message).update(HEADERS)
+            elif head:
+                message = {**message, "body": b""}
             await send(message)
 
         async def refuse(*reason: str, code: int) -> None:
@@ -61,7 +66,7 @@ class Guard:
         try:
             self.door.check(scope)
             body = await self._body(scope, receive)
-            await self.app(scope, _again(body, receive), headed)
+            await self.app(asked, _again(body, receive), headed)
         except Refused as refused:
             await refused.response()(scope, receive, headed)
         except asyncio.CancelledError:  # the server stops, and has waited as long as it may

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rationalizer.cli.attributions import beside_attributions, show_beside
 from rationalizer.cli.base import command, err, out, show_table
 from rationalizer.cli.options import (
     Aspect,
@@ -21,6 +22,7 @@ from rationalizer.cli.options import (
     SkipBad,
     dialect_of,
 )
+from rationalizer.cli.overview import show_overview
 from rationalizer.cli.progress import progress
 from rationalizer.cli.report import write_report
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 @command(
     "rationalizer evaluate runs/mine --faithfulness",
     "rationalizer evaluate runs/mine other.csv --budget 10% --json scores.json",
+    "rationalizer evaluate runs/mine --overview --attributions integrated-gradients",
     "rationalizer evaluate runs/mine --report report.html",
 )
 def evaluate(
@@ -53,21 +56,33 @@ def evaluate(
     constraint: OtherConstraint = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the scores to this file.")] = None,
     report: Annotated[Path | None, typer.Option(help="Also write a page of scores, plots and examples.")] = None,
+    overview: Annotated[
+        bool,
+        typer.Option("--overview", help="Also the classes one by one, their words, and the texts to look at."),
+    ] = False,
     faithfulness: Annotated[
         bool, typer.Option("--faithfulness", help="Also comprehensiveness, sufficiency and their AOPC.")
     ] = False,
+    attributions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="METHOD",
+            help='Also the selections beside those of "integrated-gradients" on whole texts (extra "captum").',
+        ),
+    ] = None,
     device: Device = "cpu",
 ) -> None:
     """Score a trained model: everything that the data allows."""
     from dataclasses import asdict, replace
 
     from rationalizer.data import Source
-    from rationalizer.learn import TrainedModel, source_of, suspicions
+    from rationalizer.learn import TrainedModel, predict, source_of, suspicions
     from rationalizer.learn import evaluate as measure
     from rationalizer.learn.devices import check_device
     from rationalizer.learn.inference import FAITHFULNESS_PASSES
     from rationalizer.learn.storage import write_json
     from rationalizer.metrics import score_lines
+    from rationalizer.rationalizer import Rationalizer
     from rationalizer.study import method_text, parse_assignments
     from rationalizer.text import Budget
 
@@ -89,13 +104,23 @@ def evaluate(
     chosen, examples = _examples(trained, where, split, whole=where != stored)
     passes = 1 + FAITHFULNESS_PASSES * (faithfulness and bool(trained.classes))
     with progress("Scoring", passes * len(examples)) as done:
-        scores = measure(trained, examples, faithfulness=faithfulness, done=done)
+        predictions = predict(trained, examples, done=done)
+        scores = measure(trained, examples, faithfulness=faithfulness, predictions=predictions, done=done)
     shown = replace(scores, seconds_per_epoch=None)  # which says nothing of these texts
+    model = Rationalizer.of(trained)
+    explanations = model.explain_examples(examples, predictions=predictions)
+    truths = [label for example in examples if (label := model.label_of(example)) is not None]
     out.print(f"{run}: {method_text(trained.config)}; {where.name}, {chosen}")
     show_table(["score", chosen], score_lines({chosen: shown}))
     if faithfulness:
         remark = "p(y|x) is this model's predictor on the whole text"
         out.print(remark if trained.classes else "comprehensiveness and sufficiency are not defined for a regression")
+    if overview:
+        show_overview(explanations, truths)
+    beside = None
+    if attributions is not None:
+        beside = beside_attributions(model, examples, predictions, attributions)
+        show_beside(beside)
     found = suspicions(trained.config.method, scores)
     for finding in found:
         err.print(f"warning: {finding.message}", style="yellow", markup=False)
@@ -112,7 +137,7 @@ def evaluate(
     if report is not None:
         facts = {"model": run.resolve().name, "method": method_text(trained.config)}
         facts |= {"data": f"{where.name}, {chosen}"}
-        write_report(report, trained, examples, shown, found, facts)
+        write_report(report, trained, examples, explanations, truths, shown, found, facts, beside)
         out.print(f"{report} has the report", markup=False)
 
 

@@ -137,14 +137,6 @@ def _columns(column: Sequence[str] | None) -> Columns | None:
     return Source.of("", columns=parse_assignments(column, "--column")).renamed
 
 
-def embedded(pairs: bool) -> Sequence[AnyExample]:
-    """A few examples of the embedded corpora."""
-    from rationalizer import data
-
-    make = data.generated_pairs if pairs else data.generated_reviews
-    return make(train=1, dev=1, test=12).test
-
-
 def begun(items: Iterable[T]) -> Iterator[T]:
     """The same items, the first of which was had already: what is wrong from the start shows before output begins."""
     iterator = iter(items)

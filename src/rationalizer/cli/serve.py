@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rationalizer.cli import inputs, outputs
+from rationalizer.cli import inputs
 from rationalizer.cli.base import command, err
 from rationalizer.cli.options import Column, Device, OtherConstraint
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from rationalizer.app import Metrics
 
-OFFERED = 6  # examples on the page
+OFFERED = 6  # examples of a file
 AT_HOME = ("localhost", "127.0.0.1", "::1")
 
 
 @command(
     "rationalizer serve runs/mine",
-    "rationalizer serve runs/spectra runs/sfe --port 8080 --examples mine.csv",
+    "rationalizer serve runs/spectra runs/sfe --port 8080 --dataset mine.csv",
     "RATIONALIZER_TOKEN=$(openssl rand -hex 32) rationalizer serve runs/mine --host 0.0.0.0 --workers 4",
     """curl localhost:8000/explain -H 'Content-Type: application/json' -d '{"text": "A warm film."}'""",
 )
@@ -43,7 +43,12 @@ def serve(
     max_characters: Annotated[int, typer.Option(min=1, help="Characters of one text.")] = 10_000,
     max_seconds: Annotated[float, typer.Option(help="Seconds that a request may take to arrive.")] = 30,
     access_log: Annotated[bool, typer.Option("--access-log", help="Print a line a request.")] = False,
-    examples: Annotated[Path | None, typer.Option(help="A file whose first rows the page offers.")] = None,
+    examples: Annotated[
+        Path | None, typer.Option(help="A file whose first rows the page offers, instead of the model's own.")
+    ] = None,
+    dataset: Annotated[
+        Path | None, typer.Option(help="A file: the page also shows what is selected in all of it, and the scores.")
+    ] = None,
     column: Column = None,
     constraint: OtherConstraint = None,
     device: Device = "cpu",
@@ -54,7 +59,9 @@ def serve(
     if len(runs) > 2:
         raise ValueError(f"the page compares two models, got {len(runs)}; leave {len(runs) - 2} out")
     limits = Limits(items=max_batch, characters=max_characters, seconds=max_seconds)
-    options = {"limits": limits, "hosts": (host, *(allow_host or ())), "token": token}
+    options: dict[str, Any] = {"limits": limits, "hosts": (host, *(allow_host or ())), "token": token}
+    if dataset is not None:
+        options |= {"dataset": dataset.name, "views": _views(runs, dataset, column)}
 
     def tell(address: str) -> None:
         err.print(f"{address} (the endpoint: {address}/docs); Ctrl-C stops it")
@@ -63,6 +70,17 @@ def serve(
 
     make = partial(_make_app, runs, examples, column, constraint, device, options)
     run(make, host, port, workers=workers, seconds=limits.seconds, access_log=access_log, started=tell)
+
+
+def _views(runs: list[Path], dataset: Path, column: list[str] | None) -> dict[str, str]:
+    """What there is to see of each model: made once, before there are several processes."""
+    from rationalizer.app import load_models
+    from rationalizer.cli.report import dataset_view
+
+    return {
+        served.name: dataset_view(served.model, list(inputs.examples_of(dataset, column, served.model)), served.name)
+        for served in load_models(runs)
+    }
 
 
 def _make_app(
@@ -75,13 +93,16 @@ def _make_app(
     metrics: Metrics,
 ) -> FastAPI:
     from rationalizer.app import create_app, load_models
+    from rationalizer.learn.kept_examples import text_of
 
     models = load_models(runs, device)
     if constraints:
         for served in models:
             served.model.constraints = constraints
     model = models[0].model
-    found = inputs.embedded(model.pairs) if examples is None else inputs.examples_of(examples, column, model)
-    offered: list[Any] = [outputs.texts_of(example) for example in islice(found, OFFERED)]
-    offered = offered if model.pairs else [text for (text,) in offered]
+    if examples is None:
+        offered = next((served.model.trained.examples for served in models if served.model.trained.examples), ())
+    else:
+        rows = inputs.examples_of(examples, column, model)
+        offered = tuple(text_of(example) for example in islice(rows, OFFERED))
     return create_app(models, examples=offered, metrics=metrics, **options)

@@ -80,6 +80,8 @@ class Config:
     averaging: Fraction = 0.98  # how much of the average over past steps' weights stays at each step; 0: no average
     keep_by: Literal["loss", "score"] = "loss"  # on dev, which decides when to stop and which epoch's weights are kept
     workers: Annotated[int, Range(0, 1024)] = 0  # processes that prepare batches
+    # How many short texts of dev are kept with the model, as examples for its page; 0 where they must not leave.
+    keep_examples: Number = 6
     checkpoint_seconds: Weight = 60.0  # between checkpoints within an epoch; one more follows every epoch
 
     def to_json(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@
     vectors.safetensors  the reader's pretrained word vectors, if it has any
     model.safetensors    the weights
     metrics.json         one row per epoch, the best epoch, how long training took
+    examples.json        a few texts to try, unless keep_examples was 0
 
 Each of them has a checksum; what was damaged or edited is refused.
 
@@ -27,6 +28,7 @@ from rationalizer.constraints import constraints_of
 from rationalizer.data.corpus import Task
 from rationalizer.learn.checks import fault, tensors_fault
 from rationalizer.learn.config import Config, under
+from rationalizer.learn.kept_examples import KeptText
 from rationalizer.learn.storage import (
     AGAIN,
     read_json,
@@ -44,6 +46,7 @@ LabelType = Literal["str", "int", "float", "bool"]
 FORMAT = 4
 CONFIG, READER, MODEL, METRICS = "config.json", "reader.json", "model.safetensors", "metrics.json"
 VECTORS, CHECKPOINT, LOGS = "vectors.safetensors", "checkpoint.safetensors", "logs"
+EXAMPLES = "examples.json"
 
 TASKS = set(get_args(Task))
 DESCRIBED = {
@@ -66,6 +69,7 @@ MEASURED = {
     "data": str,
     "versions": {str: str},
 }
+KEPT = {"examples": [[str]]}  # one text each, or two
 
 
 @dataclass(frozen=True)
@@ -186,6 +190,7 @@ class TrainedModel:
     description: Description
     model: Model
     metrics: dict[str, Any]
+    examples: tuple[KeptText, ...] = ()  # texts to try
 
     @property
     def config(self) -> Config:
@@ -236,6 +241,11 @@ class TrainedModel:
         write_record(directory / CONFIG, self.description.to_json())
         write_reader(directory, self.reader)
         write_tensors(directory / MODEL, self.model.state_dict())
+        if self.examples:
+            texts = [[text] if isinstance(text, str) else list(text) for text in self.examples]
+            write_record(directory / EXAMPLES, {"examples": texts})
+        else:
+            (directory / EXAMPLES).unlink(missing_ok=True)  # of a model that was here before
         write_record(directory / METRICS, self.metrics)
 
     @classmethod
@@ -258,4 +268,14 @@ class TrainedModel:
                 f"{directory / MODEL} does not fit {directory / CONFIG}: {wrong}; copy the folder again, or train again"
             )
         model.load_state_dict(weights)
-        return cls(description, model.to(device).eval(), read_record(directory / METRICS, MEASURED))
+        measured = read_record(directory / METRICS, MEASURED)
+        return cls(description, model.to(device).eval(), measured, _read_examples(directory, description))
+
+
+def _read_examples(directory: Path, description: Description) -> tuple[KeptText, ...]:
+    path = directory / EXAMPLES
+    stored = read_record(path, KEPT)["examples"] if path.is_file() else []
+    expected = 2 if description.pairs else 1
+    if any(len(texts) != expected for texts in stored):
+        raise ValueError(f"{path}: an example is not {'a pair of texts' if description.pairs else 'one text'}; {AGAIN}")
+    return tuple((texts[0], texts[1]) if description.pairs else texts[0] for texts in stored)

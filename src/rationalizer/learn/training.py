@@ -27,6 +27,7 @@ from rationalizer.data import Corpus
 from rationalizer.learn.batch import collate
 from rationalizer.learn.checkpoint import CheckpointFile, digest, identify, require_same
 from rationalizer.learn.config import Config, configure
+from rationalizer.learn.kept_examples import choose_examples
 from rationalizer.learn.limiting import check_constraints
 from rationalizer.learn.lock import held
 from rationalizer.learn.module import Learner
@@ -44,6 +45,7 @@ from rationalizer.learn.trained import (
     read_reader,
     write_reader,
 )
+from rationalizer.learn.watching import in_notebook, is_watched
 from rationalizer.nn import Reader, TransformerReader, reader_of
 from rationalizer.text import AnyExample
 
@@ -74,7 +76,7 @@ def train(
         resume: go on with the run in `run_dir` from its last checkpoint, to the weights it would have reached
             without the interruption. A finished run is loaded; where there is none, one is started.
         progress: show a progress bar, or "lines": a line every few seconds, for logs; by default a bar if standard
-            error is a terminal.
+            error is a terminal, and in notebooks.
         accelerator, devices, precision, strategy, num_nodes: as of `pytorch_lightning.Trainer`; without a wish the
             precision is "32-true", for transformers on a GPU "bf16-mixed".
         label_type: what class labels were before they became the corpus' class names; kept with the model.
@@ -150,7 +152,8 @@ def _train(
     if not learner.progress.finished:
         first = _fit(learner, directory, progress, settings)
     model.load_state_dict(learner.best, strict=False)
-    trained = TrainedModel(description, model.eval(), _metrics(learner))
+    examples = choose_examples(corpus, config.keep_examples)
+    trained = TrainedModel(description, model.eval(), _metrics(learner), examples)
     if directory is not None and first:
         trained.save(directory)
         (directory / CHECKPOINT).unlink(missing_ok=True)
@@ -263,7 +266,7 @@ def _fit(
     settings: dict[str, Any],
 ) -> bool:
     """Fits; says whether this is the process that writes the results."""
-    show = progress is True or (progress is None and sys.stderr.isatty())
+    show = progress is True or (progress is None and is_watched())
     callbacks: list[Callback] = [_Bar()] if show else [_Lines()] if progress == "lines" else []
     with _quiet():
         trainer = pl.Trainer(
@@ -325,6 +328,8 @@ class _Bar(TQDMProgressBar):
             return super().init_train_tqdm()
 
     def init_validation_tqdm(self) -> Tqdm:
+        if in_notebook():  # which would write a second bar on new lines, again and again
+            return Tqdm(disable=True)
         with redirect_stdout(sys.stderr):
             return super().init_validation_tqdm()
 

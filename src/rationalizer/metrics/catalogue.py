@@ -52,6 +52,7 @@ _METRICS = (
     Metric("documents", "texts", "Task", "count"),
     Metric("accuracy", "accuracy", "Task", headline=True, large=True),
     Metric("macro_f1", "macro-F1", "Task", heading="macro-F1", headline=True, large=True, paper="task"),
+    Metric("ece", "expected calibration error (10 bins)", "Task", lower_is_better=True),
     Metric(
         "mse",
         "mean squared error",

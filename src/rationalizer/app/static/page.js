@@ -1,6 +1,7 @@
 "use strict";
 
 const PAUSE = 180; // milliseconds without a change before the models are asked
+const RETRY = 2000; // before a server that does not answer is asked again
 
 const at = (id) => document.getElementById(id);
 const state = {
@@ -82,24 +83,26 @@ async function explain() {
     showProblem("");
   } catch (error) {
     if (error.name === "AbortError") return;
-    clear();
-    showProblem(inWords(error));
+    clear(inWords(error));
+    if (passes(error)) askSoon(RETRY);
   } finally {
     if (state.asking === asking) at("results").classList.remove("stale");
   }
 }
 
-const inWords = (error) => (error instanceof TypeError ? "The server does not answer; is it still running?" : error.message);
+/* fetch throws a TypeError where nobody answers. */
+const inWords = (error) => (error instanceof TypeError ? "The server does not answer; it will be asked again." : error.message);
+const passes = (error) => error instanceof TypeError || error.status === 503;
 
-function clear() {
+function clear(problem = "") {
   at("results").replaceChildren();
   at("waiting").hidden = false;
   at("status").textContent = "";
-  showProblem("");
+  showProblem(problem);
 }
 
 function showProblem(message) {
-  at("problem").textContent = message;
+  if (at("problem").textContent !== message) at("problem").textContent = message; // what stands there is not read out again
   at("problem").hidden = !message;
   if (message) at("waiting").hidden = true;
 }
@@ -181,7 +184,7 @@ function setUpModels() {
   const group = at("models");
   const names = state.models.map(({ name }) => name);
   const choices = names.map((name) => [name, [name]]);
-  if (names.length > 1) choices.push(["Both", names]);
+  if (names.length > 1) choices.unshift(["Both", names]);
   choices.forEach(([title, shown], k) => {
     const input = make("input", "", { type: "radio", name: "model", id: `model-${k}` });
     input.checked = k === 0;
@@ -189,7 +192,7 @@ function setUpModels() {
     group.append(input, make("label", title, { for: `model-${k}` }));
   });
   group.hidden = names.length < 2;
-  show([names[0]]);
+  show(names);
 }
 
 function show(names) {
@@ -202,12 +205,13 @@ function show(names) {
 function setUpBudget() {
   const followers = state.shown.map(model).filter((candidate) => candidate.follows_budget);
   const slider = at("budget");
-  slider.disabled = !followers.length;
+  at("budgets").hidden = !followers.length;
+  if (!followers.length) return;
   const others = state.shown.map(model).filter((candidate) => !candidate.follows_budget);
   at("why").textContent = others.length
-    ? `What ${others.map((one) => `${one.name} (${one.method})`).join(" and ")} selects follows no budget.`
+    ? `What ${others.map(({ name }) => name).join(" and ")} selects follows no budget.`
     : "How much the model may show; it chooses anew at once, without being trained again.";
-  const { budget, budget_unit: unit } = followers[0] ?? state.models[0];
+  const { budget, budget_unit: unit } = followers[0];
   if (slider.dataset.unit !== unit) state.budget = null; // 30% of the words are not 30 words
   slider.dataset.unit = unit;
   slider.max = unit === "count" ? Math.max(20, 3 * budget) : 100;
@@ -218,10 +222,10 @@ function setUpBudget() {
 function describeBudget(unit, own) {
   const slider = at("budget");
   const moved = unit === "count" ? Number(slider.value) : Number(slider.value) / 100;
-  const words = slider.disabled ? "" : budgetInWords({ budget: state.budget === null ? own : moved, budget_unit: unit });
+  const words = budgetInWords({ budget: state.budget === null ? own : moved, budget_unit: unit });
   at("amount").textContent = words;
   slider.setAttribute("aria-valuetext", words);
-  at("reset").hidden = state.budget === null || slider.disabled;
+  at("reset").hidden = state.budget === null;
 }
 
 function moveBudget() {
@@ -270,20 +274,6 @@ function addConstraint() {
   constrain([...(state.constraints ?? able.constraints), { constraint, words: constraint }]);
 }
 
-function setUpExamples(examples) {
-  const group = at("examples");
-  for (const example of examples) {
-    const values = inPairs() ? example : [example];
-    const button = make("button", values.join(" / "), { type: "button", dir: "auto", title: values.join("\n") });
-    button.addEventListener("click", () => {
-      fields().forEach((field, k) => (field.value = values[k]));
-      explain();
-    });
-    group.append(button);
-  }
-  group.hidden = !examples.length;
-}
-
 async function start() {
   const [described, offered] = await Promise.all(["models", "examples"].map(async (path) => (await ask(path)).json()));
   state.models = described.models;
@@ -291,6 +281,7 @@ async function start() {
   at(inPairs() ? "pair" : "single").hidden = false;
   if (inPairs()) at("lead").textContent = "A classifier of pairs that shows which words it compared.";
   setUpExamples(offered.examples);
+  setUpDataset(described.dataset);
   setUpModels();
   for (const field of fields()) {
     field.addEventListener("input", () => askSoon());
@@ -317,4 +308,14 @@ async function start() {
   fields()[0].focus();
 }
 
-start().catch((error) => showProblem(inWords(error)));
+function tryStart() {
+  start().then(
+    () => showProblem(""),
+    (error) => {
+      showProblem(inWords(error));
+      if (passes(error)) setTimeout(tryStart, RETRY);
+    },
+  );
+}
+
+tryStart();
