@@ -24,6 +24,7 @@ ORDER = [
     "plot",
     "study",
     "render",
+    "sharing",
     "rationalizer",
     "app",
     "cli",
@@ -41,6 +42,7 @@ HEAVY = [
     "fastapi",
     "transformers",
     "datasets",
+    "huggingface_hub",
     "clarabel",
 ]
 

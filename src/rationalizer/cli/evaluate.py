@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rationalizer.cli.base import command, err, out, show_table
-from rationalizer.cli.options import Aspect, Column, DataDir
+from rationalizer.cli.options import Aspect, Column, DataDir, RunArgument, find_model
 from rationalizer.cli.progress import progress
 from rationalizer.cli.report import write_report
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     "rationalizer evaluate runs/mine --report report.html",
 )
 def evaluate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a trained model.")],
+    run: RunArgument,
     source: Annotated[
         str | None,
         typer.Argument(metavar="[SOURCE]", help="Other texts than those of the training; of a file, all rows."),
@@ -53,10 +53,11 @@ def evaluate(
     from rationalizer.study import method_text, parse_assignments
     from rationalizer.text import Budget
 
-    trained = TrainedModel.load(run)
+    folder = find_model(run)
+    trained = TrainedModel.load(folder)
     if budget is not None:
         trained = trained.with_budget(Budget.of(budget))
-    stored = source_of(run)
+    stored = source_of(folder)
     if source is not None:
         where = Source.of(source, data_dir, aspect, parse_assignments(column, "--column"))
     elif stored is None:

@@ -16,6 +16,7 @@ import typer
 
 from rationalizer.cli import inputs, outputs
 from rationalizer.cli.base import command, err, out
+from rationalizer.cli.options import RunArgument, find_model
 from rationalizer.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 
 @command(
+    'rationalizer explain sentiment "The room was spotless but the staff was rude."',
     'rationalizer explain runs/mine "A warm, funny film."',
     'rationalizer explain runs/pairs "A man plays a guitar." "A man makes music."',
     "cat reviews.txt | rationalizer explain runs/mine --format jsonl > explained.jsonl",
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     stopped="Stopped. What was written as JSONL or CSV stays; the same command with --resume goes on from here.",
 )
 def explain(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a trained model.")],
+    run: RunArgument,
     texts: Annotated[
         list[str] | None,
         typer.Argument(metavar="TEXT", help="Texts, or a premise and a hypothesis; by default the lines of stdin."),
@@ -58,7 +60,7 @@ def explain(
     _check_out(out_file, chosen, resume, overwrite)
     if file is not None and texts:
         raise ValueError("texts come from --file or from the command line, not from both")
-    model = _model(run, budget, device)
+    model = _model(find_model(run), budget, device)
     asking = sys.stdin.isatty() and file is None and texts in (None, [], ["-"])
     if asking:
         err.print(f"One {'pair a line (premise, tab, hypothesis)' if model.pairs else 'text a line'}; Ctrl-D ends.")

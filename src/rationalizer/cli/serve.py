@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -17,19 +18,26 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from rationalizer.app import Metrics
+    from rationalizer.text import AnyExample
 
 OFFERED = 6  # examples on the page
 AT_HOME = ("localhost", "127.0.0.1", "::1")
 
 
 @command(
+    "rationalizer serve",
     "rationalizer serve runs/mine",
     "rationalizer serve runs/spectra runs/sfe --port 8080 --examples mine.csv",
     "RATIONALIZER_TOKEN=$(openssl rand -hex 32) rationalizer serve runs/mine --host 0.0.0.0 --workers 4",
     """curl localhost:8000/explain -H 'Content-Type: application/json' -d '{"text": "A warm film."}'""",
 )
 def serve(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Folders of trained models; two to compare.")],
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RUN]...", help="Trained models, as for `explain`; two to compare. By default the starters."
+        ),
+    ] = None,
     host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: one that is free.")] = 8000,
     allow_host: Annotated[
@@ -48,7 +56,9 @@ def serve(
 ) -> None:
     """Open a web page and a JSON endpoint for trained models (needs the extra "web")."""
     from rationalizer.app import Limits, run
+    from rationalizer.sharing import STARTERS
 
+    runs = runs or [Path(name) for name in STARTERS]
     if len(runs) > 2:
         raise ValueError(f"the page compares two models, got {len(runs)}; leave {len(runs) - 2} out")
     limits = Limits(items=max_batch, characters=max_characters, seconds=max_seconds)
@@ -69,8 +79,24 @@ def _make_app(
     from rationalizer.app import create_app, load_models
 
     models = load_models(runs)
-    model = models[0].model
-    found = inputs.embedded(model.pairs) if examples is None else inputs.from_file(examples, column, model)
-    offered: list[Any] = [outputs.key_of_example(example) for example in islice(found, OFFERED)]
-    offered = offered if model.pairs else [text for (text,) in offered]
+    offered: list[Any] = []
+    for run, served in zip(runs, models, strict=True):
+        if examples is None:
+            offered += [one for one in _offered(run, served.model.pairs) if one not in offered]
+        elif served is models[0]:
+            offered += _plain(inputs.from_file(examples, column, served.model))
     return create_app(models, examples=offered, metrics=metrics, **options)
+
+
+def _offered(run: Path, pairs: bool) -> list[Any]:
+    """Texts for a model: a starter's own, or embedded ones."""
+    from rationalizer.sharing import STARTERS, starter
+
+    name = str(run)
+    return list(starter(name).examples) if name in STARTERS and not run.exists() else _plain(inputs.embedded(pairs))
+
+
+def _plain(examples: Iterable[AnyExample]) -> list[Any]:
+    """The first of the examples, as texts or as pairs of texts."""
+    found = [outputs.key_of_example(example) for example in islice(examples, OFFERED)]
+    return [texts if len(texts) > 1 else texts[0] for texts in found]
