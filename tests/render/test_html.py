@@ -95,7 +95,7 @@ def key_of(explanation):
 
 def test_key_names_the_looks():
     assert key_of(explain(TEXT, [1])) == "abcread by the model"
-    assert "named by people only" in key_of(explain(TEXT, [], rationale=[1]))
+    assert "marked in the data only" in key_of(explain(TEXT, [], rationale=[1]))
     assert key_of(explain(TEXT, [])) == "no word was read by the model"
     assert "larger the weight" in key_of(explain(TEXT, [1, 2], weights=[0.2, 0.7]))
     assert "larger the weight" not in key_of(explain(TEXT, [1, 2], weights=[0.3, 0.3]))
@@ -138,7 +138,7 @@ def test_every_text_survives(text):
 
 def test_pairs_are_drawn():
     root = parse(to_html(GUITAR))
-    assert len(list(root.iter(f"{SVG}path"))) == 5  # four by the model, one by people only
+    assert len(list(root.iter(f"{SVG}path"))) == 5  # four by the model, one in the data only
     assert not list(root.iter("p"))  # the drawing reads as the texts
     long = parse(to_html(LONG))
     assert [text_of(node) for node in long.iter("p")] == [LONG.premise, LONG.hypothesis]

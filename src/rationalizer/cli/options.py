@@ -12,7 +12,8 @@ import typer
 from rationalizer.cli.base import err
 
 SourceArgument = Annotated[
-    str, typer.Argument(metavar="SOURCE", help="reviews or pairs (embedded), a dataset's name, a file or a folder.")
+    str,
+    typer.Argument(metavar="SOURCE", help="reviews, stays or pairs (embedded), a dataset's name, a file or a folder."),
 ]
 # A name, too, passes for a path: whoever reads it looks for a folder first.
 RunArgument = Annotated[

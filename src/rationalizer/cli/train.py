@@ -106,7 +106,7 @@ def _described(corpus: Corpus) -> str:
     counts = ", ".join(f"{len(examples)} {name}" for name, examples in splits.items() if examples)
     target = f"classes {', '.join(corpus.classes)}" if corpus.classes else "values to regress on"
     annotated = [name for name, examples in splits.items() if any(map(_is_annotated, examples))]
-    kind = "gold alignments" if corpus.pairs else "human rationales"
+    kind = "gold alignments" if corpus.pairs else "gold rationales"
     rationales = f"; {kind} in {', '.join(annotated)} (not learned from)" if annotated else ""
     dropped = ", ".join(f"{count} of {split}" for split, count in corpus.dropped.items() if count)
     return f"{corpus.name}: {counts}; {target}{rationales}{f'; left out for their label: {dropped}' if dropped else ''}"

@@ -7,6 +7,7 @@ from rationalizer.data.datasets import DATASETS, EMBEDDED, load, load_dataset
 from rationalizer.data.files import holds_pairs, iter_examples, read_corpus, read_examples
 from rationalizer.data.generated_pairs import generated_pairs
 from rationalizer.data.generated_reviews import generated_reviews
+from rationalizer.data.generated_stays import generated_stays
 from rationalizer.data.labels import Labels
 from rationalizer.data.nli import with_hans
 from rationalizer.data.source import Source, pick_split
@@ -27,6 +28,7 @@ __all__ = [
     "examples_from",
     "generated_pairs",
     "generated_reviews",
+    "generated_stays",
     "holds_pairs",
     "iter_examples",
     "load",
