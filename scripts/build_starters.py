@@ -173,7 +173,8 @@ def sentiment(data: Path) -> Recipe:
                 "It learned from films. Words that praise a film and blame a machine (unpredictable, sharp, cold) are "
                 "read as of films.",
                 "There is no class for texts without an opinion: of those it guesses.",
-                "Irony, comparisons with something else and opinions of other people are often misread.",
+                "Irony, double negations (not bad at all, could not have been more helpful), comparisons and opinions "
+                "of other people are often misread.",
                 "Like its texts and vectors it carries their prejudice. It is a model to try things with, not to judge "
                 "people or their words by.",
             ),
@@ -184,7 +185,7 @@ def sentiment(data: Path) -> Recipe:
             "The battery died after two days and nobody answered my emails.",
             "Slow service, cold food, and we still had to wait for the bill.",
             "The plot makes no sense, yet I enjoyed every minute of it.",
-            "Easy to set up, quiet, and it does exactly what it promises.",
+            "It works perfectly and arrived on time.",
         ],
     )
 
@@ -204,8 +205,8 @@ def nli(data: Path) -> Recipe:
     return Recipe(
         method="at-most-one",
         settings={
-            **{"epochs": 5, "min_epochs": 3, "patience": 3, "batch_size": 128, "decay": True, "warmup": 0.02},
-            **{"learning_rate": 1e-3, "min_count": 3, "hidden": 80, "seed": SEED},
+            **{"epochs": 2, "min_epochs": 2, "patience": 2, "batch_size": 128, "decay": True, "warmup": 0.05},
+            **{"learning_rate": 2e-3, "min_count": 3, "hidden": 64, "seed": SEED},
         },
         train=(pairs[:-CHOOSING], labels[:-CHOOSING]),
         dev=(pairs[-CHOOSING:], labels[-CHOOSING:]),

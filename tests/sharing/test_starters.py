@@ -23,7 +23,7 @@ NEGATIVE = {
 }
 POSITIVE = {
     "A warm, funny film with a wonderful cast.": {"warm", "funny", "wonderful"},
-    "Easy to set up, quiet, and it does exactly what it promises.": {"easy", "quiet", "exactly"},
+    "It works perfectly and arrived on time.": {"perfectly"},
     "We loved the view and the breakfast was excellent.": {"loved", "excellent"},
     "The best headphones I have ever owned.": {"best"},
     "Friendly staff, spotless rooms and a great location.": {"friendly", "spotless", "great"},
