@@ -9,7 +9,8 @@ import threading
 import time
 from pathlib import Path
 
-from soak.cases import Case, Hung, Soak, Wrong, require
+from soak.cases import Case, Soak, Wrong, require
+from soak.processes import LONGEST, finish
 
 METHODS = ("spectra", "hardkuma", "sfe-baseline")
 PROGRAM = """
@@ -20,7 +21,6 @@ from rationalizer.learn import configure, train
 settings = dict(hidden=8, vector_size=8, epochs=6, min_epochs=6, batch_size=4, checkpoint_seconds=0)
 train(generated_reviews(train=96, dev=24, test=0), configure(sys.argv[2], settings), sys.argv[1], resume=True)
 """
-LONGEST = 120.0  # seconds of one process
 
 
 def run(soak: Soak) -> None:
@@ -58,18 +58,11 @@ def judge(case: Case, run: Path, whole: Uninterrupted) -> None:
 
 def start(run: Path, method: str) -> subprocess.Popen:
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(run), method], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        [sys.executable, "-c", PROGRAM, str(run), method],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
-
-
-def finish(process: subprocess.Popen) -> None:
-    try:
-        _, said = process.communicate(timeout=LONGEST)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        raise Hung(f"a training did not end in {LONGEST:g} s") from None
-    require(process.returncode == 0, "a training ended with code", process.returncode, said.decode()[-2000:])
 
 
 def kill_on_the_way(case: Case, run: Path, method: str) -> bool:
@@ -90,7 +83,7 @@ def kill_on_the_way(case: Case, run: Path, method: str) -> bool:
     time.sleep(pause)
     process.send_signal(signal.SIGKILL)
     _, said = process.communicate()
-    require(process.returncode in (0, -signal.SIGKILL), "ended with", process.returncode, said.decode()[-2000:])
+    require(process.returncode in (0, -signal.SIGKILL), "ended with", process.returncode, said[-2000:])
     case.note(f"killed {moment} + {pause:.3f} s" if process.returncode else "ended before it was killed")
     return process.returncode == 0
 

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 from soak import small_models
-from soak.cases import Case, Hung, Soak, require, wait_for
+from soak.cases import Case, Soak, require, wait_for
+from soak.processes import LONGEST, finish
 
 LINES = 2000
-LONGEST = 120.0
 
 
 def run(soak: Soak) -> None:
@@ -45,16 +45,6 @@ def run(soak: Soak) -> None:
 def start(model: Path, options: list[str]) -> subprocess.Popen:
     command = [sys.executable, "-m", "rationalizer", "explain", str(model), *options]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-
-
-def finish(process: subprocess.Popen) -> None:
-    try:
-        _, said = process.communicate(timeout=LONGEST)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        raise Hung(f"explain did not end in {LONGEST:g} s") from None
-    require(process.returncode == 0, "ended with code", process.returncode, said[-1500:])
 
 
 def kill_on_the_way(case: Case, process: subprocess.Popen, out: Path, size: int) -> None:

@@ -1,7 +1,9 @@
 """Runs that end in the middle, and what is compared of those that go on."""
 
+import pytest
 import torch
 
+from rationalizer.learn import train
 from rationalizer.learn.module import Learner
 
 SMALL = {"hidden": 8, "epochs": 3, "min_epochs": 1, "batch_size": 16}
@@ -28,3 +30,20 @@ def killed_after(monkeypatch, step):
         return original(self, batch, batch_idx)
 
     monkeypatch.setattr(Learner, "training_step", training_step)
+
+
+def require_resumable(corpus, config, steps, folder, monkeypatch):
+    """Killed at each of these steps and resumed, a training ends as it does without that."""
+    expected = train(corpus, config)
+    for step in steps:
+        run = folder / f"{step}"
+        with monkeypatch.context() as patch:
+            killed_after(patch, step)
+            with pytest.raises(Killed):
+                train(corpus, config, run)
+        resumed = train(corpus, config, run, resume=True)
+        assert same(weights(resumed), weights(expected)), step
+        for kept in ("best", "best_epoch", "steps"):
+            assert resumed.metrics[kept] == expected.metrics[kept]
+        losses = [[row["loss"] for row in metrics["epochs"]] for metrics in (resumed.metrics, expected.metrics)]
+        assert losses[0] == losses[1]

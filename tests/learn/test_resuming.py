@@ -16,7 +16,7 @@ from rationalizer.data import generated_reviews as reviews
 from rationalizer.learn import TrainedModel, configure, train
 from rationalizer.learn.module import Learner
 from rationalizer.learn.storage import read_tensors
-from tests.learn.interrupted import SMALL, Killed, killed_after, same, weights
+from tests.learn.interrupted import SMALL, Killed, killed_after, require_resumable, same, weights
 
 
 @pytest.mark.parametrize(
@@ -24,26 +24,14 @@ from tests.learn.interrupted import SMALL, Killed, killed_after, same, weights
     [
         ("spectra", {}),
         ("spectra", {"tuned": False, "lower": False}),  # frozen vectors are drawn, too
-        ("spectra", {"averaging": 0.0, "embeddings": None}),
+        ("spectra", {"averaging": 0.0, "embeddings": None, "start_spread": 1.0}),
         ("sfe-baseline", {}),
         ("hardkuma", {}),
     ],
 )
 def test_a_resumed_run_ends_where_the_uninterrupted_one_does(corpus, method, settings, tmp_path, monkeypatch):
     config = configure(method, {**SMALL, **settings, "checkpoint_seconds": 0})
-    expected = train(corpus, config)
-    for step in (0, 3, 5, 6, 11, 17):  # 6 steps an epoch
-        run = tmp_path / f"{step}"
-        with monkeypatch.context() as patch:
-            killed_after(patch, step)
-            with pytest.raises(Killed):
-                train(corpus, config, run)
-        resumed = train(corpus, config, run, resume=True)
-        assert same(weights(resumed), weights(expected)), step
-        for kept in ("best", "best_epoch", "steps"):
-            assert resumed.metrics[kept] == expected.metrics[kept]
-        losses = [[row["loss"] for row in metrics["epochs"]] for metrics in (resumed.metrics, expected.metrics)]
-        assert losses[0] == losses[1]
+    require_resumable(corpus, config, (0, 3, 5, 6, 11, 17), tmp_path, monkeypatch)  # 6 steps an epoch
 
 
 PROGRAM = """

@@ -15,7 +15,7 @@ from rationalizer.learn.module import Learner
 from rationalizer.learn.storage import read_record, write_record
 from rationalizer.nn import EXTRACTORS
 from rationalizer.text import Example, cut
-from tests.learn.interrupted import Killed, killed_after, same, weights
+from tests.learn.interrupted import require_resumable, same, weights
 from tests.nn.encoders import write_encoder
 
 FEW = {
@@ -86,16 +86,7 @@ def test_the_same_seed_gives_the_same_weights(corpus, encoder, method):
 )
 def test_a_resumed_run_ends_where_the_uninterrupted_one_does(corpus, encoder, settings, tmp_path, monkeypatch):
     config = config_of(encoder, **settings, checkpoint_seconds=0)
-    expected = train(corpus, config)
-    for step in (0, 2, 3, 4):  # 3 steps an epoch
-        run = tmp_path / f"{step}"
-        with monkeypatch.context() as patch:
-            killed_after(patch, step)
-            with pytest.raises(Killed):
-                train(corpus, config, run)
-        resumed = train(corpus, config, run, resume=True)
-        assert same(weights(resumed), weights(expected)), step
-        assert resumed.metrics["best"] == expected.metrics["best"]
+    require_resumable(corpus, config, (0, 2, 3, 4), tmp_path, monkeypatch)  # 3 steps an epoch
 
 
 def test_encoders_train_with_dropout(corpus, encoder):
@@ -116,6 +107,7 @@ def test_encoders_train_with_dropout(corpus, encoder):
 def test_two_small_batches_are_one_large_one(encoder):
     corpus = generated_reviews(train=16, dev=4, test=0)
     how = {"epochs": 1, "dropout": 0.0, "warmup": 0.0, "decay": False, "optimizer": "adam", "full_text_weight": 0.0}
+    how["start_spread"] = None  # gradients that are 0 but for rounding stay below Adam's eps
     large = weights(train(corpus, config_of(encoder, **how, batch_size=16)))
     small = weights(train(corpus, config_of(encoder, **how, batch_size=8, accumulate=2)))
     single = weights(train(corpus, config_of(encoder, **how, batch_size=8)))

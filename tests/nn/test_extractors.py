@@ -326,3 +326,17 @@ def test_neighbours_are_those_that_are_left():
         (1.0, 3.0),
         (3.0, 4.0),
     ]
+
+
+@pytest.mark.parametrize("method", ["spectra", "pair-budget"])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 50.0])
+def test_scores_start_with_the_spread_asked_for_whatever_the_states_are(method, scale):
+    states, mask = batch((9, 40, 1, 25), spread=scale)
+    states = states + 3 * scale  # what all states share is no spread
+    extractor = build(method, start_spread=1.5, temperature=0.2)
+    extractor.start(states, mask)
+    z, scores = extractor(states, mask, Budget.of(0.3).words(mask))
+    within = torch.cat([row[real] - row[real].mean() for row, real in zip(scores, mask, strict=True)])
+    assert within.square().mean().sqrt().item() == pytest.approx(1.5 * 0.2, rel=1e-4)
+    assert (scores[mask] > 0).float().mean() > 0.95
+    torch.testing.assert_close(z.sum(-1), Budget.of(0.3).words(mask).float())  # so the budget binds

@@ -304,3 +304,19 @@ def test_no_mask_token_to_put_in_place(encoder):
     with pytest.raises(DataError, match="has no mask token; use unselected=out"):
         TransformerReader(bare, TransformerOptions(unselected="mask"))
     TransformerReader(bare, TransformerOptions(unselected="out"))
+
+
+def test_scores_start_apart(encoder):
+    model = highlight_model(encoder, settings={"method_options": {"start_spread": 1.0}}).eval()
+    words = model.reader.collate(texts((30, 20, 25)))
+    with torch.no_grad():
+        narrow = model(words, budget=BUDGET).scores
+        model.start(words)
+        scores = model(words, budget=BUDGET).scores
+    assert _spread(narrow, words.counted) < 0.5
+    assert _spread(scores, words.counted) == pytest.approx(1.0, rel=1e-4)
+
+
+def _spread(scores, mask):
+    rows = [row[real] - row[real].mean() for row, real in zip(scores, mask, strict=True)]
+    return torch.cat(rows).square().mean().sqrt().item()

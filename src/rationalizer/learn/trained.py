@@ -41,7 +41,7 @@ from rationalizer.text import Budget, Rule
 
 LabelType = Literal["str", "int", "float", "bool"]
 
-FORMAT = 3
+FORMAT = 4
 CONFIG, READER, MODEL, METRICS = "config.json", "reader.json", "model.safetensors", "metrics.json"
 VECTORS, CHECKPOINT, LOGS = "vectors.safetensors", "checkpoint.safetensors", "logs"
 

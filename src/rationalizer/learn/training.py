@@ -23,6 +23,7 @@ from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger
 
 from rationalizer import __version__
 from rationalizer.data import Corpus
+from rationalizer.learn.batch import collate
 from rationalizer.learn.checkpoint import CheckpointFile, digest, identify, require_same
 from rationalizer.learn.config import Config, configure
 from rationalizer.learn.lock import held
@@ -43,6 +44,8 @@ from rationalizer.learn.trained import (
 )
 from rationalizer.nn import Reader, TransformerReader, reader_of
 from rationalizer.text import AnyExample
+
+START_TEXTS = 64  # that say how large states are
 
 
 def train(
@@ -131,6 +134,8 @@ def _train(
     else:
         reader = _reader(corpus, description)
     model = description.build(reader)
+    if resumed is None:  # every process does it by itself, and all alike
+        model.eval().start(*collate(list(enumerate(corpus.train[:START_TEXTS])), reader).texts)
     if file and resumed and (wrong := resumed.fault(model)):
         raise file.error(wrong)
     learner = Learner(model.train(), corpus, config, file, resumed)  # Lightning leaves the mode as it finds it

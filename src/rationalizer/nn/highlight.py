@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rationalizer.nn.extractors import EXTRACTORS
+from rationalizer.nn.extractors import EXTRACTORS, Extractor
 from rationalizer.nn.heads import Pooling, make_head, pool, pooled_size
 from rationalizer.nn.model import Model, Output
 from rationalizer.nn.readers import Reader
@@ -31,6 +31,7 @@ class HighlightModel(Model):
     """
 
     pairs = False
+    method: Extractor
 
     def __init__(
         self,
@@ -49,6 +50,12 @@ class HighlightModel(Model):
         self.head = make_head(pooled_size(reader.read_size, pooling) + reader.whole_size, classes, target)
         self.pooling: Pooling = pooling
         self.dropout = nn.Dropout(dropout)
+
+    @torch.no_grad()
+    def start(self, *texts: Words) -> None:
+        (words,) = texts
+        if self.method.starts_from_texts:
+            self.method.start(self.reader.states(words), words.counted)
 
     def forward(self, *texts: Words, budget: Budget) -> Output:
         (words,) = texts

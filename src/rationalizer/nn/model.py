@@ -35,6 +35,9 @@ class Model(nn.Module):
     def forward(self, *texts: Words, budget: Budget) -> Output:
         raise NotImplementedError
 
+    def start(self, *texts: Words) -> None:
+        """Called once, before training, with some of its texts: what depends on the size of states is set to suit."""
+
     def objective(self, output: Output, task_loss: Tensor) -> Objective:
         """What to minimise, from the (batch,) losses of the task."""
         return self.method.objective(output.selection, task_loss, *output.given)

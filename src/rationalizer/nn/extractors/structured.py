@@ -13,11 +13,14 @@ from rationalizer.nn.method import Objective
 from rationalizer.nn.ranges import Range, Temperature
 
 Transition = Annotated[float, Range(-1e4, 1e4)]  # below 0 it is a price on neighbours
+Spread = Annotated[float | None, Range(1e-4, 1e4, none=True)]
 Bonus = Annotated[float, Range(0, 1e4)]  # the closed form knows no price
 
 
 class _Structured(Extractor):
-    def __init__(self, size: int, *, temperature: Temperature = 1.0, transition: Transition = 0.1) -> None:
+    def __init__(
+        self, size: int, *, temperature: Temperature = 1.0, transition: Transition = 0.1, start_spread: Spread = None
+    ) -> None:
         super().__init__(size)
         self.scorer = nn.Linear(size, 1)
         # All scores start positive, so that the budget binds: then only differences of scores matter and the
@@ -25,6 +28,20 @@ class _Structured(Extractor):
         nn.init.ones_(self.scorer.bias)
         self.temperature = temperature
         self.transition = transition
+        self.start_spread = start_spread
+        self.starts_from_texts = start_spread is not None
+
+    @torch.no_grad()
+    def start(self, states: Tensor, mask: Tensor) -> None:
+        """Scales the scorer so that the scores of a text differ by `start_spread` times the temperature: their standard
+        deviation, whatever reader is below. Their mean is far enough above 0 for the budget to bind all the same."""
+        assert self.start_spread is not None
+        scores = self.scorer(states).squeeze(-1).float() - self.scorer.bias
+        means = scores.masked_fill(~mask, 0).sum(-1, keepdim=True) / mask.sum(-1, keepdim=True).clamp(min=1)
+        spread = (scores - means)[mask].square().mean().sqrt().clamp(min=1e-6)
+        wanted = self.start_spread * self.temperature
+        self.scorer.weight *= wanted / spread
+        self.scorer.bias.fill_(max(1.0, 4 * wanted)).sub_(scores[mask].mean() * wanted / spread)
 
     def forward(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
         scores = self.scorer(states).squeeze(-1)
@@ -67,8 +84,10 @@ class PairBudget(_Structured):
     of the scores fuses all tokens, and then no gradient tells them apart: the default is small.
     """
 
-    def __init__(self, size: int, *, temperature: Temperature = 1.0, transition: Bonus = 0.01) -> None:
-        super().__init__(size, temperature=temperature, transition=transition)
+    def __init__(
+        self, size: int, *, temperature: Temperature = 1.0, transition: Bonus = 0.01, start_spread: Spread = None
+    ) -> None:
+        super().__init__(size, temperature=temperature, transition=transition, start_spread=start_spread)
 
     def relax(self, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
         return ops.pair_budget(scores, budget, transition=self.transition, mask=mask, temperature=self.temperature)
