@@ -1,9 +1,10 @@
 """Trains the starter models that come with the package, scores them on held-out data and writes their cards.
 
-    python scripts/build_starters.py data sentiment nli
-    python scripts/build_starters.py data nli --device gpu --runs runs/starters
+    python scripts/build_starters.py sentiment nli --data data
+    python scripts/build_starters.py nli --data data --device gpu --runs runs/starters
+    python scripts/build_starters.py sentiment nli --renew    # no data: after a change of the folders' format
 
-DATA holds the folders `sst`, `imdb`, `snli`, and `yelp_hat` (scored only), with one Parquet file a split. Of the texts
+The data are in the folders `sst`, `imdb`, `snli` and `yelp_hat` (scored only), one Parquet file a split. Of the texts
 nothing but single words goes into a model. Runs are kept in `--runs`, and a finished one is not trained again. What
 is scored is the compact model as it is shipped.
 """
@@ -25,7 +26,10 @@ from pyarrow.parquet import read_table
 
 from rationalizer import Rationalizer
 from rationalizer.data import any_examples_from
-from rationalizer.learn import evaluate
+from rationalizer.learn import TrainedModel, configure, evaluate
+from rationalizer.learn.config import flat
+from rationalizer.learn.storage import read_json, write_record
+from rationalizer.learn.trained import CONFIG, FORMAT
 from rationalizer.sharing import STARTERS, Facts, write_card
 from rationalizer.sharing.starters import DESCRIBED
 
@@ -282,16 +286,33 @@ def build(name: str, data: Path, runs: Path, out: Path, device: str) -> None:
     print(f"{out}: {size:,} bytes", flush=True)
 
 
+def renew(folder: Path) -> None:
+    """Writes a starter's settings in this version's format, without training: settings that are new since take their
+    defaults, which must mean what was done before there were such settings."""
+    stored = {key: value for key, value in read_json(folder / CONFIG).items() if key != "checksum"}
+    old = stored["config"]
+    config = configure(old["method"], flat(old), pairs=old["pairs"], stored=True).to_json()
+    write_record(folder / CONFIG, {**stored, "format": FORMAT, "config": config})
+    new = {key: value for key, value in flat(config).items() if key not in flat(old)}
+    print(f"{folder}: format {stored['format']} is {FORMAT} now; new settings {new}")
+    TrainedModel.load(folder)
+
+
 def main() -> None:
     parser = ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("data", type=Path)
     parser.add_argument("names", nargs="+", choices=RECIPES)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--data", type=Path, help="the folder of the data: train, score, and write the starters")
+    what.add_argument("--renew", action="store_true", help="only write the settings in this version's format")
     parser.add_argument("--device", default="cpu", help="as of Lightning's Trainer: cpu, gpu")
     parser.add_argument("--runs", type=Path, default=Path("runs/starters"))
     parser.add_argument("--out", type=Path, help="a folder for the starters, if not their place in the package")
     given = parser.parse_args()
     torch.set_num_threads(1)
     for name in given.names:
+        if given.renew:
+            renew(STARTERS[name])
+            continue
         build(name, given.data, given.runs, given.out / name if given.out else STARTERS[name], given.device)
 
 
