@@ -240,7 +240,7 @@ def nli(data: Path) -> Recipe:
             ),
         ),
         examples=[
-            ("A man plays a guitar on the street.", "A man makes music."),
+            ("A man plays a guitar on the street.", "A musician performs outside."),
             ("Two children are playing in the snow.", "The children are asleep in their beds."),
             ("A woman in a red coat waits for the bus.", "A woman is going to work."),
             ("A dog runs along the beach with a stick.", "An animal is outdoors."),

@@ -13,15 +13,15 @@ REVIEW = (
     "We booked it for the view, which is lovely. The room was spotless, but the staff was rude, nobody answered the "
     "phone, and breakfast was a disappointment."
 )
-PREMISE, HYPOTHESIS = "Two children are playing in the snow.", "The kids are sleeping in their beds."
+PREMISE, HYPOTHESIS = "A man plays a guitar on the street.", "A musician performs outside."
 
 
 def main() -> None:
-    here = Path(__file__).parent
-    (here / "highlight.svg").write_text(Rationalizer.load("sentiment").explain(REVIEW).to_svg(), encoding="utf-8")
-    (here / "alignment.svg").write_text(
-        Rationalizer.load("nli").explain(PREMISE, HYPOTHESIS).to_svg(), encoding="utf-8"
-    )
+    highlight = Rationalizer.load("sentiment").explain(REVIEW)
+    alignment = Rationalizer.load("nli").explain(PREMISE, HYPOTHESIS)
+    for name, explanation in {"highlight": highlight, "alignment": alignment}.items():
+        Path(__file__).with_name(f"{name}.svg").write_text(explanation.to_svg(), encoding="utf-8")
+        print(explanation)
 
 
 if __name__ == "__main__":

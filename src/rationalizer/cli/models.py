@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rationalizer.cli.base import command, out, show_table
+from rationalizer.cli.base import command, out
 
 
 @command("rationalizer models", 'rationalizer explain sentiment "A warm, funny film."')
@@ -10,16 +10,21 @@ def models() -> None:
     """List the starter models: small ones that come with the package and work without training."""
     from rationalizer.metrics import METRICS
     from rationalizer.sharing import STARTERS, starter
+    from rationalizer.sharing.card import CARD
 
-    heads = ["name", "what it tells", "learned from", "accuracy", "size", "terms of the data"]
-    lines = []
     for one in map(starter, STARTERS):
         learned = [row for row in one.facts.data if row["use"].startswith("training")]
-        scores = "\n".join(f"{METRICS['accuracy'].text(row['accuracy'])} {row['data']}" for row in one.facts.scores)
-        terms = "\n".join(f"{row['name']}: {row['terms']}" for row in learned)
-        names = "\n".join(row["name"] for row in learned)
-        lines.append([one.name, one.facts.about, names, scores, f"{one.bytes / 1e6:.1f} MB", terms])
-    show_table(heads, lines)
-    out.print("Cards with data, scores and limits:")
-    for one in map(starter, STARTERS):
-        out.print(f"  {one.folder / 'README.md'}", markup=False)
+        accuracy = METRICS["accuracy"]
+        facts = {
+            "tells": [one.facts.about],
+            "learned from": [f"{row['name']} ({row['terms']})" for row in learned],
+            "accuracy": [f"{accuracy.text(row['accuracy'])} on {row['data']}" for row in one.facts.scores],
+            "size": [f"{one.bytes / 1e6:.1f} MB, word vectors of the package apart"],
+            "card": [str(one.folder / CARD)],
+        }
+        out.print(one.name, style="bold")
+        for name, lines in facts.items():
+            for k, line in enumerate(lines):
+                out.print(f"  {'' if k else name:<14}{line}", markup=False)
+        out.print()
+    out.print('rationalizer explain sentiment "A warm, funny film."', markup=False)
