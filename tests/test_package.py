@@ -26,6 +26,7 @@ ORDER = [
     "plot",
     "study",
     "render",
+    "sharing",
     "estimator",
     "rationalizer",
     "app",
@@ -44,6 +45,7 @@ HEAVY = [
     "fastapi",
     "transformers",
     "datasets",
+    "huggingface_hub",
     "clarabel",
 ]
 

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from rationalizer import Rationalizer
-from rationalizer.app import create_app
+from rationalizer.app import create_app, load_models
 from rationalizer.plot import histogram
 from rationalizer.render import Section, to_html_page
 from rationalizer.render.html import to_html_fragment
@@ -371,3 +371,31 @@ def test_prints_light_whatever_the_scheme(browser, server):
     assert page.evaluate(ink) == "rgb(31, 35, 40)"
     assert page.evaluate(ground) == "rgb(255, 255, 255)"
     page.close()
+
+
+@pytest.fixture(scope="module")
+def both_kinds(spectra_run, pair_run):
+    examples = ["A warm, funny film.", ("Two nurses help boys.", "Two medics help boys.")]
+    with listening(create_app(load_models([spectra_run, pair_run]), examples=examples)) as address:
+        yield address
+
+
+def test_models_of_both_kinds_take_turns(page, both_kinds):
+    page.goto(both_kinds)
+    assert page.locator("#models label").all_inner_texts() == ["spectra", "matching"]  # and not both at once
+    assert page.locator("#premise").is_hidden()
+    page.get_by_role("button", name="A warm, funny film.").click()
+    assert marked(page)
+
+    page.get_by_text("matching", exact=True).click()
+    expect(page.locator("#premise")).to_be_visible()
+    assert page.locator("#text").is_hidden()
+    assert page.locator("#lead").inner_text().startswith("A classifier of pairs")
+    assert page.locator("#examples button").all_inner_texts() == ["Two nurses help boys. / Two medics help boys."]
+    page.locator("#examples button").click()
+    expect(page.locator("#results article h2")).to_contain_text("matching")
+
+    page.get_by_text("spectra", exact=True).click()
+    assert page.locator("#text").input_value() == "A warm, funny film."
+    assert marked(page)
+    expect(page.locator("#results article h2")).to_contain_text("spectra")

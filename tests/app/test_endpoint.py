@@ -321,9 +321,18 @@ def test_pages_load_nothing_from_elsewhere(client):
         assert all(address.startswith("http://www.w3.org/2000/svg") for address in addresses)
 
 
-def test_models_of_one_kind(spectra_run, pair_run):
-    with pytest.raises(ValueError, match="matching reads pairs of texts, the other model single texts"):
-        load_models([spectra_run, pair_run])
+def test_models_of_both_kinds(spectra_run, pair_run):
+    """A request that names no model is answered by the first that reads such texts."""
+    with asking(create_app(load_models([spectra_run, pair_run]))) as client:
+        pair = {"premise": "Two nurses help boys.", "hypothesis": "Two medics help boys."}
+        assert client.post("/explain", json={"text": "A warm film."}).json()["model"] == "spectra"
+        assert client.post("/explain", json=pair).json()["model"] == "matching"
+        refused = client.post("/explain", json={**pair, "model": "spectra"})
+        assert refused.status_code == 422
+        assert "reads single texts" in refused.text
+
+
+def test_names_of_models(spectra_run):
     assert [served.name for served in load_models([spectra_run, spectra_run])] == ["spectra", "spectra-2"]
 
 

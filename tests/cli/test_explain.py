@@ -86,7 +86,7 @@ def test_labels_and_rationales_of_a_file_are_shown(spectra_run, table, corpus, t
     run("explain", spectra_run, "--file", table, "--column", "text=review", "--out", page, "--budget", "40%")
     assert page.read_text().count("<article>") == COUNT
     assert page.read_text().endswith("</html>\n")
-    assert "named by people" in page.read_text()
+    assert "marked in the data" in page.read_text()
 
 
 @pytest.mark.parametrize("ending", ["tsv", "jsonl", "parquet", "csv.gz"])

@@ -145,7 +145,7 @@ def test_degenerate_models_are_warned_of(tmp_path):
         (["train", "reviews", "--embeddings", "no.txt"], "no.txt: there is no such file"),
         (["train", "reviews", "--device", "abacus"], "abacus"),
         (["train", "sst", "--data-dir", "nowhere"], "there is no such folder"),
-        (["evaluate", "nowhere"], "nowhere holds no trained model"),
+        (["evaluate", "nowhere"], "there is no folder nowhere; starter models are sentiment, nli"),
         (["compare", "reviews", "--methods", "spectra,sve"], "there is no method 'sve'; did you mean 'sfe'?"),
         (["compare", "reviews", "--seeds", "a"], "got 'a'; write --seeds 0,1,2"),
         (["compare", "reviews", "--budgets", "20,200"], "got '200'"),

@@ -107,14 +107,11 @@ def budget_facts(budget: Budget) -> dict[str, Any]:
 
 
 def load_models(directories: Iterable[Path], device: str = "cpu") -> list[Served]:
-    """Runs under their folders' names; all for single texts, or all for pairs."""
+    """Models under their folders' names; some may read single texts and others pairs."""
     models: list[Served] = []
     for directory in directories:
         name = _free_name(directory.resolve().name, {served.name for served in models})
         models.append(Served(name, Rationalizer.load(directory, device)))
-    pairs = [served.name for served in models if served.model.pairs]
-    if pairs and len(pairs) < len(models):
-        raise ValueError(f"{pairs[0]} reads pairs of texts, the other model single texts; serve models of one kind")
     return models
 
 

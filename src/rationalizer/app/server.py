@@ -54,7 +54,7 @@ def create_app(
     """The web application.
 
     Args:
-        models: at least one; the first answers requests that name none.
+        models: at least one; the first that reads such texts answers requests that name none.
         limits: how much a request may ask for.
         examples: texts (or pairs) that the page offers to click.
         views: by model, what is to be seen of it on a whole dataset: HTML, as of `render.html.to_html_fragment`.
@@ -96,7 +96,7 @@ def create_app(
         docs_url=None,  # FastAPI's page loads its scripts from elsewhere; ours is in static/
         redoc_url=None,
     )
-    body = limits.body(pairs=models[0].model.pairs)
+    body = limits.body(pairs=any(served.model.pairs for served in models))
     app.add_middleware(Guard, door=Door(hosts, token), limit=body, metrics=metrics)
     app.add_exception_handler(RequestValidationError, refuse_malformed)
     app.add_exception_handler(HTTPException, refuse_unread)

@@ -19,8 +19,10 @@ from rationalizer.cli.options import (
     Encoding,
     NoHeader,
     OtherConstraint,
+    RunArgument,
     SkipBad,
     dialect_of,
+    find_model,
 )
 from rationalizer.cli.overview import show_overview
 from rationalizer.cli.progress import progress
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     "rationalizer evaluate runs/mine --report report.html",
 )
 def evaluate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a trained model.")],
+    run: RunArgument,
     source: Annotated[
         str | None,
         typer.Argument(metavar="[SOURCE]", help="Other texts than those of the training; of a file, all rows."),
@@ -86,12 +88,13 @@ def evaluate(
     from rationalizer.study import method_text, parse_assignments
     from rationalizer.text import Budget
 
-    trained = TrainedModel.load(run, check_device(device))
+    folder = find_model(run)
+    trained = TrainedModel.load(folder, check_device(device))
     if budget is not None:
         trained = trained.with_budget(Budget.of(budget))
     if constraint:
         trained = trained.with_constraints(constraint)
-    stored = source_of(run)
+    stored = source_of(folder)
     if source is not None:
         columns, dialect = parse_assignments(column, "--column"), dialect_of(delimiter, encoding, no_header)
         where = Source.of(source, data_dir, aspect, columns, dialect=dialect, skip_bad=skip_bad)

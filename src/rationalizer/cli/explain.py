@@ -17,7 +17,17 @@ import typer
 
 from rationalizer.cli import inputs, outputs
 from rationalizer.cli.base import command, err, out
-from rationalizer.cli.options import Delimiter, Device, Encoding, NoHeader, OtherConstraint, SkipBad, dialect_of
+from rationalizer.cli.options import (
+    Delimiter,
+    Device,
+    Encoding,
+    NoHeader,
+    OtherConstraint,
+    RunArgument,
+    SkipBad,
+    dialect_of,
+    find_model,
+)
 from rationalizer.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -31,6 +41,7 @@ TOGETHER = 8
 
 
 @command(
+    'rationalizer explain sentiment "The room was spotless but the staff was rude."',
     'rationalizer explain runs/mine "A warm, funny film."',
     'rationalizer explain runs/pairs "A man plays a guitar." "A man makes music."',
     'rationalizer explain runs/mine --constraint whole-sentences "A warm, funny film. It could be shorter."',
@@ -40,7 +51,7 @@ TOGETHER = 8
     stopped="Stopped. What was written as JSONL or CSV stays; the same command with --resume goes on from here.",
 )
 def explain(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a trained model.")],
+    run: RunArgument,
     texts: Annotated[
         list[str] | None,
         typer.Argument(metavar="TEXT", help="Texts, or a premise and a hypothesis; by default the lines of stdin."),
@@ -79,7 +90,7 @@ def explain(
         raise ValueError("texts come from --file or from the command line, not from both")
     if file is None and (column or delimiter or encoding or no_header or skip_bad):
         raise ValueError("--column, --delimiter and the like say how to read a --file; give one")
-    model = _model(run, budget, constraint, device)
+    model = _model(find_model(run), budget, constraint, device)
     asking = sys.stdin.isatty() and file is None and texts in (None, [], ["-"])
     if asking:
         err.print(f"One {'pair a line (premise, tab, hypothesis)' if model.pairs else 'text a line'}; Ctrl-D ends.")

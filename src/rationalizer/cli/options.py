@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from rationalizer.cli.base import err
 
 if TYPE_CHECKING:
     from rationalizer.data import Dialect
@@ -16,7 +19,16 @@ METHODS = (
     "pairs: at-most-one (default), xor-at-most-one, budget, gumbel, ot-relaxed, ot-exact-k, softmax."
 )
 SourceArgument = Annotated[
-    str, typer.Argument(metavar="SOURCE", help="reviews or pairs (embedded), a dataset's name, a file or a folder.")
+    str,
+    typer.Argument(metavar="SOURCE", help="reviews, stays or pairs (embedded), a dataset's name, a file or a folder."),
+]
+# A name, too, passes for a path: whoever reads it looks for a folder first.
+RunArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN",
+        help="A trained model: its folder, a starter (see `models`), or org/name of the Hub.",
+    ),
 ]
 DataDir = Annotated[Path | None, typer.Option(help="A local copy of the dataset.")]
 Aspect = Annotated[str | None, typer.Option(help="What the label is about, for beer, beer-binary, hotels and reviews.")]
@@ -73,6 +85,18 @@ def dialect_of(delimiter: str | None, encoding: str | None, no_header: bool) -> 
 
     given = Dialect(delimiter, encoding, not no_header)
     return None if given == Dialect() else given
+
+
+def find_model(model: Path) -> Path:
+    """The folder of the model that is called so."""
+    from rationalizer.sharing import locate
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        folder = locate(model)
+    for warning in told:
+        err.print(f"note: {warning.message}", style="yellow", markup=False)
+    return folder
 
 
 def require_folder(path: Path) -> None:

@@ -23,13 +23,19 @@ AT_HOME = ("localhost", "127.0.0.1", "::1")
 
 
 @command(
+    "rationalizer serve",
     "rationalizer serve runs/mine",
     "rationalizer serve runs/spectra runs/sfe --port 8080 --dataset mine.csv",
     "RATIONALIZER_TOKEN=$(openssl rand -hex 32) rationalizer serve runs/mine --host 0.0.0.0 --workers 4",
     """curl localhost:8000/explain -H 'Content-Type: application/json' -d '{"text": "A warm film."}'""",
 )
 def serve(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Folders of trained models; two to compare.")],
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RUN]...", help="Trained models, as for `explain`; two to compare. By default the starters."
+        ),
+    ] = None,
     host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: one that is free.")] = 8000,
     allow_host: Annotated[
@@ -55,7 +61,9 @@ def serve(
 ) -> None:
     """Open a web page and a JSON endpoint for trained models (needs the extra "web")."""
     from rationalizer.app import Limits, run
+    from rationalizer.sharing import STARTERS
 
+    runs = runs or [Path(name) for name in STARTERS]
     if len(runs) > 2:
         raise ValueError(f"the page compares two models, got {len(runs)}; leave {len(runs) - 2} out")
     limits = Limits(items=max_batch, characters=max_characters, seconds=max_seconds)
@@ -99,10 +107,19 @@ def _make_app(
     if constraints:
         for served in models:
             served.model.constraints = constraints
-    model = models[0].model
     if examples is None:
-        offered = next((served.model.trained.examples for served in models if served.model.trained.examples), ())
+        offered = [text for run, served in zip(runs, models, strict=True) for text in _own_examples(run, served)]
+        offered = list(dict.fromkeys(offered))
     else:
-        rows = inputs.examples_of(examples, column, model)
-        offered = tuple(text_of(example) for example in islice(rows, OFFERED))
+        offered = [
+            text_of(example) for example in islice(inputs.examples_of(examples, column, models[0].model), OFFERED)
+        ]
     return create_app(models, examples=offered, metrics=metrics, **options)
+
+
+def _own_examples(run: Path, served: Served) -> Sequence[str | tuple[str, str]]:
+    """Texts to try with a model: a starter's, or those that were kept of its data."""
+    from rationalizer.sharing import STARTERS, starter
+
+    name = str(run)
+    return starter(name).examples if name in STARTERS and not run.exists() else served.model.trained.examples

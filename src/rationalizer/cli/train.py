@@ -76,7 +76,7 @@ def train(
     strategy: Annotated[str, typer.Option(help="As of Lightning's Trainer: auto, ddp, ...")] = "auto",
 ) -> None:
     """Train a model and keep it in a folder."""
-    from rationalizer.data import Source
+    from rationalizer.data import EMBEDDED, Source
     from rationalizer.learn import configure, run, suspicions
     from rationalizer.learn.devices import trainer_device
     from rationalizer.learn.training import is_first_process, require_new
@@ -103,7 +103,7 @@ def train(
         require_new(directory)  # before the data is read
     corpus = where.load(config.cut)
     if first:
-        out.print(_described(corpus))
+        out.print(_described(corpus, generated=where.source in EMBEDDED))
         for note in corpus.skipped:
             err.print(note, style="yellow", markup=False)
         out.print(f"{method_text(config)}, seed {config.seed}: {directory}")
@@ -131,12 +131,12 @@ def train(
     out.print(f"Next: rationalizer evaluate {directory}{'' if corpus.pairs else ' --faithfulness'}")
 
 
-def _described(corpus: Corpus) -> str:
+def _described(corpus: Corpus, *, generated: bool) -> str:
     splits = {"train": corpus.train, "dev": corpus.dev, "test": corpus.test}
     counts = ", ".join(f"{len(examples)} {name}" for name, examples in splits.items() if examples)
     target = f"classes {', '.join(corpus.classes)}" if corpus.classes else "values to regress on"
     annotated = [name for name, examples in splits.items() if any(map(_is_annotated, examples))]
-    kind = "gold alignments" if corpus.pairs else "human rationales"
+    kind = "gold alignments" if corpus.pairs else "generated rationales" if generated else "human rationales"
     rationales = f"; {kind} in {', '.join(annotated)} (not learned from)" if annotated else ""
     dropped = ", ".join(f"{count} of {split}" for split, count in corpus.dropped.items() if count)
     return f"{corpus.name}: {counts}; {target}{rationales}{f'; left out for their label: {dropped}' if dropped else ''}"

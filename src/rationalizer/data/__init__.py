@@ -9,6 +9,7 @@ from rationalizer.data.dialect import Dialect
 from rationalizer.data.files import Given, holds_pairs, iter_rows, read_corpus, read_examples
 from rationalizer.data.generated_pairs import generated_pairs
 from rationalizer.data.generated_reviews import generated_reviews
+from rationalizer.data.generated_stays import generated_stays
 from rationalizer.data.labels import Labels
 from rationalizer.data.nli import with_hans
 from rationalizer.data.source import Source, pick_split
@@ -32,6 +33,7 @@ __all__ = [
     "examples_from",
     "generated_pairs",
     "generated_reviews",
+    "generated_stays",
     "holds_pairs",
     "iter_rows",
     "load",

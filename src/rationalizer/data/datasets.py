@@ -25,6 +25,7 @@ from rationalizer.data.formats import (
 )
 from rationalizer.data.generated_pairs import generated_pairs
 from rationalizer.data.generated_reviews import generated_reviews
+from rationalizer.data.generated_stays import generated_stays
 from rationalizer.data.hatexplain import MARKS, UNDECIDED, prepare_hatexplain, read_hatexplain
 from rationalizer.data.labels import Label, plain
 from rationalizer.data.nli import (
@@ -48,7 +49,11 @@ from rationalizer.text.cutting import Rule
 from rationalizer.text.errors import DataError, at
 
 BINARY = ("negative", "positive")
-EMBEDDED: dict[str, Callable[..., Corpus]] = {"reviews": generated_reviews, "pairs": generated_pairs}
+EMBEDDED: dict[str, Callable[..., Corpus]] = {
+    "reviews": generated_reviews,
+    "stays": generated_stays,
+    "pairs": generated_pairs,
+}
 
 
 @dataclass(frozen=True)
@@ -295,8 +300,8 @@ def load(
     dialect: Dialect | None = None,
     skip_bad: bool = False,
 ) -> Corpus:
-    """The corpus that `source` names: "reviews" or "pairs" (the embedded ones), a dataset of the literature, a
-    file or a folder.
+    """The corpus that `source` names: "reviews", "stays" or "pairs" (the embedded ones), a dataset of the
+    literature, a file or a folder.
 
     A name wins over a file of the same name: write `./imdb` for a folder called imdb. `seed` chooses the
     rows held out for dev, and the texts of an embedded corpus. An option that the source cannot use is an error.

@@ -25,7 +25,7 @@ SEED = 0  # of what is held out for dev: runs with other seeds learn from the sa
 
 @dataclass(frozen=True)
 class Source:
-    """A dataset by name ("reviews" and "pairs" are the embedded ones), a file or a folder, and how to read it."""
+    """A dataset by name ("reviews", "stays" and "pairs" are embedded), a file or a folder, and how to read it."""
 
     source: str
     data_dir: str | None = None

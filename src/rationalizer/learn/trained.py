@@ -7,7 +7,8 @@
     metrics.json         one row per epoch, the best epoch, how long training took
     examples.json        a few texts to try, unless keep_examples was 0
 
-Each of them has a checksum; what was damaged or edited is refused.
+Each of them has a checksum; what was damaged or edited is refused. Of a compact model (see `compact.py`)
+`vectors.safetensors` may hold a name only, that of the vectors in the package.
 
 A finished run also has `data.json`, where its texts came from, and `scores.json`, what was measured after the
 training (see `runs.py`). While it is under way there is `checkpoint.safetensors` (see `checkpoint.py`). `logs/` has CSV
@@ -27,6 +28,7 @@ import torch
 from rationalizer.constraints import constraints_of
 from rationalizer.data.corpus import Task
 from rationalizer.learn.checks import fault, tensors_fault
+from rationalizer.learn.compact import compacted, named, restored, tables_of
 from rationalizer.learn.config import Config, under
 from rationalizer.learn.kept_examples import KeptText
 from rationalizer.learn.storage import (
@@ -155,17 +157,19 @@ class Description:
 READS = {"rule": get_args(Rule), "punctuation": get_args(Punctuation), "sentences": get_args(Sentences)}
 
 
-def write_reader(directory: Path, reader: Reader) -> None:
+def write_reader(directory: Path, reader: Reader, *, compact: bool = False) -> None:
     if tables := reader.tables():
-        write_tensors(directory / VECTORS, tables)
+        name = named(tables) if compact else None
+        write_tensors(directory / VECTORS, tables if name is None else {}, name)
     write_record(directory / READER, reader.description())
 
 
 def read_reader(directory: Path, description: Description) -> Reader:
     kind = reader_of(description.config.encoder)
     stored = read_record(directory / READER)
-    tables = read_tensors(directory / VECTORS)[0] if (directory / VECTORS).is_file() else {}
+    tables, name = read_tensors(directory / VECTORS) if (directory / VECTORS).is_file() else ({}, None)
     try:
+        tables = dict(tables_of(tables, name))
         for key, known in READS.items():
             if stored.get(key) not in known:
                 raise ValueError(f"{key} is {stored.get(key)!r}, not one of {', '.join(known)}")
@@ -236,11 +240,13 @@ class TrainedModel:
         config = under(self.config, constraints_of(constraints), in_use=True)
         return replace(self, description=replace(self.description, config=config))
 
-    def save(self, directory: str | Path) -> None:
+    def save(self, directory: str | Path, *, compact: bool = False) -> None:
+        """Writes the model's files; `compact` in less space, with weights that are rounded (see `compact.py`)."""
         directory = Path(directory)
+        weights = self.model.state_dict()
         write_record(directory / CONFIG, self.description.to_json())
-        write_reader(directory, self.reader)
-        write_tensors(directory / MODEL, self.model.state_dict())
+        write_reader(directory, self.reader, compact=compact)
+        write_tensors(directory / MODEL, *(compacted(weights) if compact else (weights, None)))
         if self.examples:
             texts = [[text] if isinstance(text, str) else list(text) for text in self.examples]
             write_record(directory / EXAMPLES, {"examples": texts})
@@ -262,7 +268,7 @@ class TrainedModel:
                 )
             raise FileNotFoundError(f"{directory} holds no trained model: {', '.join(missing)} missing")
         model = description.build(read_reader(directory, description))
-        weights, _ = read_tensors(directory / MODEL)
+        weights = restored(*read_tensors(directory / MODEL))
         if wrong := tensors_fault(weights, model.state_dict()):
             raise ValueError(
                 f"{directory / MODEL} does not fit {directory / CONFIG}: {wrong}; copy the folder again, or train again"

@@ -6,6 +6,7 @@ const ALIKE = 24; // characters that two examples may begin with alike
 
 function setUpExamples(examples) {
   const group = at("examples");
+  group.replaceChildren(at("offered"));
   const offered = examples.map((example) => (inPairs() ? example : [example]));
   for (const values of offered) {
     const button = make("button", "", { type: "button", title: values.join("\n") });

@@ -7,6 +7,7 @@ const at = (id) => document.getElementById(id);
 const state = {
   models: [],
   limits: { characters: Infinity },
+  examples: [], // texts, or pairs of texts, to choose from
   shown: [], // names of the models whose cards are on the page
   budget: null, // as the endpoint takes it; null: each model's own
   constraints: null, // likewise, as {constraint, words}
@@ -23,7 +24,7 @@ function make(tag, text = "", attributes = {}) {
 }
 
 const model = (name) => state.models.find((candidate) => candidate.name === name);
-const inPairs = () => state.models[0].pairs;
+const inPairs = () => model(state.shown[0]).pairs; // models of one kind are shown together
 const fields = () => (inPairs() ? [at("premise"), at("hypothesis")] : [at("text")]);
 const texts = () => Object.fromEntries(fields().map((field) => [field.id, field.value]));
 const length = (field) => [...field.value].length; // in characters, as the server counts them
@@ -184,7 +185,8 @@ function setUpModels() {
   const group = at("models");
   const names = state.models.map(({ name }) => name);
   const choices = names.map((name) => [name, [name]]);
-  if (names.length > 1) choices.unshift(["Both", names]);
+  const ofOneKind = state.models.every(({ pairs }) => pairs === state.models[0].pairs);
+  if (names.length > 1 && ofOneKind) choices.unshift(["Both", names]);
   choices.forEach(([title, shown], k) => {
     const input = make("input", "", { type: "radio", name: "model", id: `model-${k}` });
     input.checked = k === 0;
@@ -197,9 +199,21 @@ function setUpModels() {
 
 function show(names) {
   state.shown = names;
+  setUpKind();
   setUpBudget();
   setUpConstraints();
   askSoon(0);
+}
+
+/* What there is to fill in and to choose from for single texts, or for pairs. */
+function setUpKind() {
+  const pairs = inPairs();
+  at("pair").hidden = !pairs;
+  at("single").hidden = pairs;
+  at("lead").textContent = pairs
+    ? "A classifier of pairs that shows which words it compared."
+    : "A classifier that reads only the words it shows.";
+  setUpExamples(state.examples.filter((example) => Array.isArray(example) === pairs));
 }
 
 function setUpBudget() {
@@ -278,12 +292,10 @@ async function start() {
   const [described, offered] = await Promise.all(["models", "examples"].map(async (path) => (await ask(path)).json()));
   state.models = described.models;
   state.limits = described.limits;
-  at(inPairs() ? "pair" : "single").hidden = false;
-  if (inPairs()) at("lead").textContent = "A classifier of pairs that shows which words it compared.";
-  setUpExamples(offered.examples);
+  state.examples = offered.examples;
   setUpDataset(described.dataset);
   setUpModels();
-  for (const field of fields()) {
+  for (const field of document.querySelectorAll("#question textarea")) {
     field.addEventListener("input", () => askSoon());
     field.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) explain();
