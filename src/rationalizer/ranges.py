@@ -35,11 +35,6 @@ class Range:
         to = "to below" if self.below else "to"
         return f"from {_words(self.low)} {to} {_words(self.high)}{', or none' if self.none else ''}"
 
-    def in_words(self) -> str:
-        """ "from 0 to 1", "from 0 to below 1", "from 1 to 100, or none"."""
-        to = "to below" if self.below else "to"
-        return f"from {_words(self.low)} {to} {_words(self.high)}{', or none' if self.none else ''}"
-
 
 def _words(bound: float) -> str:
     return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"

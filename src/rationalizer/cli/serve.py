@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -16,7 +17,8 @@ from rationalizer.cli.options import Column, Device, OtherConstraint
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from rationalizer.app import Metrics
+    from rationalizer.app import Metrics, Served
+    from rationalizer.learn.kept_examples import KeptText
 
 OFFERED = 6  # examples of a file
 AT_HOME = ("localhost", "127.0.0.1", "::1")
@@ -111,13 +113,12 @@ def _make_app(
         offered = [text for run, served in zip(runs, models, strict=True) for text in _own_examples(run, served)]
         offered = list(dict.fromkeys(offered))
     else:
-        offered = [
-            text_of(example) for example in islice(inputs.examples_of(examples, column, models[0].model), OFFERED)
-        ]
+        rows = inputs.examples_of(examples, column, models[0].model)
+        offered = [text_of(example) for example in islice(rows, OFFERED)]
     return create_app(models, examples=offered, metrics=metrics, **options)
 
 
-def _own_examples(run: Path, served: Served) -> Sequence[str | tuple[str, str]]:
+def _own_examples(run: Path, served: Served) -> Sequence[KeptText]:
     """Texts to try with a model: a starter's, or those that were kept of its data."""
     from rationalizer.sharing import STARTERS, starter
 
