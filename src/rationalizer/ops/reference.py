@@ -225,7 +225,7 @@ def alignments(
             (y.sum(0) <= 1).all()
             and (y.sum(1) <= 1).all()
             and (limit is None or (y.sum() == limit if exactly else y.sum() <= limit))
-            and (fixed is None or (y[fixed == 1] == 1).all() and (y[fixed == -1] == 0).all())
+            and (fixed is None or ((y[fixed == 1] == 1).all() and (y[fixed == -1] == 0).all()))
             and (not monotone or all((a - c) * (b - d) > 0 for (a, b), (c, d) in itertools.combinations(links, 2)))
         )
 
