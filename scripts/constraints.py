@@ -1,7 +1,7 @@
 """What constraints cost and gain: the same model without any, with some in use only, and trained under them.
 
     python scripts/constraints.py sst DATA/sst
-    python scripts/constraints.py movies DATA/movies --texts 400 --epochs 6
+    python scripts/constraints.py movies DATA/movies --texts 100 --epochs 4 --set batch_size=4 --set learning_rate=0.002
 
 One `spectra` model a constraint set, with the dataset's budget and settings, scored on dev. `--texts` trains on the
 first so many texts of each class only. Prints a table; finished models in `--out` are not trained again.
@@ -19,10 +19,11 @@ import torch
 from rationalizer.data import Corpus, load
 from rationalizer.learn import TrainedModel, configure, evaluate, run
 from rationalizer.metrics import Scores
+from rationalizer.study import parse_assignments
 
 SETS: dict[str, tuple[tuple[str, ...], ...]] = {
     "sst": (("spans=1",), ("spans=2", "never=stopwords")),
-    "movies": (("whole-sentences",), ("span-length=5-30",), ("never=stopwords",)),
+    "movies": (("whole-sentences",), ("span-length=5-30",)),
 }
 SHOWN = ("accuracy", "macro_f1", "size", "token_f1", "iou_f1")
 
@@ -36,7 +37,8 @@ def reduced(corpus: Corpus, texts: int | None) -> Corpus:
 
 def trained(corpus: Corpus, constraints: Sequence[str], args: argparse.Namespace) -> TrainedModel:
     settings = {"seed": args.seed, "budget": corpus.budget, "constraints": list(constraints)}
-    settings |= {} if args.epochs is None else {"epochs": args.epochs, "full_text_epochs": 0}
+    settings |= {} if args.epochs is None else {"epochs": args.epochs}
+    settings |= parse_assignments(args.set, "--set")
     config = configure("spectra", settings, dataset=args.dataset)
     folder = "+".join(constraints).replace("=", "-").replace(":", "-") or "none"
     return run(corpus, config, args.out / args.dataset / folder / f"seed-{args.seed}", resume=True).trained
@@ -54,6 +56,7 @@ def main() -> None:
     parser.add_argument("data_dir", type=Path)
     parser.add_argument("--texts", type=int, help="of each class, to train on; by default all")
     parser.add_argument("--epochs", type=int, help="by default the dataset's")
+    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="any other setting of the runs")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/constraints"))
     args = parser.parse_args()

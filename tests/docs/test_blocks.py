@@ -25,6 +25,7 @@ from tests.docs.pages import PAGES, Block, blocks, commands
 RUN = [
     "README.md",
     "docs/tutorial.md",
+    "docs/concepts.md",
     "docs/how-to/constraints.md",
     "docs/how-to/own-data.md",
     "docs/how-to/own-method.md",
@@ -184,6 +185,13 @@ def test_own_data(reader):
     assert space["first"].rationale == (False, True, True, False, False)
     assert space["second"].rationale is None
     assert space["pair"].alignment == ((0, 0), (1, 1), (3, 3))
+
+
+def test_concepts(reader):
+    reader.read("docs/concepts.md")
+    space = reader.namespace
+    assert space["one_quote"].tolist() == space["whole"].tolist() == [[0, 0, 0, 0, 1, 1, 1, 1]]
+    assert space["one_each"].tolist() == [[1, 0, 0, 0, 0, 0, 0, 1]]
 
 
 def test_own_method(reader):

@@ -240,3 +240,9 @@ def test_errors(op):
         op(scores, 2, unit=scores)
     with pytest.raises(ValueError, match=r"unit must have shape \(2, 4\), got \(4,\)"):
         op(scores, 2, unit=numbers[0])
+
+
+@pytest.mark.parametrize("op", [ops.spans, ops.spans_map])
+def test_more_states_than_memory(op):
+    with pytest.raises(ValueError, match="need more than 2 GiB for one text; ask for fewer or shorter spans"):
+        op(torch.rand(1, 1000), 500, spans=50, longest=100)

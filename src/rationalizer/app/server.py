@@ -21,7 +21,7 @@ from rationalizer.app.metrics import BATCH, TEXTS, WAITING, Metrics
 from rationalizer.app.refusals import Refusal, Refused, refuse, refuse_malformed, refuse_unread
 from rationalizer.app.requests import Answer, ExplainRequest, Limits, Question, problem_and_remedy, understand
 from rationalizer.app.served import Served, Text, Unreadable, budget_facts, work
-from rationalizer.constraints import Conflict, Constraints
+from rationalizer.constraints import Constraints
 from rationalizer.render import AnyExplanation
 from rationalizer.text import Budget
 
@@ -105,7 +105,9 @@ def create_app(
             answers = await batcher.submit(key, question.texts, client)
         except Busy as error:
             raise Refused(503, "body", str(error), "try again in a second") from None
-        except Conflict as error:
+        except ValueError as error:
+            if not (question.constraints or question.served.model.constraints):
+                raise
             raise Refused(422, "constraints", *problem_and_remedy(error)) from None
         finally:
             metrics.set(WAITING, batcher.waiting)

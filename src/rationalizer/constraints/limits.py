@@ -208,7 +208,9 @@ def _feasible(limits: Limits, row: int, counted: Tensor, allowed: Tensor) -> boo
     own: dict[str, Any] = {name: v[one] if isinstance(v, Tensor) else v for name, v in limits.arguments().items()}
     try:
         ops.spans_map(torch.zeros(1, counted.shape[1]), allowed[one], mask=counted[one], **own)
-    except ValueError:  # nothing else can be wrong with these arguments
+    except ValueError as error:
+        if "no feasible selection" not in str(error):  # but too many states, say
+            raise
         return False
     return True
 

@@ -12,6 +12,7 @@ from rationalizer.ops.kernels.runtime import jit
 
 MUST, NEVER, FREE = 1, -1, 0
 LEAVE, BEGIN, GO_ON = 0, 1, 2
+MOST_STATES = 2**28  # a float64 each
 
 
 @jit
@@ -83,6 +84,11 @@ def make_rules(budget, spans, shortest, longest, per_group, unit, fixed, group):
     count_group = per_group < min(budget, largest_group)
     lengths, uses = cap + 1, per_group + 1 if count_group else 1
     places = (spans + 1 if count_spans else 1) * lengths * uses
+    if places * (blocks + 1) * (budget + 1) > MOST_STATES:
+        raise ValueError(
+            "these constraints together need more than 2 GiB for one text; ask for fewer or shorter spans, fewer words "
+            "of each group, or a smaller budget"
+        )
     first_arc = np.zeros(blocks + 1, np.int64)
     arcs = np.empty((2 * blocks * places, 3), np.int32)
     low, high = np.full((blocks + 1, places), budget + 1), np.full((blocks + 1, places), -1)

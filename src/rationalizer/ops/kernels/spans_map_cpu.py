@@ -33,12 +33,12 @@ def constrained_viterbi(s, r, rules, lift, y, gain, value):
             gain[b, BEGIN] += s[i] + r[i - 1]
         gain[b, GO_ON] = gain[b, BEGIN] + (r[head - 1] if b > 0 else 0.0)
         for place in range(places):
-            for k in range(low[b + 1, place], high[b + 1, place] + 1):
+            # Unsigned, as an index that might be negative keeps the compiler from vector instructions.
+            for k in range(np.uint64(low[b + 1, place]), np.uint64(high[b + 1, place] + 1)):
                 value[b + 1, place, k] = -np.inf
         for a in range(first_arc[b], first_arc[b + 1]):
             place, goal, kind = arcs[a, 0], arcs[a, 1], arcs[a, 2]
             more = gain[b, kind]
-            # Unsigned, as an index that might be negative keeps the compiler from vector instructions.
             size = np.uint64(0 if kind == LEAVE else heads[b + 1] - head)
             last = min(high[b, place], budget - np.int64(size))
             for k in range(np.uint64(low[b, place]), np.uint64(last + 1)):
