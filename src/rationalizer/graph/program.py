@@ -205,8 +205,8 @@ class Builder:
         binds = (block.active & ((block.upper < most) | (block.lower > least))).any(0)
         if binds.all():
             return block
-        own = [np.broadcast_to(part, least.shape)[:, binds] for part in (block.lower, block.upper, block.active)]
-        return _Rows(block.factor, block.ids[:, binds], block.coefficients[:, binds], *own)
+        own: list[Any] = [np.broadcast_to(part, least.shape) for part in (block.lower, block.upper, block.active)]
+        return _Rows(block.factor, block.ids[:, binds], block.coefficients[:, binds], *(part[:, binds] for part in own))
 
     def _reach(self, block: _Rows, upper: Array) -> tuple[Array, Array]:
         """(batch, count): the least and the most that a row's sum can be."""
