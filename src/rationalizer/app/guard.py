@@ -46,17 +46,14 @@ class Guard:
             await self.app(scope, receive, send)
             return
         start, status = perf_counter(), 0
-        # Whoever asks for the head of an answer gets that of a GET.
-        head = scope["method"] == "HEAD"
-        asked = {**scope, "method": "GET"} if head else scope
+        # Whoever asks for the head of an answer gets that of a GET; uvicorn leaves out the rest.
+        asked = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
 
         async def headed(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 MutableHeaders(scope=message).update(HEADERS)
-            elif head:
-                message = {**message, "body": b""}
             await send(message)
 
         async def refuse(*reason: str, code: int) -> None:
