@@ -1,16 +1,20 @@
 """The models that come with the package: there, small, documented, and sensible on everyday sentences."""
 
 import json
+import runpy
 import shutil
 import warnings
+from pathlib import Path
 
 import pytest
 
 from rationalizer import Rationalizer
-from rationalizer.learn.trained import VECTORS
+from rationalizer.learn.storage import read_json, write_record
+from rationalizer.learn.trained import CONFIG, VECTORS
 from rationalizer.sharing import STARTERS, locate, starter
 from tests.cli.calls import refused, run
 
+SCRIPT = Path(__file__).parents[2] / "scripts" / "build_starters.py"
 NEGATIVE = {
     "The battery died after two days and nobody answered my emails.": {"died", "nobody"},
     "Dull, predictable and far too long.": {"dull", "predictable", "long"},
@@ -125,3 +129,16 @@ def test_on_the_command_line():
     scores = [row for name in STARTERS for row in starter(name).facts.scores]
     assert all(row["data"] in listed for row in scores)
     assert '"classes"' in run("info", "nli", "--json").stdout
+
+
+def test_they_are_renewed_when_settings_are_added(tmp_path, sentiment):
+    """A setting that is new since takes its default, and the model stays what it was."""
+    folder = shutil.copytree(STARTERS["sentiment"], tmp_path / "old")
+    stored = {key: value for key, value in read_json(folder / CONFIG).items() if key != "checksum"}
+    del stored["config"]["guide"]
+    write_record(folder / CONFIG, {**stored, "format": stored["format"] - 1})
+    with pytest.raises(ValueError, match="is not of format"):
+        Rationalizer.load(folder)
+    runpy.run_path(str(SCRIPT))["renew"](folder)
+    text = next(iter(NEGATIVE))
+    assert Rationalizer.load(folder).explain(text).to_dict() == sentiment.explain(text).to_dict()
