@@ -6,6 +6,7 @@ A new constraint is one new module in this folder: it is imported, and so regist
 from importlib import import_module
 from pkgutil import iter_modules
 
+from rationalizer.constraints.alignments import ExactlyK, Monotone, MustAlign, NeverAlign
 from rationalizer.constraints.base import (
     CONSTRAINTS,
     Conflict,
@@ -16,7 +17,9 @@ from rationalizer.constraints.base import (
     register,
 )
 from rationalizer.constraints.ends import Ends
+from rationalizer.constraints.factors import FactorConstraint
 from rationalizer.constraints.limits import Draft, Limits, Text, TextConstraint, make_limits
+from rationalizer.constraints.pairs import PairConstraint, PairLimits, PairOfTexts, make_pair_limits, pair_conflict
 from rationalizer.constraints.sentences import PerSentence, WholeSentences
 from rationalizer.constraints.spans import SpanLength, Spans
 from rationalizer.constraints.words import Must, Never
@@ -31,9 +34,17 @@ __all__ = [
     "Constraints",
     "Draft",
     "Ends",
+    "ExactlyK",
+    "FactorConstraint",
     "Limits",
+    "Monotone",
     "Must",
+    "MustAlign",
     "Never",
+    "NeverAlign",
+    "PairConstraint",
+    "PairLimits",
+    "PairOfTexts",
     "PerSentence",
     "SpanLength",
     "Spans",
@@ -43,5 +54,7 @@ __all__ = [
     "constraint_named",
     "constraints_of",
     "make_limits",
+    "make_pair_limits",
+    "pair_conflict",
     "register",
 ]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
+from importlib.metadata import entry_points
 from typing import Any, ClassVar, Self, TypeVar
 
 from rationalizer.ranges import check_ranges, ranges_of
 from rationalizer.suggest import did_you_mean
 from rationalizer.text.errors import shown
+
+ENTRY_POINTS = "rationalizer.factors"  # the group in which packages name constraints of their own
 
 
 class Conflict(ValueError):
@@ -173,7 +176,13 @@ def constraint_named(name: str) -> type[Constraint]:
     """The class of that name, however its words are joined and written."""
     key = name.lower().replace("_", "-").replace(" ", "-")
     if key not in CONSTRAINTS:
-        raise ValueError(f"there is no constraint {shown(name)}; {did_you_mean(key, CONSTRAINTS)}")
+        for point in entry_points(group=ENTRY_POINTS, name=key):
+            point.load()  # whose module registers it
+    if key not in CONSTRAINTS:
+        raise ValueError(
+            f"there is no constraint {shown(name)}; {did_you_mean(key, CONSTRAINTS)}, or if it is your own, import the "
+            f"module that registers it first, or make it an entry point of the group {ENTRY_POINTS}"
+        )
     return CONSTRAINTS[key]
 
 

@@ -31,9 +31,19 @@ class Limits:
     fixed: Tensor | None = None  # (batch, n) int8: 1 must, -1 never
     group: Tensor | None = None  # (batch, n) int64: sentences, of each of which
     per_group: int | None = None  # at most so many words are selected
+    # What users' own factors ask, which is not for the ops: the constraints that make them, of these texts.
+    factors: tuple[Any, ...] = ()
+    texts: tuple[Example, ...] = ()
 
     def arguments(self) -> dict[str, Any]:
-        return {item.name: getattr(self, item.name) for item in fields(self)}
+        names = [item.name for item in fields(self) if item.name not in ("factors", "texts")]
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def has_programme(self) -> bool:
+        """Whether it asks for anything that the ops know."""
+        plain = Limits().arguments()
+        return any(isinstance(v, Tensor) or v != plain[k] for k, v in self.arguments().items())
 
     def to(self, device: torch.device | str) -> Self:
         moved: dict[str, Any] = {k: v.to(device) for k, v in self.arguments().items() if isinstance(v, Tensor)}
@@ -160,6 +170,8 @@ def make_limits(
         limits = replace(limits, unit=_padded([draft.unit for draft in drafts], n))
     if any(draft.must.any() or draft.never.any() for draft in drafts):
         limits = replace(limits, fixed=_padded([draft.fixed for draft in drafts], n))
+    if limits.factors:
+        limits = replace(limits, texts=tuple(text.example for text in texts))
     if limits.per_group is not None:
         limits = replace(limits, group=_padded([draft.sentence for draft in drafts], n))
     if check:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from rationalizer.constraints import Limits
+from rationalizer.constraints import Limits, PairLimits
 from rationalizer.learn.limiting import Limiting
 from rationalizer.nn import Reader
 from rationalizer.text import AnyExample, Words
@@ -29,7 +29,7 @@ class Batch:
     texts: tuple[Words, ...]
     labels: Tensor | None  # (batch,) int64 classes or float32 values
     index: Tensor  # (batch,) int64: position of each example in its dataset
-    limits: Limits | None = None  # what constraints ask of these texts
+    limits: Limits | PairLimits | None = None  # what constraints ask of these texts
 
     def to(self, device: torch.device | str) -> Batch:
         labels = None if self.labels is None else self.labels.to(device)

@@ -63,7 +63,7 @@ def predict(
     ragged = _Ragged(examples)
     rows: list[tuple[Tensor, Tensor]] = []
     config = trained.config
-    limiting = Limiting(config.constraints, config.budget, trained.reader, len(examples))
+    limiting = Limiting(config, trained.reader, len(examples))
     for batch in _batches(trained.reader, examples, batch_size, limiting):
         batch = batch.to(trained.device)
         output = model(*batch.texts, budget=config.budget, limits=batch.limits)
@@ -133,6 +133,7 @@ def evaluate(
         "truth": [example.label for example in examples],
         "predictions": predictions.labels.tolist(),
         "classes": range(len(trained.classes)) if classification else None,
+        "outputs": predictions.outputs if classification else None,
         "seconds_per_epoch": trained.metrics.get("seconds_per_epoch"),
     }
     if trained.pairs:

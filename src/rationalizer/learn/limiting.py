@@ -10,11 +10,21 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from rationalizer.constraints import Conflict, Constraints, Limits, Text, make_limits
+from rationalizer.constraints import (
+    Conflict,
+    Constraints,
+    Limits,
+    PairLimits,
+    PairOfTexts,
+    Text,
+    make_limits,
+    make_pair_limits,
+    pair_conflict,
+)
 from rationalizer.data import Corpus
 from rationalizer.learn.config import Config
-from rationalizer.nn import Reader
-from rationalizer.text import AnyExample, Budget, Example
+from rationalizer.nn import ALIGNERS, Reader
+from rationalizer.text import AnyExample, Example, PairExample
 from rationalizer.text.errors import shown
 
 CHECKED = 256  # texts at once
@@ -25,26 +35,52 @@ class Limiting:
     """Makes the limits of a batch.
 
     Args:
-        constraints: what is asked.
-        budget: what may be selected, at most.
+        config: what is asked, within which budget, and of which method.
         reader: knows where sentences end.
         texts: how many there are in all.
         check: whether to raise `Conflict` where a text has no selection.
     """
 
-    constraints: Constraints
-    budget: Budget
+    config: Config
     reader: Reader
     texts: int
     check: bool = True
 
-    def __call__(self, examples: Sequence[tuple[int, AnyExample]], counted: Sequence[Tensor]) -> Limits | None:
+    def __call__(
+        self, examples: Sequence[tuple[int, AnyExample]], counted: Sequence[Tensor]
+    ) -> Limits | PairLimits | None:
         """Of examples with their positions among all; `counted` has the words that can be selected, text by text."""
-        if not self.constraints:
+        if not self.config.constraints:
             return None
+        if self.config.pairs:
+            pairs = [PairOfTexts(cast("PairExample", example), position, self.texts) for position, example in examples]
+            return self._of_pairs(pairs, counted)
         texts = [Text(cast("Example", example), position, self.texts) for position, example in examples]
         how: dict[str, Any] = {"rule": self.reader.sentences, "check": self.check}
-        return make_limits(self.constraints, texts, counted[0], self.budget, **how)
+        return make_limits(self.config.constraints, texts, counted[0], self.config.budget, **how)
+
+    def _of_pairs(self, pairs: Sequence[PairOfTexts], counted: Sequence[Tensor]) -> PairLimits:
+        """What can be had is what the method decodes to, whatever the scores."""
+        constraints = self.config.constraints
+        limits, drafts = make_pair_limits(constraints, pairs, counted)
+        if not self.check or (limits.fixed is None and limits.exactly is None):
+            return limits
+        aligner = ALIGNERS[self.config.method](**self.config.options)
+        decode: Any = aligner.decode
+        allowed = self.config.budget.words(*counted)
+        for row, draft in enumerate(drafts):
+            own = [side[row : row + 1] for side in (*counted, allowed)]
+            reason = draft.clash(own[0][0].numpy(), own[1][0].numpy(), monotone=limits.monotone)
+            if reason is None:
+                try:
+                    decode(torch.zeros(1, own[0].shape[1], own[1].shape[1]), *own, limits=limits.of(row))
+                except ValueError:  # nothing else can be wrong with these arguments
+                    words = " and ".join(str(int(side.sum())) for side in own[:2])
+                    most = f", budget {int(own[2])}" if aligner.uses_budget else ""
+                    reason = f"no alignment by {self.config.method} keeps to all of them ({words} words{most})"
+            if reason is not None:
+                raise pair_conflict(draft, constraints, reason)
+        return limits
 
 
 def check_constraints(corpus: Corpus, config: Config, reader: Reader) -> None:
@@ -52,7 +88,7 @@ def check_constraints(corpus: Corpus, config: Config, reader: Reader) -> None:
     if not config.constraints:
         return
     for split, examples in (("train", corpus.train), ("dev", corpus.dev)):
-        limiting = Limiting(config.constraints, config.budget, reader, len(examples))
+        limiting = Limiting(config, reader, len(examples))
         empty: list[int] = []
         for start in range(0, len(examples), CHECKED):
             part = list(enumerate(examples[start : start + CHECKED], start))

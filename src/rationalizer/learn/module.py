@@ -120,7 +120,7 @@ class Learner(pl.LightningModule):
         if not config.constraints:
             return None
         # Whether it can be had was looked at before the training.
-        return Limiting(config.constraints, config.budget, self.model.reader, len(examples), check=False)
+        return Limiting(config, self.model.reader, len(examples), check=False)
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
         return batch.to(device)

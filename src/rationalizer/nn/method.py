@@ -24,6 +24,9 @@ class Method(nn.Module):
     name: ClassVar[str]
     uses_budget: ClassVar[bool] = True  # whether the budget makes any difference, in training or in use
 
+    takes_factors: ClassVar[bool] = False  # whether constraints may be users' own factors
+    excludes: ClassVar[frozenset[str]] = frozenset()  # names of constraints that say what the method has settled
+
     # What comes in differs: the states of one text, or the scores of two texts' words.
     decode: Callable[..., Any]
     objective: Callable[..., Objective]

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from rationalizer import ops
 from rationalizer.constraints import Limits
+from rationalizer.nn.extractors import factored
 from rationalizer.nn.extractors.base import Extraction, Extractor, best_of_most, register
 from rationalizer.nn.method import Objective
 from rationalizer.ranges import Range, Temperature
@@ -20,6 +21,8 @@ Bonus = Annotated[float, Range(0, 1e4)]  # the closed form knows no price
 
 
 class _Structured(Extractor):
+    takes_factors = True
+
     def __init__(
         self, size: int, *, temperature: Temperature = 1.0, transition: Transition = 0.1, start_spread: Spread = None
     ) -> None:
@@ -51,6 +54,9 @@ class _Structured(Extractor):
 
     def forward(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
         scores = self.scorer(states).squeeze(-1)
+        if limits is not None and limits.factors:
+            how = {"transition": self.transition, "temperature": self.temperature}
+            return Extraction(factored.relax(scores, mask, budget, limits, **how), scores)
         return Extraction(self.relax(scores, mask, budget, limits), scores)
 
     def relax(self, scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None) -> Tensor:
@@ -82,6 +88,8 @@ class _Structured(Extractor):
         scores = self.scorer(states).squeeze(-1)
         if limits is None:
             z = ops.sequence_budget_map(scores, budget, transition=self.transition, mask=mask)
+        elif limits.factors:
+            z = factored.decide(scores, mask, budget, limits, transition=self.transition)
         else:
             z = ops.spans_map(scores, budget, self.transition, mask=mask, **limits.arguments())
         return Extraction(z, scores)
