@@ -155,6 +155,12 @@ class Rationalizer(Estimator):
         if empty:
             warn_of_empty(empty, examples, config)
 
+    def _explained(self, examples: Sequence[AnyExample], constraints: Asked) -> list[AnyExplanation]:
+        found = self.explain_examples(examples, constraints=constraints)
+        read = [one.alignment if isinstance(one, PairExplanation) else one.weights for one in found]
+        self._warn_of_empty(examples, read, constraints)
+        return found
+
     def _is_readable(self, example: AnyExample) -> bool:
         knows = self.trained.reader.knows
         return all(any(knows(token) for token in text.tokens if not is_punctuation(token)) for text in example.texts)
@@ -199,18 +205,18 @@ class Rationalizer(Estimator):
             raise ValueError("rationales go with a list; call explain([text], rationales=[rationale])")
         if self.pairs:
             if hypothesis is not None:
-                return self.explain_examples(self._examples([(texts, hypothesis)]), constraints=constraints)[0]
+                return self._explained(self._examples([(texts, hypothesis)]), constraints)[0]
             if isinstance(texts, str):
                 raise ValueError("this model reads pairs of texts; call explain(premise, hypothesis)")
         elif hypothesis is not None:
             raise ValueError("this model reads single texts; call explain(text), or explain([text, text])")
         if isinstance(texts, str):
-            return self.explain_examples(self._examples([texts]), constraints=constraints)[0]
+            return self._explained(self._examples([texts]), constraints)[0]
         if rationales is None and isinstance(texts, Iterator):
             return self._explain_as_they_come(texts, batch_size, constraints)
         if rationales is None and is_table(texts):
             return self._explain_table(texts, constraints)
-        return self.explain_examples(self._examples(texts, rationales), constraints=constraints)
+        return self._explained(self._examples(texts, rationales), constraints)
 
     def _explain_as_they_come(
         self, texts: Iterator[Any], batch_size: int, constraints: Asked
