@@ -26,6 +26,8 @@ ORDER = [
     "plot",
     "study",
     "render",
+    "sharing",
+    "estimator",
     "rationalizer",
     "app",
     "cli",
@@ -43,6 +45,7 @@ HEAVY = [
     "fastapi",
     "transformers",
     "datasets",
+    "huggingface_hub",
     "clarabel",
 ]
 

@@ -130,7 +130,7 @@ def test_movies_as_tables(tmp_path, ending):
     corpus = load("movies", data_dir=tmp_path)
     for split in (corpus.train, corpus.dev):
         assert [(e.label, e.rationale) for e in split] == [(0, (False, True, False)), (1, None)]
-    with pytest.raises(DataError, match=r"train.*, row 1: the rationale span \[3, 3\) does not lie within"):
+    with pytest.raises(DataError, match=r"train.*: row 1: the rationale span \[3, 3\) does not lie within"):
         load(tmp_path)  # a user's own folder: an end that should have been one more
 
 

@@ -31,6 +31,7 @@ RUN = [
     "docs/how-to/own-method.md",
     "docs/how-to/pairs.md",
     "docs/how-to/reading-the-metrics.md",
+    "docs/how-to/starters.md",
     "docs/how-to/transformers.md",
 ]
 # What sets a machine up. Nothing else in a page is exempt.
@@ -39,6 +40,7 @@ SET_UP = {
     "make test",
     "pip install .",
     'pip install ".[web]"',
+    'pip install ".[captum]"',
     'pip install ".[hub]"',
     'pip install ".[glove]"',
     'pip install ".[segment]"',
@@ -210,6 +212,11 @@ def test_reading_the_metrics(reader):
     reader.read("docs/how-to/reading-the-metrics.md")
     space = reader.namespace
     assert space["scores"].token_f1 == pytest.approx(2 / 3)
+
+
+def test_starters(reader):
+    reader.read("docs/how-to/starters.md")
+    assert reader.namespace["explanation"].label == "negative"
 
 
 def test_transformers(reader):

@@ -71,7 +71,7 @@ class ExplainRequest(BaseModel):
         max_length=MOST_CONSTRAINTS,
         description='What a selection keeps to, such as "spans=2" or "never=stopwords", if not the model\'s own.',
     )
-    model: str | None = Field(None, description="A name of GET /models; by default the first.")
+    model: str | None = Field(None, description="A name of GET /models; by default the first that reads such texts.")
     html: bool = Field(False, description="Whether each explanation shall also come as an HTML fragment.")
 
     @model_validator(mode="before")
@@ -112,7 +112,7 @@ class Question:
 
 def understand(request: ExplainRequest, models: Mapping[str, Served], limits: Limits) -> Question:
     """The question in a request; Refused where it has none, or too much of it."""
-    served = _model(request.model, models)
+    served = _model(request, models)
     field, texts = _texts(request, served)
     if len(texts) > limits.items:
         raise Refused(413, field, f"{len(texts)} items, but at most {limits.items} a request", "send several requests")
@@ -126,9 +126,13 @@ def _place(field: str, number: int) -> str:
     return f"{field}[{number}]" if field in ("texts", "pairs") else field
 
 
-def _model(name: str | None, models: Mapping[str, Served]) -> Served:
+def _model(request: ExplainRequest, models: Mapping[str, Served]) -> Served:
+    """The model that is named; else the first that reads what was sent, single texts or pairs."""
+    name = request.model
     if name is None:
-        return next(iter(models.values()))
+        pairs = any(getattr(request, field) is not None for field in ("premise", "hypothesis", "pairs"))
+        of_this_kind = (served for served in models.values() if served.model.pairs == pairs)
+        return next(of_this_kind, next(iter(models.values())))
     if name not in models:
         raise Refused(422, "model", f"there is no model {name!r}", f"name one of {', '.join(models)}, or leave it out")
     return models[name]

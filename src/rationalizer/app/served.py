@@ -106,15 +106,12 @@ def budget_facts(budget: Budget) -> dict[str, Any]:
     return {"budget": budget.amount, "budget_unit": budget.kind}
 
 
-def load_models(directories: Iterable[Path]) -> list[Served]:
-    """Runs under their folders' names; all for single texts, or all for pairs."""
+def load_models(directories: Iterable[Path], device: str = "cpu") -> list[Served]:
+    """Models under their folders' names; some may read single texts and others pairs."""
     models: list[Served] = []
     for directory in directories:
         name = _free_name(directory.resolve().name, {served.name for served in models})
-        models.append(Served(name, Rationalizer.load(directory)))
-    pairs = [served.name for served in models if served.model.pairs]
-    if pairs and len(pairs) < len(models):
-        raise ValueError(f"{pairs[0]} reads pairs of texts, the other model single texts; serve models of one kind")
+        models.append(Served(name, Rationalizer.load(directory, device)))
     return models
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any, Literal
@@ -10,7 +10,7 @@ from typing import Any, Literal
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 
 from rationalizer import __version__, render
@@ -45,6 +45,8 @@ def create_app(
     *,
     limits: Limits | None = None,
     examples: Sequence[Text] = (),
+    views: Mapping[str, str] | None = None,
+    dataset: str = "",
     hosts: Iterable[str] = (),
     token: str | None = None,
     metrics: Metrics | None = None,
@@ -52,16 +54,18 @@ def create_app(
     """The web application.
 
     Args:
-        models: at least one; the first answers requests that name none.
+        models: at least one; the first that reads such texts answers requests that name none.
         limits: how much a request may ask for.
         examples: texts (or pairs) that the page offers to click.
+        views: by model, what is to be seen of it on a whole dataset: HTML, as of `render.html.to_html_fragment`.
+        dataset: that dataset's name.
         hosts: names that the server goes by, besides localhost; "*" for any (see `Door`).
         token: what requests must bring in the header `Authorization: Bearer ...`; None: nothing.
         metrics: where to count, if with other processes.
     """
     if not models:
         raise ValueError("there is no model to serve; give at least one")
-    limits = limits or Limits()
+    limits, views = limits or Limits(), views or {}
     metrics = metrics or Metrics()
     by_name = {served.name: served for served in models}
 
@@ -92,7 +96,7 @@ def create_app(
         docs_url=None,  # FastAPI's page loads its scripts from elsewhere; ours is in static/
         redoc_url=None,
     )
-    body = limits.body(pairs=models[0].model.pairs)
+    body = limits.body(pairs=any(served.model.pairs for served in models))
     app.add_middleware(Guard, door=Door(hosts, token), limit=body, metrics=metrics)
     app.add_exception_handler(RequestValidationError, refuse_malformed)
     app.add_exception_handler(HTTPException, refuse_unread)
@@ -155,7 +159,14 @@ def create_app(
     @app.get("/models", summary="The models that can be asked")
     async def list_models() -> dict[str, Any]:
         limited = {"items": limits.items, "characters": limits.characters}
-        return {"models": [served.facts() for served in models], "limits": limited}
+        facts = [{**served.facts(), "view": served.name in views} for served in models]
+        return {"models": facts, "limits": limited, "dataset": dataset}
+
+    @app.get("/views/{name}", response_class=HTMLResponse, summary="A model on a whole dataset, as HTML")
+    async def view(name: str) -> HTMLResponse:
+        if name not in views:
+            raise Refused(404, "name", f"there is no view of {name[:40]!r}", "serve it with --dataset")
+        return HTMLResponse(views[name])
 
     @app.get("/examples", summary="Texts to try")
     async def list_examples() -> dict[str, Any]:
@@ -190,5 +201,5 @@ def _add_pages(app: FastAPI) -> None:
 
     for path, name in {"/": "index.html", "/docs": "docs.html"}.items():
         app.get(path, include_in_schema=False)(page(name))
-    for name in ("style.css", "ask.js", "page.js", "docs.js"):
+    for name in ("style.css", "ask.js", "examples.js", "dataset.js", "page.js", "docs.js"):
         app.get(f"/static/{name}", include_in_schema=False)(page(name))

@@ -11,15 +11,16 @@ from rich.table import Table
 from rich.text import Text
 
 from rationalizer.cli.base import command, out
+from rationalizer.cli.options import RunArgument, find_model
 
 
 @command("rationalizer info runs/mine", "rationalizer info runs/mine --json")
 def info(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a trained model.")],
+    run: RunArgument,
     as_json: Annotated[bool, typer.Option("--json", help="For programs: one JSON object.")] = False,
 ) -> None:
     """Tell what is in a saved model: method, budget, data, task, scores, size, versions."""
-    facts = collect(run)
+    facts = collect(find_model(run))
     if as_json:
         typer.echo(json.dumps(facts, indent=1, ensure_ascii=False))
         return

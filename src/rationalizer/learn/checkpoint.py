@@ -25,7 +25,7 @@ from rationalizer.learn.storage import read_tensors, write_tensors
 from rationalizer.learn.trained import EPOCH, Description
 
 # Settings that do not change where a run goes, only how it gets there.
-FREE = ("workers", "checkpoint_seconds")
+FREE = ("workers", "checkpoint_seconds", "keep_examples")
 
 ANEW = "copy it again, or delete it and start anew by --resume, in Python by resume=True"
 PROGRESS = {
@@ -131,7 +131,7 @@ class CheckpointFile:
 def identify(description: Description, corpus: Corpus) -> dict[str, Any]:
     """What must be the same for a run to be continued."""
     described = description.to_json()
-    described.pop("config")
+    del described["config"], described["columns"]  # the weights do not depend on what columns were called
     return {**described, **settings_of(description.config), "data": digest(corpus)}
 
 

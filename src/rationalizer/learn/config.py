@@ -57,29 +57,31 @@ class Config:
     cut: Rule | None = None  # how texts are cut into words; none: by "words", or as they come tokenized
     punctuation: Punctuation = "free"  # whether marks use up the budget ("count")
     sentences: Sentences = "marks"  # where they end, for constraints on them; "lines": every line is one
-    dropout: Fraction = 0.3
-    pooling: Pooling = "max"
+    dropout: Fraction = 0.3  # share of the numbers that are left out at random in training
+    pooling: Pooling = "max"  # how what was read of the words becomes one vector
     full_text_weight: Weight = 3.0  # of the predictor's loss on whole texts, beside that on the selections
     full_text_epochs: Number = 0  # in which the predictor learns from whole texts only, before anything is selected
     # What the generator learns from: the labels, or (as in MCD) how far the selection's prediction is from the text's.
     guide: Literal["label", "full-text"] = "label"
 
-    seed: Annotated[int, Range(0, 2**32 - 1)] = 0
+    seed: Annotated[int, Range(0, 2**32 - 1)] = 0  # of the weights, the order of texts, and all that is drawn
     epochs: Count = 12  # at most
     min_epochs: Number = 5  # before early stopping may stop
     patience: CountOrNone = 5  # epochs that are no better on dev; none: train on and keep the last weights
-    batch_size: Count = 32
+    batch_size: Count = 32  # texts, or pairs of texts
     accumulate: Count = 1  # batches for each step of the optimizer
-    optimizer: Literal["adam", "adamw"] = "adam"
+    optimizer: Literal["adam", "adamw"] = "adam"  # adamw keeps the decay of the weights out of the gradients
     learning_rate: Rate = 2e-3  # a transformer's own are set apart: generator_rate, predictor_rate
     warmup: Fraction = 0.0  # share of the steps in which learning rates grow from 0
     decay: bool = False  # whether they shrink to 0 then
     slow_predictor: bool = False  # as in DR: its rate is multiplied with the share that is selected, if above 5%
-    weight_decay: Weight = 1e-6
+    weight_decay: Weight = 1e-6  # how strongly weights are drawn to 0
     clip: Positive = 5.0  # largest norm of the gradient
     averaging: Fraction = 0.98  # how much of the average over past steps' weights stays at each step; 0: no average
     keep_by: Literal["loss", "score"] = "loss"  # on dev, which decides when to stop and which epoch's weights are kept
     workers: Annotated[int, Range(0, 1024)] = 0  # processes that prepare batches
+    # How many short texts of dev are kept with the model, as examples for its page; 0 where they must not leave.
+    keep_examples: Number = 6
     checkpoint_seconds: Weight = 60.0  # between checkpoints within an epoch; one more follows every epoch
 
     def to_json(self) -> dict[str, Any]:
@@ -96,13 +98,13 @@ class Config:
         return configure(stored["method"], flat(stored), pairs=stored.get("pairs", False), stored=True)
 
 
-_IDENTITY = ("method", "pairs", "options", "reading")  # what a config is of; the rest can be set
+IDENTITY = ("method", "pairs", "options", "reading")  # what a config is of; the rest can be set
 
 
 def flat(stored: Mapping[str, Any]) -> dict[str, Any]:
     """What can be set of a stored config, side by side, as `configure` takes it."""
     own = {**stored["options"], **stored["reading"]}
-    return {key: value for key, value in stored.items() if key not in _IDENTITY} | own
+    return {key: value for key, value in stored.items() if key not in IDENTITY} | own
 
 
 def configure(
@@ -169,7 +171,7 @@ def _selects(method: str, pairs: bool) -> bool:
 
 def _common_types() -> dict[str, Any]:
     hints = get_type_hints(Config)
-    return {name: hints[name] for name in hints if name not in _IDENTITY}
+    return {name: hints[name] for name in hints if name not in IDENTITY}
 
 
 def _no_method(method: str, pairs: bool) -> str:

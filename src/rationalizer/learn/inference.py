@@ -133,6 +133,7 @@ def evaluate(
         "truth": [example.label for example in examples],
         "predictions": predictions.labels.tolist(),
         "classes": range(len(trained.classes)) if classification else None,
+        "outputs": predictions.outputs if classification else None,
         "seconds_per_epoch": trained.metrics.get("seconds_per_epoch"),
     }
     if trained.pairs:

@@ -21,6 +21,10 @@ class Words:
     def to(self, device: torch.device | str) -> Self:
         return self._map(lambda tensor: tensor.to(device))
 
+    def take(self, rows: Tensor) -> Self:
+        """These rows of the batch, any of them several times."""
+        return self._map(lambda tensor: tensor[rows])
+
     def _map(self, change: Callable[[Tensor], Tensor]) -> Self:
         return replace(self, **{item.name: change(getattr(self, item.name)) for item in fields(self)})
 

@@ -1,11 +1,13 @@
 "use strict";
 
 const PAUSE = 180; // milliseconds without a change before the models are asked
+const RETRY = 2000; // before a server that does not answer is asked again
 
 const at = (id) => document.getElementById(id);
 const state = {
   models: [],
   limits: { characters: Infinity },
+  examples: [], // texts, or pairs of texts, to choose from
   shown: [], // names of the models whose cards are on the page
   budget: null, // as the endpoint takes it; null: each model's own
   constraints: null, // likewise, as {constraint, words}
@@ -22,7 +24,7 @@ function make(tag, text = "", attributes = {}) {
 }
 
 const model = (name) => state.models.find((candidate) => candidate.name === name);
-const inPairs = () => state.models[0].pairs;
+const inPairs = () => model(state.shown[0]).pairs; // models of one kind are shown together
 const fields = () => (inPairs() ? [at("premise"), at("hypothesis")] : [at("text")]);
 const texts = () => Object.fromEntries(fields().map((field) => [field.id, field.value]));
 const length = (field) => [...field.value].length; // in characters, as the server counts them
@@ -82,24 +84,26 @@ async function explain() {
     showProblem("");
   } catch (error) {
     if (error.name === "AbortError") return;
-    clear();
-    showProblem(inWords(error));
+    clear(inWords(error));
+    if (passes(error)) askSoon(RETRY);
   } finally {
     if (state.asking === asking) at("results").classList.remove("stale");
   }
 }
 
-const inWords = (error) => (error instanceof TypeError ? "The server does not answer; is it still running?" : error.message);
+/* fetch throws a TypeError where nobody answers. */
+const inWords = (error) => (error instanceof TypeError ? "The server does not answer; it will be asked again." : error.message);
+const passes = (error) => error instanceof TypeError || error.status === 503;
 
-function clear() {
+function clear(problem = "") {
   at("results").replaceChildren();
   at("waiting").hidden = false;
   at("status").textContent = "";
-  showProblem("");
+  showProblem(problem);
 }
 
 function showProblem(message) {
-  at("problem").textContent = message;
+  if (at("problem").textContent !== message) at("problem").textContent = message; // what stands there is not read out again
   at("problem").hidden = !message;
   if (message) at("waiting").hidden = true;
 }
@@ -181,7 +185,8 @@ function setUpModels() {
   const group = at("models");
   const names = state.models.map(({ name }) => name);
   const choices = names.map((name) => [name, [name]]);
-  if (names.length > 1) choices.push(["Both", names]);
+  const ofOneKind = state.models.every(({ pairs }) => pairs === state.models[0].pairs);
+  if (names.length > 1 && ofOneKind) choices.unshift(["Both", names]);
   choices.forEach(([title, shown], k) => {
     const input = make("input", "", { type: "radio", name: "model", id: `model-${k}` });
     input.checked = k === 0;
@@ -189,25 +194,38 @@ function setUpModels() {
     group.append(input, make("label", title, { for: `model-${k}` }));
   });
   group.hidden = names.length < 2;
-  show([names[0]]);
+  show(names);
 }
 
 function show(names) {
   state.shown = names;
+  setUpKind();
   setUpBudget();
   setUpConstraints();
   askSoon(0);
 }
 
+/* What there is to fill in and to choose from for single texts, or for pairs. */
+function setUpKind() {
+  const pairs = inPairs();
+  at("pair").hidden = !pairs;
+  at("single").hidden = pairs;
+  at("lead").textContent = pairs
+    ? "A classifier of pairs that shows which words it compared."
+    : "A classifier that reads only the words it shows.";
+  setUpExamples(state.examples.filter((example) => Array.isArray(example) === pairs));
+}
+
 function setUpBudget() {
   const followers = state.shown.map(model).filter((candidate) => candidate.follows_budget);
   const slider = at("budget");
-  slider.disabled = !followers.length;
+  at("budgets").hidden = !followers.length;
+  if (!followers.length) return;
   const others = state.shown.map(model).filter((candidate) => !candidate.follows_budget);
   at("why").textContent = others.length
-    ? `What ${others.map((one) => `${one.name} (${one.method})`).join(" and ")} selects follows no budget.`
+    ? `What ${others.map(({ name }) => name).join(" and ")} selects follows no budget.`
     : "How much the model may show; it chooses anew at once, without being trained again.";
-  const { budget, budget_unit: unit } = followers[0] ?? state.models[0];
+  const { budget, budget_unit: unit } = followers[0];
   if (slider.dataset.unit !== unit) state.budget = null; // 30% of the words are not 30 words
   slider.dataset.unit = unit;
   slider.max = unit === "count" ? Math.max(20, 3 * budget) : 100;
@@ -218,10 +236,10 @@ function setUpBudget() {
 function describeBudget(unit, own) {
   const slider = at("budget");
   const moved = unit === "count" ? Number(slider.value) : Number(slider.value) / 100;
-  const words = slider.disabled ? "" : budgetInWords({ budget: state.budget === null ? own : moved, budget_unit: unit });
+  const words = budgetInWords({ budget: state.budget === null ? own : moved, budget_unit: unit });
   at("amount").textContent = words;
   slider.setAttribute("aria-valuetext", words);
-  at("reset").hidden = state.budget === null || slider.disabled;
+  at("reset").hidden = state.budget === null;
 }
 
 function moveBudget() {
@@ -270,29 +288,14 @@ function addConstraint() {
   constrain([...(state.constraints ?? able.constraints), { constraint, words: constraint }]);
 }
 
-function setUpExamples(examples) {
-  const group = at("examples");
-  for (const example of examples) {
-    const values = inPairs() ? example : [example];
-    const button = make("button", values.join(" / "), { type: "button", dir: "auto", title: values.join("\n") });
-    button.addEventListener("click", () => {
-      fields().forEach((field, k) => (field.value = values[k]));
-      explain();
-    });
-    group.append(button);
-  }
-  group.hidden = !examples.length;
-}
-
 async function start() {
   const [described, offered] = await Promise.all(["models", "examples"].map(async (path) => (await ask(path)).json()));
   state.models = described.models;
   state.limits = described.limits;
-  at(inPairs() ? "pair" : "single").hidden = false;
-  if (inPairs()) at("lead").textContent = "A classifier of pairs that shows which words it compared.";
-  setUpExamples(offered.examples);
+  state.examples = offered.examples;
+  setUpDataset(described.dataset);
   setUpModels();
-  for (const field of fields()) {
+  for (const field of document.querySelectorAll("#question textarea")) {
     field.addEventListener("input", () => askSoon());
     field.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) explain();
@@ -317,4 +320,14 @@ async function start() {
   fields()[0].focus();
 }
 
-start().catch((error) => showProblem(inWords(error)));
+function tryStart() {
+  start().then(
+    () => showProblem(""),
+    (error) => {
+      showProblem(inWords(error));
+      if (passes(error)) setTimeout(tryStart, RETRY);
+    },
+  );
+}
+
+tryStart();

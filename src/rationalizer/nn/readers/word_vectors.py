@@ -179,8 +179,15 @@ class VectorReader(Reader):
         learned = self.learned(words.seen)
         if self.vectors is None:
             return learned
-        scales = self.scales[words.parts] / (words.parts != 0).sum(-1, keepdim=True).clamp(min=1)
-        pretrained = (self.codes[words.parts].to(learned.dtype) * scales[..., None].to(learned.dtype)).sum(-2)
+        scales = (self.scales[words.parts] / (words.parts != 0).sum(-1, keepdim=True).clamp(min=1)).to(learned.dtype)
+        if words.parts.is_cuda:  # there, finding the words of several parts would make the host wait for the device
+            return (self.codes[words.parts].to(learned.dtype) * scales[..., None]).sum(-2) + learned
+        # Few words have more than one part: all parts of all words would be several times the memory.
+        pretrained = self.codes[words.parts[..., 0]].to(learned.dtype) * scales[..., 0, None]
+        for part in range(1, words.parts.shape[-1]):
+            where = words.parts[..., part].nonzero(as_tuple=True)
+            rows = words.parts[where][:, part]
+            pretrained[where] += self.codes[rows].to(learned.dtype) * scales[where][:, part, None]
         return pretrained + learned
 
     def states(self, words: Words) -> Tensor:
