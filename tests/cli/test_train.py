@@ -223,10 +223,14 @@ def test_help_does_not_load_the_models():
 
 
 def test_constraints_are_trained_under_kept_and_told(tmp_path):
-    folder = tmp_path / "run"
+    folder, table = tmp_path / "run", tmp_path / "mine.csv"
+    corpus = reviews(train=60, dev=0, test=0)
+    with table.open("w", newline="") as file:
+        rows = [[example.text, corpus.classes[example.label]] for example in corpus.train]
+        csv.writer(file).writerows([["text", "label"], *rows])
     small = [f"--set={s}" for s in ("hidden=8", "vector_size=8", "embeddings=none", "epochs=1", "min_epochs=1")]
     asked = ["--constraint", "spans=1", "--constraint", "never=stopwords"]
-    printed = run("train", "reviews", "--out", folder, *small, *asked).stdout
+    printed = run("train", table, "--out", folder, *small, *asked).stdout
     assert "budget 20%, spans=1, never=stopwords" in printed
     assert "spans=1, never=stopwords" in run("info", folder).stdout
     kept = tmp_path / "scores.json"
@@ -237,4 +241,4 @@ def test_constraints_are_trained_under_kept_and_told(tmp_path):
     free = json.loads(kept.read_text())
     assert free["constraints"] == []
     assert own["scores"]["spans"] <= 1 < free["scores"]["spans"]
-    assert "does not follow constraints" in refused("train", "reviews", "--method", "sparsemax", *asked)
+    assert "does not follow constraints" in refused("train", table, "--method", "sparsemax", *asked)

@@ -8,9 +8,10 @@ import types
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from rationalizer.constraints import Constraints
 from rationalizer.learn.config import IDENTITY, Config, configure, flat
 from rationalizer.nn import ALIGNERS, EXTRACTORS, methods_for, reader_of
-from rationalizer.nn.ranges import Range
+from rationalizer.ranges import Range
 from rationalizer.suggest import did_you_mean
 
 _FIELD = re.compile(r"    (\w+): [^#]*(?:# (.*))?")
@@ -75,12 +76,16 @@ def _values(hint: Any) -> str:
         return ", ".join(map(str, get_args(hint)))
     if get_origin(hint) in (Union, types.UnionType):
         return " or ".join(_values(each) for each in get_args(hint))
+    if hint == Constraints:
+        return "spans=2, never=stopwords, ..."
     names = {bool: "true, false", int: "whole number", float: "number", str: "text", type(None): "none"}
     return names.get(hint, "20%, 0.2, or 5 words" if hint.__name__ == "Budget" else str(hint))
 
 
 def _word(value: Any) -> str:
-    if value is None or isinstance(value, bool):
+    if value is None or value == []:
+        return "none"
+    if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
 
