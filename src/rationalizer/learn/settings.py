@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from rationalizer.learn.config import IDENTITY, Config, configure, flat
 from rationalizer.nn import ALIGNERS, EXTRACTORS, methods_for, reader_of
-from rationalizer.nn.ranges import Range
+from rationalizer.ranges import Range
 from rationalizer.suggest import did_you_mean
 
 _FIELD = re.compile(r"    (\w+): [^#]*(?:# (.*))?")
