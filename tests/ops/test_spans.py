@@ -68,6 +68,15 @@ def test_spans_map():
         assert reference.sequence_scores(s, r, y[None])[0] == pytest.approx(best, rel=1e-12, abs=1e-12)
 
 
+def test_units_that_reach_into_the_next_group():
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        s, r = random.random(8), np.zeros(7)  # all worth selecting, so that the groups' limits bind
+        rules = {"unit": np.cumsum(random.random(8) < 0.7), "group": np.arange(8) // 3, "per_group": 2}
+        y = ops.spans_map(row(s), 8, **tensors(rules))[0].numpy()
+        np.testing.assert_array_equal(y, reference.spans_map(s, r, 8, **rules))
+
+
 @settings(max_examples=60, deadline=None)
 @given(tied(sign="±"), st.integers(0, 2**20))
 def test_ties(case, seed):
