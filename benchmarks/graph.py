@@ -1,4 +1,5 @@
-"""The engine against the op on the same problem: M:Budget as a graph of AtMostOne rows and columns and a Budget."""
+"""The engine against the ops: on problems that an op solves too (M:Budget as a graph of AtMostOne rows and columns and
+a Budget, ...), and for groups of which one may be selected against the budget alone."""
 
 from __future__ import annotations
 
@@ -6,9 +7,10 @@ import torch
 
 from benchmarks.timing import median_ms, print_table
 from rationalizer import ops
-from rationalizer.graph import AtMostOne, Budget, FactorGraph, SequenceBudget
+from rationalizer.graph import AtMostOne, Budget, FactorGraph, Pair, SequenceBudget
 
 BATCH, ROWS, COLUMNS, BUDGET = 16, 12, 16, 4
+LONG, GROUP, BONUS = 256, 8, 0.1
 
 
 def engine(scores: torch.Tensor) -> torch.Tensor:
@@ -27,15 +29,50 @@ def sequence(scores: torch.Tensor) -> torch.Tensor:
     return g.lp_sparsemap(solver="general")[z]
 
 
+def neighbours(scores: torch.Tensor) -> torch.Tensor:
+    g = FactorGraph()
+    z = g.variable(scores)
+    g.add(Pair(z[:, :-1], z[:, 1:], BONUS))
+    g.add(Budget(z, LONG // 5))
+    return g.lp_sparsemap(solver="general")[z]
+
+
+def groups(scores: torch.Tensor) -> torch.Tensor:
+    g = FactorGraph()
+    z = g.variable(scores)
+    g.add(AtMostOne(z, dim=-1))
+    g.add(Budget(z, LONG // 16))
+    return g.lp_sparsemap(solver="general")[z]
+
+
+def matching(scores: torch.Tensor) -> torch.Tensor:
+    g = FactorGraph()
+    z = g.variable(scores)
+    g.add(AtMostOne(z, dim=-1))
+    g.add(AtMostOne(z, dim=-2))
+    return g.lp_sparsemap(solver="general")[z]
+
+
 def main() -> None:
-    """Forward + backward, both in one run; the engine is meant to be within 30 times of the op."""
+    """Forward + backward, both in one run; the engine is meant to be within 20 times of the op."""
     rows = []
     generator = torch.Generator().manual_seed(0)
     cases = [
         (f"M:Budget {ROWS}x{COLUMNS}, scale {scale}", scale, (BATCH, ROWS, COLUMNS), engine, _matching)
         for scale in (3, 60)
     ]
-    cases.append(("H:SeqBudget n=64, scale 1", 1, (BATCH, 64), sequence, _sequence_budget))
+    cases += [
+        (f"M:AtMostOne2 16x16 (n={LONG}), scale 3", 3, (BATCH, 16, 16), matching, ops.matching),
+        (
+            f"AtMostOne of {GROUP} + Budget n={LONG}, against the budget",
+            1,
+            (BATCH, LONG // GROUP, GROUP),
+            groups,
+            _budget,
+        ),
+        (f"Pair + Budget n={LONG}, scale 1", 1, (BATCH, LONG), neighbours, _pair_budget),
+        ("H:SeqBudget n=64, scale 1", 1, (BATCH, 64), sequence, _sequence_budget),
+    ]
     for name, scale, shape, graph, op in cases:
         scores = (scale * torch.randn(shape, generator=generator, dtype=torch.float64)).requires_grad_()
         weights = torch.randn(shape, generator=generator, dtype=torch.float64)
@@ -51,12 +88,21 @@ def main() -> None:
             outputs.append(step())
             times.append(median_ms(step))
         off = max(float((a - b).abs().max()) for a, b in zip(*outputs, strict=True))
-        rows.append([name, times[0], times[1], times[0] / times[1], f"{off:.0e}"])
+        same = "another problem" if op is _budget else f"{off:.0e}"
+        rows.append([name, times[0], times[1], times[0] / times[1], same])
     print_table(["graph", "engine ms", "op ms", "ratio", "largest difference"], rows)
 
 
 def _matching(scores: torch.Tensor) -> torch.Tensor:
     return ops.matching(scores, budget=BUDGET)
+
+
+def _budget(scores: torch.Tensor) -> torch.Tensor:
+    return ops.budget(scores.reshape(len(scores), -1), LONG // 16).reshape(scores.shape)
+
+
+def _pair_budget(scores: torch.Tensor) -> torch.Tensor:
+    return ops.pair_budget(scores, LONG // 5, transition=BONUS)
 
 
 def _sequence_budget(scores: torch.Tensor) -> torch.Tensor:

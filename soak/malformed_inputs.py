@@ -21,7 +21,7 @@ OPTIONS = {
     "explain": ["--budget", "--batch-size", "--format", "--out", "--column", "--device", "--file"],
     "evaluate": ["--budget", "--split", "--json", "--report", "--column", "--aspect", "--data-dir"],
     "train": ["--budget", "--method", "--column", "--set", "--seed", "--encoder", "--embeddings", "--aspect",
-              "--accelerator", "--devices", "--precision", "--strategy", "--data-dir"],
+              "--device", "--devices", "--precision", "--strategy", "--data-dir"],
     "info": ["--nope"],
 }  # fmt: skip
 QUICK = ["--set", "epochs=1", "--set", "hidden=4", "--set", "vector_size=4", "--set", "embeddings=none"]

@@ -14,9 +14,11 @@ PACKAGE = Path(rationalizer.__file__).parent
 # Bottom to top: a module may import its own layer and those before it.
 ORDER = [
     "suggest",
+    "ranges",
     "ops",
     "graph",
     "text",
+    "constraints",
     "nn",
     "data",
     "metrics",
@@ -24,6 +26,8 @@ ORDER = [
     "plot",
     "study",
     "render",
+    "sharing",
+    "estimator",
     "rationalizer",
     "app",
     "cli",
@@ -41,6 +45,7 @@ HEAVY = [
     "fastapi",
     "transformers",
     "datasets",
+    "huggingface_hub",
     "clarabel",
 ]
 

@@ -237,7 +237,7 @@ def test_a_folder_of_fit_is_a_folder_of_the_command_line(tmp_path):
 
 def test_a_model_of_an_older_format_is_refused_with_the_remedy(tmp_path):
     (tmp_path / "config.json").write_text('{"format": 1, "config": {}}')
-    with pytest.raises(ValueError, match=r"not of format 3.*train again, or use the version that wrote it"):
+    with pytest.raises(ValueError, match=r"not of format 4.*train again, or use the version that wrote it"):
         Rationalizer.load(tmp_path)
 
 

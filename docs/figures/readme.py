@@ -1,31 +1,28 @@
-"""Draw the README's two pictures with trained models, as SVG next to this script.
+"""The pictures of the README: what the models of the package say.
 
-python scripts/small_data.py DATA/hotels_location runs/hotels
-rationalizer demo --out runs/demo
-python docs/figures/readme.py runs/hotels/seed-0 runs/demo/pairs
+python docs/figures/readme.py
 """
 
-import sys
+from __future__ import annotations
+
 from pathlib import Path
 
 from rationalizer import Rationalizer
 
 REVIEW = (
-    "The room was spotless and the view from our window wonderful, but the staff was rude and nobody ever answered "
-    "when we called the front desk."
+    "We booked it for the view, which is lovely. The room was spotless, but the staff was rude, nobody answered the "
+    "phone, and breakfast was a disappointment."
 )
-PREMISE = "Two brave nurses often help timid boys inside the hospital at noon."
-HYPOTHESIS = "At midday two fearless medics often hinder timid lads."
+PREMISE, HYPOTHESIS = "A man plays a guitar on the street.", "A musician performs outside."
 
 
-def main(reviews: str, pairs: str) -> None:
-    highlight = Rationalizer.load(reviews).explain(REVIEW)
-    alignment = Rationalizer.load(pairs).explain(PREMISE, HYPOTHESIS)
+def main() -> None:
+    highlight = Rationalizer.load("sentiment").explain(REVIEW)
+    alignment = Rationalizer.load("nli").explain(PREMISE, HYPOTHESIS)
     for name, explanation in {"highlight": highlight, "alignment": alignment}.items():
-        path = Path(__file__).with_name(f"{name}.svg")
-        path.write_text(explanation.to_svg(), encoding="utf-8")
-        print(path, explanation.label)
+        Path(__file__).with_name(f"{name}.svg").write_text(explanation.to_svg(), encoding="utf-8")
+        print(explanation)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rationalizer.constraints import Constraint, constraints_of
 from rationalizer.data import Corpus, any_examples_from, are_pairs, corpus_from
 from rationalizer.data.corpus import Task
-from rationalizer.learn.config import Config, configure, flat
-from rationalizer.learn.inference import predict
-from rationalizer.learn.runs import run
+from rationalizer.data.frames import is_table, names_of, texts_of
+from rationalizer.estimator import Estimator, configured
+from rationalizer.learn.config import Config, flat, under
+from rationalizer.learn.devices import check_device, trainer_device
+from rationalizer.learn.inference import BATCH, Predictions, predict
+from rationalizer.learn.limiting import warn_of_empty
+from rationalizer.learn.runs import SCORES, Record, record_of, run
+from rationalizer.learn.storage import write_record
 from rationalizer.learn.trained import LabelType, TrainedModel
-from rationalizer.render import AnyExplanation, Explanation, Label, PairExplanation
+from rationalizer.learn.watching import notebook_bar
+from rationalizer.render import AnyExplanation, Explanation, Explanations, Label, PairExplanation
+from rationalizer.render.cells import cell_names, cells_of
+from rationalizer.sharing import hub, locate, write_card
 from rationalizer.text import AnyExample, Budget, Example, PairExample, is_punctuation
 
+Asked = Iterable[Constraint | str] | None  # constraints in use; None: the model's own
 
-class Rationalizer:
+# What a card shows without a wish: sentences of nobody's data.
+TEXT = "The room was spotless but the staff was rude."
+PAIR = ("A man plays a guitar on the street.", "A musician performs outside.")
+
+
+class Rationalizer(Estimator):
     """Learns to label texts from the words it shows, or pairs of texts from the words it aligns.
 
     >>> model = Rationalizer(method="spectra", budget=0.2).fit(texts, labels)
@@ -38,70 +55,87 @@ class Rationalizer:
         budget: how much may be selected: a share of each text's words ("20%" or a float up to 1) or a count of words
             (int); by default 20%. For pairs a share of the shorter text, by default 50%, or a count of aligned pairs;
             it matters to "budget" and "ot-exact-k" only.
+        constraints: what else a selection has to keep to, see `rationalizer.constraints`: a list such as
+            `[Spans(2), Never(stopwords=True)]`, or `["spans=2", "never=stopwords"]`.
         settings: any other setting of training, of the method or of the reader (see `learn.Config`, the method's
             class and `nn.VectorReader`), such as `seed=1`, `embeddings="vectors.txt"`, `epochs=10`,
             `temperature=0.5`, `punctuation="count"` or `faithful=False`.
     """
 
-    def __init__(self, method: str | None = None, budget: Budget | float | str | None = None, **settings: Any) -> None:
-        self._method = method
-        self._settings = {**settings, **({} if budget is None else {"budget": Budget.of(budget)})}
-        self._config = configure(method, self._settings)
+    def __init__(
+        self,
+        method: str | None = None,
+        budget: Budget | float | str | None = None,
+        constraints: Sequence[Constraint | str] = (),
+        **settings: Any,
+    ) -> None:
+        self._given = {"method": method, "budget": budget, "constraints": constraints, **settings}
+        self._config = configured(self._given)
         self._trained: TrainedModel | None = None
+        self._record: Record | None = None
 
     def fit(
         self,
         texts: Iterable[Any],
         labels: Iterable[Any],
         *,
+        budget: Budget | float | str | None = None,
         rationales: Iterable[Any] | None = None,
         dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
         task: Task | None = None,
         run_dir: str | Path | None = None,
         resume: bool = False,
         progress: bool | None = None,
+        device: str = "auto",
         **trainer: Any,
     ) -> Rationalizer:
         """Trains on texts, or pairs of texts, and their labels: lists, arrays or pandas columns.
 
         Args:
             texts: strings, or lists of tokens; or tuples (premise, hypothesis) of two such texts, or a table
-                with two columns.
+                with two columns. A table has its texts in the column `text`, or in its only one.
             labels: names or integers are classes, floats are values.
+            budget: how much may be selected, from now on; as in `Rationalizer(budget=...)`.
             rationales: human rationales, a token mask or character spans per text, or for pairs the aligned
                 words as (i, j) each; they are not learned from.
             dev: (texts, labels) to stop by; without it a tenth of the texts is held out.
             task: "classification" or "regression", where the labels leave it open.
             run_dir: where to keep the model, its scores, checkpoints and logs: a folder as of `rationalizer train`.
             resume: go on with the run in `run_dir`.
-            progress: show a progress bar; by default on a terminal.
-            trainer: `accelerator`, `devices`, `precision`, `strategy` of Lightning's Trainer.
+            progress: show a progress bar; by default on a terminal and in notebooks.
+            device: "cpu", "cuda", "cuda:1", "mps"; or "auto", a GPU if there is one.
+            trainer: `devices` (how many), `precision`, `strategy` of Lightning's Trainer.
         """
         texts = list(texts) if isinstance(texts, Iterator) else texts
-        labels = list(labels)
-        pairs = are_pairs(texts, expected=configure(self._method, self._settings).pairs)
-        config = configure(self._method, self._settings, pairs=pairs)
+        labels = list(labels) if isinstance(labels, Iterator) else labels
+        given = self._given if budget is None else {**self._given, "budget": budget}
+        pairs = are_pairs(texts, expected=configured(given).pairs)
+        config = configured(given, pairs=pairs)
         corpus = _corpus(config, texts, labels, rationales, dev, task)
-        label_type = _label_type(labels) if corpus.classes else "str"
+        label_type = _label_type(list(labels)) if corpus.classes else "str"
+        trainer = {**trainer_device(device, trainer.get("devices", 1)), **trainer}
         done = run(corpus, config, run_dir, resume=resume, progress=progress, label_type=label_type, **trainer)
-        self._config, self._trained = (
-            config,
-            done.trained,
-        )  # together, at the end: a training that fails changes nothing
+        # Together, at the end: a training that fails changes nothing.
+        self._given, self._config, self._trained = given, config, done.trained
+        self._record = None if run_dir is None else record_of(Path(run_dir))
         return self
 
-    def predict(self, texts: Iterable[Any]) -> NDArray[Any]:
-        """The labels of the texts (or pairs), of the type they had in `fit`."""
-        outputs = self._outputs(texts)
-        return outputs if self.classes is None else np.array(self.classes)[outputs.argmax(-1)]
+    def predict(self, texts: Iterable[Any], *, constraints: Asked = None) -> NDArray[Any]:
+        """The labels of the texts (or pairs), of the type they had in `fit`: an array, for a table a column of it;
+        `constraints` if not the model's."""
+        outputs = self._outputs(texts, constraints)
+        labels = outputs if self.classes is None else np.array(self.classes)[outputs.argmax(-1)]
+        if not is_table(texts):
+            return labels
+        return type(texts[next(iter(texts.columns))])(labels, index=texts.index, name="predicted")  # type: ignore
 
-    def predict_proba(self, texts: Iterable[Any]) -> NDArray[np.float32]:
-        """(texts, classes) probabilities, in the order of `classes`."""
+    def predict_proba(self, texts: Iterable[Any], *, constraints: Asked = None) -> NDArray[np.float32]:
+        """(texts, classes) probabilities, in the order of `classes`; `constraints` if not the model's."""
         if self.classes is None:
             raise ValueError("a regression has no probabilities; use predict")
-        return self._outputs(texts)
+        return self._outputs(texts, constraints)
 
-    def _outputs(self, texts: Iterable[Any]) -> NDArray[np.float32]:
+    def _outputs(self, texts: Iterable[Any], constraints: Asked) -> NDArray[np.float32]:
         examples = self._examples(texts)
         strange = sum(not self._is_readable(example) for example in examples)
         if strange:
@@ -110,48 +144,114 @@ class Rationalizer:
                 "guess (explain shows which words are unknown)",
                 stacklevel=3,
             )
-        return predict(self.trained, examples).outputs
+        found = self._predicted("Predicting", examples, constraints=constraints)
+        self._warn_of_empty(examples, found.weights, constraints)
+        return found.outputs
+
+    def _warn_of_empty(self, examples: Sequence[AnyExample], weights: Sequence[Any], constraints: Asked) -> None:
+        """Under constraints: whether nothing is left to read of some texts."""
+        config = self._config if constraints is None else replace(self._config, constraints=constraints_of(constraints))
+        empty = [i for i, each in enumerate(weights) if not np.any(each)] if config.constraints else []
+        if empty:
+            warn_of_empty(empty, examples, config)
 
     def _is_readable(self, example: AnyExample) -> bool:
         knows = self.trained.reader.knows
         return all(any(knows(token) for token in text.tokens if not is_punctuation(token)) for text in example.texts)
 
     @overload
-    def explain(self, texts: str) -> Explanation: ...
+    def explain(self, texts: str, *, constraints: Asked = ...) -> Explanation: ...
     @overload
-    def explain(self, texts: str, hypothesis: str) -> PairExplanation: ...
+    def explain(self, texts: str, hypothesis: str, *, constraints: Asked = ...) -> PairExplanation: ...
     @overload
-    def explain(self, texts: Iterable[Any], *, rationales: Iterable[Any] | None = ...) -> list[Any]: ...
     def explain(
-        self, texts: Any, hypothesis: str | None = None, *, rationales: Iterable[Any] | None = None
-    ) -> AnyExplanation | list[Any]:
-        """Predictions with what they were made from: of one text, of a premise and its hypothesis, or of a list.
+        self,
+        texts: Iterable[Any],
+        *,
+        rationales: Iterable[Any] | None = ...,
+        constraints: Asked = ...,
+        batch_size: int = ...,
+    ) -> Any: ...
+    def explain(
+        self,
+        texts: Any,
+        hypothesis: str | None = None,
+        *,
+        rationales: Iterable[Any] | None = None,
+        constraints: Asked = None,
+        batch_size: int = BATCH,
+    ) -> Any:
+        """Predictions with what they were made from: of one text, of a premise and its hypothesis, or of many.
+
+        What is explained of a list is a list that notebooks draw.
 
         Args:
-            texts: a text; a premise; or a list of texts or of (premise, hypothesis) tuples.
+            texts: a text; a premise; or many: a list gives a list, an iterator an iterator (which reads as it goes), a
+                table the same table with the columns `predicted`, `probability`, `rationale` and `spans` (for pairs
+                `alignment` and `words`) added. A row of a table that has no text is kept, with nothing added.
             hypothesis: the second text, if the first argument is a premise.
             rationales: of a list, the human rationales (for pairs: alignments), to be shown beside the model's.
+            constraints: in place of the model's own; [] for none. The model chooses anew, without training.
+            batch_size: how many texts are taken from an iterator before they are explained together; 1 answers each
+                at once.
         """
         if rationales is not None and (isinstance(texts, str) or hypothesis is not None):
             raise ValueError("rationales go with a list; call explain([text], rationales=[rationale])")
         if self.pairs:
             if hypothesis is not None:
-                return self.explain_examples(self._examples([(texts, hypothesis)]))[0]
+                return self.explain_examples(self._examples([(texts, hypothesis)]), constraints=constraints)[0]
             if isinstance(texts, str):
                 raise ValueError("this model reads pairs of texts; call explain(premise, hypothesis)")
         elif hypothesis is not None:
             raise ValueError("this model reads single texts; call explain(text), or explain([text, text])")
         if isinstance(texts, str):
-            return self.explain_examples(self._examples([texts]))[0]
-        return self.explain_examples(self._examples(texts, rationales))
+            return self.explain_examples(self._examples([texts]), constraints=constraints)[0]
+        if rationales is None and isinstance(texts, Iterator):
+            return self._explain_as_they_come(texts, batch_size, constraints)
+        if rationales is None and is_table(texts):
+            return self._explain_table(texts, constraints)
+        return self.explain_examples(self._examples(texts, rationales), constraints=constraints)
+
+    def _explain_as_they_come(
+        self, texts: Iterator[Any], batch_size: int, constraints: Asked
+    ) -> Iterator[AnyExplanation]:
+        while batch := list(islice(texts, batch_size)):
+            yield from self.explain_examples(self._examples(batch), constraints=constraints)
+
+    def _explain_table(self, table: Any, constraints: Asked) -> Any:
+        """A copy of the table with columns added."""
+        texts = texts_of(table, pairs=self.pairs, remembered=self._columns)
+        there = [k for k, row in enumerate(texts) if all(map(_is_there, row if self.pairs else (row,)))]
+        found = self.explain_examples(self._examples([texts[k] for k in there]), constraints=constraints)
+        explained = dict(zip(there, found, strict=True))
+        rows = [cells_of(explained.get(k)) for k in range(len(texts))]
+        added = cell_names(table.columns, pairs=self.pairs)
+        return table.assign(**{name: [row[k] for row in rows] for k, name in enumerate(added)})
+
+    @property
+    def _columns(self) -> Mapping[str, str]:
+        """What the columns were called that it was trained on."""
+        return self.trained.description.columns
 
     def explain_examples(
-        self, examples: Sequence[AnyExample], *, budget: Budget | float | str | None = None
-    ) -> list[AnyExplanation]:
-        """As `explain`, of examples that are already tokenized; `budget` if not the model's."""
-        found = predict(self.trained, examples, budget=budget)
+        self,
+        examples: Sequence[AnyExample],
+        *,
+        budget: Budget | float | str | None = None,
+        constraints: Asked = None,
+        batch_size: int = BATCH,
+        predictions: Predictions | None = None,
+    ) -> Explanations:
+        """As `explain`, of examples that are already tokenized; `budget` and `constraints` if not the model's;
+        `predictions` if `learn.predict` has been asked for them before."""
+        how: dict[str, Any] = {"budget": budget, "constraints": constraints, "batch_size": batch_size}
+        found = predictions or self._predicted("Explaining", examples, **how)
         rows = zip(examples, found.outputs, found.weights, strict=True)
-        return [self._explanation(example, output, weights) for example, output, weights in rows]
+        return Explanations(self._explanation(example, output, weights) for example, output, weights in rows)
+
+    def _predicted(self, title: str, examples: Sequence[AnyExample], **how: Any) -> Predictions:
+        with notebook_bar(title, len(examples)) as done:
+            return predict(self.trained, examples, done=done, **how)
 
     def label_of(self, example: AnyExample) -> Label | None:
         """The true label of an example, in the user's own terms; None where it has none."""
@@ -201,21 +301,81 @@ class Rationalizer:
         knows = self.trained.reader.knows
         return tuple(not (is_punctuation(token) or knows(token)) for token in text.tokens)
 
-    def save(self, directory: str | Path) -> None:
-        self.trained.save(directory)
+    def save(self, directory: str | Path, *, example: Any = None, compact: bool = False) -> None:
+        """Writes the model and its card, `README.md`: data, scores, budget, limits, an example.
+
+        Args:
+            directory: where to; made if need be.
+            example: a text, or a (premise, hypothesis) tuple, to be drawn on the card. By default a sentence that is
+                in nobody's data, if the model knows its words.
+            compact: in less space: weights are rounded to 16 and 8 bits, and the package's word vectors not copied.
+        """
+        self._save(Path(directory), None, example, compact)
+
+    def push_to_hub(
+        self,
+        name: str,
+        *,
+        private: bool = False,
+        revision: str | None = None,
+        token: str | None = None,
+        example: Any = None,
+        compact: bool = False,
+    ) -> str:
+        """Saves the model to the Hugging Face Hub (extra `hub`), where `Rationalizer.load(name)` finds it.
+
+        Args:
+            name: "org/name"; the repository is made if there is none.
+            private: whether one that is made is seen by its owners only.
+            revision: the branch to send to, if not the main one.
+            token: of the Hub, if not the one of `hf auth login` or HF_TOKEN.
+            example, compact: see `save`.
+
+        Returns:
+            The address of what was sent.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            self._save(Path(folder), name, example, compact)
+            return hub.push(Path(folder), name, private=private, revision=revision, token=token)
+
+    def _save(self, folder: Path, name: str | None, example: Any, compact: bool) -> None:
+        self.trained.save(folder, compact=compact)
+        if self._record is not None:
+            record = self._record
+            if name is not None:  # it travels: without the place of the data, a path of this machine
+                record = {**record, "data": {**record["data"], "source": None}}
+            write_record(folder / SCORES, record)
+        drawn = self._example(example)
+        write_card(folder, self.trained, name=name, record=self._record, example=drawn)
+
+    def _example(self, given: Any) -> AnyExplanation | None:
+        if given is not None:
+            return self.explain([given])[0]
+        (usual,) = self._examples([PAIR if self.pairs else TEXT])
+        words = [word for text in usual.texts for word in text.tokens if not is_punctuation(word)]
+        return self.explain_examples([usual])[0] if all(map(self.trained.reader.knows, words)) else None
 
     @classmethod
-    def load(cls, directory: str | Path, device: str = "cpu") -> Rationalizer:
-        """A model that was saved, or the result of a training run."""
-        return cls.of(TrainedModel.load(directory, device))
+    def load(cls, model: str | Path, device: str = "cpu", *, revision: str | None = None) -> Rationalizer:
+        """A model that was saved or trained, one that comes with the package, or one of the Hugging Face Hub.
+
+        Args:
+            model: a folder; "sentiment" or "nli"; or "org/name" (extra `hub`).
+            device: as of `fit`.
+            revision: of a model of the Hub: a branch, tag or commit; also as "org/name@revision".
+        """
+        folder = locate(model, revision)
+        loaded = cls.of(TrainedModel.load(folder, check_device(device)))
+        loaded._record = record_of(folder)
+        return loaded
 
     @classmethod
     def of(cls, trained: TrainedModel) -> Rationalizer:
         model = cls.__new__(cls)
-        model._method = trained.config.method
-        model._settings = flat(trained.config.to_json())
+        model._given = {"method": trained.config.method, **flat(trained.config.to_json())}
         model._config = trained.config
         model._trained = trained
+        model._record = None
         return model
 
     @property
@@ -254,33 +414,58 @@ class Rationalizer:
         budget = Budget.of(budget)
         if self._trained is not None:
             self._trained = self._trained.with_budget(budget)
-        self._settings["budget"] = budget
+        self._given = {**self._given, "budget": budget}
         self._config = replace(self._config, budget=budget)
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """What selections keep to, beside the budget. A trained model follows new ones at once, without training."""
+        return self._config.constraints
+
+    @constraints.setter
+    def constraints(self, constraints: Iterable[Constraint | str]) -> None:
+        config = under(self._config, constraints_of(constraints))
+        if self._trained is not None:
+            self._trained = self._trained.with_constraints(config.constraints)
+        self._given = {**self._given, "constraints": config.constraints}
+        self._config = config
 
     def __repr__(self) -> str:
         state = "trained" if self._trained is not None else "not trained"
-        return f"Rationalizer(method={self._config.method!r}, budget='{self.budget}'), {state}"
+        limits = f", constraints={list(map(str, self.constraints))}" if self.constraints else ""
+        return f"Rationalizer(method={self._config.method!r}, budget='{self.budget}'{limits}), {state}"
 
     def _examples(self, texts: Iterable[Any], rationales: Iterable[Any] | None = None) -> Sequence[AnyExample]:
+        if is_table(texts):
+            texts = texts_of(texts, pairs=self.pairs, remembered=self._columns)
         return any_examples_from(texts, marks=rationales, pairs=self.pairs, rule=self.trained.reader.rule)
 
 
 def _corpus(
     config: Config,
     texts: Iterable[Any],
-    labels: list[Any],
+    labels: Iterable[Any],
     rationales: Iterable[Any] | None,
     dev: tuple[Iterable[Any], Iterable[Any]] | None,
     task: Task | None,
 ) -> Corpus:
     known: dict[str, Any] = {"pairs": config.pairs, "seed": config.seed, "budget": config.budget, "rule": config.cut}
+    names = names_of(texts, labels, pairs=config.pairs)
+    corpus = corpus_from(texts, labels, rationales, task=task, dev=None if dev is None else (), **known)
+    corpus = replace(corpus, columns=names)
     if dev is None:
-        return corpus_from(texts, labels, rationales, task=task, **known)
-    corpus = corpus_from(texts, labels, rationales, task=task, dev=(), **known)
+        return corpus
     dev_texts, dev_labels = dev
     classes, task = corpus.classes or None, corpus.task
     held_out = any_examples_from(dev_texts, dev_labels, None, classes, pairs=config.pairs, task=task, rule=corpus.rule)
     return replace(corpus, dev=held_out)
+
+
+def _is_there(text: Any) -> bool:
+    """Whether a cell holds a text: not None, not pandas' NaN, not blanks only."""
+    return (
+        bool(text.strip()) if isinstance(text, str) else text is not None and not (np.ndim(text) == 0 and text != text)
+    )
 
 
 def _character_spans(selected: Sequence[bool], offsets: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

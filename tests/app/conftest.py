@@ -34,11 +34,11 @@ def pair_client(pair_run):
 
 
 @contextmanager
-def listening(app, seconds=30, grace=10):
-    """The application at a free port, served by another thread of this process."""
+def listening(app, seconds=30, grace=10, port=0):
+    """The application at a port, by default a free one, served by another thread of this process."""
     ready = threading.Event()
     server = Server(app, seconds=seconds, grace=grace, started=ready.set)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server(("127.0.0.1", port)) as listener:
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         assert ready.wait(60)

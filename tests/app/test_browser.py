@@ -6,9 +6,11 @@ import shutil
 import pytest
 
 from rationalizer import Rationalizer
-from rationalizer.app import create_app
+from rationalizer.app import create_app, load_models
 from rationalizer.plot import histogram
 from rationalizer.render import Section, to_html_page
+from rationalizer.render.html import to_html_fragment
+from rationalizer.render.report import Report, report_sections
 from tests.app.conftest import listening
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
@@ -60,13 +62,13 @@ def test_typed_text_is_highlighted_and_the_slider_changes_it(page, server):
     page.locator("#budget").focus()
     for _ in range(3):
         page.keyboard.press("PageUp")
-    expect(page.locator(".method")).to_contain_text("up to 50%")
+    expect(page.locator(".method").first).to_contain_text("up to 50%")
     after = marked(page)
     assert len(" ".join(after).split()) > len(" ".join(before).split())
-    assert "6 of 11 words read" in page.locator(".summary").inner_text()
+    assert "6 of 11 words read" in page.locator(".summary").first.inner_text()
 
     page.get_by_role("button", name="Back to the model").click()
-    expect(page.locator(".method")).to_contain_text("up to 20%")
+    expect(page.locator(".method").first).to_contain_text("up to 20%")
     assert marked(page) == before
 
 
@@ -75,13 +77,16 @@ def test_two_models_side_by_side(page, server):
     page.locator("#examples button").first.click()
     marked(page)
     assert page.get_by_label("Text", exact=True).input_value() == page.locator("#examples button").first.inner_text()
-    page.get_by_text("Both", exact=True).click()
+    assert page.get_by_label("Both", exact=True).is_checked()
     expect(page.locator("#results article")).to_have_count(2)
     assert page.locator("#results h2").all_inner_texts()[1].startswith("sparsemax follows no budget")
+    assert page.locator("#why").inner_text() == "What sparsemax selects follows no budget."
     page.get_by_text("sparsemax", exact=True).first.click()
     expect(page.locator("#results article")).to_have_count(1)
-    assert page.locator("#budget").is_disabled()
-    assert "sparsemax" in page.locator("#why").inner_text()
+    assert page.locator("#budget").is_hidden()
+    assert page.locator("#why").is_hidden()
+    page.get_by_text("spectra", exact=True).first.click()
+    expect(page.locator("#budget")).to_be_visible()
 
 
 def test_downloads(page, server):
@@ -109,10 +114,10 @@ def test_hostile_text_stays_text(page, server):
     )
     page.locator("#budget").focus()
     page.keyboard.press("End")
-    expect(page.locator(".method")).to_contain_text("100%")
+    expect(page.locator(".method").first).to_contain_text("100%")
     assert page.title() == "rationalizer"
     assert page.locator("#results img, #results script").count() == 0
-    assert "<script>" in page.locator(".rz-text").inner_text()
+    assert "<script>" in page.locator(".rz-text").first.inner_text()
 
 
 def test_no_text_and_too_much(page, server):
@@ -179,22 +184,42 @@ def test_keyboard_alone(page, server):
     assert "The endpoint behind this page" in reached
 
 
+SHOWN_CURVES = "#results svg:visible path"
+
+
+@pytest.mark.parametrize("width", [390, 1100])
+def test_drawings_of_pairs_fit_phones(browser, pair_server, width):
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    page.goto(pair_server)
+    page.get_by_label("Premise").fill("Two extraordinarily old nurses often help young dogs in the evening.")
+    page.get_by_label("Hypothesis").fill("Nurses help animals.")
+    page.locator("#results svg:visible").wait_for()
+    assert page.locator("#results svg:visible").count() == 1
+    drawing = page.locator("#results svg:visible").bounding_box()
+    frame = page.locator("#results .rz-drawing:visible")
+    assert frame.evaluate("(one) => one.scrollWidth - one.clientWidth") == 0  # nothing to scroll to
+    assert drawing["x"] + drawing["width"] <= width
+    # Letters keep their size, but for a little.
+    assert page.locator("#results svg:visible").evaluate("(one) => one.getScreenCTM().a") > 0.9
+    page.close()
+
+
 def test_pairs(page, pair_server):
     page.goto(pair_server)
     page.get_by_label("Premise").fill("Two old nurses often help young dogs.")
     assert page.locator("#results article").count() == 0
     page.get_by_label("Hypothesis").fill("Nurses help animals.")
     page.wait_for_selector("#results article svg")
-    assert "pairs of words aligned" in page.locator(".summary").inner_text()
-    curves = page.locator("#results svg path").count()
+    assert "pairs of words aligned" in page.locator(".summary").first.inner_text()
+    curves = page.locator(SHOWN_CURVES).count()
     page.locator("#budget").focus()
     page.keyboard.press("Home")
     expect(page.locator(".summary")).to_have_text("1 pair of words aligned")
-    assert page.locator("#results svg path").count() < curves
+    assert page.locator(SHOWN_CURVES).count() < curves
 
 
 def test_drawings_in_narrow_pages_are_scrolled_not_shrunk_to_dust(browser, pair_run):
-    pair = Rationalizer.load(pair_run).explain("Two old nurses often help young dogs.", "Nurses help animals.")
+    pair = Rationalizer.load(pair_run).explain("Two old nurses help young dogs.", "Nurses help animals.")
     plot = histogram([1, 2], title="sizes", x_label="words")
     page = browser.new_page(viewport={"width": 400, "height": 800})
     page.set_content(to_html_page([pair], title="narrow", sections=[Section("Sizes", pictures=[plot])]))
@@ -266,3 +291,111 @@ def test_the_endpoint_s_own_page(page, server):
     page.wait_for_selector("article")
     assert page.locator("article .path").all_inner_texts()[0] == "/explain"
     assert f"curl {server}/explain" in page.locator("pre").first.inner_text()
+
+
+def test_constraints_beside_the_slider(page, server):
+    page.goto(server)
+    page.get_by_label("Text", exact=True).fill(TEXT)
+    page.locator("#budget").fill("60")
+    marked(page)
+    whole = page.get_by_role("button", name="whole sentences")
+    assert whole.get_attribute("aria-pressed") == "false"
+    with page.expect_response("**/explain"):
+        whole.click()
+    assert marked(page) in (["We found truly helpful lovely care."], ["Expect barely musty regrettable comfort."])
+    assert whole.get_attribute("aria-pressed") == "true"
+    assert "whole-sentences" in page.locator("article h2").inner_text()
+
+    page.get_by_label("Another constraint").fill("must=words:comfort")
+    with page.expect_response("**/explain"):
+        page.get_by_role("button", name="Add").click()
+    assert marked(page) == ["Expect barely musty regrettable comfort."]
+    with page.expect_response("**/explain"):
+        page.locator("#own").click()
+    marked(page)
+    assert "whole-sentences" not in page.locator("article h2").inner_text()
+    assert page.locator("#own").is_hidden()
+
+
+def test_chips_can_be_told_apart(browser, models):
+    alike = "We stayed here for three nights in June and the room was "
+    with listening(
+        create_app(models, examples=[f"{alike}lovely.", f"{alike}dirty.", "Slow careless staff."])
+    ) as address:
+        page = browser.new_page()
+        page.goto(address)
+        chips = page.locator("#examples button")
+        chips.first.wait_for()
+        assert chips.all_inner_texts() == ["… lovely.", "… dirty.", "Slow careless staff."]
+        chips.nth(1).click()
+        assert page.get_by_label("Text", exact=True).input_value() == f"{alike}dirty."
+        page.close()
+
+
+def test_a_whole_dataset(page, models):
+    texts = models[0].model.explain(["lovely care", "dirty room"])
+    view = to_html_fragment(report_sections(Report(title="", scores=None, explanations=texts, truths=None)))
+    with listening(create_app(models, views={"spectra": view}, dataset="mine.csv")) as address:
+        page.goto(address)
+        expect(page.locator("#dataset-name")).to_have_text("What is selected in all of mine.csv")
+        assert page.locator("#dataset > details > summary").all_inner_texts() == ["spectra"]
+        page.locator("#dataset > details > summary").click()
+        page.locator("#dataset summary", has_text="1 of 1").first.click()
+        expect(page.locator("#dataset details details .rz-text").first).to_be_visible()
+        assert page.evaluate("getComputedStyle(document.querySelector('h1')).fontSize") == "25.6px"  # as before
+
+
+def test_recovers_when_the_server_returns(outsider, models):
+    page = outsider
+    with listening(create_app(models)) as address:
+        page.goto(address)
+        page.get_by_label("Text", exact=True).fill(TEXT)
+        marked(page)
+    page.get_by_label("Text", exact=True).fill(f"{TEXT} Again.")
+    expect(page.locator("#problem")).to_have_text("The server does not answer; it will be asked again.")
+    with listening(create_app(models), port=int(address.rpartition(":")[2])):
+        assert marked(page)
+        expect(page.locator("#problem")).to_be_hidden()
+        assert page.get_by_label("Text", exact=True).input_value() == f"{TEXT} Again."
+
+
+def test_prints_light_whatever_the_scheme(browser, server):
+    page = browser.new_page(color_scheme="dark")
+    page.goto(server)
+    page.get_by_label("Text", exact=True).fill(TEXT)
+    marked(page)
+    ink = "getComputedStyle(document.querySelector('.rz-text')).color"
+    ground = "getComputedStyle(document.querySelector('article')).backgroundColor"
+    assert page.evaluate(ink) == "rgb(230, 232, 234)"
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate(ink) == "rgb(31, 35, 40)"
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def both_kinds(spectra_run, pair_run):
+    examples = ["A warm, funny film.", ("Two nurses help boys.", "Two medics help boys.")]
+    with listening(create_app(load_models([spectra_run, pair_run]), examples=examples)) as address:
+        yield address
+
+
+def test_models_of_both_kinds_take_turns(page, both_kinds):
+    page.goto(both_kinds)
+    assert page.locator("#models label").all_inner_texts() == ["spectra", "matching"]  # and not both at once
+    assert page.locator("#premise").is_hidden()
+    page.get_by_role("button", name="A warm, funny film.").click()
+    assert marked(page)
+
+    page.get_by_text("matching", exact=True).click()
+    expect(page.locator("#premise")).to_be_visible()
+    assert page.locator("#text").is_hidden()
+    assert page.locator("#lead").inner_text().startswith("A classifier of pairs")
+    assert page.locator("#examples button").all_inner_texts() == ["Two nurses help boys. / Two medics help boys."]
+    page.locator("#examples button").click()
+    expect(page.locator("#results article h2")).to_contain_text("matching")
+
+    page.get_by_text("spectra", exact=True).click()
+    assert page.locator("#text").input_value() == "A warm, funny film."
+    assert marked(page)
+    expect(page.locator("#results article h2")).to_contain_text("spectra")

@@ -3,6 +3,7 @@
 import json
 import re
 
+import httpx
 import pytest
 
 from rationalizer import Rationalizer, render
@@ -308,11 +309,12 @@ def test_what_there_is_to_ask(client, models):
 def test_pages_load_nothing_from_elsewhere(client):
     described = client.get("/openapi.json").json()
     assert set(described["paths"]) == {
-        *("/explain", "/render/{kind}", "/models", "/examples", "/health", "/ready", "/metrics")
+        *("/explain", "/render/{kind}", "/models", "/views/{name}", "/examples", "/health", "/ready", "/metrics")
     }
     assert "413" in described["paths"]["/explain"]["post"]["responses"]
     names = sorted(path.name for path in STATIC.iterdir())
-    assert names == ["ask.js", "docs.html", "docs.js", "index.html", "page.js", "style.css"]
+    scripts = ["ask.js", "dataset.js", "docs.js", "examples.js", "page.js"]
+    assert names == sorted([*scripts, "docs.html", "index.html", "style.css"])
     for path in ("/", "/docs", *(f"/static/{name}" for name in names if not name.endswith("html"))):
         response = client.get(path)
         assert response.status_code == 200
@@ -320,7 +322,78 @@ def test_pages_load_nothing_from_elsewhere(client):
         assert all(address.startswith("http://www.w3.org/2000/svg") for address in addresses)
 
 
-def test_models_of_one_kind(spectra_run, pair_run):
-    with pytest.raises(ValueError, match="matching reads pairs of texts, the other model single texts"):
-        load_models([spectra_run, pair_run])
+def test_models_of_both_kinds(spectra_run, pair_run):
+    """A request that names no model is answered by the first that reads such texts."""
+    with asking(create_app(load_models([spectra_run, pair_run]))) as client:
+        pair = {"premise": "Two nurses help boys.", "hypothesis": "Two medics help boys."}
+        assert client.post("/explain", json={"text": "A warm film."}).json()["model"] == "spectra"
+        assert client.post("/explain", json=pair).json()["model"] == "matching"
+        refused = client.post("/explain", json={**pair, "model": "spectra"})
+        assert refused.status_code == 422
+        assert "reads single texts" in refused.text
+
+
+def test_names_of_models(spectra_run):
     assert [served.name for served in load_models([spectra_run, spectra_run])] == ["spectra", "spectra-2"]
+
+
+def test_constraints_are_solved_anew(client, models):
+    asked = ["spans=1", {"name": "never", "words": ["lovely"]}]
+    answer = explain(client, text=TEXT, budget="50%", constraints=asked)
+    assert answer["constraints"] == ["spans=1", "never=words:lovely"]
+    (found,) = answer["explanations"]
+    same(
+        found,
+        plain(
+            models[0].model.explain_examples(
+                models[0].model._examples([TEXT]), budget="50%", constraints=["spans=1", "never=words:lovely"]
+            )[0]
+        ),
+    )
+    assert len(found["spans"]) == 1
+    assert explain(client, text=TEXT)["constraints"] == []
+
+
+@pytest.mark.parametrize(
+    ("constraints", "problem"),
+    [
+        (["span=1"], "there is no constraint 'span'"),
+        (["spans=0"], "most must be at least 1"),
+        ([{"name": "must", "mask": [1]}], "marks the texts at hand"),
+        ([{"name": "must", "words": [{}]}], "words are a list"),
+        (["must=words:lovely", "never=words:lovely"], "'lovely' must be selected, but it never may"),
+        (["spans=1"] * 17, "at most 16 items"),
+    ],
+)
+def test_constraints_that_cannot_be_kept(client, constraints, problem):
+    response = client.post("/explain", json={"text": TEXT, "constraints": constraints})
+    assert response.status_code == 422
+    assert problem in response.json()["error"]["problem"]
+    assert response.json()["error"]["field"] == "constraints"
+
+
+def test_models_that_follow_none_offer_none(client, models):
+    facts = {model["name"]: model for model in client.get("/models").json()["models"]}
+    assert {"constraint": "whole-sentences", "words": "whole sentences"} in facts["spectra"]["offered"]
+    assert facts["sparsemax"]["offered"] == []
+    refused = client.post("/explain", json={"text": TEXT, "model": "sparsemax", "constraints": ["spans=1"]})
+    assert "does not follow constraints" in refused.json()["error"]["problem"]
+
+
+def test_the_head_of_an_answer_is_that_of_a_get(server):
+    with httpx.Client(base_url=server) as client:  # one connection: what is sent too much would be the next answer
+        for path in ("/", "/static/page.js", "/models", "/examples", "/views/none"):
+            head, got = client.head(path), client.get(path)
+            assert (head.status_code, head.content) == (got.status_code, b""), path
+            for name in ("content-type", "content-length", "content-security-policy"):
+                assert head.headers[name] == got.headers[name]
+        assert client.head("/explain").status_code == 405
+
+
+def test_views_are_those_of_models_that_have_one(models):
+    with asking(create_app(models, views={"spectra": "<p>seen</p>"}, dataset="mine.csv")) as client:
+        found = client.get("/models").json()
+        assert ([model["view"] for model in found["models"]], found["dataset"]) == ([True, False], "mine.csv")
+        assert client.get("/views/spectra").text == "<p>seen</p>"
+        assert client.get("/views/spectra").headers["content-type"] == "text/html; charset=utf-8"
+        assert client.get("/views/sparsemax").json()["error"]["problem"] == "there is no view of 'sparsemax'"

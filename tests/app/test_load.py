@@ -179,7 +179,7 @@ def test_workers_stop_together_and_finish_what_they_began(serving, sent, code, s
     assert process.stderr.read() == said
 
 
-def test_what_cannot_be_served(spectra_run, pair_run, tmp_path):
+def test_what_cannot_be_served(spectra_run, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         message = refused("serve", spectra_run, "--port", port)
@@ -188,7 +188,6 @@ def test_what_cannot_be_served(spectra_run, pair_run, tmp_path):
     assert "holds no trained model" in refused("serve", tmp_path, "--workers", 2, "--port", 0)
     assert "openssl rand -hex 32" in refused("serve", spectra_run, "--token", "", "--port", 0)
     assert "must be more than 0, got 0.0" in refused("serve", spectra_run, "--max-seconds", 0)
-    assert "serve models of one kind" in refused("serve", spectra_run, pair_run)
     assert "the page compares two models, got 3" in refused("serve", spectra_run, spectra_run, spectra_run)
     table = tmp_path / "examples.csv"
     table.write_text("review\nlovely care\n")

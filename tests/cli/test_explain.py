@@ -65,6 +65,7 @@ def test_lines_of_standard_input(spectra_run, model, corpus):
     texts = [e.text for e in corpus.test[:10]]
     printed = run("explain", spectra_run, "--format", "jsonl", stdin="\n".join(texts) + "\n\n").stdout
     found = [json.loads(line) for line in printed.splitlines()]
+    assert found.pop() == {"text": "", "label": None}  # output line k is of input line k
     assert [one["text"] for one in found] == texts
     assert [one["selected"] for one in found] == [list(e.selected) for e in model.explain(texts)]
     assert run("explain", spectra_run, "-", "--format", "jsonl", stdin="\ufeffa b\r\n").stdout.startswith(
@@ -85,7 +86,7 @@ def test_labels_and_rationales_of_a_file_are_shown(spectra_run, table, corpus, t
     run("explain", spectra_run, "--file", table, "--column", "text=review", "--out", page, "--budget", "40%")
     assert page.read_text().count("<article>") == COUNT
     assert page.read_text().endswith("</html>\n")
-    assert "named by people" in page.read_text()
+    assert "marked in the data" in page.read_text()
 
 
 @pytest.mark.parametrize("ending", ["tsv", "jsonl", "parquet", "csv.gz"])
@@ -107,7 +108,7 @@ def test_any_table_gives_the_same(spectra_run, table, tmp_path, ending):
     for row in rows:
         words = [row["text"][start:end] for start, end in json.loads(row["spans"])]
         assert row["rationale"] == " ... ".join(words)
-        assert row["truth"] == ""
+        assert list(row) == ["text", "predicted", "probability", "rationale", "spans"]
 
 
 def test_pairs(pair_run, tmp_path):
@@ -127,7 +128,7 @@ def test_pairs(pair_run, tmp_path):
     with (tmp_path / "out.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [[list(map(int, p.split("-"))) for p in row["alignment"].split()] for row in rows] == expected
-    assert [row["truth"] for row in rows] == list(frame["label"])
+    assert [row["label"] for row in rows] == list(frame["label"])
     assert "<svg" in run("explain", pair_run, *texts[0], "--format", "html").stdout
     assert run("explain", pair_run, *texts[0], "--format", "svg").stdout.startswith("<svg")
     assert "give the premise and the hypothesis" in refused("explain", pair_run, "one")
@@ -161,7 +162,7 @@ def test_another_budget(spectra_run, sparsemax_run):
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
 def test_an_interrupted_file_is_continued(spectra_run, table, tmp_path, form):
     """However much of the file is there, torn records and all, it ends as if nothing had happened."""
-    command = ["explain", spectra_run, "--file", table, "--column", "text=review", "--out"]
+    command = ["explain", spectra_run, "--file", table, "--column", "text=review", "--batch-size", 16, "--out"]
     run(*command, tmp_path / f"whole.{form}")
     whole = (tmp_path / f"whole.{form}").read_bytes()
     out = tmp_path / f"part.{form}"
@@ -185,7 +186,7 @@ def test_an_interrupted_file_is_continued(spectra_run, table, tmp_path, form):
 def test_a_file_of_another_budget_or_model_is_not_continued(spectra_run, sparsemax_run, table, tmp_path, form):
     """One file must not hold two kinds of answers."""
     out = tmp_path / f"part.{form}"
-    command = ["--file", table, "--column", "text=review", "--out", out]
+    command = ["--file", table, "--column", "text=review", "--batch-size", 16, "--out", out]
     run("explain", spectra_run, *command)
     kept = out.read_bytes()
     message = "says something else than this model at this budget"
@@ -217,10 +218,10 @@ def test_what_cannot_be_continued(spectra_run, table, tmp_path):
 
 def test_a_bad_row_is_named_and_what_is_before_it_stays(spectra_run, tmp_path):
     table = tmp_path / "mine.csv"
-    table.write_text("text\n" + "lovely care\n" * 200 + '" "\n' + "awful slop\n")
+    table.write_text("text\n" + "lovely care\n" * 200 + "<br />\n" + "awful slop\n")
     out = tmp_path / "out.jsonl"
-    command = ["explain", spectra_run, "--file", table, "--out", out, "--batch-size", 64]
-    assert "mine.csv, row 201: the text is empty" in refused(*command)
+    command = ["explain", spectra_run, "--file", table, "--out", out, "--batch-size", 8]
+    assert "mine.csv, row 201: the text '<br />' has no token" in refused(*command)
     assert len(records(out)) == 200
     table.write_text("text\n" + "lovely care\n" * 200 + "fine\n" + "awful slop\n")
     assert "10 explained, 192 were there" in run(*command, "--resume").stderr
@@ -230,7 +231,7 @@ def test_a_bad_row_is_named_and_what_is_before_it_stays(spectra_run, tmp_path):
 
 def test_nothing_is_left_of_a_document_that_failed(spectra_run, tmp_path):
     table = tmp_path / "mine.csv"
-    table.write_text("text\n" + "lovely care\n" * 3 + '" "\n')
+    table.write_text("text\n" + "lovely care\n" * 3 + "<br />\n")
     refused("explain", spectra_run, "--file", table, "--out", tmp_path / "out.html")
     assert "an SVG shows one text" in refused("explain", spectra_run, "a", "b", "--out", tmp_path / "out.svg")
     refused("explain", spectra_run, "--file", table, "--column", "text=txt", "--out", tmp_path / "out.csv")
@@ -242,7 +243,7 @@ def test_nothing_is_left_of_a_document_that_failed(spectra_run, tmp_path):
     [
         (["a", "--format", "pdf"], "there is no format 'pdf'; known are terminal, jsonl, csv, html, svg"),
         (["a", "--file", "x.csv"], "from --file or from the command line, not from both"),
-        (["a", "--column", "text=review"], "--column names columns of a --file"),
+        (["a", "--column", "text=review"], "say how to read a --file; give one"),
         (["--file", "no.csv"], "no.csv: there is no such file"),
         (["--file", "no.docx"], "no.docx"),
         (["a", "--resume"], "--resume needs --out"),
@@ -250,8 +251,8 @@ def test_nothing_is_left_of_a_document_that_failed(spectra_run, tmp_path):
         (["a", "--out", "x.csv", "--resume", "--overwrite"], "--resume keeps what --overwrite replaces"),
         (["a", "--out", "."], "is a folder; name a file in it"),
         (["a", "--budget", "0"], "got '0'"),
-        (["a", "--device", "gpu"], "there is no device 'gpu'; known are cpu, cuda"),
-        (["a", "--device", "cuda:99"], "but --device is cuda:99; use cpu"),
+        (["a", "--device", "gpu"], "there is no device 'gpu'; known are auto, cpu, cuda"),
+        (["a", "--device", "cuda:99"], "but the device is cuda:99; use cpu"),
         ([" "], "the text is empty"),
     ],
 )
@@ -268,7 +269,7 @@ def test_memory_does_not_grow_with_the_input(spectra_run, tmp_path):
         table = tmp_path / f"{rows}.csv"
         table.write_text("text\n" + f"{'lovely care ' * 20}\n" * rows)
         tracemalloc.start()
-        run("explain", spectra_run, "--file", table, "--out", tmp_path / f"{rows}.jsonl", "--batch-size", 32)
+        run("explain", spectra_run, "--file", table, "--out", tmp_path / f"{rows}.jsonl", "--batch-size", 4)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.3 * peaks[0]
@@ -336,3 +337,22 @@ def test_an_ending_that_tells_no_format_is_refused(spectra_run, tmp_path):
     assert not list(tmp_path.iterdir())
     run("explain", spectra_run, "Lovely.", "--out", tmp_path / "x.txt")
     assert "Lovely" in (tmp_path / "x.txt").read_text()
+
+
+def test_other_constraints(spectra_run, model):
+    text = "We found truly helpful lovely care. Expect barely musty regrettable comfort."
+    found = json.loads(
+        run("explain", spectra_run, text, "--budget", "50%", "--constraint", "spans=1", "--format", "jsonl").stdout
+    )
+    model.budget = "50%"
+    try:
+        assert found["spans"] == [list(span) for span in model.explain(text, constraints=["spans=1"]).spans]
+    finally:
+        model.budget = "20%"
+    assert len(found["spans"]) == 1
+    assert "no constraint 'sentences'; did you mean" in refused(
+        "explain", spectra_run, text, "--constraint", "sentences"
+    )
+    said = refused("explain", spectra_run, text, "--constraint", "must=words:care,lovely,helpful")
+    assert "text 1 ('We found" in said
+    assert "3 words must be selected, but the budget allows 2" in said

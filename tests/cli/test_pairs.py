@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from rationalizer.cli import demo as demo_module
 from rationalizer.data import generated_pairs as pairs
+from rationalizer.sharing import starter
 from tests.cli.calls import refused, run
 
 SMALL = ["--set", "hidden=8", "--set", "vector_size=8", "--set", "epochs=1"]
@@ -146,13 +148,18 @@ def test_a_column_can_be_left_out(table, tmp_path):
 
 
 def test_demo(tmp_path, monkeypatch):
-    monkeypatch.setattr(demo_module, "SETTINGS", {name: {"epochs": 1} for name in ("reviews", "pairs")})
+    monkeypatch.setattr(demo_module, "SETTINGS", {"epochs": 1})
     done = run("demo", "--out", tmp_path / "demo")
-    assert "token-F1" in done.stdout
-    assert "alignment-F1" in done.stdout
-    assert "rationalizer explain" in done.stdout
+    texts, pairs, trained = re.split(r"(?:Pairs of sentences|A model of your own) ─", done.stdout)
+    assert "[spotless]" in texts or "[rude]" in texts
+    assert "premise: " in pairs
+    assert "token-F1" in trained
+    assert "generated reviews of hotel stays" in trained
+    assert "marked in the data" in trained
+    assert "rationalizer explain" in trained
     page = (tmp_path / "demo" / "report.html").read_text()
-    assert page.count("<article") >= 2 * demo_module.REPORTED
+    shown = [*starter("sentiment").examples, *starter("nli").examples]
+    assert page.count("<article") == len(shown) + demo_module.REPORTED
     assert "Pairs of sentences" in page
 
 

@@ -31,6 +31,27 @@ def test_a_model_that_follows_budgets(spectra_run, table, tmp_path):
     assert not re.search(r"(src|href)=", html)
 
 
+def test_overview_in_the_terminal(spectra_run, table):
+    shown = run("evaluate", spectra_run, table, "--overview").stdout
+    assert "precision" in shown
+    assert "true label, and how often it was taken for" in shown
+    assert re.search(r"positive \(\d+\): .*\d+/\d+", shown)
+    assert "Least certain:" in shown
+    assert "calibration error" in shown
+
+
+def test_beside_an_attribution(spectra_run, table, tmp_path):
+    page = tmp_path / "report.html"
+    shown = run("evaluate", spectra_run, table, "--attributions", "integrated-gradients", "--report", page).stdout
+    assert re.search(r"the model's own +│ .* │ 100%", shown)
+    assert re.search(r"integrated-gradients +│ [-.\d]+ +│ [-.\d]+ +│ \d+%", shown)
+    assert shown.count("By integrated-gradients:") == 3
+    section = page.read_text().split("<h2>Beside an attribution</h2>")[1]
+    assert section.count("By integrated-gradients, and what is predicted from the whole text") == 3
+    message = refused("evaluate", spectra_run, table, "--attributions", "gradient")
+    assert "there is no attribution 'gradient'" in message
+
+
 def _examples(table):
     from rationalizer.data import Labels, read_examples
 

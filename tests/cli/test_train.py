@@ -143,9 +143,9 @@ def test_degenerate_models_are_warned_of(tmp_path):
         (["train", "reviews", "--data-dir", "x"], "reviews cannot be loaded with the option data_dir"),
         (["train", "reviews", "--column", "text"], "--column takes KEY=VALUE, got 'text'"),
         (["train", "reviews", "--embeddings", "no.txt"], "no.txt: there is no such file"),
-        (["train", "reviews", "--accelerator", "abacus"], "abacus"),
+        (["train", "reviews", "--device", "abacus"], "abacus"),
         (["train", "sst", "--data-dir", "nowhere"], "there is no such folder"),
-        (["evaluate", "nowhere"], "nowhere holds no trained model"),
+        (["evaluate", "nowhere"], "there is no folder nowhere; starter models are sentiment, nli"),
         (["compare", "reviews", "--methods", "spectra,sve"], "there is no method 'sve'; did you mean 'sfe'?"),
         (["compare", "reviews", "--seeds", "a"], "got 'a'; write --seeds 0,1,2"),
         (["compare", "reviews", "--budgets", "20,200"], "got '200'"),
@@ -220,3 +220,21 @@ def test_version_and_help():
 def test_help_does_not_load_the_models():
     script = "import sys, rationalizer.cli; print([n for n in ('torch', 'numba', 'fastapi') if n in sys.modules])"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_constraints_are_trained_under_kept_and_told(tmp_path):
+    folder = tmp_path / "run"
+    small = [f"--set={s}" for s in ("hidden=8", "vector_size=8", "embeddings=none", "epochs=1", "min_epochs=1")]
+    asked = ["--constraint", "spans=1", "--constraint", "never=stopwords"]
+    printed = run("train", "reviews", "--out", folder, *small, *asked).stdout
+    assert "budget 20%, spans=1, never=stopwords" in printed
+    assert "spans=1, never=stopwords" in run("info", folder).stdout
+    kept = tmp_path / "scores.json"
+    run("evaluate", folder, "--json", kept)
+    own = json.loads(kept.read_text())
+    assert own["constraints"] == ["spans=1", "never=stopwords"]
+    run("evaluate", folder, "--json", kept, "--constraint", "none")
+    free = json.loads(kept.read_text())
+    assert free["constraints"] == []
+    assert own["scores"]["spans"] <= 1 < free["scores"]["spans"]
+    assert "does not follow constraints" in refused("train", "reviews", "--method", "sparsemax", *asked)

@@ -104,6 +104,7 @@ def movies_folder(tmp_path):
 
 def test_movies_as_eraser_gives_them(movies_folder):
     corpus = load("movies", data_dir=movies_folder)
+    assert corpus.train[0].sentence_lengths == (4, 2)
     assert [len(s) for s in (corpus.train, corpus.dev, corpus.test)] == [2, 1, 1]
     assert [e.label for e in corpus.train] == [0, 1]
     assert corpus.train[0].text == "a bad film .\nvery bad"
@@ -129,7 +130,7 @@ def test_movies_as_tables(tmp_path, ending):
     corpus = load("movies", data_dir=tmp_path)
     for split in (corpus.train, corpus.dev):
         assert [(e.label, e.rationale) for e in split] == [(0, (False, True, False)), (1, None)]
-    with pytest.raises(DataError, match=r"train.*, row 1: the rationale span \[3, 3\) does not lie within"):
+    with pytest.raises(DataError, match=r"train.*: row 1: the rationale span \[3, 3\) does not lie within"):
         load(tmp_path)  # a user's own folder: an end that should have been one more
 
 

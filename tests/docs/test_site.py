@@ -9,7 +9,7 @@ import pytest
 
 from tests.docs.pages import ROOT
 
-DOCUMENTED = ["ops", "graph", "nn", "data", "metrics", "learn", "render"]
+DOCUMENTED = ["ops", "graph", "constraints", "nn", "data", "metrics", "learn", "render"]
 
 
 @pytest.fixture(scope="module")

@@ -175,3 +175,14 @@ def test_what_looks_covered_but_is_not_is_not_routed():
         general, auto = g.lp_sparsemap(solver="general"), g.lp_sparsemap()
         assert torch.equal(general[z], auto[z])
         assert (auto.iterations > 0).all()
+
+
+def test_a_number_as_transition_keeps_its_digits():
+    """0.1 is another number in float32."""
+    scores = torch.randn(2, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    g = FactorGraph()
+    z = g.variable(scores)
+    g.add(Pair(z[:, :-1], z[:, 1:], 0.1))
+    g.add(Budget(z, 8))
+    expected = ops.pair_budget(scores, 8, transition=0.1)
+    torch.testing.assert_close(g.lp_sparsemap(solver="general")[z], expected, rtol=0, atol=1e-12)

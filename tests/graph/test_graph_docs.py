@@ -14,14 +14,18 @@ from rationalizer.graph import Budget, FactorGraph, Or
 GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "custom-factor.md"
 
 
+def guide_blocks() -> list[str]:
+    blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.S)
+    assert len(blocks) == 4
+    return blocks
+
+
 @pytest.fixture(scope="module")
 def examples():
     """The namespaces that the guide's code blocks leave behind; the first block is a signature, not a
     program."""
-    blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.S)
-    assert len(blocks) == 3
     spaces = []
-    for block in blocks[1:]:
+    for block in guide_blocks()[1:3]:
         space: dict = {}
         exec(compile(block, str(GUIDE), "exec"), space)
         spaces.append(space)
@@ -107,3 +111,15 @@ def test_gradient_of_the_spans_price(examples):
 
     scores = double([[0.9, -0.2, 0.7, -0.8, 0.6, 0.5, -0.9, 0.4]]).requires_grad_()
     assert torch.autograd.gradcheck(layer, (scores, double(0.13).requires_grad_()), eps=1e-6, atol=1e-6)
+
+
+def test_the_factor_in_a_model_does_what_the_guide_says(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("rationalizer.constraints.base.CONSTRAINTS", {})
+    exec(compile(guide_blocks()[3], str(GUIDE), "exec"), {})
+    shown = [line for line in capsys.readouterr().out.splitlines() if "[" in line and "[abc]" not in line]
+    assert len(shown) == 2
+    numbers = [{text[: at.start()].count(".") for at in re.finditer(r"\[", text)} for text in shown]
+    assert len(numbers[0]) == 1
+    assert len(numbers[1]) <= 2
+    assert (tmp_path / "runs/few/config.json").is_file()

@@ -7,7 +7,7 @@ import torch
 
 from rationalizer.learn.config import Config, configure
 from rationalizer.nn import ALIGNERS, EXTRACTORS, READERS, TransformerReader
-from rationalizer.nn.ranges import ranges_of
+from rationalizer.ranges import ranges_of
 
 HUGE = 10**300
 METHODS = [(name, False) for name in sorted(EXTRACTORS)] + [(name, True) for name in sorted(ALIGNERS)]

@@ -56,7 +56,8 @@ def test_run_directory(corpus, tmp_path):
     config = configure("spectra", SMALL)
     trained = train(corpus, config, tmp_path / "run")
     names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert names == {"config.json", "reader.json", "vectors.safetensors", "model.safetensors", "metrics.json", "logs"}
+    stored = {"config.json", "reader.json", "vectors.safetensors", "model.safetensors", "metrics.json", "examples.json"}
+    assert names == {*stored, "logs"}
     logs = tmp_path / "run/logs/part_0"
     rows = (logs / "metrics.csv").read_text().splitlines()
     assert len(rows) == 1 + 3

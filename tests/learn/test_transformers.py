@@ -54,6 +54,7 @@ def test_a_saved_model_needs_nothing_but_its_folder(corpus, encoder, tmp_path, m
     assert loaded.reader.pretrained.source == encoder
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
         "config.json",
+        "examples.json",
         "logs",
         "metrics.json",
         "model.safetensors",

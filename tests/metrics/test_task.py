@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import accuracy_score, f1_score
+from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
 
-from rationalizer.metrics import accuracy, macro_f1, mse, score_task
+from rationalizer.metrics import accuracy, class_scores, confusions, macro_f1, mse, score_task
 
 LABEL_PAIRS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30)
 
@@ -29,6 +29,16 @@ def test_agrees_with_scikit_learn(pairs):
     assert macro_f1(truth, guess, classes=[0, 1, 2, 3]) == pytest.approx(expected)
     assert macro_f1(truth, guess) == pytest.approx(f1_score(truth, guess, average="macro", zero_division=0))
     assert accuracy(truth, guess) == pytest.approx(accuracy_score(truth, guess))
+
+
+@settings(max_examples=20)
+@given(LABEL_PAIRS)
+def test_classes_one_by_one_agree_with_scikit_learn(pairs):
+    truth, guess = map(list, zip(*pairs, strict=True))
+    assert confusions(truth, guess, range(4)).tolist() == confusion_matrix(truth, guess, labels=range(4)).tolist()
+    expected = precision_recall_fscore_support(truth, guess, labels=range(4), zero_division=0)
+    found = [(c.precision, c.recall, c.f1, c.documents) for c in class_scores(truth, guess, range(4))]
+    np.testing.assert_allclose(found, np.array(expected).T)
 
 
 def test_mse_by_hand():

@@ -156,3 +156,19 @@ def test_errors_in_slow_rows_come_through():
     with pytest.raises(RuntimeError, match="row 2"):
         for_slow_rows(kernel, 3, seen)
     assert sorted(seen) == [0, 1, 2]
+
+
+def test_the_compiler_is_imported_by_those_who_compile():
+    """A layer's first call does without it, and later calls under it are as before."""
+    program = """
+import sys, torch
+from rationalizer import ops
+scores = torch.randn(3, 8, requires_grad=True)
+z = ops.budget(scores, 2)
+z.sum().backward()
+print("torch._dynamo" in sys.modules)
+compiled = torch.compile(lambda s: 2 * ops.budget(s, 2), backend="eager", fullgraph=True)
+print(torch.equal(compiled(scores), 2 * z), "torch._dynamo" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "True"]

@@ -56,15 +56,19 @@ def check_answers() -> None:
                 pairs.column_mask,
                 _pairs.as_pair_budget(options.get("budget"), pairs.shape[:-2], pairs.scores.device),
             )
-            z, iterations, gap = matching(pairs.scores, *sides, *exact, 1000)
-            expected, steps, _ = _matching(pairs.scores, *sides, *exact, 1000)
+            given = (pairs.scores, *sides, None, *exact, False)
+            z, iterations, gap = matching(*given, 1000)
+            expected, steps, _ = _matching(*given, 1000)
             assert gap.max() <= 1e-12
             assert (iterations - steps).abs().max() <= 2, (kind, sizes)
             torch.testing.assert_close(z, expected, rtol=0, atol=1e-12)
             g = randn(*z.shape, seed=9)
             h = matching_backward(expected, g, *sides, *exact)
             torch.testing.assert_close(h, _matching_backward(expected, g, *sides, *exact), rtol=0, atol=1e-12)
-            assert torch.equal(matching_map(pairs.scores, *sides, *exact), _matching_map(pairs.scores, *sides, *exact))
+            assert torch.equal(matching_map(*given), _matching_map(*given))
+            short = torch.minimum(pairs.row_mask.sum(-1), pairs.column_mask.sum(-1))
+            exactly = (pairs.scores, *sides[:2], torch.minimum(sides[2], short), None, False, False, True)
+            assert torch.equal(matching_map(*exactly), _matching_map(*exactly))
 
 
 def check_layer() -> None:
@@ -101,12 +105,15 @@ def check_without_an_answer() -> None:
     odd = torch.tensor([False, True, True, True, True, True])
     real = row_mask[:, :, None] & column_mask[:, None, :]
     sides = (row_mask, column_mask, budget, True, False)
-    z, _, gap = matching(scores, *sides, 1000)
-    for result in (z, matching_map(scores, *sides), matching_backward(z, torch.ones_like(z), *sides)):
+    given = (scores, row_mask, column_mask, budget, None, True, False, False)
+    z, _, gap = matching(*given, 1000)
+    for result in (z, matching_map(*given), matching_backward(z, torch.ones_like(z), *sides)):
         assert torch.equal(result.isnan(), odd[:, None, None] & real)
         assert torch.equal(result[~real], torch.zeros_like(result[~real]))
     assert torch.equal(gap.isnan(), odd)
-    nothing = matching(scores[:1], *(side[:1] for side in sides[:2]), torch.zeros(1).long(), False, False, 1000)[0]
+    nothing = matching(
+        scores[:1], *(side[:1] for side in sides[:2]), torch.zeros(1).long(), None, False, False, False, 1000
+    )[0]
     assert torch.equal(nothing, torch.zeros_like(nothing))
 
 

@@ -4,9 +4,9 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from rationalizer.metrics import Spread
-from rationalizer.plot import Dot, Point, Series, histogram, line_plot, scatter_plot
-from rationalizer.plot.axes import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, ticks
+from rationalizer.metrics import Calibration, Spread, calibration
+from rationalizer.plot import Dot, Point, Series, histogram, line_plot, reliability_diagram, scatter_plot
+from rationalizer.plot.axes import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -106,7 +106,8 @@ def test_styles_stay_in_their_plot():
     """Several plots stand in one page, and none may change it."""
     sheet = histogram([1], title="t", x_label="").split("<style>")[1].split("</style>")[0]
     selectors = [
-        rule.split("{")[0].strip() for rule in sheet.replace("@media (prefers-color-scheme: dark) {", "").split("}")
+        rule.split("{")[0].strip()
+        for rule in sheet.replace("@media screen and (prefers-color-scheme: dark) {", "").split("}")
     ]
     assert all(selector.startswith(".rz-plot") for selector in selectors if selector)
 
@@ -124,3 +125,17 @@ def test_ticks_surround_the_range(low, high):
 
 def test_same_input_same_bytes():
     assert histogram([1, 2], title="t", x_label="x") == histogram([1, 2], title="t", x_label="x")
+
+
+def test_reliability_is_a_bar_a_bin():
+    found = calibration([0.95, 0.9, 0.9, 0.55], [True, True, False, False])
+    root = ElementTree.fromstring(reliability_diagram(found, title="t"))
+    bars = [node for node in root.iter(f"{SVG}rect") if node.get("class") == "dot0"]
+    heights = [float(bar.get("height")) for bar in bars]
+    full = HEIGHT - TOP - BOTTOM
+    assert heights == pytest.approx([0, full / 2, full], abs=0.2)
+    assert [bar.find(f"{SVG}title").text for bar in bars][1] == "2 predictions, 90% sure on average, 50% right"
+    assert {"1", "2", "how often it was right", "0.5"} <= set(words(root))
+    assert words(root).count("0.4") == 1  # at the left; the axis below begins at .5
+    with pytest.raises(ValueError, match="nothing to plot as 't'"):
+        reliability_diagram(Calibration((), 0.0), title="t")

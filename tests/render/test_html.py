@@ -95,7 +95,7 @@ def key_of(explanation):
 
 def test_key_names_the_looks():
     assert key_of(explain(TEXT, [1])) == "abcread by the model"
-    assert "named by people only" in key_of(explain(TEXT, [], rationale=[1]))
+    assert "marked in the data only" in key_of(explain(TEXT, [], rationale=[1]))
     assert key_of(explain(TEXT, [])) == "no word was read by the model"
     assert "larger the weight" in key_of(explain(TEXT, [1, 2], weights=[0.2, 0.7]))
     assert "larger the weight" not in key_of(explain(TEXT, [1, 2], weights=[0.3, 0.3]))
@@ -138,8 +138,11 @@ def test_every_text_survives(text):
 
 def test_pairs_are_drawn():
     root = parse(to_html(GUITAR))
-    assert len(list(root.iter(f"{SVG}path"))) == 5  # four by the model, one by people only
-    assert not list(root.iter("p"))  # the drawing reads as the texts
+    drawings = list(root.iter(f"{SVG}svg"))
+    # One for wide pages and one for phones; in each four curves by the model and one in the data only.
+    assert [len(list(drawing.iter(f"{SVG}path"))) for drawing in drawings] == [5, 5]
+    assert float(drawings[1].get("width")) <= 324 < float(drawings[0].get("width"))
+    assert not list(root.find(".//div[@class='rz-wide']").iter("p"))  # the drawing reads as the texts
     long = parse(to_html(LONG))
     assert [text_of(node) for node in long.iter("p")] == [LONG.premise, LONG.hypothesis]
     assert len(list(parse(to_html(GUITAR, style="heatmap")).iter("p"))) == 2
@@ -211,7 +214,7 @@ def test_styles_reach_nothing_else_on_a_page():
     depth, selector = 0, ""
     for character in sheet:
         if character == "{":
-            if not selector.strip().startswith("@media"):
+            if not selector.strip().startswith(("@media", "@container")):
                 assert all(
                     part.strip().startswith(".rationalizer") for part in selector.split(",") if ":is(" not in selector
                 ), selector

@@ -72,16 +72,22 @@ def test_report_holds_what_was_measured():
     assert list(page.sections) == [
         "",
         "Scores",
+        "Classes",
+        "What is selected for which prediction",
         "Rationale sizes",
         "Scores and budget",
-        "Confusions",
+        "Calibration",
         "Right, and surest",
-        "Wrong, and surest",
+        "Most surprising",
+        "Least certain",
     ]
     for row in (["method", "spectra"], ["macro-F1", ".734"], ["rationale size", ".200"]):
         assert row in page.rows
     assert "How much of each text was read" in page.sections["Rationale sizes"]
-    assert page.rows[-3:] == [
+    assert page.rows[-6:] == [
+        ["class", "precision", "recall", "F1", "texts"],
+        ["positive", ".500", "1.000", ".667", "3"],
+        ["negative", ".000", ".000", ".000", "3"],
         ["true label, and how often it was taken for", "positive", "negative"],
         ["positive", "3", "0"],
         ["negative", "3", "0"],
@@ -90,23 +96,44 @@ def test_report_holds_what_was_measured():
 
 def test_examples_are_the_surest():
     page = Page(evaluation_report(REPORT))
-    right, wrong = page.sections["Right, and surest"], page.sections["Wrong, and surest"]
+    right, wrong = page.sections["Right, and surest"], page.sections["Most surprising"]
     assert right.index("text number 4") < right.index("text number 2")
     assert "text number 0" not in right
     assert wrong.index("text number 5") < wrong.index("text number 3")
     assert "text number 1" not in wrong
     assert wrong.count("wrong: the true label is negative") == 2
-    assert "Right, but least sure" not in page.sections
+    least = page.sections["Least certain"]
+    assert least.index("text number 0") < least.index("text number 1")
+    assert "text number 2" not in least
+    assert "Most surprising" not in Page(evaluation_report(replace(REPORT, truths=["positive"] * 6))).sections
 
 
-def test_where_nothing_is_wrong_the_worst_are_the_least_sure():
-    page = Page(evaluation_report(replace(REPORT, truths=["positive"] * 6)))
-    assert "Wrong, and surest" not in page.sections
-    worst = page.sections["Right, but least sure"]
-    assert worst.index("text number 0") < worst.index("text number 1")
-    assert "text number 2" not in worst
-    few = Page(evaluation_report(replace(REPORT, truths=["positive"] * 6, examples=5)))
-    assert "text number 1" not in few.sections["Right, but least sure"]  # it is among the surest five
+def test_words_open_their_texts():
+    """Every text selects "text" and "number"; as nothing is peculiar to the one prediction, the alphabet decides."""
+    html = evaluation_report(REPORT)
+    section = html.split("<h2>What is selected for which prediction</h2>")[1].split("</section>")[0]
+    assert section.count("<details>") == 2
+    assert section.count("6 of 6") == 2
+    first = section.split("<details>")[1]
+    assert first.count('class="rz-text"') == 3
+    assert "number" in first.split("</summary>")[0]
+    assert "positive (6 texts)" in section
+
+
+def test_calibration_is_drawn():
+    html = evaluation_report(REPORT)
+    section = html.split("<h2>Calibration</h2>")[1].split("</section>")[0]
+    # Sure .50, .55, .60 (in two bins), .65, .70 and .75; 1, 0, 1, 0, 1, 0 of them right.
+    error = (abs(1 - 0.5) + abs(1 - 1.15) + abs(1 - 1.35) + abs(0 - 0.75)) / 6
+    assert f"{error:.3f}".removeprefix("0") in section
+    assert section.count('class="dot0"') == 4
+
+
+def test_without_truths_there_is_nothing_to_judge():
+    page = Page(evaluation_report(replace(REPORT, truths=None)))
+    assert {"Classes", "Calibration", "Right, and surest", "Most surprising"}.isdisjoint(page.sections)
+    assert "What is selected for which prediction" in page.sections
+    assert "right" not in page.sections["Least certain"]
 
 
 def test_curve_is_in_the_order_of_budgets():
@@ -141,7 +168,8 @@ def test_regression():
     assert "text 0" in page.sections["Closest"]
     assert "text 2" in page.sections["Farthest off"]
     assert "off by 0.7" in page.sections["Farthest off"]
-    assert "Confusions" not in page.sections
+    assert "Classes" not in page.sections
+    assert "up to 0.5 (2 texts)" in page.sections["What is selected for which prediction"]
 
 
 def test_pairs_are_drawn():
@@ -149,7 +177,8 @@ def test_pairs_are_drawn():
     html = evaluation_report(replace(REPORT, scores=scores, explanations=[GUITAR] * 3, truths=["neutral"] * 3))
     page = Page(html)
     assert "How many words of each pair were aligned" in page.sections["Rationale sizes"]
-    assert html.count("<path") == 10  # two examples
+    assert html.count("<path") == 40  # twice two examples of "Most surprising" and of "Least certain"
+    assert "man – person" in page.sections["What is aligned for which prediction"]
     assert ["alignment-F1", ".800"] in page.rows
 
 

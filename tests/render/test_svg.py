@@ -259,7 +259,7 @@ def test_soft_alignments_fade_out():
 def test_head_and_key():
     found = texts_of(to_svg(explain(TEXT, [1, 2], weights=[0.1, 0.2], rationale=[2]), truth="negative"))
     assert {"positive", "negative", "93%", "7%", "wrong: the true label is negative"} <= set(found)
-    assert {"read by the model only", "named by people only"} <= set(found)
+    assert {"read by the model only", "marked in the data only"} <= set(found)
     assert any("larger the weight" in text for text in found)
     regression = texts_of(to_svg(explain(TEXT, [1], label=0.73125, probabilities=None), truth=0.5))
     assert regression[:2] == ["0.7312", "true value 0.5, off by 0.231"]

@@ -24,7 +24,7 @@ def test_brackets_without_colour():
     shown = to_terminal(explain(TEXT, [1, 2, 3], rationale=[3, 4]), colour=False)
     assert "\x1b" not in shown
     assert "A [warm,] [_funny_] _film_: never dull." in shown
-    assert "[_abc_] read by the model and named by people" in shown
+    assert "[_abc_] read by the model and marked in the data" in shown
     assert "A [warm, funny] film" in to_terminal(explain(TEXT, [1, 2, 3]), colour=False)
 
 

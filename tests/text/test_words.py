@@ -56,3 +56,10 @@ def test_padding_and_the_rest_of_the_batch_change_nothing(texts, random):
         assert torch.equal(alone.with_marks(own)[0], together[k, : len(text)])
         if alone.counted.any():
             assert torch.equal(alone.ranked(own)[0], ranked[k, : len(text)])
+
+
+def test_a_mark_is_read_with_a_word_of_its_own_unit():
+    z = torch.tensor([[0.0, 1.0, 1.0, 0.0, 0.0, 0.0]])
+    unit = torch.tensor([[0, 0, 0, 0, 1, 1]])
+    assert words([",WW,W,"]).with_marks(z, unit).tolist() == [[1, 1, 1, 1, 0, 0]]
+    assert words([",WW,W,"]).with_marks(z, torch.arange(6)[None]).tolist() == z.tolist()

@@ -46,6 +46,8 @@ class Guard:
             await self.app(scope, receive, send)
             return
         start, status = perf_counter(), 0
+        # Whoever asks for the head of an answer gets that of a GET; uvicorn leaves out the rest.
+        asked = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
 
         async def headed(message: Message) -> None:
             nonlocal status
@@ -61,7 +63,7 @@ class Guard:
         try:
             self.door.check(scope)
             body = await self._body(scope, receive)
-            await self.app(scope, _again(body, receive), headed)
+            await self.app(asked, _again(body, receive), headed)
         except Refused as refused:
             await refused.response()(scope, receive, headed)
         except asyncio.CancelledError:  # the server stops, and has waited as long as it may

@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, model
 
 from rationalizer.app.refusals import Refused
 from rationalizer.app.served import Served, Text
+from rationalizer.constraints import Constraints, constraints_of
+from rationalizer.learn.config import under
 from rationalizer.suggest import did_you_mean
 from rationalizer.text import Budget
 
@@ -35,6 +37,9 @@ class Limits:
         return 4096 + 12 * (1 + pairs) * self.items * self.characters
 
 
+MOST_CONSTRAINTS = 16  # of one request
+
+
 class ExplainRequest(BaseModel):
     """One of `text`, `texts`, `premise` with `hypothesis`, or `pairs`."""
 
@@ -44,6 +49,7 @@ class ExplainRequest(BaseModel):
             "examples": [
                 {"text": "A warm, funny film."},
                 {"texts": ["A warm, funny film.", "Dull and far too long."], "budget": "10%"},
+                {"text": "A warm film. Too long.", "budget": "60%", "constraints": ["whole-sentences"]},
                 {"premise": "A man plays a guitar.", "hypothesis": "A man makes music."},
             ]
         },
@@ -59,7 +65,13 @@ class ExplainRequest(BaseModel):
     budget: StrictInt | StrictFloat | str | None = Field(
         None, description='A share ("20%", 0.2) or a count (5) of what may be selected, if not the model\'s own.'
     )
-    model: str | None = Field(None, description="A name of GET /models; by default the first.")
+    constraints: list[str | dict[str, Any]] | None = Field(
+        None,
+        fail_fast=True,
+        max_length=MOST_CONSTRAINTS,
+        description='What a selection keeps to, such as "spans=2" or "never=stopwords", if not the model\'s own.',
+    )
+    model: str | None = Field(None, description="A name of GET /models; by default the first that reads such texts.")
     html: bool = Field(False, description="Whether each explanation shall also come as an HTML fragment.")
 
     @model_validator(mode="before")
@@ -79,6 +91,7 @@ class Answer(BaseModel):
     model: str
     budget: int | float
     budget_unit: Literal["share", "count"]
+    constraints: list[str]
     explanations: list[dict[str, Any]]
 
 
@@ -88,6 +101,7 @@ class Question:
 
     served: Served
     budget: Budget | None
+    constraints: Constraints | None
     field: str  # that holds the texts
     texts: Sequence[Text]
 
@@ -98,23 +112,27 @@ class Question:
 
 def understand(request: ExplainRequest, models: Mapping[str, Served], limits: Limits) -> Question:
     """The question in a request; Refused where it has none, or too much of it."""
-    served = _model(request.model, models)
+    served = _model(request, models)
     field, texts = _texts(request, served)
     if len(texts) > limits.items:
         raise Refused(413, field, f"{len(texts)} items, but at most {limits.items} a request", "send several requests")
     for number, text in enumerate(texts):
         for part in (text,) if isinstance(text, str) else text:
             _check_text(part, _place(field, number), limits)
-    return Question(served, _budget(request.budget, served), field, texts)
+    return Question(served, _budget(request.budget, served), _constraints(request.constraints, served), field, texts)
 
 
 def _place(field: str, number: int) -> str:
     return f"{field}[{number}]" if field in ("texts", "pairs") else field
 
 
-def _model(name: str | None, models: Mapping[str, Served]) -> Served:
+def _model(request: ExplainRequest, models: Mapping[str, Served]) -> Served:
+    """The model that is named; else the first that reads what was sent, single texts or pairs."""
+    name = request.model
     if name is None:
-        return next(iter(models.values()))
+        pairs = any(getattr(request, field) is not None for field in ("premise", "hypothesis", "pairs"))
+        of_this_kind = (served for served in models.values() if served.model.pairs == pairs)
+        return next(of_this_kind, next(iter(models.values())))
     if name not in models:
         raise Refused(422, "model", f"there is no model {name!r}", f"name one of {', '.join(models)}, or leave it out")
     return models[name]
@@ -175,3 +193,22 @@ def _budget(budget: int | float | str | None, served: Served) -> Budget | None:
         method = served.model.config.method
         raise Refused(422, "budget", f"what {method} selects does not follow a budget", "leave the budget out")
     return found
+
+
+def _constraints(constraints: list[str | dict[str, Any]] | None, served: Served) -> Constraints | None:
+    if constraints is None:
+        return None
+    try:
+        found = constraints_of(constraints)
+        own = next((each for each in found if each.per_text), None)
+        if own is not None:  # texts of several requests are read together
+            raise ValueError(f"{own} marks the texts at hand; use words or a pattern")
+        return under(served.model.config, found).constraints
+    except ValueError as error:
+        raise Refused(422, "constraints", *problem_and_remedy(error)) from None
+
+
+def problem_and_remedy(error: Exception) -> tuple[str, str]:
+    """The two parts of a message, as all are written that are about constraints."""
+    problem, _, remedy = str(error).rpartition("; ")
+    return (problem, remedy) if problem else (remedy, "correct the constraints, or leave them out")

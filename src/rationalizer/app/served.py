@@ -8,6 +8,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from rationalizer.constraints import CONSTRAINTS, Constraint, Constraints
 from rationalizer.rationalizer import Rationalizer
 from rationalizer.render import AnyExplanation
 from rationalizer.text import AnyExample, Budget, Example, PairExample
@@ -40,11 +41,14 @@ class Served:
     name: str
     model: Rationalizer
 
-    def explain(self, budget: Budget | None, texts: Sequence[Text]) -> list[AnyExplanation | Unreadable]:
-        """Explanations at another budget than the model's own, if one is given; the model itself stays as it is."""
+    def explain(
+        self, budget: Budget | None, constraints: Constraints | None, texts: Sequence[Text]
+    ) -> list[AnyExplanation | Unreadable]:
+        """Explanations at another budget and under other constraints than the model's own, if any are given; the model
+        itself stays as it is."""
         read = [self._read(text) for text in texts]
         examples = [one for one in read if not isinstance(one, Unreadable)]
-        found = iter(self.model.explain_examples(examples, budget=budget))
+        found = iter(self.model.explain_examples(examples, budget=budget, constraints=constraints))
         return [one if isinstance(one, Unreadable) else next(found) for one in read]
 
     def _read(self, text: Text) -> AnyExample | Unreadable:
@@ -65,6 +69,17 @@ class Served:
     def follows_budget(self) -> bool:
         return self.model.trained.model.method.follows_budget
 
+    def _offered(self) -> list[dict[str, str]]:
+        """Constraints to click; none where the model follows none."""
+        kinds = [kind for kind in CONSTRAINTS.values() if kind.pairs == self.model.pairs]
+        offered = [Constraint.parse(text) for kind in kinds for text in kind.offered]
+        return list(map(constraint_facts, offered)) if self.takes_constraints else []
+
+    @property
+    def takes_constraints(self) -> bool:
+        trained = self.model.trained
+        return trained.model.method.takes_constraints(trained.config.options)
+
     def facts(self) -> dict[str, Any]:
         """What a client needs to know before it asks."""
         trained = self.model.trained
@@ -76,7 +91,14 @@ class Served:
             "classes": list(trained.classes),
             **budget_facts(trained.config.budget),
             "follows_budget": self.follows_budget,
+            "constraints": list(map(constraint_facts, self.model.constraints)),
+            "offered": self._offered(),
         }
+
+
+def constraint_facts(constraint: Constraint) -> dict[str, str]:
+    """A constraint as the endpoint takes it, and for people to read."""
+    return {"constraint": str(constraint), "words": constraint.in_words()}
 
 
 def budget_facts(budget: Budget) -> dict[str, Any]:
@@ -84,15 +106,12 @@ def budget_facts(budget: Budget) -> dict[str, Any]:
     return {"budget": budget.amount, "budget_unit": budget.kind}
 
 
-def load_models(directories: Iterable[Path]) -> list[Served]:
-    """Runs under their folders' names; all for single texts, or all for pairs."""
+def load_models(directories: Iterable[Path], device: str = "cpu") -> list[Served]:
+    """Models under their folders' names; some may read single texts and others pairs."""
     models: list[Served] = []
     for directory in directories:
         name = _free_name(directory.resolve().name, {served.name for served in models})
-        models.append(Served(name, Rationalizer.load(directory)))
-    pairs = [served.name for served in models if served.model.pairs]
-    if pairs and len(pairs) < len(models):
-        raise ValueError(f"{pairs[0]} reads pairs of texts, the other model single texts; serve models of one kind")
+        models.append(Served(name, Rationalizer.load(directory, device)))
     return models
 
 

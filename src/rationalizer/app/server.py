@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any, Literal
@@ -10,7 +10,7 @@ from typing import Any, Literal
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 
 from rationalizer import __version__, render
@@ -19,13 +19,15 @@ from rationalizer.app.door import Door
 from rationalizer.app.guard import Guard
 from rationalizer.app.metrics import BATCH, TEXTS, WAITING, Metrics
 from rationalizer.app.refusals import Refusal, Refused, refuse, refuse_malformed, refuse_unread
-from rationalizer.app.requests import Answer, ExplainRequest, Limits, Question, understand
+from rationalizer.app.requests import Answer, ExplainRequest, Limits, Question, problem_and_remedy, understand
 from rationalizer.app.served import Served, Text, Unreadable, budget_facts, work
+from rationalizer.constraints import Constraints
 from rationalizer.render import AnyExplanation
 from rationalizer.text import Budget
 
 STATIC = files("rationalizer.app") / "static"
 TYPES = {"css": "text/css", "js": "text/javascript", "html": "text/html", "svg": "image/svg+xml"}
+Key = tuple[str, Budget | None, Constraints | None]  # the model's name, and what it is asked for beside its own
 WARM_UP: tuple[str, tuple[str, str]] = ("A first text.", ("A first text.", "A second one."))
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": Refusal, "description": "Not JSON, or fields that contradict each other."},
@@ -43,6 +45,8 @@ def create_app(
     *,
     limits: Limits | None = None,
     examples: Sequence[Text] = (),
+    views: Mapping[str, str] | None = None,
+    dataset: str = "",
     hosts: Iterable[str] = (),
     token: str | None = None,
     metrics: Metrics | None = None,
@@ -50,28 +54,30 @@ def create_app(
     """The web application.
 
     Args:
-        models: at least one; the first answers requests that name none.
+        models: at least one; the first that reads such texts answers requests that name none.
         limits: how much a request may ask for.
         examples: texts (or pairs) that the page offers to click.
+        views: by model, what is to be seen of it on a whole dataset: HTML, as of `render.html.to_html_fragment`.
+        dataset: that dataset's name.
         hosts: names that the server goes by, besides localhost; "*" for any (see `Door`).
         token: what requests must bring in the header `Authorization: Bearer ...`; None: nothing.
         metrics: where to count, if with other processes.
     """
     if not models:
         raise ValueError("there is no model to serve; give at least one")
-    limits = limits or Limits()
+    limits, views = limits or Limits(), views or {}
     metrics = metrics or Metrics()
     by_name = {served.name: served for served in models}
 
-    def run(key: tuple[str, Budget | None], texts: Sequence[Text]) -> list[AnyExplanation | Unreadable]:
-        name, budget = key
-        return by_name[name].explain(budget, texts)
+    def run(key: Key, texts: Sequence[Text]) -> list[AnyExplanation | Unreadable]:
+        name, budget, constraints = key
+        return by_name[name].explain(budget, constraints, texts)
 
     def note_batch(texts: int) -> None:
         metrics.observe(BATCH, texts)
         metrics.set(WAITING, batcher.waiting)
 
-    batcher: Batcher[tuple[str, Budget | None], Text, AnyExplanation | Unreadable] = Batcher(
+    batcher: Batcher[Key, Text, AnyExplanation | Unreadable] = Batcher(
         run, size=work, capacity=limits.waiting, share=limits.items, ran=note_batch
     )
 
@@ -79,7 +85,7 @@ def create_app(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with batcher:
             for served in models:  # what is compiled on first use is compiled before the first request
-                await batcher.submit((served.name, None), [WARM_UP[served.model.pairs]])
+                await batcher.submit((served.name, None, None), [WARM_UP[served.model.pairs]])
             yield
 
     app = FastAPI(
@@ -90,18 +96,23 @@ def create_app(
         docs_url=None,  # FastAPI's page loads its scripts from elsewhere; ours is in static/
         redoc_url=None,
     )
-    body = limits.body(pairs=models[0].model.pairs)
+    body = limits.body(pairs=any(served.model.pairs for served in models))
     app.add_middleware(Guard, door=Door(hosts, token), limit=body, metrics=metrics)
     app.add_exception_handler(RequestValidationError, refuse_malformed)
     app.add_exception_handler(HTTPException, refuse_unread)
     app.add_exception_handler(Refused, refuse)
 
     async def answer(question: Question, asked: Request) -> list[AnyExplanation]:
-        key, client = (question.served.name, question.budget), asked.client and asked.client.host
+        key = (question.served.name, question.budget, question.constraints)
+        client = asked.client and asked.client.host
         try:
             answers = await batcher.submit(key, question.texts, client)
         except Busy as error:
             raise Refused(503, "body", str(error), "try again in a second") from None
+        except ValueError as error:
+            if not (question.constraints or question.served.model.constraints):
+                raise
+            raise Refused(422, "constraints", *problem_and_remedy(error)) from None
         finally:
             metrics.set(WAITING, batcher.waiting)
         found: list[AnyExplanation] = []
@@ -126,8 +137,11 @@ def create_app(
         if request.html:
             drawn = await run_in_threadpool(lambda: [render.to_html(explanation) for explanation in found])
             rows = [{**row, "html": html} for row, html in zip(rows, drawn, strict=True)]
-        budget = question.served.model.budget if question.budget is None else question.budget
-        return JSONResponse({"model": question.served.name, **budget_facts(budget), "explanations": rows})
+        model = question.served.model
+        budget = model.budget if question.budget is None else question.budget
+        constraints = model.constraints if question.constraints is None else question.constraints
+        facts = {**budget_facts(budget), "constraints": list(map(str, constraints))}
+        return JSONResponse({"model": question.served.name, **facts, "explanations": rows})
 
     @app.post("/render/{kind}", responses=REFUSALS, response_class=Response, summary="Explanations as a file")
     async def draw(kind: Literal["html", "svg"], request: ExplainRequest, asked: Request) -> Response:
@@ -145,7 +159,14 @@ def create_app(
     @app.get("/models", summary="The models that can be asked")
     async def list_models() -> dict[str, Any]:
         limited = {"items": limits.items, "characters": limits.characters}
-        return {"models": [served.facts() for served in models], "limits": limited}
+        facts = [{**served.facts(), "view": served.name in views} for served in models]
+        return {"models": facts, "limits": limited, "dataset": dataset}
+
+    @app.get("/views/{name}", response_class=HTMLResponse, summary="A model on a whole dataset, as HTML")
+    async def view(name: str) -> HTMLResponse:
+        if name not in views:
+            raise Refused(404, "name", f"there is no view of {name[:40]!r}", "serve it with --dataset")
+        return HTMLResponse(views[name])
 
     @app.get("/examples", summary="Texts to try")
     async def list_examples() -> dict[str, Any]:
@@ -180,5 +201,5 @@ def _add_pages(app: FastAPI) -> None:
 
     for path, name in {"/": "index.html", "/docs": "docs.html"}.items():
         app.get(path, include_in_schema=False)(page(name))
-    for name in ("style.css", "ask.js", "page.js", "docs.js"):
+    for name in ("style.css", "ask.js", "examples.js", "dataset.js", "page.js", "docs.js"):
         app.get(f"/static/{name}", include_in_schema=False)(page(name))

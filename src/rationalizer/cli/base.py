@@ -18,6 +18,7 @@ app = typer.Typer(
     help="Text classifiers that read only the words they show.",
     epilog="Exit codes: 0 done, 1 something failed, 2 bad input (the message names it), 130 stopped by Ctrl-C.",
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 out = Console(soft_wrap=True, highlight=False)
@@ -52,7 +53,7 @@ def command(*examples: str, stopped: str = "Stopped.") -> Callable[[Command], Co
                 err.print(f"error: {_one_line(str(error))}", style="red", markup=False)
                 raise typer.Exit(BAD_INPUT) from None
 
-        app.command(epilog=_epilog(examples))(wrapped)
+        app.command(epilog=_epilog(examples), context_settings={"help_option_names": ["-h", "--help"]})(wrapped)
         return function
 
     return register

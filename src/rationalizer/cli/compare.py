@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rationalizer.cli.base import command, err, out, show_table
-from rationalizer.cli.options import Accelerator, Column, Encoder, Precision, Vectors, collect_settings, require_folder
+from rationalizer.cli.options import (
+    METHODS,
+    Column,
+    Device,
+    Encoder,
+    Precision,
+    Task,
+    Vectors,
+    collect_settings,
+    require_folder,
+)
 from rationalizer.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -27,7 +37,7 @@ HEADLINE = ("macro_f1", "mse", "size", "alignments")
 )
 def compare(
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="One or several, as of train.")],
-    methods: Annotated[str, typer.Option(help="all, or names such as spectra,sfe,sfe:contiguous.")] = "all",
+    methods: Annotated[str, typer.Option(help=f"all, or names such as spectra,sfe,sfe:contiguous. {METHODS}")] = "all",
     seeds: Annotated[str, typer.Option(help="Separated by commas.")] = "0,1,2",
     budgets: Annotated[str | None, typer.Option(help="A sweep in percent, as 2,5,10,15,20.")] = None,
     out_dir: Annotated[Path, typer.Option("--out", help="Where to keep runs and tables.")] = Path("study"),
@@ -40,23 +50,26 @@ def compare(
     data_dir: Annotated[list[str] | None, typer.Option(metavar="[NAME=]DIR", help="A dataset's local copy.")] = None,
     aspect: Annotated[list[str] | None, typer.Option(metavar="[NAME=]ASPECT", help="What the label is about.")] = None,
     column: Column = None,
+    task: Task = None,
     encoder: Encoder = None,
     embeddings: Vectors = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="[METHOD.]KEY=VALUE", help="Any setting of the runs.")
+        list[str] | None,
+        typer.Option("--set", metavar="[METHOD.]KEY=VALUE", help="Any setting (see rationalizer settings)."),
     ] = None,
-    accelerator: Accelerator = "auto",
+    device: Device = "auto",
     precision: Precision = None,
 ) -> None:
     """Train methods × seeds (× budgets) and write tables; go on where an earlier call stopped."""
     from rationalizer import study
     from rationalizer.data import Source
+    from rationalizer.learn.devices import trainer_device
     from rationalizer.study.run import finished
 
     require_folder(out_dir)
     columns = study.parse_assignments(column, "--column")
     dirs, aspects = study.by_source(data_dir, sources, "--data-dir"), study.by_source(aspect, sources, "--aspect")
-    places = [Source.of(source, dirs.get(source), aspects.get(source), columns) for source in sources]
+    places = [Source.of(source, dirs.get(source), aspects.get(source), columns, task=task) for source in sources]
     notes = study.by_source(note, sources, "--note", every=True)
     if split not in (None, "dev", "test"):
         raise ValueError(f"--split is dev or test, got {split!r}")
@@ -88,7 +101,7 @@ def compare(
             notes={place.name: notes[source] for place, source in zip(places, sources, strict=True) if source in notes},
             plots=budgets is not None,
             ended=ended,
-            accelerator=accelerator,
+            **trainer_device(device),
             precision=precision,
         )
     _print_comparison(done)

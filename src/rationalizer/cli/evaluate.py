@@ -8,8 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rationalizer.cli.attributions import beside_attributions, show_beside
 from rationalizer.cli.base import command, err, out, show_table
-from rationalizer.cli.options import Aspect, Column, DataDir
+from rationalizer.cli.options import (
+    Aspect,
+    Column,
+    DataDir,
+    Delimiter,
+    Device,
+    Encoding,
+    NoHeader,
+    OtherConstraint,
+    RunArgument,
+    SkipBad,
+    dialect_of,
+    find_model,
+)
+from rationalizer.cli.overview import show_overview
 from rationalizer.cli.progress import progress
 from rationalizer.cli.report import write_report
 
@@ -22,10 +37,11 @@ if TYPE_CHECKING:
 @command(
     "rationalizer evaluate runs/mine --faithfulness",
     "rationalizer evaluate runs/mine other.csv --budget 10% --json scores.json",
+    "rationalizer evaluate runs/mine --overview --attributions integrated-gradients",
     "rationalizer evaluate runs/mine --report report.html",
 )
 def evaluate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a trained model.")],
+    run: RunArgument,
     source: Annotated[
         str | None,
         typer.Argument(metavar="[SOURCE]", help="Other texts than those of the training; of a file, all rows."),
@@ -34,46 +50,80 @@ def evaluate(
     data_dir: DataDir = None,
     aspect: Aspect = None,
     column: Column = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    no_header: NoHeader = False,
+    skip_bad: SkipBad = False,
     budget: Annotated[str | None, typer.Option(help="If not the one of the training.")] = None,
+    constraint: OtherConstraint = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the scores to this file.")] = None,
     report: Annotated[Path | None, typer.Option(help="Also write a page of scores, plots and examples.")] = None,
+    overview: Annotated[
+        bool,
+        typer.Option("--overview", help="Also the classes one by one, their words, and the texts to look at."),
+    ] = False,
     faithfulness: Annotated[
         bool, typer.Option("--faithfulness", help="Also comprehensiveness, sufficiency and their AOPC.")
     ] = False,
+    attributions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="METHOD",
+            help='Also the selections beside those of "integrated-gradients" on whole texts (extra "captum").',
+        ),
+    ] = None,
+    device: Device = "cpu",
 ) -> None:
     """Score a trained model: everything that the data allows."""
-    from dataclasses import asdict
+    from dataclasses import asdict, replace
 
     from rationalizer.data import Source
-    from rationalizer.learn import TrainedModel, source_of, suspicions
+    from rationalizer.learn import TrainedModel, predict, source_of, suspicions
     from rationalizer.learn import evaluate as measure
+    from rationalizer.learn.devices import check_device
     from rationalizer.learn.inference import FAITHFULNESS_PASSES
     from rationalizer.learn.storage import write_json
     from rationalizer.metrics import score_lines
+    from rationalizer.rationalizer import Rationalizer
     from rationalizer.study import method_text, parse_assignments
     from rationalizer.text import Budget
 
-    trained = TrainedModel.load(run)
+    folder = find_model(run)
+    trained = TrainedModel.load(folder, check_device(device))
     if budget is not None:
         trained = trained.with_budget(Budget.of(budget))
-    stored = source_of(run)
+    if constraint:
+        trained = trained.with_constraints(constraint)
+    stored = source_of(folder)
     if source is not None:
-        where = Source.of(source, data_dir, aspect, parse_assignments(column, "--column"))
+        columns, dialect = parse_assignments(column, "--column"), dialect_of(delimiter, encoding, no_header)
+        where = Source.of(source, data_dir, aspect, columns, dialect=dialect, skip_bad=skip_bad)
     elif stored is None:
         raise ValueError(f"{run} does not say which texts it was trained on; name a SOURCE")
-    elif data_dir or aspect or column:
-        raise ValueError("--data-dir, --aspect and --column say how to read a SOURCE; name one")
+    elif data_dir or aspect or column or delimiter or encoding or no_header or skip_bad:
+        raise ValueError("--data-dir, --aspect, --column and the like say how to read a SOURCE; name one")
     else:
         where = stored
     chosen, examples = _examples(trained, where, split, whole=where != stored)
     passes = 1 + FAITHFULNESS_PASSES * (faithfulness and bool(trained.classes))
     with progress("Scoring", passes * len(examples)) as done:
-        scores = measure(trained, examples, faithfulness=faithfulness, done=done)
+        predictions = predict(trained, examples, done=done)
+        scores = measure(trained, examples, faithfulness=faithfulness, predictions=predictions, done=done)
+    shown = replace(scores, seconds_per_epoch=None)  # which says nothing of these texts
+    model = Rationalizer.of(trained)
+    explanations = model.explain_examples(examples, predictions=predictions)
+    truths = [label for example in examples if (label := model.label_of(example)) is not None]
     out.print(f"{run}: {method_text(trained.config)}; {where.name}, {chosen}")
-    show_table(["score", chosen], score_lines({chosen: scores}))
+    show_table(["score", chosen], score_lines({chosen: shown}))
     if faithfulness:
         remark = "p(y|x) is this model's predictor on the whole text"
         out.print(remark if trained.classes else "comprehensiveness and sufficiency are not defined for a regression")
+    if overview:
+        show_overview(explanations, truths)
+    beside = None
+    if attributions is not None:
+        beside = beside_attributions(model, examples, predictions, attributions)
+        show_beside(beside)
     found = suspicions(trained.config.method, scores)
     for finding in found:
         err.print(f"warning: {finding.message}", style="yellow", markup=False)
@@ -83,13 +133,14 @@ def evaluate(
             "source": where.to_json(),
             "split": chosen,
             "budget": str(trained.config.budget),
+            "constraints": [str(each) for each in trained.config.constraints],
         }
         kept |= {"scores": scores.as_dict(), "findings": [asdict(finding) for finding in found]}
         write_json(json_file, kept)
     if report is not None:
         facts = {"model": run.resolve().name, "method": method_text(trained.config)}
         facts |= {"data": f"{where.name}, {chosen}"}
-        write_report(report, trained, examples, scores, found, facts)
+        write_report(report, trained, examples, explanations, truths, shown, found, facts, beside)
         out.print(f"{report} has the report", markup=False)
 
 
@@ -99,14 +150,25 @@ def _examples(
     """What to score the model on. `whole`: a file is taken as it is, nothing of it is held out."""
     from dataclasses import replace
 
-    from rationalizer.data import Labels, pick_split, read_examples
+    from rationalizer.data import BadRows, Labels, pick_split, read_examples
     from rationalizer.text import DataError
 
     if where.is_file and whole:
         if split is not None:
             raise ValueError(f"{where.source} is one file, all of which is scored; leave --split out")
-        labels, rule = Labels(trained.task, trained.classes), trained.reader.rule
-        return "all rows", read_examples(where.source, columns=where.renamed, labels=labels, rule=rule)
+        bad = BadRows(skip=where.skip_bad)
+        rows = read_examples(
+            where.source,
+            columns=where.renamed,
+            remembered=trained.description.columns,
+            labels=Labels(trained.task, trained.classes),
+            rule=trained.reader.rule,
+            dialect=where.dialect,
+            bad=bad,
+        )
+        for note in bad.notes():
+            err.print(note, style="yellow", markup=False)
+        return "all rows", rows
     corpus = where.load(trained.reader.rule)
     if sorted(corpus.classes) != sorted(trained.classes):
         ours = ", ".join(trained.classes) or "values"

@@ -5,43 +5,66 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rationalizer.cli import inputs, outputs
 from rationalizer.cli.base import command, err, out
+from rationalizer.cli.options import (
+    Delimiter,
+    Device,
+    Encoding,
+    NoHeader,
+    OtherConstraint,
+    RunArgument,
+    SkipBad,
+    dialect_of,
+    find_model,
+)
 from rationalizer.cli.progress import progress
 
 if TYPE_CHECKING:
+    from rationalizer.data import Given
     from rationalizer.rationalizer import Rationalizer
-    from rationalizer.text import AnyExample
+
+
+# Batches that are read and written in one round: out of several, texts of like length come together, and the model has
+# less padding to read. A larger number gains little.
+TOGETHER = 8
 
 
 @command(
+    'rationalizer explain sentiment "The room was spotless but the staff was rude."',
     'rationalizer explain runs/mine "A warm, funny film."',
     'rationalizer explain runs/pairs "A man plays a guitar." "A man makes music."',
+    'rationalizer explain runs/mine --constraint whole-sentences "A warm, funny film. It could be shorter."',
     "cat reviews.txt | rationalizer explain runs/mine --format jsonl > explained.jsonl",
     "rationalizer explain runs/mine --file new.csv --column text=review --out explained.csv",
     "rationalizer explain runs/mine --file new.csv --column text=review --out explained.csv --resume",
     stopped="Stopped. What was written as JSONL or CSV stays; the same command with --resume goes on from here.",
 )
 def explain(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a trained model.")],
+    run: RunArgument,
     texts: Annotated[
         list[str] | None,
         typer.Argument(metavar="TEXT", help="Texts, or a premise and a hypothesis; by default the lines of stdin."),
     ] = None,
-    file: Annotated[Path | None, typer.Option(help="A table of texts or pairs: .csv, .tsv, .jsonl, .parquet.")] = None,
+    file: Annotated[Path | None, typer.Option(help="A table: .csv, .tsv, .jsonl, .parquet, .xlsx.")] = None,
     column: Annotated[
         list[str] | None,
         typer.Option(metavar="KIND=NAME", help="A column's name, as text=review; label= leaves the labels out."),
     ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    no_header: NoHeader = False,
+    skip_bad: SkipBad = False,
     form: Annotated[
         str | None,
         typer.Option("--format", help="terminal, jsonl, csv, html or svg; by default as --out ends (.txt: terminal)."),
@@ -50,45 +73,84 @@ def explain(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the .jsonl or .csv in --out.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file in --out.")] = False,
     budget: Annotated[str | None, typer.Option(help="If not the one of the training: 20%, 0.2, or 5 words.")] = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Texts in memory at once.")] = 128,
-    device: Annotated[str, typer.Option(help="cpu, cuda, ...")] = "cpu",
+    constraint: OtherConstraint = None,
+    batch_size: Annotated[int, typer.Option(min=1, help="Texts that the model reads at once.")] = 128,
+    device: Device = "cpu",
 ) -> None:
-    """Label texts and show the words that the labels rest on. Reads and writes bit by bit, so size is no matter."""
+    """Label texts and show the words that the labels rest on. Reads and writes bit by bit, so size is no matter.
+
+    Of a --file, every row and column is kept in .csv and .jsonl, rows without a text too; the columns of the training
+    are looked for by their names.
+    """
+    from rationalizer.data import BadRows
+
     chosen = outputs.choose_format(form, out_file)
     _check_out(out_file, chosen, resume, overwrite)
     if file is not None and texts:
         raise ValueError("texts come from --file or from the command line, not from both")
-    model = _model(run, budget, device)
+    if file is None and (column or delimiter or encoding or no_header or skip_bad):
+        raise ValueError("--column, --delimiter and the like say how to read a --file; give one")
+    model = _model(find_model(run), budget, constraint, device)
     asking = sys.stdin.isatty() and file is None and texts in (None, [], ["-"])
     if asking:
         err.print(f"One {'pair a line (premise, tab, hypothesis)' if model.pairs else 'text a line'}; Ctrl-D ends.")
+    dialect, bad = dialect_of(delimiter, encoding, no_header), BadRows(skip=skip_bad)
+    if file is not None:
+        given = inputs.begun(inputs.from_file(file, column, model, dialect, bad))
+        columns = inputs.columns_of(file, dialect) if chosen == "csv" else ()
+    else:
+        given = inputs.begun(_given(model, texts))
+        columns = ("premise", "hypothesis") if model.pairs else ("text",)
     shape = outputs.layout(
         chosen,
         pairs=model.pairs,
+        columns=columns,
+        table=file is not None,
         title=f"Explained by {run.resolve().name}",
         colour=out_file is None and out.is_terminal and not out.no_color,
         width=out.width if out_file is None and out.is_terminal else None,
     )
-    examples = inputs.begun(_examples(model, texts, file, column))
     start = 0
     if resume and out_file is not None and out_file.exists():
-        start, examples = _skip(model, shape, examples, outputs.Written(out_file, chosen, shape.opening), batch_size)
+        start, given = _skip(model, shape, given, outputs.Written(out_file, chosen, shape), batch_size)
     shown = (out_file is not None or _is_sent_to_a_file()) and not asking
-    total = inputs.count_rows(file) - start if shown and file is not None and err.is_terminal else None
+    total = inputs.count_rows(file, dialect) - start if shown and file is not None else None
+    # A file is explained in rounds of one size, so that it can be continued; who waits for an answer gets it at once.
+    batches = inputs.in_batches if file is not None or texts not in (None, [], ["-"]) else inputs.as_they_come
+    counts = Counter[bool]()
     with _destination(out_file, chosen, append=resume) as write, progress("Explaining", total, shown=shown) as advance:
         if not start:
             write(shape.opening)
         number = start
-        for batch in inputs.in_batches(examples, 1 if asking else batch_size):
-            explained = model.explain_examples([replace(example, label=None) for example in batch])
-            rows = zip(explained, batch, strict=True)
-            records = [shape.record(number + k, one, model.label_of(given)) for k, (one, given) in enumerate(rows)]
-            write("".join(records))
+        for batch in batches(given, TOGETHER * batch_size):
+            said = _said(model, batch, batch_size)
+            write("".join(shape.record(number + k, one) for k, one in enumerate(said)))
+            counts.update(one.explanation is not None for one in said)
             number += len(batch)
             advance(len(batch))
         write(shape.closing)
+    for note in bad.notes():
+        err.print(note, style="yellow", markup=False)
     if out_file is not None:
-        err.print(f"{out_file}: {number - start} explained{f', {start} were there' if start else ''}", markup=False)
+        _tell(out_file, counts[True], counts[False] - len(bad), start)
+
+
+def _tell(out_file: Path, explained: int, empty: int, start: int) -> None:
+    without = f", {empty} without a text kept as they are" if empty > 0 else ""
+    before = f", {start} were there" if start else ""
+    err.print(f"{out_file}: {explained} explained{without}{before}", markup=False)
+
+
+def _said(model: Rationalizer, batch: Sequence[Given], batch_size: int) -> list[outputs.Said]:
+    """What the model says of rows; nothing of those that have nothing to explain."""
+    examples = [replace(given.example, label=None) for given in batch if given.example is not None]
+    explained = iter(model.explain_examples(examples, batch_size=batch_size))
+    return [
+        outputs.Said(given.row, None)
+        if given.example is None
+        else outputs.Said(given.row, next(explained), model.label_of(given.example))
+        for given in batch
+    ]
 
 
 def _check_out(out_file: Path | None, form: str, resume: bool, overwrite: bool) -> None:
@@ -107,12 +169,14 @@ def _check_out(out_file: Path | None, form: str, resume: bool, overwrite: bool) 
         raise FileExistsError(f"{out_file} already exists; {remedy}, or give another --out")
 
 
-def _model(run: Path, budget: str | None, device: str) -> Rationalizer:
+def _model(run: Path, budget: str | None, constraints: list[str] | None, device: str) -> Rationalizer:
     from rationalizer.rationalizer import Rationalizer
 
-    model = Rationalizer.load(run, _device(device))
+    model = Rationalizer.load(run, device)
     if budget is not None:
         model.budget = budget
+    if constraints:
+        model.constraints = constraints
     return model
 
 
@@ -121,83 +185,69 @@ def _is_sent_to_a_file() -> bool:
     return err.is_terminal and stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
 
 
-def _device(name: str) -> str:
-    import torch
-
-    kind, _, number = name.partition(":")
-    if kind not in ("cpu", "cuda", "mps") or (number and not number.isdecimal()):
-        raise ValueError(f"there is no device {name!r}; known are cpu, cuda, cuda:1 and so on, mps")
-    if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
-        raise ValueError(f"PyTorch finds {torch.cuda.device_count()} CUDA devices, but --device is {name}; use cpu")
-    if kind == "mps" and not torch.backends.mps.is_available():
-        raise ValueError("PyTorch finds no Apple GPU, but --device is mps; use cpu")
-    return name
-
-
-def _examples(
-    model: Rationalizer, texts: Sequence[str] | None, file: Path | None, column: Sequence[str] | None
-) -> Iterator[AnyExample]:
-    if file is not None:
-        return inputs.from_file(file, column, model)
-    if column:
-        raise ValueError("--column names columns of a --file; give one")
+def _given(model: Rationalizer, texts: Sequence[str] | None) -> Iterator[Given]:
     if texts and list(texts) != ["-"]:
         return iter(inputs.from_arguments(texts, model))
-    return inputs.from_lines(sys.stdin.buffer, model)
+    return inputs.from_lines(_standard_input(), model)
+
+
+def _standard_input() -> IO[bytes]:
+    """A reader of its own: a thread that waits in it holds its lock, and the program ends by locking the usual one."""
+    try:
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    except OSError:  # not a file of the system
+        return sys.stdin.buffer
 
 
 def _skip(
     model: Rationalizer,
     shape: outputs.Layout,
-    examples: Iterator[AnyExample],
+    given: Iterator[Given],
     written: outputs.Written,
     batch_size: int,
-) -> tuple[int, Iterator[AnyExample]]:
-    """How many examples the file has already, and those that are left to explain.
+) -> tuple[int, Iterator[Given]]:
+    """How many rows the file has already, and those that are left to explain.
 
-    Of the file whole batches are kept: the last digits of a number depend on the texts that it was computed with,
-    and the file shall become what it would have been. The first batch is explained again, to see that the same model
+    Of the file whole rounds are kept: the last digits of a number depend on the texts that it was computed with,
+    and the file shall become what it would have been. The first round is explained again, to see that the same model
     at the same budget wrote it.
     """
     kept, end = 0, 0
-    begun: list[AnyExample] = []
-    said: list[tuple[str, str]] = []
+    begun: list[Given] = []
+    records: list[dict[str, Any]] = []
     for count, (record, record_end) in enumerate(written.records(), 1):
-        example = next(examples, None)
-        if example is None:
+        row = next(given, None)
+        if row is None:
             raise ValueError(
                 f"{written.path} has more records than there are texts; give another --out, or --overwrite"
             )
-        if outputs.key_of_example(example) != outputs.key_of(record):
+        expected = written.again(count, outputs.Said(row.row, None))
+        if written.key_of(expected) != written.key_of(record):
             raise ValueError(
                 f"record {count} of {written.path} is of another text than number {count} of the input; "
                 "give the input it was written from, another --out, or --overwrite"
             )
-        begun.append(example)
+        begun.append(row)
         if kept == 0:
-            said.append(outputs.said_of(record))
-        if len(begun) == batch_size:
+            records.append(record)
+        if len(begun) == TOGETHER * batch_size:
             if kept == 0:
-                _require_same_answers(model, shape, written, begun, said)
+                _require_same_answers(model, written, begun, records, batch_size)
             kept, end, begun = count, record_end, []
     written.cut_after(end)
-    return kept, chain(begun, examples)
+    return kept, chain(begun, given)
 
 
 def _require_same_answers(
     model: Rationalizer,
-    shape: outputs.Layout,
     written: outputs.Written,
-    examples: Sequence[AnyExample],
-    said: Sequence[tuple[str, str]],
+    given: Sequence[Given],
+    records: Sequence[dict[str, Any]],
+    batch_size: int,
 ) -> None:
     """An error where the file's first records are not what this model says at this budget."""
-    explained = model.explain_examples([replace(example, label=None) for example in examples])
-    for number, (one, before) in enumerate(zip(explained, said, strict=True), 1):
-        if (
-            outputs.said_of(written.parsed(number, outputs.writable(shape.record(number, one, None)).encode()))
-            != before
-        ):
+    for number, (said, record) in enumerate(zip(_said(model, given, batch_size), records, strict=True), 1):
+        if written.said_of(written.again(number, said)) != written.said_of(record):
             raise ValueError(
                 f"record {number} of {written.path} says something else than this model at this budget; give the model "
                 "and the --budget that it was written with, another --out, or --overwrite"

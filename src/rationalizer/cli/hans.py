@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from rationalizer.cli.base import command, out, show_table
-from rationalizer.cli.options import Accelerator, DataDir, Encoder, Precision, Setting, Vectors, collect_settings
+from rationalizer.cli.options import DataDir, Device, Encoder, Precision, Setting, Vectors, collect_settings
 
 
 @command(
@@ -30,7 +30,7 @@ def hans(
     embeddings: Vectors = None,
     settings: Setting = None,
     note: Annotated[str, typer.Option(help="What the data is, as reduced or rebuilt; stands over the table.")] = "",
-    accelerator: Accelerator = "auto",
+    device: Device = "auto",
     precision: Precision = None,
 ) -> None:
     """Does a model go by word overlap? Train on SOURCE (vanilla) and on SOURCE with HANS' training pairs
@@ -39,14 +39,18 @@ def hans(
     """
     from rationalizer import study
     from rationalizer.data import Source, load
-    from rationalizer.learn import TrainedModel, configure, run
+    from rationalizer.learn import TrainedModel, configure, run, source_of
+    from rationalizer.learn.devices import check_device, trainer_device
     from rationalizer.learn.storage import write_bytes, write_json
 
     if (Path(source) / "model.safetensors").is_file():
-        trained = TrainedModel.load(source)
+        trained = TrainedModel.load(source, check_device(device))
         accuracy = study.hans_accuracy(trained, load("hans", data_dir=hans_dir, rule=trained.reader.rule))
-        show_table(*study.hans_table({Path(source).resolve().name: accuracy}), title="Accuracy on HANS")
+        where = source_of(Path(source))
+        name = f"{trained.config.method}{'' if where is None else f', trained on {where.name}'}"
+        show_table(*study.hans_table({name: accuracy}), title="Accuracy on HANS")
         return
+    on = trainer_device(device)
     vanilla = Source.of(source, data_dir)
     augmented = replace(vanilla, hans="" if hans_dir is None else str(hans_dir.absolute()))
     given = {"budget": vanilla.budget, **collect_settings(settings, encoder=encoder, embeddings=embeddings)}
@@ -57,9 +61,7 @@ def hans(
     columns = {}
     for name, (where, corpus) in parts.items():
         out.print(f"{name}: {len(corpus.train)} training pairs, {study.method_text(config)}: {out_dir / name}")
-        done = run(
-            corpus, config, out_dir / name, source=where, resume=True, accelerator=accelerator, precision=precision
-        )
+        done = run(corpus, config, out_dir / name, source=where, resume=True, precision=precision, **on)
         columns[name] = study.hans_accuracy(done.trained, evaluation)
     show_table(*study.hans_table(columns), title="Accuracy on HANS")
     about = (

@@ -11,15 +11,16 @@ from rich.table import Table
 from rich.text import Text
 
 from rationalizer.cli.base import command, out
+from rationalizer.cli.options import RunArgument, find_model
 
 
 @command("rationalizer info runs/mine", "rationalizer info runs/mine --json")
 def info(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a trained model.")],
+    run: RunArgument,
     as_json: Annotated[bool, typer.Option("--json", help="For programs: one JSON object.")] = False,
 ) -> None:
     """Tell what is in a saved model: method, budget, data, task, scores, size, versions."""
-    facts = collect(run)
+    facts = collect(find_model(run))
     if as_json:
         typer.echo(json.dumps(facts, indent=1, ensure_ascii=False))
         return
@@ -45,6 +46,7 @@ def collect(run: Path) -> dict[str, Any]:
         "reads": "pairs of texts" if trained.pairs else "texts",
         "faithful": config.faithful if trained.pairs else None,
         "budget": str(config.budget),
+        "constraints": [str(constraint) for constraint in config.constraints],
         "follows_budget": trained.model.method.follows_budget,
         "data": None if source is None else source.to_json(),
         "task": trained.task,
@@ -80,6 +82,7 @@ def _in_words(facts: dict[str, Any]) -> dict[str, str]:
         "method": f"{facts['method']}{f' ({options})' if options else ''}",
         "reads": facts["reads"] + _faithfulness(facts["faithful"]),
         "budget": Budget.of(facts["budget"]).in_words(unit) + followed,
+        "constraints": ", ".join(facts["constraints"]) or "none",
         "data": "unknown" if facts["data"] is None else Source.from_json(facts["data"]).name,
         "task": f"{facts['task']}: {', '.join(facts['classes'])}" if facts["classes"] else facts["task"],
         "epochs": f"{facts['epochs']} in {facts['seconds']:.1f} s, seed {facts['seed']}",

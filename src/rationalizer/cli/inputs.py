@@ -2,40 +2,49 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from rationalizer.data import Columns
+    from rationalizer.data import BadRows, Columns, Dialect, Given
     from rationalizer.rationalizer import Rationalizer
     from rationalizer.text import AnyExample
 
 T = TypeVar("T")
 
 
-def from_arguments(texts: Sequence[str], model: Rationalizer) -> list[AnyExample]:
+def from_arguments(texts: Sequence[str], model: Rationalizer) -> list[Given]:
+    from rationalizer.data import Given
     from rationalizer.data.rows import make_example, make_pair
 
     rule = model.trained.reader.rule
     if not model.pairs:
-        return [make_example(text=text, rule=rule) for text in texts]
+        return [Given({"text": text}, make_example(text=text, rule=rule)) for text in texts]
     if len(texts) != 2:
         raise ValueError(
             f"this model reads pairs: give the premise and the hypothesis, each in quotes; got {len(texts)} "
             f"{'texts' if len(texts) > 1 else 'text'}"
         )
-    return [make_pair(premise=texts[0], hypothesis=texts[1], rule=rule)]
+    premise, hypothesis = texts
+    row = {"premise": premise, "hypothesis": hypothesis}
+    return [Given(row, make_pair(premise=premise, hypothesis=hypothesis, rule=rule))]
 
 
-def from_lines(lines: IO[bytes], model: Rationalizer) -> Iterator[AnyExample]:
-    """One text a line; a pair as premise, tab, hypothesis, or as a JSON object. Empty lines count for nothing."""
+def from_lines(lines: IO[bytes], model: Rationalizer) -> Iterator[Given]:
+    """One text a line; a pair as premise, tab, hypothesis, or as a JSON object. Empty lines count, too."""
+    from rationalizer.data import Given
     from rationalizer.data.rows import make_example, make_pair
     from rationalizer.data.tables import LONGEST_LINE
     from rationalizer.text import DataError
 
     rule = model.trained.reader.rule
+    names = ("premise", "hypothesis") if model.pairs else ("text",)
     for number, raw in enumerate(iter(lambda: lines.readline(LONGEST_LINE + 1), b""), 1):
         if len(raw) > LONGEST_LINE:
             raise DataError(
@@ -43,8 +52,11 @@ def from_lines(lines: IO[bytes], model: Rationalizer) -> Iterator[AnyExample]:
             )
         try:
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-            if line.strip():
-                yield make_pair(**_pair(line), rule=rule) if model.pairs else make_example(text=line, rule=rule)
+            if not line.strip():
+                yield Given(dict.fromkeys(names, ""), None)
+                continue
+            row = _pair(line) if model.pairs else {"text": line}
+            yield Given(row, make_pair(**row, rule=rule) if model.pairs else make_example(**row, rule=rule))
         except UnicodeDecodeError as error:
             byte = raw[error.start]
             raise DataError(f"standard input, line {number}: byte 0x{byte:02x} is not UTF-8") from None
@@ -68,39 +80,61 @@ def _pair(line: str) -> dict[str, Any]:
     return {"premise": parts[0], "hypothesis": parts[1]}
 
 
-def from_file(path: Path, column: Sequence[str] | None, model: Rationalizer) -> Iterator[AnyExample]:
+def from_file(
+    path: Path,
+    column: Sequence[str] | None,
+    model: Rationalizer,
+    dialect: Dialect | None = None,
+    bad: BadRows | None = None,
+) -> Iterator[Given]:
     """The rows of a table, with the labels and human rationales that it has."""
-    from rationalizer.data import Labels, iter_examples
+    from rationalizer.data import Labels, iter_rows
     from rationalizer.text import DataError, PairExample
 
-    labels = Labels(model.trained.task, model.trained.classes)
-    for example in iter_examples(path, columns=_columns(column), labels=labels, rule=model.trained.reader.rule):
-        if isinstance(example, PairExample) != model.pairs:
+    trained = model.trained
+    rows = iter_rows(
+        path,
+        columns=_columns(column),
+        remembered=trained.description.columns,
+        labels=Labels(trained.task, trained.classes),
+        rule=trained.reader.rule,
+        dialect=dialect,
+        bad=bad,
+    )
+    for given in rows:
+        if given.example is not None and isinstance(given.example, PairExample) != model.pairs:
             has, wants = ("single texts", "pairs") if model.pairs else ("pairs", "single texts")
             raise DataError(f"{path} holds {has}, but the model reads {wants}; name the columns by --column")
-        yield example
+        yield given
 
 
-def count_rows(path: Path) -> int:
+def examples_of(path: Path, column: Sequence[str] | None, model: Rationalizer) -> Iterator[AnyExample]:
+    """What of a table can be explained."""
+    return (given.example for given in from_file(path, column, model) if given.example is not None)
+
+
+def columns_of(path: Path, dialect: Dialect | None = None) -> tuple[str, ...]:
+    """The columns of a table; one of JSON is read through, since any row may add some."""
+    from rationalizer.data.tables import ending, stream_table
+
+    stream = stream_table(path, dialect=dialect)
+    if ending(path) in (".jsonl", ".json"):
+        deque(stream.rows, maxlen=0)
+    return stream.columns
+
+
+def count_rows(path: Path, dialect: Dialect | None = None) -> int:
     """How many rows a table has; it is read through once."""
     from rationalizer.data.tables import stream_table
 
-    return sum(1 for _ in stream_table(path, ()).rows)
+    return sum(1 for _ in stream_table(path, (), dialect=dialect, blank=True).rows)
 
 
 def _columns(column: Sequence[str] | None) -> Columns | None:
     from rationalizer.data import Source
-    from rationalizer.study import parse_assignments
+    from rationalizer.study.grid import parse_assignments
 
     return Source.of("", columns=parse_assignments(column, "--column")).renamed
-
-
-def embedded(pairs: bool) -> Sequence[AnyExample]:
-    """A few examples of the embedded corpora."""
-    from rationalizer import data
-
-    make = data.generated_pairs if pairs else data.generated_reviews
-    return make(train=1, dev=1, test=12).test
 
 
 def begun(items: Iterable[T]) -> Iterator[T]:
@@ -125,3 +159,37 @@ def in_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
         raise
     if batch:
         yield batch
+
+
+def as_they_come(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """As `in_batches`, without waiting for a full one: each list has what is there when it is asked for."""
+    waiting: Queue[T | _End] = Queue(2 * size)
+
+    def read() -> None:
+        try:
+            for item in items:
+                waiting.put(item)
+            waiting.put(_End(None))
+        except Exception as error:
+            waiting.put(_End(error))
+
+    Thread(target=read, daemon=True).start()
+    while True:
+        item = waiting.get()
+        batch: list[T] = []
+        while not isinstance(item, _End):
+            batch.append(item)
+            if len(batch) == size or waiting.empty():
+                break
+            item = waiting.get()
+        if batch:
+            yield batch
+        if isinstance(item, _End):
+            if item.error is not None:
+                raise item.error
+            return
+
+
+@dataclass(frozen=True)
+class _End:
+    error: Exception | None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 FORMATS = ("terminal", "jsonl", "csv", "html", "svg")
 ENDINGS = {".jsonl": "jsonl", ".json": "jsonl", ".csv": "csv", ".html": "html", ".htm": "html", ".svg": "svg"}
 RESUMABLE = ("jsonl", "csv")
-TEXT_COLUMNS = ("text", "label", "probability", "rationale", "spans", "truth")
-PAIR_COLUMNS = ("premise", "hypothesis", "label", "probability", "alignment", "words", "truth")
 
 
 def choose_format(wanted: str | None, out: Path | None) -> str:
@@ -40,36 +39,55 @@ def choose_format(wanted: str | None, out: Path | None) -> str:
 
 
 @dataclass(frozen=True)
+class Said:
+    """What is written of one row: the row itself, what the model says of it (None: nothing), the true label."""
+
+    row: Mapping[str, Any]
+    explanation: AnyExplanation | None
+    truth: Label | None = None
+
+
+@dataclass(frozen=True)
 class Layout:
     """How explanations become text: what stands before them, each of them, and what stands after."""
 
     opening: str
-    record: Callable[[int, AnyExplanation, Label | None], str]  # the first argument counts from 0
+    record: Callable[[int, Said], str]  # the first argument counts from 0
     closing: str = ""
+    columns: tuple[str, ...] = ()  # CSV: the input's own, which come first
 
 
-def layout(form: str, *, pairs: bool, title: str, colour: bool, width: int | None) -> Layout:
+def layout(
+    form: str, *, pairs: bool, columns: Sequence[str], table: bool, title: str, colour: bool, width: int | None
+) -> Layout:
+    """`columns` are the input's; those of a `table` are all kept, of lines and arguments the texts only."""
     from rationalizer import render
+    from rationalizer.render.cells import cell_names
 
     if form == "jsonl":
-        return Layout("", lambda _, one, truth: _json_line(one, truth))
+        return Layout("", lambda _, said: _json_line(said, pairs, table))
     if form == "csv":
-        return Layout(_csv_line(PAIR_COLUMNS if pairs else TEXT_COLUMNS), lambda _, one, truth: _csv_record(one, truth))
+        names = [*columns, *cell_names(columns, pairs=pairs)]
+        return Layout(_csv_line(names), lambda _, said: _csv_record(said, columns), columns=tuple(columns))
+
+    def drawn(draw: Callable[[int, AnyExplanation, Label | None], str]) -> Callable[[int, Said], str]:
+        return lambda number, said: "" if said.explanation is None else draw(number, said.explanation, said.truth)
+
     if form == "html":
         return Layout(
             render.html_opening(title),
-            lambda number, one, truth: render.article(one, truth, legend=number == 0),
+            drawn(lambda number, one, truth: render.article(one, truth, legend=number == 0)),
             render.html_closing(),
         )
     if form == "svg":
-        return Layout("", _only_svg)
+        return Layout("", drawn(_only_svg))
 
     def in_terminal(number: int, one: AnyExplanation, truth: Label | None) -> str:
         # The key to the colours is needed once.
-        drawn = render.to_terminal(one, truth=truth, colour=colour, width=width, legend=number == 0)
-        return f"{drawn}\n\n"
+        shown = render.to_terminal(one, truth=truth, colour=colour, width=width, legend=number == 0)
+        return f"{shown}\n\n"
 
-    return Layout("", in_terminal)
+    return Layout("", drawn(in_terminal))
 
 
 def _only_svg(number: int, explanation: AnyExplanation, truth: Label | None) -> str:
@@ -80,13 +98,33 @@ def _only_svg(number: int, explanation: AnyExplanation, truth: Label | None) -> 
     return to_svg(explanation, truth=truth)
 
 
-def _json_line(explanation: AnyExplanation, truth: Label | None) -> str:
-    row = explanation.to_dict()
-    if truth is not None:
-        row["truth"] = truth
-    line = json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
+def _json_line(said: Said, pairs: bool, table: bool) -> str:
+    row = _unsaid(said.row, pairs, table) if said.explanation is None else said.explanation.to_dict()
+    if said.truth is not None:
+        row["truth"] = said.truth
+    if table:
+        row["input"] = said.row
+    try:
+        line = json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) + "\n"
+    except ValueError:  # a number of the input that JSON has no word for
+        row["input"] = _finite(row["input"])
+        line = json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) + "\n"
     # Half a surrogate pair can be written in JSON's own way only.
-    return line if writable(line) == line else json.dumps(row, allow_nan=False) + "\n"
+    return line if line.isascii() or writable(line) == line else json.dumps(row, allow_nan=False, default=str) + "\n"
+
+
+def _unsaid(row: Mapping[str, Any], pairs: bool, table: bool) -> dict[str, Any]:
+    """What stands for a row that has nothing to explain."""
+    names = ("premise", "hypothesis") if pairs else ("text",)
+    return {**{name: None if table else row[name] for name in names}, "label": None}
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _csv_line(cells: Sequence[Any]) -> str:
@@ -95,19 +133,17 @@ def _csv_line(cells: Sequence[Any]) -> str:
     return line.getvalue()
 
 
-def _csv_record(explanation: AnyExplanation, truth: Label | None) -> str:
-    from rationalizer.render import Explanation
+def _csv_record(said: Said, columns: Sequence[str]) -> str:
+    from rationalizer.render.cells import cells_of
 
-    probability = max(explanation.probabilities.values()) if explanation.probabilities else ""
-    shown = "" if truth is None else truth
-    if isinstance(explanation, Explanation):
-        rationale = " ... ".join(explanation.text[start:end] for start, end in explanation.spans)
-        spans = json.dumps(explanation.spans)
-        return _csv_line([explanation.text, explanation.label, probability, rationale, spans, shown])
-    alignment = " ".join(f"{i}-{j}" for i, j in explanation.pairs)
-    words = " ".join(f"{one}-{other}" for one, other in explanation.words)
-    texts = [explanation.premise, explanation.hypothesis]
-    return _csv_line([*texts, explanation.label, probability, alignment, words, shown])
+    return _csv_line([*map(_cell, map(said.row.get, columns)), *map(_cell, cells_of(said.explanation))])
+
+
+def _cell(value: Any) -> Any:
+    """As CSV holds it: lists and objects as JSON, nothing as nothing."""
+    if isinstance(value, (list, dict)):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return "" if value is None or value != value else value
 
 
 def writable(text: str) -> str:
@@ -115,23 +151,8 @@ def writable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def key_of(record: dict[str, Any]) -> tuple[str, ...]:
-    """What tells which text a written record is of."""
-    texts = (record["text"],) if "text" in record else (record["premise"], record["hypothesis"])
-    return tuple(map(writable, texts))
-
-
-def said_of(record: dict[str, Any]) -> tuple[str, str]:
-    """What a written record says: the label, and what it rests on; in JSON lines and in CSV alike."""
-    rests_on = record.get("spans", record.get("pairs", record.get("alignment", "")))
-    return str(record.get("label")), rests_on if isinstance(rests_on, str) else json.dumps(rests_on)
-
-
-def key_of_example(example: AnyExample) -> tuple[str, ...]:
-    from rationalizer.text import Example
-
-    texts = (example.text,) if isinstance(example, Example) else (example.premise.text, example.hypothesis.text)
-    return tuple(map(writable, texts))
+def texts_of(example: AnyExample) -> tuple[str, ...]:
+    return tuple(writable(text.text) for text in example.texts)
 
 
 @dataclass(frozen=True)
@@ -140,7 +161,25 @@ class Written:
 
     path: Path
     form: str
-    opening: str
+    shape: Layout
+
+    @property
+    def opening(self) -> str:
+        return self.shape.opening
+
+    def key_of(self, record: Mapping[str, Any]) -> tuple[str, ...]:
+        """What tells which row a record is of: the row itself."""
+        if self.form == "csv":
+            return tuple(record[name] for name in self.shape.columns)
+        texts = (record["text"],) if "text" in record else (record["premise"], record["hypothesis"])
+        return (json.dumps(record.get("input", texts), sort_keys=True),)
+
+    def said_of(self, record: Mapping[str, Any]) -> tuple[str, str]:
+        """What a record says: the label, and what it rests on."""
+        if self.form == "csv":
+            label, _, *rests_on = list(record.values())[-4:]
+            return label, " ".join(rests_on)
+        return str(record.get("label")), json.dumps(record.get("spans", record.get("pairs")))
 
     def records(self) -> Iterator[tuple[dict[str, Any], int]]:
         """Each record, and the byte at which it ends."""
@@ -157,6 +196,10 @@ class Written:
                 end += len(record)
                 yield self.parsed(number, record), end
 
+    def again(self, number: int, said: Said) -> dict[str, Any]:
+        """A record as it would be written, and read again."""
+        return self.parsed(number, writable(self.shape.record(number, said)).encode())
+
     def cut_after(self, end: int) -> None:
         with self.path.open("r+b") as file:
             file.truncate(end)
@@ -171,7 +214,7 @@ class Written:
                 names = next(csv.reader([self.opening]))
                 cells = next(csv.reader(io.StringIO(record.decode(), newline="")))
                 parsed = dict(zip(names, cells, strict=True))
-            key_of(parsed)  # whether it has what tells the text
+            self.key_of(parsed)  # whether it has what tells the row
             return dict(parsed)
         except (ValueError, TypeError, KeyError, AttributeError, csv.Error):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""What `rationalizer evaluate --report` writes."""
+"""What `rationalizer evaluate --report` writes, and what `rationalizer serve --dataset` shows."""
 
 from __future__ import annotations
 
@@ -6,54 +6,69 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rationalizer.cli.inputs import in_batches
 from rationalizer.cli.progress import progress
 
 if TYPE_CHECKING:
     from rationalizer.learn import TrainedModel
     from rationalizer.metrics import Finding, Scores
     from rationalizer.rationalizer import Rationalizer
-    from rationalizer.render import AnyExplanation
+    from rationalizer.render import AnyExplanation, Label
+    from rationalizer.render.beside import Beside
     from rationalizer.text import AnyExample, Budget
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 COUNTS = (1, 2, 3, 5, 10, 20)
-BATCH = 512  # texts between two looks at the clock
 
 
 def write_report(
     path: Path,
     trained: TrainedModel,
     examples: Sequence[AnyExample],
+    explanations: Sequence[AnyExplanation],
+    truths: Sequence[Label],
     scores: Scores,
     findings: Sequence[Finding],
     facts: Mapping[str, str],
+    beside: Beside | None = None,
 ) -> None:
     """One HTML page about a model on examples: its scores, what it selects, how it fares at other budgets."""
     from rationalizer.learn.storage import write_bytes
-    from rationalizer.rationalizer import Rationalizer
     from rationalizer.render.report import Report, evaluation_report
 
-    model = Rationalizer.of(trained)
     report = Report(
         title=f"{facts['model']} on {facts['data']}",
         scores=scores,
-        explanations=_explained(model, examples),
-        truths=[label for example in examples if (label := model.label_of(example)) is not None],
+        explanations=explanations,
+        truths=truths,
         findings=findings,
         facts=facts,
         budgets=_scores_by_budget(trained, examples, scores),
+        beside=beside,
     )
     write_bytes(path, evaluation_report(report).encode())
 
 
-def _explained(model: Rationalizer, examples: Sequence[AnyExample]) -> list[AnyExplanation]:
-    found: list[AnyExplanation] = []
-    with progress("Explaining", len(examples)) as advance:
-        for batch in in_batches(examples, BATCH):
-            found += model.explain_examples(batch)
-            advance(len(batch))
-    return found
+def dataset_view(model: Rationalizer, examples: Sequence[AnyExample], name: str) -> str:
+    """A model on a whole dataset, for the web page; without scores where a true label is missing."""
+    from rationalizer.learn import evaluate, predict, suspicions
+    from rationalizer.render.html import to_html_fragment
+    from rationalizer.render.report import Report, report_sections
+
+    if not examples:
+        raise ValueError("the dataset has no rows; give one that has")
+    with progress(f"Explaining by {name}", len(examples)) as done:
+        predictions = predict(model.trained, examples, done=done)
+    truths = [label for example in examples if (label := model.label_of(example)) is not None]
+    labelled = len(truths) == len(examples)
+    scores = evaluate(model.trained, examples, predictions=predictions) if labelled else None
+    report = Report(
+        title=name,
+        scores=scores,
+        explanations=model.explain_examples(examples, predictions=predictions),
+        truths=truths if labelled else None,
+        findings=suspicions(model.config.method, scores) if scores else (),
+    )
+    return to_html_fragment(report_sections(report))
 
 
 def _scores_by_budget(trained: TrainedModel, examples: Sequence[AnyExample], own: Scores) -> dict[Budget, Scores]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -9,27 +10,34 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rationalizer.cli import inputs, outputs
+from rationalizer.cli import inputs
 from rationalizer.cli.base import command, err
-from rationalizer.cli.options import Column
+from rationalizer.cli.options import Column, Device, OtherConstraint
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from rationalizer.app import Metrics
+    from rationalizer.app import Metrics, Served
+    from rationalizer.learn.kept_examples import KeptText
 
-OFFERED = 6  # examples on the page
+OFFERED = 6  # examples of a file
 AT_HOME = ("localhost", "127.0.0.1", "::1")
 
 
 @command(
+    "rationalizer serve",
     "rationalizer serve runs/mine",
-    "rationalizer serve runs/spectra runs/sfe --port 8080 --examples mine.csv",
+    "rationalizer serve runs/spectra runs/sfe --port 8080 --dataset mine.csv",
     "RATIONALIZER_TOKEN=$(openssl rand -hex 32) rationalizer serve runs/mine --host 0.0.0.0 --workers 4",
     """curl localhost:8000/explain -H 'Content-Type: application/json' -d '{"text": "A warm film."}'""",
 )
 def serve(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Folders of trained models; two to compare.")],
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RUN]...", help="Trained models, as for `explain`; two to compare. By default the starters."
+        ),
+    ] = None,
     host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: one that is free.")] = 8000,
     allow_host: Annotated[
@@ -43,34 +51,76 @@ def serve(
     max_characters: Annotated[int, typer.Option(min=1, help="Characters of one text.")] = 10_000,
     max_seconds: Annotated[float, typer.Option(help="Seconds that a request may take to arrive.")] = 30,
     access_log: Annotated[bool, typer.Option("--access-log", help="Print a line a request.")] = False,
-    examples: Annotated[Path | None, typer.Option(help="A file whose first rows the page offers.")] = None,
+    examples: Annotated[
+        Path | None, typer.Option(help="A file whose first rows the page offers, instead of the model's own.")
+    ] = None,
+    dataset: Annotated[
+        Path | None, typer.Option(help="A file: the page also shows what is selected in all of it, and the scores.")
+    ] = None,
     column: Column = None,
+    constraint: OtherConstraint = None,
+    device: Device = "cpu",
 ) -> None:
     """Open a web page and a JSON endpoint for trained models (needs the extra "web")."""
     from rationalizer.app import Limits, run
+    from rationalizer.sharing import STARTERS
 
+    runs = runs or [Path(name) for name in STARTERS]
     if len(runs) > 2:
         raise ValueError(f"the page compares two models, got {len(runs)}; leave {len(runs) - 2} out")
     limits = Limits(items=max_batch, characters=max_characters, seconds=max_seconds)
-    options = {"limits": limits, "hosts": (host, *(allow_host or ())), "token": token}
+    options: dict[str, Any] = {"limits": limits, "hosts": (host, *(allow_host or ())), "token": token}
+    if dataset is not None:
+        options |= {"dataset": dataset.name, "views": _views(runs, dataset, column)}
 
     def tell(address: str) -> None:
         err.print(f"{address} (the endpoint: {address}/docs); Ctrl-C stops it")
         if token is None and host not in AT_HOME:
             err.print("anybody who reaches this machine may ask; --token lets in only those who have it")
 
-    make = partial(_make_app, runs, examples, column, options)
+    make = partial(_make_app, runs, examples, column, constraint, device, options)
     run(make, host, port, workers=workers, seconds=limits.seconds, access_log=access_log, started=tell)
 
 
+def _views(runs: list[Path], dataset: Path, column: list[str] | None) -> dict[str, str]:
+    """What there is to see of each model: made once, before there are several processes."""
+    from rationalizer.app import load_models
+    from rationalizer.cli.report import dataset_view
+
+    return {
+        served.name: dataset_view(served.model, list(inputs.examples_of(dataset, column, served.model)), served.name)
+        for served in load_models(runs)
+    }
+
+
 def _make_app(
-    runs: list[Path], examples: Path | None, column: list[str] | None, options: dict[str, Any], metrics: Metrics
+    runs: list[Path],
+    examples: Path | None,
+    column: list[str] | None,
+    constraints: list[str] | None,
+    device: str,
+    options: dict[str, Any],
+    metrics: Metrics,
 ) -> FastAPI:
     from rationalizer.app import create_app, load_models
+    from rationalizer.learn.kept_examples import text_of
 
-    models = load_models(runs)
-    model = models[0].model
-    found = inputs.embedded(model.pairs) if examples is None else inputs.from_file(examples, column, model)
-    offered: list[Any] = [outputs.key_of_example(example) for example in islice(found, OFFERED)]
-    offered = offered if model.pairs else [text for (text,) in offered]
+    models = load_models(runs, device)
+    if constraints:
+        for served in models:
+            served.model.constraints = constraints
+    if examples is None:
+        offered = [text for run, served in zip(runs, models, strict=True) for text in _own_examples(run, served)]
+        offered = list(dict.fromkeys(offered))
+    else:
+        rows = inputs.examples_of(examples, column, models[0].model)
+        offered = [text_of(example) for example in islice(rows, OFFERED)]
     return create_app(models, examples=offered, metrics=metrics, **options)
+
+
+def _own_examples(run: Path, served: Served) -> Sequence[KeptText]:
+    """Texts to try with a model: a starter's, or those that were kept of its data."""
+    from rationalizer.sharing import STARTERS, starter
+
+    name = str(run)
+    return starter(name).examples if name in STARTERS and not run.exists() else served.model.trained.examples

@@ -9,16 +9,24 @@ import typer
 
 from rationalizer.cli.base import command, err, out, show_table
 from rationalizer.cli.options import (
-    Accelerator,
+    METHODS,
     Aspect,
     Column,
+    Constraint,
     DataDir,
+    Delimiter,
+    Device,
     Encoder,
+    Encoding,
+    NoHeader,
     Precision,
     Setting,
+    SkipBad,
     SourceArgument,
+    Task,
     Vectors,
     collect_settings,
+    dialect_of,
     require_folder,
 )
 from rationalizer.cli.progress import begun_when_told
@@ -33,6 +41,7 @@ if TYPE_CHECKING:
     "rationalizer train reviews --budget 20%",
     "rationalizer train mine.csv --column text=review --column label=stars --out runs/mine",
     "rationalizer train reviews --method sfe --set epochs=5 --seed 1 --out runs/sfe",
+    "rationalizer train mine.csv --constraint spans=2 --constraint never=stopwords",
     "rationalizer train mine.csv --encoder sentence-transformers/all-MiniLM-L6-v2",
     "rationalizer train mine.csv --column premise=question --column hypothesis=answer --method budget --budget 4",
     stopped="Stopped. What is finished stays; the same command with --resume goes on from here.",
@@ -41,32 +50,51 @@ def train(
     source: SourceArgument,
     method: Annotated[
         str | None,
-        typer.Option(help="Texts: spectra (default), sfe, hardkuma, ...; pairs: at-most-one (default), budget, ..."),
+        typer.Option(help=METHODS),
     ] = None,
-    budget: Annotated[str | None, typer.Option(help="0.2 or 20% of the words, or 5 words.")] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="0.2 or 20% of the words, or 5 words; by default 20%, for pairs 50%.")
+    ] = None,
+    constraint: Constraint = None,
     out_dir: Annotated[Path | None, typer.Option("--out", help="Where to keep the run.")] = None,
     data_dir: DataDir = None,
     aspect: Aspect = None,
     column: Column = None,
+    task: Task = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    no_header: NoHeader = False,
+    skip_bad: SkipBad = False,
     encoder: Encoder = None,
     embeddings: Vectors = None,
     settings: Setting = None,
     seed: Annotated[int | None, typer.Option(help="Of the weights, the order of texts, and all that is drawn.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
-    accelerator: Accelerator = "auto",
+    device: Device = "auto",
     devices: Annotated[str, typer.Option(help="As of Lightning's Trainer: 1, 2, auto, ...")] = "1",
     precision: Precision = None,
     strategy: Annotated[str, typer.Option(help="As of Lightning's Trainer: auto, ddp, ...")] = "auto",
 ) -> None:
     """Train a model and keep it in a folder."""
-    from rationalizer.data import Source
+    from rationalizer.data import EMBEDDED, Source
     from rationalizer.learn import configure, run, suspicions
+    from rationalizer.learn.devices import trainer_device
     from rationalizer.learn.training import is_first_process, require_new
     from rationalizer.metrics import headlines, score_lines
     from rationalizer.study import method_text, parse_assignments
 
-    given = collect_settings(settings, encoder=encoder, embeddings=embeddings, seed=seed, budget=budget)
-    where = Source.of(source, data_dir, aspect, parse_assignments(column, "--column"))
+    own = {"encoder": encoder, "embeddings": embeddings, "seed": seed, "budget": budget}
+    given = collect_settings(settings, **own, constraints=constraint or None)
+    where = Source.of(
+        source,
+        data_dir,
+        aspect,
+        parse_assignments(column, "--column"),
+        task=task,
+        dialect=dialect_of(delimiter, encoding, no_header),
+        skip_bad=skip_bad,
+    )
+    on = trainer_device(device, devices)
     config = configure(method, {"budget": where.budget, **given}, dataset=where.dataset, pairs=where.pairs)
     directory = out_dir or Path("runs") / f"{where.name}-{config.method}"
     require_folder(directory)
@@ -75,7 +103,9 @@ def train(
         require_new(directory)  # before the data is read
     corpus = where.load(config.cut)
     if first:
-        out.print(_described(corpus))
+        out.print(_described(corpus, generated=where.source in EMBEDDED))
+        for note in corpus.skipped:
+            err.print(note, style="yellow", markup=False)
         out.print(f"{method_text(config)}, seed {config.seed}: {directory}")
         _hint_at_segments(corpus)
     with begun_when_told("Scoring", len(corpus.dev) + len(corpus.test)) as scored:  # training has a bar of its own
@@ -86,8 +116,8 @@ def train(
             source=where,
             done=scored,
             resume=resume,
-            accelerator=accelerator,
-            devices=int(devices) if devices.lstrip("-").isdecimal() else devices,
+            progress=None if err.is_terminal else "lines",
+            **on,
             precision=precision,
             strategy=strategy,
         )
@@ -101,12 +131,12 @@ def train(
     out.print(f"Next: rationalizer evaluate {directory}{'' if corpus.pairs else ' --faithfulness'}")
 
 
-def _described(corpus: Corpus) -> str:
+def _described(corpus: Corpus, *, generated: bool) -> str:
     splits = {"train": corpus.train, "dev": corpus.dev, "test": corpus.test}
     counts = ", ".join(f"{len(examples)} {name}" for name, examples in splits.items() if examples)
     target = f"classes {', '.join(corpus.classes)}" if corpus.classes else "values to regress on"
     annotated = [name for name, examples in splits.items() if any(map(_is_annotated, examples))]
-    kind = "gold alignments" if corpus.pairs else "human rationales"
+    kind = "gold alignments" if corpus.pairs else "generated rationales" if generated else "human rationales"
     rationales = f"; {kind} in {', '.join(annotated)} (not learned from)" if annotated else ""
     dropped = ", ".join(f"{count} of {split}" for split, count in corpus.dropped.items() if count)
     return f"{corpus.name}: {counts}; {target}{rationales}{f'; left out for their label: {dropped}' if dropped else ''}"

@@ -1,12 +1,15 @@
 """Texts with labels and rationales, from wherever people have them: lists, files, datasets by name."""
 
 from rationalizer.data.arrays import any_examples_from, are_pairs, corpus_from, examples_from, pair_examples_from
+from rationalizer.data.bad_rows import BadRows
 from rationalizer.data.columns import Columns
 from rationalizer.data.corpus import Corpus, Task
 from rationalizer.data.datasets import DATASETS, EMBEDDED, load, load_dataset
-from rationalizer.data.files import holds_pairs, iter_examples, read_corpus, read_examples
+from rationalizer.data.dialect import Dialect
+from rationalizer.data.files import Given, holds_pairs, iter_rows, read_corpus, read_examples
 from rationalizer.data.generated_pairs import generated_pairs
 from rationalizer.data.generated_reviews import generated_reviews
+from rationalizer.data.generated_stays import generated_stays
 from rationalizer.data.labels import Labels
 from rationalizer.data.nli import with_hans
 from rationalizer.data.source import Source, pick_split
@@ -15,9 +18,12 @@ from rationalizer.text.errors import DataError
 __all__ = [
     "DATASETS",
     "EMBEDDED",
+    "BadRows",
     "Columns",
     "Corpus",
     "DataError",
+    "Dialect",
+    "Given",
     "Labels",
     "Source",
     "Task",
@@ -27,8 +33,9 @@ __all__ = [
     "examples_from",
     "generated_pairs",
     "generated_reviews",
+    "generated_stays",
     "holds_pairs",
-    "iter_examples",
+    "iter_rows",
     "load",
     "load_dataset",
     "pair_examples_from",

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from rationalizer.data.corpus import Corpus, Task, default_budget
-from rationalizer.data.labels import Labels, MixedLabels, infer_labels, plain
+from rationalizer.data.frames import is_table, pair_columns, texts_of
+from rationalizer.data.labels import MULTI_LABEL, Labels, MixedLabels, infer_labels, plain
 from rationalizer.data.rows import make_example, make_pair
 from rationalizer.data.split import hold_out
 from rationalizer.text.budget import Budget
@@ -93,8 +94,8 @@ def are_pairs(items: Any, *, expected: bool = False) -> bool:
     Where pairs are `expected`, because the method is one for pairs, all that is not plain strings counts as pairs:
     lists of two are, and of the rest `pair_examples_from` can say what is wrong.
     """
-    if hasattr(items, "columns"):
-        return expected or _pair_columns(items) is not None
+    if is_table(items):
+        return expected or pair_columns(items) is not None
     if getattr(items, "ndim", 1) == 2:
         return expected or bool(items.shape[1] == 2)
     if isinstance(items, (str, Iterator)) or not isinstance(items, Iterable):
@@ -150,35 +151,22 @@ def corpus_from(
 def _listed(values: Iterable[Any], name: str) -> list[Any]:
     if isinstance(values, str):
         raise DataError(f"{name} must be a list, got the single string {values[:40]!r}; use [{name}]")
-    if hasattr(values, "columns"):
-        raise DataError(f"{name} must be one column, got a table; use its column, such as table['text']")
-    if getattr(values, "ndim", 1) != 1:
-        raise DataError(f"{name} must have one dimension, got the shape {tuple(values.shape)}")  # type: ignore[attr-defined]
+    if name == "texts" and is_table(values):
+        return texts_of(values, pairs=False)
+    if is_table(values) or getattr(values, "ndim", 1) != 1:
+        remedy = MULTI_LABEL if name == "labels" else "use one of its columns"
+        raise DataError(f"{name} must have one dimension, got the shape {tuple(values.shape)}; {remedy}")  # type: ignore[attr-defined]
     return list(values)
 
 
 def _listed_pairs(pairs: Any) -> list[Any]:
     if isinstance(pairs, tuple) and len(pairs) == 2 and all(isinstance(text, str) for text in pairs):
         raise DataError(f"pairs must be a list of pairs, got the single pair {pairs!r}; use [pair]")
-    if hasattr(pairs, "columns"):
-        names = _pair_columns(pairs)
-        if names is None:
-            raise DataError(
-                "a table of pairs has the columns premise and hypothesis, or two columns, got "
-                f"{', '.join(map(str, pairs.columns))}; use table[['the premise column', 'the hypothesis column']]"
-            )
-        return list(zip(pairs[names[0]], pairs[names[1]], strict=True))
+    if is_table(pairs):
+        return texts_of(pairs, pairs=True)
     if getattr(pairs, "ndim", 1) == 2:
         return list(pairs)
     return _listed(pairs, "pairs")
-
-
-def _pair_columns(table: Any) -> tuple[Any, Any] | None:
-    names = list(table.columns)
-    if "premise" in names and "hypothesis" in names:
-        return "premise", "hypothesis"
-    # A table of texts and their labels has two columns, too.
-    return (names[0], names[1]) if len(names) == 2 and not {"text", "label"} & set(names) else None
 
 
 def _beside(
@@ -212,6 +200,8 @@ def _encode(
         scheme = infer_labels(values, task, classes)
     except MixedLabels as error:
         raise DataError(f"{at('labels', error.position + 1)}: {error}") from None
+    except ValueError as error:
+        raise DataError(str(error)) from None
     encoded: list[int | float | None] = []
     for number, value in enumerate(values, 1):
         try:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
 
 from rationalizer.data.tables import Table
 from rationalizer.suggest import closest
@@ -11,7 +12,7 @@ from rationalizer.text.errors import DataError, at
 _TEXT = ("text", "tokens")
 _SIDES = (("premise", "premise_tokens"), ("hypothesis", "hypothesis_tokens"))
 _RATIONALES = ("rationale_spans", "rationale_mask", "rationale_chars")
-_OF_TEXTS = (*_TEXT, *_RATIONALES)
+_OF_TEXTS = (*_TEXT, *_RATIONALES, "sentence_lengths")
 _OF_PAIRS = (*_SIDES[0], *_SIDES[1], "alignment", "group")
 
 
@@ -30,6 +31,7 @@ class Columns:
     rationale_spans: str | None = "rationale_spans"
     rationale_mask: str | None = "rationale_mask"
     rationale_chars: str | None = "rationale_chars"
+    sentence_lengths: str | None = "sentence_lengths"
     premise: str | None = "premise"
     hypothesis: str | None = "hypothesis"
     premise_tokens: str | None = "premise_tokens"
@@ -39,6 +41,15 @@ class Columns:
 
     def names(self) -> set[str]:
         return {name for field in fields(self) if (name := getattr(self, field.name)) is not None}
+
+    def by_kind(self) -> dict[str, str]:
+        """What is read from where: {"text": "review", "label": "stars"}."""
+        return {field.name: name for field in fields(self) if (name := getattr(self, field.name)) is not None}
+
+    def remembering(self, names: Mapping[str, str], there: Collection[str]) -> Columns:
+        """With other names in the place of the usual ones, as far as they are there."""
+        usual = {field.name for field in fields(self) if getattr(self, field.name) == field.default}
+        return replace(self, **{kind: name for kind, name in names.items() if kind in usual and name in there})
 
     @property
     def are_pairs(self) -> bool:
@@ -110,4 +121,5 @@ def _missing(table: Table, name: str, remedy: str) -> str:
     close = closest(name, table.columns)
     guess = f" (did you mean {close!r}?)" if close else ""
     known = ", ".join(table.columns) or "no columns at all"
-    return f"{at(table.path)}: there is no column {name!r}{guess}; the file has {known}; {remedy}"
+    header = "" if close else "; --no-header if its first line is a row"
+    return f"{at(table.path)}: there is no column {name!r}{guess}; the file has {known}; {remedy}{header}"

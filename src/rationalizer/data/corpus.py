@@ -33,6 +33,8 @@ class Corpus:
     budget: Budget = field(default_factory=lambda: default_budget(pairs=False))
     dropped: Mapping[str, int] = field(default_factory=dict)
     rule: Rule = "words"  # how its texts were cut; "spaces" if they came as tokens
+    columns: Mapping[str, str] = field(default_factory=dict)  # what was read from where: {"text": "review"}
+    skipped: tuple[str, ...] = ()  # which rows were left out because they could not be read, in words
 
     def __post_init__(self) -> None:
         if self.task not in ("classification", "regression"):

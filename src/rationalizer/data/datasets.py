@@ -9,6 +9,7 @@ from typing import Any
 
 from rationalizer.data.columns import Columns
 from rationalizer.data.corpus import Corpus, Task
+from rationalizer.data.dialect import Dialect
 from rationalizer.data.files import SPLIT_NAMES, SplitNames, assemble, read_corpus, read_splits
 from rationalizer.data.formats import (
     BEER_ASPECTS,
@@ -24,6 +25,7 @@ from rationalizer.data.formats import (
 )
 from rationalizer.data.generated_pairs import generated_pairs
 from rationalizer.data.generated_reviews import generated_reviews
+from rationalizer.data.generated_stays import generated_stays
 from rationalizer.data.hatexplain import MARKS, UNDECIDED, prepare_hatexplain, read_hatexplain
 from rationalizer.data.labels import Label, plain
 from rationalizer.data.nli import (
@@ -47,7 +49,11 @@ from rationalizer.text.cutting import Rule
 from rationalizer.text.errors import DataError, at
 
 BINARY = ("negative", "positive")
-EMBEDDED: dict[str, Callable[..., Corpus]] = {"reviews": generated_reviews, "pairs": generated_pairs}
+EMBEDDED: dict[str, Callable[..., Corpus]] = {
+    "reviews": generated_reviews,
+    "stays": generated_stays,
+    "pairs": generated_pairs,
+}
 
 
 @dataclass(frozen=True)
@@ -291,23 +297,26 @@ def load(
     rule: Rule | None = None,
     dev_fraction: float | None = None,
     seed: int = 0,
+    dialect: Dialect | None = None,
+    skip_bad: bool = False,
 ) -> Corpus:
-    """The corpus that `source` names: "reviews" or "pairs" (the embedded ones), a dataset of the literature, a
-    file or a folder.
+    """The corpus that `source` names: "reviews", "stays" or "pairs" (the embedded ones), a dataset of the
+    literature, a file or a folder.
 
     A name wins over a file of the same name: write `./imdb` for a folder called imdb. `seed` chooses the
     rows held out for dev, and the texts of an embedded corpus. An option that the source cannot use is an error.
     """
     key = str(source).lower()
+    own: dict[str, object] = {"dialect": dialect, "skip_bad": skip_bad or None}
     if isinstance(source, str) and key in EMBEDDED:
-        _refuse(key, data_dir=data_dir, columns=columns, task=task, classes=classes)
+        _refuse(key, data_dir=data_dir, columns=columns, task=task, classes=classes, **own)
         _refuse(key, dev_fraction=dev_fraction)
         if aspect is not None and key != "reviews":
             _refuse(key, aspect=aspect)
         how: dict[str, Any] = {"seed": seed, "rule": rule or "words"} | ({} if aspect is None else {"aspect": aspect})
         return EMBEDDED[key](**how)
     if isinstance(source, str) and key in DATASETS:
-        _refuse(key, task=task, classes=classes)
+        _refuse(key, task=task, classes=classes, **own)
         return load_dataset(
             key, data_dir, aspect=aspect, columns=columns, rule=rule, dev_fraction=dev_fraction, seed=seed
         )
@@ -327,6 +336,8 @@ def load(
         rule=rule,
         dev_fraction=0.1 if dev_fraction is None else dev_fraction,
         seed=seed,
+        dialect=dialect,
+        skip_bad=skip_bad,
     )
 
 

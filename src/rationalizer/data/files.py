@@ -1,19 +1,21 @@
-"""Users' own files: a CSV, TSV, JSON-lines or Parquet file, or a folder with one for each split."""
+"""Users' own files: a CSV, TSV, JSON-lines, Parquet or Excel file, or a folder with one for each split."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rationalizer.data.bad_rows import BadRow, BadRows
 from rationalizer.data.columns import Columns
 from rationalizer.data.corpus import Corpus, Task, default_budget
+from rationalizer.data.dialect import Dialect
 from rationalizer.data.labels import Label, Labels, MixedLabels, infer_labels, plain
 from rationalizer.data.rows import make_example, make_pair
 from rationalizer.data.split import hold_out
-from rationalizer.data.tables import ENDINGS, Row, Table, ending, read_table, stem, stream_table
+from rationalizer.data.tables import ENDINGS, Row, Stream, Table, ending, read_table, stem, stream_table
 from rationalizer.text.budget import Budget
 from rationalizer.text.cutting import Rule
 from rationalizer.text.errors import DataError, at
@@ -39,6 +41,8 @@ def read_corpus(
     rule: Rule | None = None,
     dev_fraction: float = 0.1,
     seed: int = 0,
+    dialect: Dialect | None = None,
+    skip_bad: bool = False,
 ) -> Corpus:
     """A user's file or folder as a corpus, of texts or of pairs of texts (see `Columns`).
 
@@ -46,12 +50,16 @@ def read_corpus(
     Without dev files, `dev_fraction` of train is held out, the same rows for the same seed, classes in
     proportion. A float among the labels means regression, unless `task` says otherwise; the classes are
     train's, unless given. `rule` says how texts are cut into words ("words", "spaces" or "segments").
+    `dialect` says how text files are written, where it is not found out. With `skip_bad`, rows that cannot be
+    used are left out and listed in the corpus' `skipped`; otherwise the error names all of them.
     """
     source, columns = Path(source), columns or Columns()
+    bad = BadRows(skip=skip_bad)
     return assemble(
         source.name if source.is_dir() else stem(source),
-        read_splits(source, columns.names()),
+        read_splits(source, columns.names(), dialect=dialect, bad=bad),
         columns,
+        bad=bad,
         task=task,
         classes=classes,
         rule=rule,
@@ -64,51 +72,115 @@ def read_examples(
     path: str | Path,
     *,
     columns: Columns | None = None,
+    remembered: Mapping[str, str] | None = None,
     labels: Labels | None = None,
     rule: Rule | None = None,
+    dialect: Dialect | None = None,
+    bad: BadRows | None = None,
 ) -> list[AnyExample]:
-    """The rows of one file, to predict or evaluate; without `labels`, its labels are not read."""
+    """The rows of one file, to predict or evaluate; without `labels`, its labels are not read.
+
+    `remembered` are column names to try first where `columns` has the usual ones. `bad` collects the rows that
+    cannot be used.
+    """
     columns = columns or Columns()
+    bad = BadRows() if bad is None else bad
+    stream = stream_table(path, dialect=dialect)
+    columns = columns.remembering(remembered or {}, stream.columns)
     if labels is None:
         columns = replace(columns, label=None)
-    table = read_table(path, columns.names())
-    return _examples([table], columns, labels, rule or "words", ())[0]
+    table = read_table(path, columns.names(), dialect=dialect, bad=bad)
+    examples, _ = _examples([table], columns, labels, rule or "words", (), bad)
+    bad.settle()
+    return examples
 
 
-def iter_examples(
-    path: str | Path, *, columns: Columns | None = None, labels: Labels, rule: Rule = "words"
-) -> Iterator[AnyExample]:
-    """As `read_examples`, one row at a time, for files larger than memory; a label may be missing, or all of them."""
-    columns = columns or Columns()
-    stream = stream_table(path, columns.names())
-    if columns.label == Columns.label and columns.label not in stream.columns:
-        columns = replace(columns, label=None)
-    found, known = columns, 0
+@dataclass(frozen=True)
+class Given:
+    """A row of a file as it is, and what can be explained of it: None where there is no text, or nothing usable."""
+
+    row: Row
+    example: AnyExample | None
+
+
+def iter_rows(
+    path: str | Path,
+    *,
+    columns: Columns | None = None,
+    remembered: Mapping[str, str] | None = None,
+    labels: Labels,
+    rule: Rule = "words",
+    dialect: Dialect | None = None,
+    bad: BadRows | None = None,
+) -> Iterator[Given]:
+    """Every row of a file, one at a time, for files larger than memory; a label may be missing, or all of them.
+
+    Row k that comes is row k of the file, blank ones among them. Rows that cannot be used are added to `bad`, and
+    come without an example if they may be skipped; if not, none come after the first of them, but the rest is read
+    to name them all.
+    """
+    given, bad = columns or Columns(), BadRows() if bad is None else bad
+    stream = stream_table(path, dialect=dialect, blank=True)
+    found, known = given, 0
     for number, row in enumerate(stream.rows, 1):
-        if len(stream.columns) > known:  # a row of JSON may have columns that those before it had not
-            known = len(stream.columns)
-            found = columns.found_in(Table(stream.path, stream.columns, []))
-        unlabelled = found.label is None or row.get(found.label) in (None, "")
-        try:
-            yield _example(row, found, None if unlabelled else labels, rule)
-        except ValueError as error:
-            raise DataError(f"{at(stream.path, number)}: {error}") from None
+        if isinstance(row, BadRow):
+            bad.add(stream.path, number, row.reason)
+            item = Given(row.row, None)
+        else:
+            if len(stream.columns) > known:  # a row of JSON may have columns that those before it had not
+                known = len(stream.columns)
+                found = _found_so_far(given.remembering(remembered or {}, stream.columns), stream)
+            try:
+                item = Given(row, None if _is_blank(row, found) else _unlabelled_or_not(row, found, labels, rule))
+            except ValueError as error:
+                bad.add(stream.path, number, str(error))
+                item = Given(row, None)
+        if bad.enough:
+            break
+        if not bad.stop:
+            yield item
+    bad.settle()
 
 
-def holds_pairs(source: str | Path, columns: Columns | None = None) -> bool:
+def _found_so_far(columns: Columns, stream: Stream) -> Columns:
+    if columns.label not in stream.columns:  # to explain, none is needed
+        if columns.label not in (None, Columns.label):
+            columns.found_in(Table(stream.path, stream.columns, []))  # says what is missing
+        columns = replace(columns, label=None)
+    return columns.found_in(Table(stream.path, stream.columns, []))
+
+
+def _is_blank(row: Row, columns: Columns) -> bool:
+    """Whether it has no text at all, or of a pair neither."""
+    sides = (columns.text, columns.tokens, columns.premise, columns.hypothesis)
+    cells = [row.get(name) for name in (*sides, columns.premise_tokens, columns.hypothesis_tokens) if name is not None]
+    return all(cell is None or cell != cell or (isinstance(cell, str) and not cell.strip()) for cell in cells)
+
+
+def _unlabelled_or_not(row: Row, columns: Columns, labels: Labels, rule: Rule) -> AnyExample:
+    unlabelled = columns.label is None or row.get(columns.label) in (None, "")
+    return _example(row, columns, None if unlabelled else labels, rule)
+
+
+def holds_pairs(source: str | Path, columns: Columns | None = None, dialect: Dialect | None = None) -> bool:
     """Whether a file or a folder holds pairs of texts, by the columns of its (first) training file."""
     source = Path(source)
-    stream = stream_table(find_splits(source)["train"][0] if source.is_dir() else source)
+    stream = stream_table(find_splits(source)["train"][0] if source.is_dir() else source, dialect=dialect)
     return (columns or Columns()).found_in(Table(stream.path, stream.columns, [])).are_pairs
 
 
 def read_splits(
-    source: Path, columns: Collection[str], names: SplitNames = SPLIT_NAMES, original: str = ""
+    source: Path,
+    columns: Collection[str],
+    names: SplitNames = SPLIT_NAMES,
+    original: str = "",
+    **reading: Any,
 ) -> dict[str, list[Table]]:
+    """The tables of each split; `reading` as of `read_table`."""
     if source.is_dir():
         found = find_splits(source, names, original=original)
-        return {split: [read_table(path, columns) for path in paths] for split, paths in found.items()}
-    return {"train": [read_table(source, columns)]}
+        return {split: [read_table(path, columns, **reading) for path in paths] for split, paths in found.items()}
+    return {"train": [read_table(source, columns, **reading)]}
 
 
 def assemble(
@@ -123,17 +195,20 @@ def assemble(
     seed: int = 0,
     drop_labels: Collection[Label] = (),
     budget: Budget | None = None,
+    bad: BadRows | None = None,
 ) -> Corpus:
     """Tables of rows as a corpus; rows whose label is in `drop_labels` are left out and counted."""
+    bad = BadRows() if bad is None else bad
     labels = _labels_of(splits["train"], columns, task, classes, drop_labels)
-    tokenized = columns.found_in(splits["train"][0]).are_tokenized
-    used: Rule = rule or ("spaces" if tokenized else "words")
+    found = columns.found_in(splits["train"][0])
+    used: Rule = rule or ("spaces" if found.are_tokenized else "words")
     parts: dict[str, list[AnyExample]] = {}
     dropped: dict[str, int] = {}
     for part in dict.fromkeys(("train", "dev", "test", *splits)):
-        parts[part], count = _examples(splits.get(part, ()), columns, labels, used, drop_labels)
+        parts[part], count = _examples(splits.get(part, ()), columns, labels, used, drop_labels, bad)
         if count:
             dropped[part] = count
+    bad.settle()
     train, dev = parts["train"], parts["dev"]
     if not train:
         raise DataError(f"{at(splits['train'][0].path)}: there are no rows to train on")
@@ -141,7 +216,19 @@ def assemble(
     if not dev:
         train, dev = hold_out(train, dev_fraction, seed=seed, stratify=labels.task == "classification")
     budget = budget or default_budget(pairs=isinstance(train[0], PairExample))
-    return Corpus(name, labels.task, labels.classes, train, dev, parts["test"], budget, dropped, used)
+    return Corpus(
+        name,
+        labels.task,
+        labels.classes,
+        train,
+        dev,
+        parts["test"],
+        budget,
+        dropped,
+        used,
+        columns=found.by_kind(),
+        skipped=bad.notes(),
+    )
 
 
 def _check_one_kind(splits: Splits, columns: Columns) -> None:
@@ -166,7 +253,10 @@ def _labels_of(
         if column is None:
             raise DataError(f"{at(table.path)}: training needs labels; pass the label column's name")
         for number, row in table.numbered():
-            value = _plain(row.get(column), at(table.path, number))
+            try:
+                value = plain(row.get(column))
+            except ValueError:
+                continue  # said of the row when its text is read
             if value not in drop:
                 values.append(value)
                 places.append(at(table.path, number))
@@ -174,13 +264,8 @@ def _labels_of(
         return infer_labels(values, task, classes)
     except MixedLabels as error:
         raise DataError(f"{places[error.position]}: {error}") from None
-
-
-def _plain(value: Any, place: str) -> Label:
-    try:
-        return plain(value)
     except ValueError as error:
-        raise DataError(f"{place}: {error}") from None
+        raise DataError(f"{at(tables[0].path)}: {error}") from None
 
 
 def _examples(
@@ -189,6 +274,7 @@ def _examples(
     labels: Labels | None,
     rule: Rule,
     drop: Collection[Label],
+    bad: BadRows,
 ) -> tuple[list[AnyExample], int]:
     """The tables' rows as examples, and how many were dropped for their label."""
     examples: list[AnyExample] = []
@@ -202,7 +288,7 @@ def _examples(
                 else:
                     examples.append(_example(row, found, labels, rule))
             except ValueError as error:
-                raise DataError(f"{at(table.path, number)}: {error}") from None
+                bad.add(table.path, number, str(error))
     return examples, dropped
 
 
@@ -229,6 +315,7 @@ def _example(row: Row, columns: Columns, labels: Labels | None, rule: Rule) -> A
         spans=cell(columns.rationale_spans),
         mask=cell(columns.rationale_mask),
         characters=cell(columns.rationale_chars),
+        sentence_lengths=cell(columns.sentence_lengths),
         label=label,
         rule=rule,
     )

@@ -92,8 +92,9 @@ def _beer_annotations(path: Path, aspect: int) -> Table:
                 f"{at(path, number)}: expected 'x' (tokens), 'y' (ratings) and spans by aspect ({error!r})"
             ) from None
         label = _rating(ratings, aspect, at(path, number))
-        rows.append({"tokens": tokens, "label": label, "rationale_spans": spans or None})
-    return Table(path, ("tokens", "label", "rationale_spans"), rows)
+        lengths = [len(line.split()) for line in tokens.splitlines()]  # a sentence a line
+        rows.append({"tokens": tokens, "label": label, "rationale_spans": spans or None, "sentence_lengths": lengths})
+    return Table(path, ("tokens", "label", "rationale_spans", "sentence_lengths"), rows)
 
 
 def prepare_beer(table: Table, aspect: str) -> Table:
@@ -119,7 +120,7 @@ def polarity(rating: Label) -> str:
 
 def _listed(spans: Any, place: str) -> Sequence[Any]:
     try:
-        return [] if spans in (None, "") else parsed(spans, "spans")
+        return [] if spans in (None, "") else parsed(spans, "the rationale's spans")
     except ValueError as error:
         raise DataError(f"{place}: {error}") from None
 
@@ -188,8 +189,9 @@ def _eraser_reviews(path: Path, docs: Path) -> Table:
         if not document.is_file():
             raise DataError(f"{place}: the document {document} is missing; unpack the whole archive")
         tokens = document.read_text(encoding="utf-8")
-        rows.append({"tokens": tokens, "label": label, "rationale_spans": spans or None})
-    return Table(path, ("tokens", "label", "rationale_spans"), rows)
+        lengths = [len(line.split()) for line in tokens.splitlines()]  # a sentence a line
+        rows.append({"tokens": tokens, "label": label, "rationale_spans": spans or None, "sentence_lengths": lengths})
+    return Table(path, ("tokens", "label", "rationale_spans", "sentence_lengths"), rows)
 
 
 def prepare_movies(table: Table, aspect: str) -> Table:

@@ -122,7 +122,7 @@ def _above(shares: Any, threshold: float) -> list[bool] | None:
     """Flags of the tokens with a share above the threshold; None where there is no such token."""
     if shares in (None, ""):
         return None
-    values = parsed(shares, "shares")
+    values = parsed(shares, "the rationale's shares")
     try:
         numbers = [float(value) for value in values]
     except (TypeError, ValueError):

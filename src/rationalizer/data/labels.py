@@ -14,6 +14,7 @@ from rationalizer.text.errors import shown
 Label = int | float | str
 LARGEST = 1e15  # of values: the squares of larger ones are beyond 32 bits
 LONGEST_NAME = 1000  # characters: what is longer is a text in the wrong column
+MULTI_LABEL = "a text has one label; for several of them train one model a label, with that label or without it"
 _INTEGER = re.compile(r"[+-]?(0|[1-9]\d*)")  # as numbers are written: 007 is a name
 _NUMBER = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
@@ -68,9 +69,9 @@ def plain(value: Any) -> Label:
         if _INTEGER.fullmatch(text):
             return int(text)
         value = float(text) if _NUMBER.fullmatch(text) else text
-    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+    if value is None or (isinstance(value, str) and value == "") or (isinstance(value, float) and math.isnan(value)):
         raise ValueError("the label is missing; fill it in or leave the row out")
-    if value in ("nan", "NaN"):  # as pandas writes what is missing
+    if isinstance(value, str) and value in ("nan", "NaN"):  # as pandas writes what is missing
         raise ValueError(
             f"the label {value!r} says that there is none; fill it in, leave the row out, or rename the class"
         )
@@ -80,6 +81,8 @@ def plain(value: Any) -> Label:
         raise ValueError(f"the label has more than {LONGEST_NAME * 9 // 10} digits; write it as a float")
     if isinstance(value, float) and math.isinf(value):
         raise ValueError(f"the label {value} is not finite")
+    if isinstance(value, (list, tuple, set, frozenset)) or hasattr(value, "tolist"):
+        raise ValueError(f"the label {shown(value)} is several labels; {MULTI_LABEL}")
     if not isinstance(value, (int, float, str)):
         raise ValueError(f"a label must be a name or a number, got {type(value).__name__} {shown(value)}")
     if isinstance(value, str) and not _is_writable(value):
@@ -96,17 +99,31 @@ def _is_writable(name: str) -> bool:
 
 
 def _require_distinct(values: Sequence[Label], classes: Sequence[str]) -> None:
-    """Names that differ in case alone are more likely a slip than two classes."""
+    """Names that differ in case or blanks alone are more likely a slip than two classes."""
     seen: dict[str, str] = {}
     for name in classes:
-        other = seen.setdefault(name.casefold(), name)
+        other = seen.setdefault("".join(name.split()).casefold(), name)
         if other != name:
             position = next(k for k, value in enumerate(values) if str(value) == name)
             raise MixedLabels(
-                f"the labels {other!r} and {name!r} differ in upper and lower case only; write them alike, or give the "
-                "classes if both are meant",
+                f"the labels {other!r} and {name!r} differ in upper and lower case or in blanks only; write them alike "
+                "or give the classes if both are meant",
                 position,
             )
+
+
+MANY = 20  # classes that may be meant, whatever the number of texts
+
+
+def _require_classes(classes: Sequence[str], count: int) -> None:
+    """Nearly as many classes as there are texts are none."""
+    if len(classes) > MANY and 2 * len(classes) > count:
+        raise ValueError(
+            f"there are {len(classes):,} different labels for {count:,} texts, such as {', '.join(classes[:3])}: are "
+            "they ids? Name the column of the classes (on the command line: --column label=NAME), use "
+            "task='regression' (--task regression) for values, or task='classification' (--task classification) if "
+            "all of them are classes"
+        )
 
 
 class MixedLabels(ValueError):
@@ -144,5 +161,8 @@ def infer_labels(values: Sequence[Label], task: Task | None = None, classes: Seq
     if names:
         classes = sorted({str(value) for value in values})
         _require_distinct(values, classes)
-        return Labels("classification", tuple(classes))
-    return Labels("classification", tuple(str(value) for value in sorted({int(value) for value in values})))
+    else:
+        classes = [str(value) for value in sorted({int(value) for value in values})]
+    if task is None:
+        _require_classes(classes, len(values))
+    return Labels("classification", tuple(classes))

@@ -21,6 +21,7 @@ def make_example(
     spans: Any = None,
     mask: Any = None,
     characters: Any = None,
+    sentence_lengths: Any = None,
     label: int | float | None = None,
     rule: Rule = "words",
 ) -> Example:
@@ -28,8 +29,8 @@ def make_example(
     wrong.
 
     `spans` are half-open token spans, `mask` has one flag a token, `characters` are half-open character
-    spans of the text and mark every token they touch; each may come as JSON text. `rule` says how a text is cut into
-    tokens; given ones are kept as they are.
+    spans of the text and mark every token they touch; each may come as JSON text. `sentence_lengths` has the number of
+    tokens of each sentence. `rule` says how a text is cut into tokens; given ones are kept as they are.
     """
     if isinstance(text, float) and text != text:  # how pandas writes a missing text
         text = None
@@ -47,12 +48,26 @@ def make_example(
 
     rationale = None
     if spans is not None:
-        rationale = from_spans(parsed(spans, "spans"), len(words))
+        rationale = from_spans(parsed(spans, "the rationale's spans"), len(words))
     elif mask is not None:
-        rationale = from_mask(parsed(mask, "mask"), len(words))
+        rationale = from_mask(parsed(mask, "the rationale's mask"), len(words))
     elif characters is not None:
-        rationale = from_characters(parsed(characters, "character spans"), offsets, len(text or ""))
-    return Example(text or "", words, offsets, label, rationale)
+        rationale = from_characters(parsed(characters, "the rationale's character spans"), offsets, len(text or ""))
+    lengths = None if sentence_lengths is None else _lengths(parsed(sentence_lengths, "sentence lengths"))
+    return Example(text or "", words, offsets, label, rationale, lengths)
+
+
+def _lengths(lengths: Sequence[Any]) -> tuple[int, ...]:
+    """Tokens of each sentence; empty ones, as empty lines leave them, are left out."""
+    if not all(_is_count(length) for length in lengths):
+        raise ValueError(f"sentence lengths are numbers of tokens such as [12, 7], got {shown(list(lengths))}")
+    return tuple(int(length) for length in lengths if int(length))
+
+
+def _is_count(value: Any) -> bool:
+    return (isinstance(value, int) and not isinstance(value, bool) and value >= 0) or (
+        isinstance(value, str) and value.isdecimal()
+    )
 
 
 def make_pair(
@@ -148,14 +163,14 @@ def _json_list(text: str) -> list[Any] | None:
 
 
 def parsed(value: Any, what: str) -> Sequence[Any]:
-    """A rationale's list, which may have come as text; ValueError where it is none."""
+    """A list, which may have come as text; ValueError where it is none."""
     if isinstance(value, str):
         listed = _json_list(value.strip())
         value = value.split() if listed is None else listed  # a mask may be "0 1 1 0"
     if hasattr(value, "tolist"):
         value = value.tolist()
     if not isinstance(value, Sequence):
-        raise ValueError(f"the rationale's {what} must be a list, got {shown(value)}")
+        raise ValueError(f"{what} must be a list, got {shown(value)}")
     return value
 
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
 from rationalizer.data.columns import Columns
-from rationalizer.data.corpus import Corpus, default_budget
+from rationalizer.data.corpus import Corpus, Task, default_budget
 from rationalizer.data.datasets import DATASETS, EMBEDDED, load
+from rationalizer.data.dialect import Dialect
 from rationalizer.data.files import holds_pairs
 from rationalizer.data.nli import with_hans
 from rationalizer.data.tables import stem
@@ -24,12 +25,15 @@ SEED = 0  # of what is held out for dev: runs with other seeds learn from the sa
 
 @dataclass(frozen=True)
 class Source:
-    """A dataset by name ("reviews" and "pairs" are the embedded ones), a file or a folder, and how to read it."""
+    """A dataset by name ("reviews", "stays" and "pairs" are embedded), a file or a folder, and how to read it."""
 
     source: str
     data_dir: str | None = None
     aspect: str | None = None
     columns: tuple[tuple[str, str], ...] = ()  # (what it holds, its name in the file)
+    task: Task | None = None  # where the labels leave it open
+    dialect: Dialect | None = None  # how text files are written, where it is given
+    skip_bad: bool = False  # whether rows that cannot be used are left out
     hans: str | None = None  # a copy of HANS (empty: the Hub's) whose training pairs are added
 
     @classmethod
@@ -39,6 +43,10 @@ class Source:
         data_dir: str | Path | None = None,
         aspect: str | None = None,
         columns: Mapping[str, str] | None = None,
+        *,
+        task: str | None = None,
+        dialect: Dialect | None = None,
+        skip_bad: bool = False,
     ) -> Source:
         known = [field.name for field in fields(Columns)]
         for key in columns or {}:
@@ -53,6 +61,9 @@ class Source:
             data_dir=None if data_dir is None else str(Path(data_dir).absolute()),
             aspect=aspect,
             columns=tuple(sorted((columns or {}).items())),
+            task=_task(task),
+            dialect=None if dialect == Dialect() else dialect,
+            skip_bad=skip_bad,
         )
 
     @property
@@ -119,18 +130,37 @@ class Source:
             "data_dir": self.data_dir,
             "aspect": self.aspect,
             "columns": dict(self.columns),
+            "task": self.task,
+            "dialect": None if self.dialect is None else self.dialect.to_json(),
+            "skip_bad": self.skip_bad,
             "hans": self.hans,
         }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Source:
         columns = tuple(sorted(stored["columns"].items()))
-        return cls(stored["source"], stored["data_dir"], stored["aspect"], columns, stored.get("hans"))
+        dialect = None if stored["dialect"] is None else Dialect(**stored["dialect"])
+        return cls(
+            stored["source"],
+            stored["data_dir"],
+            stored["aspect"],
+            columns,
+            stored["task"],
+            dialect,
+            stored["skip_bad"],
+            stored["hans"],
+        )
 
 
 @lru_cache
 def _holds_pairs(source: Source) -> bool:
-    return Path(source.source).exists() and holds_pairs(source.source, source.renamed)
+    return Path(source.source).exists() and holds_pairs(source.source, source.renamed, source.dialect)
+
+
+def _task(name: str | None) -> Task | None:
+    if name is not None and name not in get_args(Task):
+        raise ValueError(f"there is no task {name!r}; known are {', '.join(get_args(Task))}")
+    return cast("Task | None", name)
 
 
 @lru_cache(maxsize=1)  # the runs on one dataset follow each other
@@ -143,8 +173,11 @@ def _load(source: Source, rule: Rule | None, stamps: tuple[tuple[str, int, int],
         data_dir=source.data_dir,
         aspect=source.aspect,
         columns=source.renamed,
+        task=source.task,
         rule=rule,
         seed=SEED,
+        dialect=source.dialect,
+        skip_bad=source.skip_bad,
     )
 
 

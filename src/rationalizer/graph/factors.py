@@ -231,7 +231,7 @@ def broadcast_scores(scores: float | Tensor, shape: Sequence[int], factor: Facto
     if not isinstance(scores, Tensor):
         if isinstance(scores, bool) or not isinstance(scores, (int, float)):
             raise TypeError(f"{kind}: {name} must be a number or a tensor, got {type(scores).__name__}")
-        scores = torch.tensor(float(scores))
+        scores = torch.tensor(float(scores), dtype=torch.float64)
     if not scores.is_floating_point():
         raise TypeError(f"{kind}: {name} must be floating point, got {scores.dtype}; use {name}.float()")
     try:

@@ -23,6 +23,10 @@ Array = npt.NDArray[np.float64]
 class InfeasibleError(ValueError):
     """No assignment satisfies all factors of the graph."""
 
+    def __init__(self, message: str, instance: int | None = None) -> None:
+        super().__init__(message)
+        self.instance = instance  # of the batch
+
 
 @dataclass
 class _Rows:
@@ -148,7 +152,8 @@ class Builder:
             self._undecided.append((np.asarray(literals.ids), np.asarray(literals.negated), ids, blocks, where))
 
     def build(self, temperature: float, quadratic: bool) -> Program:
-        blocks = self._copies + self._blocks
+        # Rows that never bind are left out, unless others refer to rows by number.
+        blocks = self._copies + (self._blocks if self._undecided else [self._binding(block) for block in self._blocks])
         lead = max((block.ids.shape[0] for block in blocks), default=1)
         upper = np.concatenate(self._upper, axis=1)
         squares = np.zeros(self._entries)
@@ -194,6 +199,20 @@ class Builder:
             undecided=undecided,
         )
 
+    def _binding(self, block: _Rows) -> _Rows:
+        """Without the rows that bind in no instance."""
+        least, most = self._reach(block, np.concatenate(self._upper, axis=1))
+        binds = (block.active & ((block.upper < most) | (block.lower > least))).any(0)
+        if binds.all():
+            return block
+        own: list[Any] = [np.broadcast_to(part, least.shape) for part in (block.lower, block.upper, block.active)]
+        return _Rows(block.factor, block.ids[:, binds], block.coefficients[:, binds], *(part[:, binds] for part in own))
+
+    def _reach(self, block: _Rows, upper: Array) -> tuple[Array, Array]:
+        """(batch, count): the least and the most that a row's sum can be."""
+        reach = block.coefficients * upper[np.arange(self.batch)[:, None, None], block.ids]
+        return np.minimum(reach, 0).sum(-1), np.maximum(reach, 0).sum(-1)
+
     def _number_rows(self, blocks: list[_Rows]) -> tuple[list[IntArray], int]:
         """First copies (see `kernels.system_cpu`), then narrow rows along the variables, then wide ones.
 
@@ -226,8 +245,7 @@ class Builder:
         active = np.zeros((self.batch, count), np.bool_)
         rhs, slack = np.zeros((self.batch, count)), np.zeros((self.batch, count))
         for block, numbers in zip(blocks, number, strict=True):
-            reach = block.coefficients * upper[np.arange(self.batch)[:, None, None], block.ids]
-            least, most = np.minimum(reach, 0).sum(-1), np.maximum(reach, 0).sum(-1)
+            least, most = self._reach(block, upper)
             copies = block.factor in self._structured
             bad = block.active & ((block.lower > most + 1e-9) | (block.upper < least - 1e-9))
             if bad.any() and not copies:
@@ -272,5 +290,6 @@ def infeasible(instance: int, factors: list[Factor]) -> InfeasibleError:
     names = ", ".join(dict.fromkeys(repr(factor) for factor in factors))
     return InfeasibleError(
         f"the constraints of instance {instance} of the batch cannot all hold; they clash in: {names}. "
-        "Loosen or remove one of these factors, or mask the variables that should not take part"
+        "Loosen or remove one of these factors, or mask the variables that should not take part",
+        instance,
     )

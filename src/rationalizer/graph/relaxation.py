@@ -110,9 +110,8 @@ def branch_and_bound(program: Program, max_rounds: int, max_nodes: int) -> tuple
                 child[split] = value
                 heapq.heappush(heaps[b], _Node(-values[b], -2 * int(nodes[b]) - value, child))
     if np.isinf(best).any():
-        raise InfeasibleError(
-            f"no 0/1 assignment satisfies all factors of instance {int(np.isinf(best).argmax())} of the batch"
-        )
+        instance = int(np.isinf(best).argmax())
+        raise InfeasibleError(f"no 0/1 assignment satisfies all factors of instance {instance} of the batch", instance)
     return answer, nodes
 
 

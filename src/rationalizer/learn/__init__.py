@@ -1,15 +1,19 @@
 """Training and use of models: configuration, runs, checkpoints, predictions."""
 
+from rationalizer.learn.attribution import Comparison, attributions, compare_with_attributions
 from rationalizer.learn.config import Config, configure
 from rationalizer.learn.inference import Predictions, evaluate, predict, predict_from, survival
 from rationalizer.learn.runs import Run, run, source_of, suspicions
 from rationalizer.learn.trained import TrainedModel
 
 __all__ = [
+    "Comparison",
     "Config",
     "Predictions",
     "Run",
     "TrainedModel",
+    "attributions",
+    "compare_with_attributions",
     "configure",
     "evaluate",
     "predict",

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
+from rationalizer.constraints import Limits, PairLimits
+from rationalizer.learn.limiting import Limiting
 from rationalizer.nn import Reader
 from rationalizer.text import AnyExample, Words
 
@@ -27,23 +29,26 @@ class Batch:
     texts: tuple[Words, ...]
     labels: Tensor | None  # (batch,) int64 classes or float32 values
     index: Tensor  # (batch,) int64: position of each example in its dataset
+    limits: Limits | PairLimits | None = None  # what constraints ask of these texts
 
     def to(self, device: torch.device | str) -> Batch:
         labels = None if self.labels is None else self.labels.to(device)
-        return replace(self, texts=tuple(words.to(device) for words in self.texts), labels=labels)
+        limits = None if self.limits is None else self.limits.to(device)
+        return replace(self, texts=tuple(words.to(device) for words in self.texts), labels=labels, limits=limits)
 
     def __len__(self) -> int:
         return len(self.index)
 
 
-def collate(examples: Sequence[tuple[int, AnyExample]], reader: Reader) -> Batch:
+def collate(examples: Sequence[tuple[int, AnyExample]], reader: Reader, limiting: Limiting | None = None) -> Batch:
     """(position, example) pairs as words, padded to the longest."""
     if not examples:
         raise ValueError("a batch needs at least one example")
     members = [example for _, example in examples]
     texts = tuple(reader.collate(side) for side in zip(*(example.texts for example in members), strict=True))
     index = torch.tensor([position for position, _ in examples], dtype=torch.int64)
-    return Batch(texts, _labels([example.label for example in members]), index)
+    limits = None if limiting is None else limiting(examples, [words.counted for words in texts])
+    return Batch(texts, _labels([example.label for example in members]), index, limits)
 
 
 def _labels(labels: Sequence[int | float | None]) -> Tensor | None:
@@ -132,6 +137,7 @@ def loader(
     seed: int,
     epoch: int = 0,
     workers: int = 0,
+    limiting: Limiting | None = None,
 ) -> DataLoader[Any]:
     """Batches of `examples`; its `batch_sampler` is the BucketSampler, for `set_epoch`.
 
@@ -141,7 +147,7 @@ def loader(
     return DataLoader(
         _Positioned(examples),
         batch_sampler=sampler,
-        collate_fn=partial(collate, reader=reader),
+        collate_fn=partial(collate, reader=reader, limiting=limiting),
         num_workers=workers,
     )
 

@@ -25,7 +25,7 @@ from rationalizer.learn.storage import read_tensors, write_tensors
 from rationalizer.learn.trained import EPOCH, Description
 
 # Settings that do not change where a run goes, only how it gets there.
-FREE = ("workers", "checkpoint_seconds")
+FREE = ("workers", "checkpoint_seconds", "keep_examples")
 
 ANEW = "copy it again, or delete it and start anew by --resume, in Python by resume=True"
 PROGRESS = {
@@ -131,7 +131,7 @@ class CheckpointFile:
 def identify(description: Description, corpus: Corpus) -> dict[str, Any]:
     """What must be the same for a run to be continued."""
     described = description.to_json()
-    described.pop("config")
+    del described["config"], described["columns"]  # the weights do not depend on what columns were called
     return {**described, **settings_of(description.config), "data": digest(corpus)}
 
 
@@ -157,7 +157,8 @@ def digest(corpus: Corpus) -> str:
     for split in (corpus.train, corpus.dev):
         for example in split:
             words = "\x1d".join("\x1f".join(text.tokens) for text in example.texts)
-            sha.update(f"{words}\x1f{example.label!r}\x1f\n".encode("utf-8", "surrogatepass"))
+            lengths = [text.sentence_lengths for text in example.texts if text.sentence_lengths is not None]
+            sha.update(f"{words}\x1f{example.label!r}\x1f{lengths or ''}\n".encode("utf-8", "surrogatepass"))
         sha.update(b"\x1e")
     return sha.hexdigest()
 

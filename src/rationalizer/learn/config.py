@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from rationalizer.constraints import Constraints, FactorConstraint, constraints_of
 from rationalizer.learn.presets import preset
 from rationalizer.nn import (
     ALIGNERS,
@@ -23,7 +24,7 @@ from rationalizer.nn import (
     methods_for,
     reader_of,
 )
-from rationalizer.nn.ranges import (
+from rationalizer.ranges import (
     Count,
     CountOrNone,
     Fraction,
@@ -36,7 +37,7 @@ from rationalizer.nn.ranges import (
     ranges_of,
 )
 from rationalizer.suggest import closest, did_you_mean
-from rationalizer.text import Budget, Rule
+from rationalizer.text import Budget, Rule, Sentences
 
 
 @dataclass(frozen=True)
@@ -49,52 +50,61 @@ class Config:
     reading: Mapping[str, Any] = field(default_factory=dict)
     # A share of the text's words (of two: of the shorter's), or a count of words (of pairs).
     budget: Budget = field(default_factory=lambda: Budget.share(0.2))
+    constraints: Constraints = ()  # on what is selected, beside the budget: "spans=2", "never=stopwords", ...
     faithful: bool = True  # pairs: whether the premise is read through the alignment only
 
     encoder: str = "bilstm"  # or a transformer: its name on the Hugging Face Hub, or a folder
     cut: Rule | None = None  # how texts are cut into words; none: by "words", or as they come tokenized
     punctuation: Punctuation = "free"  # whether marks use up the budget ("count")
-    dropout: Fraction = 0.3
-    pooling: Pooling = "max"
+    sentences: Sentences = "marks"  # where they end, for constraints on them; "lines": every line is one
+    dropout: Fraction = 0.3  # share of the numbers that are left out at random in training
+    pooling: Pooling = "max"  # how what was read of the words becomes one vector
     full_text_weight: Weight = 3.0  # of the predictor's loss on whole texts, beside that on the selections
     full_text_epochs: Number = 0  # in which the predictor learns from whole texts only, before anything is selected
     # What the generator learns from: the labels, or (as in MCD) how far the selection's prediction is from the text's.
     guide: Literal["label", "full-text"] = "label"
 
-    seed: Annotated[int, Range(0, 2**32 - 1)] = 0
+    seed: Annotated[int, Range(0, 2**32 - 1)] = 0  # of the weights, the order of texts, and all that is drawn
     epochs: Count = 12  # at most
     min_epochs: Number = 5  # before early stopping may stop
     patience: CountOrNone = 5  # epochs that are no better on dev; none: train on and keep the last weights
-    batch_size: Count = 32
+    batch_size: Count = 32  # texts, or pairs of texts
     accumulate: Count = 1  # batches for each step of the optimizer
-    optimizer: Literal["adam", "adamw"] = "adam"
+    optimizer: Literal["adam", "adamw"] = "adam"  # adamw keeps the decay of the weights out of the gradients
     learning_rate: Rate = 2e-3  # a transformer's own are set apart: generator_rate, predictor_rate
     warmup: Fraction = 0.0  # share of the steps in which learning rates grow from 0
     decay: bool = False  # whether they shrink to 0 then
     slow_predictor: bool = False  # as in DR: its rate is multiplied with the share that is selected, if above 5%
-    weight_decay: Weight = 1e-6
+    weight_decay: Weight = 1e-6  # how strongly weights are drawn to 0
     clip: Positive = 5.0  # largest norm of the gradient
     averaging: Fraction = 0.98  # how much of the average over past steps' weights stays at each step; 0: no average
     keep_by: Literal["loss", "score"] = "loss"  # on dev, which decides when to stop and which epoch's weights are kept
     workers: Annotated[int, Range(0, 1024)] = 0  # processes that prepare batches
+    # How many short texts of dev are kept with the model, as examples for its page; 0 where they must not leave.
+    keep_examples: Number = 6
     checkpoint_seconds: Weight = 60.0  # between checkpoints within an epoch; one more follows every epoch
 
     def to_json(self) -> dict[str, Any]:
         stored = {item.name: getattr(self, item.name) for item in fields(self)}
-        return stored | {"budget": str(self.budget), "options": dict(self.options), "reading": dict(self.reading)}
+        return stored | {
+            "budget": str(self.budget),
+            "constraints": [constraint.to_json() for constraint in self.constraints],
+            "options": dict(self.options),
+            "reading": dict(self.reading),
+        }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Config:
         return configure(stored["method"], flat(stored), pairs=stored.get("pairs", False), stored=True)
 
 
-_IDENTITY = ("method", "pairs", "options", "reading")  # what a config is of; the rest can be set
+IDENTITY = ("method", "pairs", "options", "reading")  # what a config is of; the rest can be set
 
 
 def flat(stored: Mapping[str, Any]) -> dict[str, Any]:
     """What can be set of a stored config, side by side, as `configure` takes it."""
     own = {**stored["options"], **stored["reading"]}
-    return {key: value for key, value in stored.items() if key not in _IDENTITY} | own
+    return {key: value for key, value in stored.items() if key not in IDENTITY} | own
 
 
 def configure(
@@ -161,7 +171,7 @@ def _selects(method: str, pairs: bool) -> bool:
 
 def _common_types() -> dict[str, Any]:
     hints = get_type_hints(Config)
-    return {name: hints[name] for name in hints if name not in _IDENTITY}
+    return {name: hints[name] for name in hints if name not in IDENTITY}
 
 
 def _no_method(method: str, pairs: bool) -> str:
@@ -188,6 +198,8 @@ def _read(key: str, value: Any, kind: Any) -> Any:
     value = value.item() if isinstance(value, np.generic) else value
     if kind is Budget:
         return Budget.of(value)
+    if kind == Constraints:
+        return constraints_of(value)
     choices = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
     if type(value) in choices and not isinstance(value, str):
         return value
@@ -252,6 +264,36 @@ def _check_together(config: Config) -> None:
         )
     if config.pooling == "last" and reader_of(config.encoder) is TransformerReader:
         raise ValueError("pooling=last is for the two directions of a BiLSTM; use mean or max")
+    under(config, config.constraints)
+
+
+def under(config: Config, constraints: Constraints, *, in_use: bool = False) -> Config:
+    """The config with these constraints; ValueError where they are not for its method, or not for a training."""
+    for constraint in constraints:
+        if constraint.pairs != config.pairs:
+            ours, theirs = ("pairs of texts", "single texts") if config.pairs else ("single texts", "pairs of texts")
+            raise ValueError(f"the constraint {constraint} is for {theirs}, and these are {ours}; leave it out")
+        if constraint.per_text and not in_use:
+            raise ValueError(
+                f"{constraint!r} marks the texts at hand, which a training cannot keep; give it to explain or predict, "
+                "or use words or a pattern"
+            )
+    methods = methods_for(config.pairs)
+    settled = next((each for each in constraints if each.name in methods[config.method].excludes), None)
+    if settled is not None:
+        raise ValueError(f"{config.method} says already what {settled} is about; leave it out, or use another method")
+    if any(isinstance(each, FactorConstraint) for each in constraints) and not methods[config.method].takes_factors:
+        known = [name for name, method in methods.items() if method.takes_factors]
+        raise ValueError(f"{config.method} knows no factors of your own; use one of {', '.join(known)}")
+    if constraints and not methods[config.method].takes_constraints(config.options):
+        able = [name for name, method in methods.items() if method.takes_constraints(_defaults(method))]
+        use = f"use one of {', '.join(able)}" if able else "leave them out"
+        raise ValueError(f"what {config.method} selects does not follow constraints ({constraints[0]}); {use}")
+    return replace(config, constraints=constraints)
+
+
+def _defaults(method: type[Method]) -> dict[str, Any]:
+    return {name: default for name, (_, default) in method.options().items()}
 
 
 def _check(config: Config) -> None:

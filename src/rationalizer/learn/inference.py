@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rationalizer.learn.batch import loader
+from rationalizer.learn.limiting import Limiting
 from rationalizer.learn.trained import TrainedModel
 from rationalizer.metrics import Scores, evaluate_pairs
 from rationalizer.metrics import evaluate as measure
@@ -50,18 +51,22 @@ def predict(
     examples: Sequence[AnyExample],
     *,
     budget: Budget | float | str | None = None,
+    constraints: Any = None,
     batch_size: int = BATCH,
     done: Done | None = None,
 ) -> Predictions:
-    """Selections and predictions; `budget` if not the trained one. `done` is told of each batch's size."""
-    trained = trained if budget is None else trained.with_budget(budget)
+    """Selections and predictions; `budget` and `constraints` if not the trained ones. `done` is told of each batch's
+    size."""
+    trained = _asked(trained, budget, constraints)
     _require_kind(trained, examples)
     model = trained.model.eval()
     ragged = _Ragged(examples)
     rows: list[tuple[Tensor, Tensor]] = []
-    for batch in _batches(trained.reader, examples, batch_size):
+    config = trained.config
+    limiting = Limiting(config, trained.reader, len(examples))
+    for batch in _batches(trained.reader, examples, batch_size, limiting):
         batch = batch.to(trained.device)
-        output = model(*batch.texts, budget=trained.config.budget)
+        output = model(*batch.texts, budget=config.budget, limits=batch.limits)
         rows.append((batch.index.cpu(), model.head.predict(output.outputs).cpu()))
         ragged.add(rows[-1][0], output.z, output.scores)
         if done is not None:
@@ -101,6 +106,7 @@ def evaluate(
     examples: Sequence[AnyExample],
     *,
     budget: Budget | float | str | None = None,
+    constraints: Any = None,
     faithfulness: bool = False,
     predictions: Predictions | None = None,
     done: Done | None = None,
@@ -110,13 +116,13 @@ def evaluate(
     Args:
         trained: the model.
         examples: labelled texts or pairs of texts, with or without human rationales or alignments.
-        budget: if not the trained one.
+        budget, constraints: if not the trained ones.
         faithfulness: (single texts) also comprehensiveness and sufficiency, which run the predictor on many
             other masks; the full-text prediction they compare with is this predictor's on an all-ones mask.
         predictions: what `predict` gave for these examples, if already there.
         done: told of each batch's size; every example counts once, with faithfulness `FAITHFULNESS_PASSES` times more.
     """
-    trained = trained if budget is None else trained.with_budget(budget)
+    trained = _asked(trained, budget, constraints)
     predictions = predictions or predict(trained, examples, done=done)
     unlabelled = next((i for i, example in enumerate(examples) if example.label is None), None)
     if unlabelled is not None:
@@ -127,6 +133,7 @@ def evaluate(
         "truth": [example.label for example in examples],
         "predictions": predictions.labels.tolist(),
         "classes": range(len(trained.classes)) if classification else None,
+        "outputs": predictions.outputs if classification else None,
         "seconds_per_epoch": trained.metrics.get("seconds_per_epoch"),
     }
     if trained.pairs:
@@ -212,8 +219,13 @@ class _Ragged:
                 column[position] = row[tuple(map(slice, self.shapes[position]))]
 
 
-def _batches(reader: Reader, examples: Sequence[AnyExample], batch_size: int) -> Any:
-    return loader(examples, reader, batch_size=batch_size, shuffle=False, seed=0)
+def _asked(trained: TrainedModel, budget: Budget | float | str | None, constraints: Any) -> TrainedModel:
+    trained = trained if budget is None else trained.with_budget(budget)
+    return trained if constraints is None else trained.with_constraints(constraints)
+
+
+def _batches(reader: Reader, examples: Sequence[AnyExample], batch_size: int, limiting: Limiting | None = None) -> Any:
+    return loader(examples, reader, batch_size=batch_size, shuffle=False, seed=0, limiting=limiting)
 
 
 def _require_kind(trained: TrainedModel, examples: Sequence[AnyExample]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,10 +25,12 @@ from rationalizer.learn.checkpoint import (
     restore_optimizer,
 )
 from rationalizer.learn.config import Config
+from rationalizer.learn.limiting import Limiting
 from rationalizer.learn.rates import optimizer_of, set_rates
 from rationalizer.learn.seeding import seed_all
 from rationalizer.metrics.task import score_task
 from rationalizer.nn import Model, Output
+from rationalizer.text import AnyExample
 
 
 class Learner(pl.LightningModule):
@@ -86,6 +88,7 @@ class Learner(pl.LightningModule):
             shuffle=True,
             seed=config.seed,
             workers=config.workers,
+            limiting=self._limiting(self.corpus.train),
         )
         order = batches.batch_sampler
         assert isinstance(order, BucketSampler)
@@ -109,7 +112,15 @@ class Learner(pl.LightningModule):
             shuffle=False,
             seed=0,
             workers=self.config.workers,
+            limiting=self._limiting(self.corpus.dev),
         )
+
+    def _limiting(self, examples: Sequence[AnyExample]) -> Limiting | None:
+        config = self.config
+        if not config.constraints:
+            return None
+        # Whether it can be had was looked at before the training.
+        return Limiting(config, self.model.reader, len(examples), check=False)
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
         return batch.to(device)
@@ -129,7 +140,7 @@ class Learner(pl.LightningModule):
             outputs = self.model.full_text_outputs(*batch.texts)
             if outputs is not None:
                 return self._noted(self.model.head.loss(outputs, batch.labels)).mean()
-        output = self.model(*batch.texts, budget=self.config.budget)
+        output = self.model(*batch.texts, budget=self.config.budget, limits=batch.limits)
         task_loss = self._noted(self.model.head.loss(output.outputs, batch.labels))
         objective = self.model.objective(output, task_loss)
         for name, value in objective.state.items():
@@ -201,7 +212,7 @@ class Learner(pl.LightningModule):
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         assert batch.labels is not None
-        output = self.model(*batch.texts, budget=self.config.budget)
+        output = self.model(*batch.texts, budget=self.config.budget, limits=batch.limits)
         predicted = self.model.head.predict(output.outputs)
         predicted = predicted.argmax(-1) if self.corpus.task == "classification" else predicted
         loss = self.model.head.loss(output.outputs, batch.labels)

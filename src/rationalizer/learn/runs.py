@@ -28,6 +28,9 @@ SOURCE = {
     "data_dir": (str, None),
     "aspect": (str, None),
     "columns": {str: str},
+    "task": (TASKS, None),
+    "dialect": ({"delimiter": (str, None), "encoding": (str, None), "header": bool}, None),
+    "skip_bad": bool,
     "hans": (str, None),
 }
 ORIGIN = {"source": (SOURCE, None), "texts": str}

@@ -99,7 +99,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], state: Any = None) 
     """Tensors, and a JSON value that belongs to them, in one safetensors file."""
     on_host = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     # In one entry: safetensors writes several in any order, and equal models shall be equal files.
-    record = {"checksum": _checksum(on_host, state), "state": state}
+    record = {"checksum": checksum(on_host, state), "state": state}
     write_bytes(path, safetensors.torch.save(on_host, {"record": json.dumps(record, allow_nan=False)}))
 
 
@@ -115,12 +115,13 @@ def read_tensors(path: Path, remedy: str = AGAIN) -> tuple[dict[str, Tensor], An
         ) from None
     if stored is None:
         raise ValueError(f"{path} has no checksum; it was written by another version or something else: {remedy}")
-    if fault(stored, {"checksum": str, "state": object}) or _checksum(tensors, stored["state"]) != stored["checksum"]:
+    if fault(stored, {"checksum": str, "state": object}) or checksum(tensors, stored["state"]) != stored["checksum"]:
         raise ValueError(f"{path} is damaged: its checksum is of another content; {remedy}")
     return tensors, stored["state"]
 
 
-def _checksum(tensors: Mapping[str, Tensor], state: Any) -> str:
+def checksum(tensors: Mapping[str, Tensor], state: Any) -> str:
+    """SHA-256 of tensors, their names, types and shapes, and of the JSON value that belongs to them."""
     names = sorted(tensors)
     head = [state, [[name, str(tensors[name].dtype), list(tensors[name].shape)] for name in names]]
     return _sha256(_canonical(head), *(tensors[name].reshape(-1).view(torch.uint8).numpy() for name in names))

@@ -5,8 +5,10 @@
     vectors.safetensors  the reader's pretrained word vectors, if it has any
     model.safetensors    the weights
     metrics.json         one row per epoch, the best epoch, how long training took
+    examples.json        a few texts to try, unless keep_examples was 0
 
-Each of them has a checksum; what was damaged or edited is refused.
+Each of them has a checksum; what was damaged or edited is refused. Of a compact model (see `compact.py`)
+`vectors.safetensors` may hold a name only, that of the vectors in the package.
 
 A finished run also has `data.json`, where its texts came from, and `scores.json`, what was measured after the
 training (see `runs.py`). While it is under way there is `checkpoint.safetensors` (see `checkpoint.py`). `logs/` has CSV
@@ -16,15 +18,19 @@ and TensorBoard files, in a new folder each time the run was taken up. The train
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import torch
 
+from rationalizer.constraints import constraints_of
 from rationalizer.data.corpus import Task
 from rationalizer.learn.checks import fault, tensors_fault
-from rationalizer.learn.config import Config
+from rationalizer.learn.compact import compacted, named, restored, tables_of
+from rationalizer.learn.config import Config, under
+from rationalizer.learn.kept_examples import KeptText
 from rationalizer.learn.storage import (
     AGAIN,
     read_json,
@@ -35,13 +41,14 @@ from rationalizer.learn.storage import (
     write_tensors,
 )
 from rationalizer.nn import EXTRACTORS, HighlightModel, Model, PairModel, Punctuation, Reader, reader_of
-from rationalizer.text import Budget, Rule
+from rationalizer.text import Budget, Rule, Sentences
 
 LabelType = Literal["str", "int", "float", "bool"]
 
 FORMAT = 4
 CONFIG, READER, MODEL, METRICS = "config.json", "reader.json", "model.safetensors", "metrics.json"
 VECTORS, CHECKPOINT, LOGS = "vectors.safetensors", "checkpoint.safetensors", "logs"
+EXAMPLES = "examples.json"
 
 TASKS = set(get_args(Task))
 DESCRIBED = {
@@ -50,6 +57,7 @@ DESCRIBED = {
     "classes": [str],
     "target": {"sigmoid?": bool, "mean?": float, "deviation?": float},
     "label_type": set(get_args(LabelType)),
+    "columns": {str: str},
     "config": {"method": str, "pairs": bool, "options": dict, "reading": dict, str: object},
 }
 EPOCH = {"seconds": float, str: float}
@@ -63,6 +71,7 @@ MEASURED = {
     "data": str,
     "versions": {str: str},
 }
+KEPT = {"examples": [[str]]}  # one text each, or two
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,9 @@ class Description:
     classes: tuple[str, ...]
     target: dict[str, Any] = field(default_factory=dict)  # arguments of `nn.Regression`
     label_type: LabelType = "str"  # what the user's class labels were before they became names
+    columns: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of the file or table it was trained on: {"text": "review"}
 
     @property
     def pairs(self) -> bool:
@@ -108,6 +120,7 @@ class Description:
             "classes": list(self.classes),
             "target": self.target,
             "label_type": self.label_type,
+            "columns": dict(self.columns),
             "config": self.config.to_json(),
         }
 
@@ -131,21 +144,33 @@ class Description:
                 raise ValueError("target.sigmoid is missing")
         except (TypeError, ValueError) as error:
             raise ValueError(f"{path}: {error}; {AGAIN}") from None
-        return cls(config, stored["task"], tuple(stored["classes"]), stored["target"], stored["label_type"])
+        return cls(
+            config,
+            stored["task"],
+            tuple(stored["classes"]),
+            stored["target"],
+            stored["label_type"],
+            stored["columns"],
+        )
 
 
-def write_reader(directory: Path, reader: Reader) -> None:
+READS = {"rule": get_args(Rule), "punctuation": get_args(Punctuation), "sentences": get_args(Sentences)}
+
+
+def write_reader(directory: Path, reader: Reader, *, compact: bool = False) -> None:
     if tables := reader.tables():
-        write_tensors(directory / VECTORS, tables)
+        name = named(tables) if compact else None
+        write_tensors(directory / VECTORS, tables if name is None else {}, name)
     write_record(directory / READER, reader.description())
 
 
 def read_reader(directory: Path, description: Description) -> Reader:
     kind = reader_of(description.config.encoder)
     stored = read_record(directory / READER)
-    tables = read_tensors(directory / VECTORS)[0] if (directory / VECTORS).is_file() else {}
+    tables, name = read_tensors(directory / VECTORS) if (directory / VECTORS).is_file() else ({}, None)
     try:
-        for key, known in (("rule", get_args(Rule)), ("punctuation", get_args(Punctuation))):
+        tables = dict(tables_of(tables, name))
+        for key, known in READS.items():
             if stored.get(key) not in known:
                 raise ValueError(f"{key} is {stored.get(key)!r}, not one of {', '.join(known)}")
         reader = kind.restore(stored, tables, description.reader_options(), **description.network())
@@ -169,6 +194,7 @@ class TrainedModel:
     description: Description
     model: Model
     metrics: dict[str, Any]
+    examples: tuple[KeptText, ...] = ()  # texts to try
 
     @property
     def config(self) -> Config:
@@ -209,11 +235,23 @@ class TrainedModel:
         config = replace(self.config, budget=budget)
         return replace(self, description=replace(self.description, config=config))
 
-    def save(self, directory: str | Path) -> None:
+    def with_constraints(self, constraints: Any) -> TrainedModel:
+        """The same weights, selections under these constraints instead of those of the training."""
+        config = under(self.config, constraints_of(constraints), in_use=True)
+        return replace(self, description=replace(self.description, config=config))
+
+    def save(self, directory: str | Path, *, compact: bool = False) -> None:
+        """Writes the model's files; `compact` in less space, with weights that are rounded (see `compact.py`)."""
         directory = Path(directory)
+        weights = self.model.state_dict()
         write_record(directory / CONFIG, self.description.to_json())
-        write_reader(directory, self.reader)
-        write_tensors(directory / MODEL, self.model.state_dict())
+        write_reader(directory, self.reader, compact=compact)
+        write_tensors(directory / MODEL, *(compacted(weights) if compact else (weights, None)))
+        if self.examples:
+            texts = [[text] if isinstance(text, str) else list(text) for text in self.examples]
+            write_record(directory / EXAMPLES, {"examples": texts})
+        else:
+            (directory / EXAMPLES).unlink(missing_ok=True)  # of a model that was here before
         write_record(directory / METRICS, self.metrics)
 
     @classmethod
@@ -230,10 +268,20 @@ class TrainedModel:
                 )
             raise FileNotFoundError(f"{directory} holds no trained model: {', '.join(missing)} missing")
         model = description.build(read_reader(directory, description))
-        weights, _ = read_tensors(directory / MODEL)
+        weights = restored(*read_tensors(directory / MODEL))
         if wrong := tensors_fault(weights, model.state_dict()):
             raise ValueError(
                 f"{directory / MODEL} does not fit {directory / CONFIG}: {wrong}; copy the folder again, or train again"
             )
         model.load_state_dict(weights)
-        return cls(description, model.to(device).eval(), read_record(directory / METRICS, MEASURED))
+        measured = read_record(directory / METRICS, MEASURED)
+        return cls(description, model.to(device).eval(), measured, _read_examples(directory, description))
+
+
+def _read_examples(directory: Path, description: Description) -> tuple[KeptText, ...]:
+    path = directory / EXAMPLES
+    stored = read_record(path, KEPT)["examples"] if path.is_file() else []
+    expected = 2 if description.pairs else 1
+    if any(len(texts) != expected for texts in stored):
+        raise ValueError(f"{path}: an example is not {'a pair of texts' if description.pairs else 'one text'}; {AGAIN}")
+    return tuple((texts[0], texts[1]) if description.pairs else texts[0] for texts in stored)

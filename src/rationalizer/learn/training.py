@@ -7,17 +7,18 @@ import os
 import platform
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytorch_lightning as pl
 import torch
 from lightning_fabric.utilities.exceptions import MisconfigurationException
-from pytorch_lightning.callbacks import TQDMProgressBar
+from pytorch_lightning.callbacks import Callback, TQDMProgressBar
 from pytorch_lightning.callbacks.progress.tqdm_progress import Tqdm
 from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger
 
@@ -26,6 +27,8 @@ from rationalizer.data import Corpus
 from rationalizer.learn.batch import collate
 from rationalizer.learn.checkpoint import CheckpointFile, digest, identify, require_same
 from rationalizer.learn.config import Config, configure
+from rationalizer.learn.kept_examples import choose_examples
+from rationalizer.learn.limiting import check_constraints
 from rationalizer.learn.lock import held
 from rationalizer.learn.module import Learner
 from rationalizer.learn.seeding import seed_all, untouched_generators
@@ -42,10 +45,12 @@ from rationalizer.learn.trained import (
     read_reader,
     write_reader,
 )
+from rationalizer.learn.watching import in_notebook, is_watched
 from rationalizer.nn import Reader, TransformerReader, reader_of
 from rationalizer.text import AnyExample
 
 START_TEXTS = 64  # that say how large states are
+EVERY = 5.0  # seconds between two lines of a log
 
 
 def train(
@@ -54,7 +59,7 @@ def train(
     run_dir: str | Path | None = None,
     *,
     resume: bool = False,
-    progress: bool | None = None,
+    progress: bool | Literal["lines"] | None = None,
     accelerator: str = "auto",
     devices: Any = 1,
     precision: Any = None,
@@ -70,7 +75,8 @@ def train(
         run_dir: where the run is kept (see `trained.py`); None keeps nothing.
         resume: go on with the run in `run_dir` from its last checkpoint, to the weights it would have reached
             without the interruption. A finished run is loaded; where there is none, one is started.
-        progress: show a progress bar; by default if standard error is a terminal.
+        progress: show a progress bar, or "lines": a line every few seconds, for logs; by default a bar if standard
+            error is a terminal, and in notebooks.
         accelerator, devices, precision, strategy, num_nodes: as of `pytorch_lightning.Trainer`; without a wish the
             precision is "32-true", for transformers on a GPU "bf16-mixed".
         label_type: what class labels were before they became the corpus' class names; kept with the model.
@@ -112,7 +118,7 @@ def _train(
     description: Description,
     directory: Path | None,
     resume: bool,
-    progress: bool | None,
+    progress: bool | Literal["lines"] | None,
     settings: dict[str, Any],
 ) -> TrainedModel:
     config = description.config
@@ -133,6 +139,7 @@ def _train(
         reader = read_reader(directory, description)
     else:
         reader = _reader(corpus, description)
+    check_constraints(corpus, config, reader)
     model = description.build(reader)
     if resumed is None:  # every process does it by itself, and all alike
         model.eval().start(*collate(list(enumerate(corpus.train[:START_TEXTS])), reader).texts)
@@ -145,7 +152,8 @@ def _train(
     if not learner.progress.finished:
         first = _fit(learner, directory, progress, settings)
     model.load_state_dict(learner.best, strict=False)
-    trained = TrainedModel(description, model.eval(), _metrics(learner))
+    examples = choose_examples(corpus, config.keep_examples)
+    trained = TrainedModel(description, model.eval(), _metrics(learner), examples)
     if directory is not None and first:
         trained.save(directory)
         (directory / CHECKPOINT).unlink(missing_ok=True)
@@ -178,6 +186,7 @@ def describe(corpus: Corpus, config: Config, label_type: LabelType = "str") -> D
         classes=tuple(corpus.classes),
         target=target,
         label_type=label_type,
+        columns=dict(corpus.columns),
     )
 
 
@@ -219,6 +228,11 @@ def _check_trainer(accelerator: str, devices: Any, **others: Any) -> None:
 def _check_corpus(corpus: Corpus, config: Config) -> None:
     if not corpus.train:
         raise ValueError(f"the corpus {corpus.name!r} has no training examples")
+    if len(corpus.classes) == 1:
+        raise ValueError(
+            f"all labels are {corpus.classes[0]!r}, and a classifier learns to tell classes apart; give texts of "
+            "another class, or name another label column (on the command line: --column label=NAME)"
+        )
     if corpus.pairs != config.pairs:
         configure(config.method, pairs=corpus.pairs)  # says what is wrong, unless both kinds have such a method
         kind = "pairs of" if corpus.pairs else "single"
@@ -240,13 +254,20 @@ def _check_example(example: AnyExample, where: str, corpus: Corpus) -> None:
 def _reader(corpus: Corpus, description: Description) -> Reader:
     config = description.config
     texts = [text.tokens for example in corpus.train for text in example.texts]
-    how = {"rule": corpus.rule, "punctuation": config.punctuation, **description.network()}
+    how: dict[str, Any] = {"rule": corpus.rule, "punctuation": config.punctuation, "sentences": config.sentences}
+    how |= description.network()
     return reader_of(config.encoder).prepare(config.encoder, texts, description.reader_options(), **how)
 
 
-def _fit(learner: Learner, directory: Path | None, progress: bool | None, settings: dict[str, Any]) -> bool:
+def _fit(
+    learner: Learner,
+    directory: Path | None,
+    progress: bool | Literal["lines"] | None,
+    settings: dict[str, Any],
+) -> bool:
     """Fits; says whether this is the process that writes the results."""
-    show = sys.stderr.isatty() if progress is None else progress
+    show = progress is True or (progress is None and is_watched())
+    callbacks: list[Callback] = [_Bar()] if show else [_Lines()] if progress == "lines" else []
     with _quiet():
         trainer = pl.Trainer(
             **settings,
@@ -254,7 +275,7 @@ def _fit(learner: Learner, directory: Path | None, progress: bool | None, settin
             gradient_clip_val=learner.config.clip,
             accumulate_grad_batches=learner.config.accumulate,
             logger=_loggers(directory) if directory else False,
-            callbacks=[_Bar()] if show else [],
+            callbacks=callbacks,
             enable_progress_bar=show,
             enable_checkpointing=False,  # Lightning's are pickles; ours are written by the learner
             enable_model_summary=False,
@@ -282,6 +303,23 @@ def _interruptible() -> Iterator[None]:
         raise KeyboardInterrupt from None
 
 
+class _Lines(Callback):
+    """For logs: a line every `EVERY` seconds, if the training takes so long."""
+
+    def __init__(self) -> None:
+        self.begun = self.told = time.monotonic()
+
+    def on_train_batch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *rest: Any) -> None:
+        now = time.monotonic()
+        if now - self.told < EVERY or not trainer.is_global_zero:
+            return
+        self.told = now
+        assert isinstance(pl_module, Learner)
+        batch, batches = rest[-1] + 1, trainer.num_training_batches
+        epoch = f"{pl_module.progress.epoch + 1}/{pl_module.config.epochs}"
+        print(f"Epoch {epoch}: {batch} of {batches} batches ({now - self.begun:.0f} s)", file=sys.stderr, flush=True)
+
+
 class _Bar(TQDMProgressBar):
     """On standard error: Lightning's own would stand in a file that the output is sent to."""
 
@@ -290,6 +328,8 @@ class _Bar(TQDMProgressBar):
             return super().init_train_tqdm()
 
     def init_validation_tqdm(self) -> Tqdm:
+        if in_notebook():  # which would write a second bar on new lines, again and again
+            return Tqdm(disable=True)
         with redirect_stdout(sys.stderr):
             return super().init_validation_tqdm()
 

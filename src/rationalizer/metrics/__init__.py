@@ -4,6 +4,7 @@
 """
 
 from rationalizer.metrics.alignment import AlignmentScores, Violations, alignment_scores, violations
+from rationalizer.metrics.calibration import Bin, Calibration, calibration
 from rationalizer.metrics.catalogue import METRICS, Metric, headlines, score_lines
 from rationalizer.metrics.degeneration import Finding, check, label_skill, position_skill
 from rationalizer.metrics.faithfulness import Aopc, Faithfulness, aopc, faithfulness, top_tokens
@@ -12,13 +13,17 @@ from rationalizer.metrics.rationale import RationaleStatistics, rationale_statis
 from rationalizer.metrics.scores import Scores, evaluate, evaluate_pairs
 from rationalizer.metrics.spans import mask_to_spans, spans_to_mask
 from rationalizer.metrics.spread import Spread
-from rationalizer.metrics.task import accuracy, macro_f1, mse, score_task
+from rationalizer.metrics.task import ClassScores, accuracy, class_scores, confusions, macro_f1, mse, score_task
+from rationalizer.metrics.word_use import WordUse, word_use
 
 __all__ = [
     "METRICS",
     "Agreement",
     "AlignmentScores",
     "Aopc",
+    "Bin",
+    "Calibration",
+    "ClassScores",
     "Faithfulness",
     "Finding",
     "Metric",
@@ -27,11 +32,15 @@ __all__ = [
     "Scores",
     "Spread",
     "Violations",
+    "WordUse",
     "accuracy",
     "alignment_scores",
     "aopc",
     "auprc",
+    "calibration",
     "check",
+    "class_scores",
+    "confusions",
     "evaluate",
     "evaluate_pairs",
     "faithfulness",
@@ -49,4 +58,5 @@ __all__ = [
     "token_scores",
     "top_tokens",
     "violations",
+    "word_use",
 ]

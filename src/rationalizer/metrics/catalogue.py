@@ -52,6 +52,7 @@ _METRICS = (
     Metric("documents", "texts", "Task", "count"),
     Metric("accuracy", "accuracy", "Task", headline=True, large=True),
     Metric("macro_f1", "macro-F1", "Task", heading="macro-F1", headline=True, large=True, paper="task"),
+    Metric("ece", "expected calibration error (10 bins)", "Task", lower_is_better=True),
     Metric(
         "mse",
         "mean squared error",
@@ -108,12 +109,15 @@ _METRICS = (
     Metric("full", "complete rationales", _SHAPE, lower_is_better=True),
     Metric("seconds_per_epoch", "seconds per epoch", "Task", "seconds", lower_is_better=True, heading="s/epoch"),
 )
+_MAY_LACK = ("annotated", "aligned")
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _METRICS}
 
 
 def score_lines(scores: Mapping[str, Scores], metrics: Iterable[Metric] = _METRICS) -> list[list[str]]:
-    """Per score that was measured somewhere, its name in words and its value in each column."""
+    """Per score that was measured somewhere, its name in words and its value in each column; a count of what is not
+    there at all, such as human rationales, is left out."""
     columns = [found.as_dict() for found in scores.values()]
+    columns = [{name: value for name, value in column.items() if value or name not in _MAY_LACK} for column in columns]
     return [
         [metric.words, *(metric.text(column[metric.name]) if metric.name in column else "" for column in columns)]
         for metric in metrics

@@ -31,6 +31,7 @@ class Scores:
     documents: int
     accuracy: float | None = None
     macro_f1: float | None = None
+    ece: float | None = None  # expected calibration error
     mse: float | None = None
 
     annotated: int | None = None  # documents with a human rationale of at least one token
@@ -89,6 +90,7 @@ def evaluate(
     counted: Sequence[Any] | None = None,
     probabilities: Probabilities | None = None,
     full: Any = None,
+    outputs: Any = None,
     seconds_per_epoch: float | None = None,
 ) -> Scores:
     """Measure everything that the arguments allow.
@@ -109,6 +111,7 @@ def evaluate(
         probabilities: the model as a function of keep-masks (see `faithfulness`), classification only;
             without it faithfulness is not measured.
         full: (documents, classes), a full-text model's probabilities, if not this model's own are meant.
+        outputs: (documents, classes), the probabilities that the predictions were made by; calibration needs them.
         seconds_per_epoch: training time, handed through.
     """
     rationales = as_masks(masks, "masks")
@@ -116,7 +119,7 @@ def evaluate(
     if weights is not None:
         weights = as_scores(weights, "weights")
         require_same_lengths(masks=rationales, weights=weights)
-    found: dict[str, Any] = dict(score_task(task, truth, predictions, classes))
+    found: dict[str, Any] = dict(score_task(task, truth, predictions, classes, outputs))
     found |= _measured_against_people(rationales, weights, gold, gold_spans)
     if probabilities is not None:
         found |= _measured_on_model(task, probabilities, rationales, weights, full)
@@ -149,6 +152,7 @@ def evaluate_pairs(
     gold: Sequence[Iterable[tuple[int, int]] | None] | None = None,
     constraints: Sequence[Mapping[str, Any]] | None = None,
     counted: Sequence[tuple[Any, Any]] | None = None,
+    outputs: Any = None,
     seconds_per_epoch: float | None = None,
 ) -> Scores:
     """As `evaluate`, for pairs of texts.
@@ -162,11 +166,12 @@ def evaluate_pairs(
         gold: per pair, the word pairs (i, j) that should be aligned, or None.
         constraints: per pair, what its alignment should keep to: arguments of `violations`.
         counted: per pair, which tokens of either text can be aligned; the constraints hold among these. By default all.
+        outputs: as of `evaluate`.
         seconds_per_epoch: training time, handed through.
     """
     matrices = [np.asarray(alignment) for alignment in alignments]
     count = require_same_count(alignments=matrices, truth=truth, predictions=predictions)
-    found: dict[str, Any] = dict(score_task(task, truth, predictions, classes))
+    found: dict[str, Any] = dict(score_task(task, truth, predictions, classes, outputs))
     chosen = [matrix != 0 for matrix in matrices]
     if gold is not None:
         found["aligned"] = sum(bool(pairs) for pairs in gold)

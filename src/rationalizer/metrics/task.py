@@ -1,14 +1,16 @@
-"""How well the model does its task: accuracy and macro-F1 of classes, mean squared error of numbers."""
+"""How well the model does its task: accuracy, F1 and calibration of classes, mean squared error of numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rationalizer.metrics._inputs import Floats, require_same_count
+from rationalizer.metrics._inputs import Floats, as_probabilities, require_same_count
+from rationalizer.metrics.calibration import calibration
 
 Task = Literal["classification", "regression"]
 
@@ -31,17 +33,54 @@ def macro_f1(truth: Sequence[Any], predictions: Sequence[Any], classes: Sequence
         predictions: one class per document.
         classes: all classes of the task; by default those that occur in `truth` or `predictions`.
     """
+    return float(np.mean([scores.f1 for scores in class_scores(truth, predictions, classes)]))
+
+
+@dataclass(frozen=True)
+class ClassScores:
+    """How well one class is told from the others; 0 where a share is one of nothing."""
+
+    name: Any
+    precision: float  # of those predicted to be of it, the share that is
+    recall: float  # of those that are of it, the share that was found
+    f1: float
+    documents: int  # that are of it
+
+
+def class_scores(
+    truth: Sequence[Any], predictions: Sequence[Any], classes: Sequence[Any] | None = None
+) -> list[ClassScores]:
+    """Precision, recall and F1 of every class; arguments as of `macro_f1`."""
+    table, names = _counted(truth, predictions, classes)
+    hits, true, guessed = table.diagonal(), table.sum(1), table.sum(0)
+
+    def share(part: Any, of: Any) -> float:
+        return float(part / of) if of else 0.0
+
+    return [
+        ClassScores(name, share(h, g), share(h, t), share(2 * h, t + g), int(t))
+        for name, h, t, g in zip(names.tolist(), hits, true, guessed, strict=True)
+    ]
+
+
+def confusions(
+    truth: Sequence[Any], predictions: Sequence[Any], classes: Sequence[Any] | None = None
+) -> NDArray[np.int64]:
+    """(classes, classes) how many documents of the row's class were taken for the column's; see `macro_f1`."""
+    return _counted(truth, predictions, classes)[0]
+
+
+def _counted(
+    truth: Sequence[Any], predictions: Sequence[Any], classes: Sequence[Any] | None
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
     y, guess = as_label_pair(truth, predictions)
     names = np.unique(np.concatenate([y, guess])) if classes is None else as_labels(classes, "classes")
-    if classes is not None:
-        _require_known(y, names, "truth")
-        _require_known(guess, names, "predictions")
-    scores = []
-    for name in names:
-        hits = np.sum((y == name) & (guess == name))
-        occurrences = np.sum(y == name) + np.sum(guess == name)
-        scores.append(2 * hits / occurrences if occurrences else 0.0)
-    return float(np.mean(scores))
+    _require_known(y, names, "truth")
+    _require_known(guess, names, "predictions")
+    number = {name: k for k, name in enumerate(names.tolist())}
+    table = np.zeros((len(names), len(names)), dtype=np.int64)
+    np.add.at(table, ([number[name] for name in y.tolist()], [number[name] for name in guess.tolist()]), 1)
+    return table, names
 
 
 def mse(truth: Sequence[float], predictions: Sequence[float]) -> float:
@@ -52,12 +91,22 @@ def mse(truth: Sequence[float], predictions: Sequence[float]) -> float:
 
 
 def score_task(
-    task: Task, truth: Sequence[Any], predictions: Sequence[Any], classes: Sequence[Any] | None = None
+    task: Task,
+    truth: Sequence[Any],
+    predictions: Sequence[Any],
+    classes: Sequence[Any] | None = None,
+    probabilities: Any = None,
 ) -> dict[str, float]:
-    """The task's scores by name: `accuracy` and `macro_f1` of a classification, `mse` of a regression."""
+    """The task's scores by name: `accuracy` and `macro_f1` of a classification, `mse` of a regression; with the
+    (documents, classes) probabilities of a classification also `ece`, the expected calibration error."""
     if require_task(task) == "regression":
         return {"mse": mse(truth, predictions)}
-    return {"accuracy": accuracy(truth, predictions), "macro_f1": macro_f1(truth, predictions, classes)}
+    found = {"accuracy": accuracy(truth, predictions), "macro_f1": macro_f1(truth, predictions, classes)}
+    if probabilities is None:
+        return found
+    y, guess = as_label_pair(truth, predictions)
+    confidences = as_probabilities(probabilities, "probabilities", len(y)).max(axis=1)
+    return found | {"ece": calibration(confidences, y == guess).error}
 
 
 def require_task(task: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rationalizer.constraints import Limits
 from rationalizer.nn.extractors import EXTRACTORS, Extractor
 from rationalizer.nn.heads import Pooling, make_head, pool, pooled_size
 from rationalizer.nn.model import Model, Output
@@ -57,7 +58,7 @@ class HighlightModel(Model):
         if self.method.starts_from_texts:
             self.method.start(self.reader.states(words), words.counted)
 
-    def forward(self, *texts: Words, budget: Budget) -> Output:
+    def forward(self, *texts: Words, budget: Budget, limits: Limits | None = None) -> Output:
         (words,) = texts
         allowed = budget.words(words.counted)
         select = self.method if self.training else self.method.decode
@@ -67,12 +68,12 @@ class HighlightModel(Model):
         else:
             mask = words.counted
             states = self.reader.states(words)
-        selection = select(states, mask, allowed)
+        selection = select(states, mask, allowed, **self.limited(limits))
         z, scores = selection.z, selection.scores
         if self.method.reads_text and self.reader.punctuation == "free":
-            z, scores = words.with_marks(z), words.ranked(scores)
+            z, scores = words.with_marks(z, None if limits is None else limits.unit), words.ranked(scores)
         z = z.view_as(z)  # what is read; penalties see the selection itself
-        return Output(self.predict_from(z, words), z, scores, selection, (mask, allowed))
+        return Output(self.predict_from(z, words), z, scores, selection, (mask, allowed), limits)
 
     @property
     def dtype(self) -> Any:

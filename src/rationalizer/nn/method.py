@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar, get_type_hints
 
 from torch import Tensor, nn
 
-from rationalizer.nn.ranges import check_ranges, ranges_of
+from rationalizer.ranges import check_ranges, ranges_of
 
 
 class Objective(NamedTuple):
@@ -24,6 +24,9 @@ class Method(nn.Module):
     name: ClassVar[str]
     uses_budget: ClassVar[bool] = True  # whether the budget makes any difference, in training or in use
 
+    takes_factors: ClassVar[bool] = False  # whether constraints may be users' own factors
+    excludes: ClassVar[frozenset[str]] = frozenset()  # names of constraints that say what the method has settled
+
     # What comes in differs: the states of one text, or the scores of two texts' words.
     decode: Callable[..., Any]
     objective: Callable[..., Objective]
@@ -37,6 +40,11 @@ class Method(nn.Module):
     def follows_budget(self) -> bool:
         """Whether `decode` keeps to the budget it is given."""
         return self.uses_budget
+
+    @classmethod
+    def takes_constraints(cls, options: Mapping[str, Any]) -> bool:
+        """Whether, with these settings, `decode` keeps to constraints: it then takes them as `limits`."""
+        return False
 
     @classmethod
     def options(cls) -> dict[str, tuple[type, Any]]:

@@ -17,14 +17,15 @@ class Output(NamedTuple):
     z: Tensor  # what every word was multiplied with, (batch, n); of pairs of texts every pair of words, (batch, m, n)
     scores: Tensor  # what ranks them
     selection: Any  # the method's own Extraction or Alignment,
-    given: tuple[Tensor, ...]  # and what it was made under: a mask for each text, and the budget in words
+    given: tuple[Tensor, ...]  # and what it was made under: a mask for each text, and the budget in words;
+    limits: Any = None  # under constraints, what they ask
 
 
 class Model(nn.Module):
     """A reader, a method that selects, and a head that speaks for the rest.
 
-    `forward` takes the `Words` of one text, or of two, and a budget. In training mode the method relaxes or samples,
-    in evaluation mode it decodes.
+    `forward` takes the `Words` of one text, or of two, a budget, and what constraints ask of these texts
+    (`constraints.Limits`), if any. In training mode the method relaxes or samples, in evaluation mode it decodes.
     """
 
     pairs: ClassVar[bool]
@@ -32,7 +33,12 @@ class Model(nn.Module):
     method: Method
     head: Head
 
-    def forward(self, *texts: Words, budget: Budget) -> Output:
+    @staticmethod
+    def limited(limits: Any) -> dict[str, Any]:
+        """As an argument of methods, of which those that know no constraints do not take any."""
+        return {} if limits is None else {"limits": limits}
+
+    def forward(self, *texts: Words, budget: Budget, limits: Any = None) -> Output:
         raise NotImplementedError
 
     def start(self, *texts: Words) -> None:
@@ -40,7 +46,7 @@ class Model(nn.Module):
 
     def objective(self, output: Output, task_loss: Tensor) -> Objective:
         """What to minimise, from the (batch,) losses of the task."""
-        return self.method.objective(output.selection, task_loss, *output.given)
+        return self.method.objective(output.selection, task_loss, *output.given, **self.limited(output.limits))
 
     def size(self, output: Output) -> Tensor:
         """(batch,) how much is selected: the share of a text's words, or the number of pairs."""

@@ -64,16 +64,16 @@ class PairModel(Model):
         self.composed = BiLSTM(hidden, hidden)
         self.head = make_head(4 * pooled_size(self.composed.size_out, pooling), classes, target)
 
-    def forward(self, *texts: Words, budget: Budget) -> Output:
+    def forward(self, *texts: Words, budget: Budget, limits: Any = None) -> Output:
         premise, hypothesis = texts
         states = [self.reader.states(words) for words in texts]
         scores = self.reader.alikeness * states[0] @ states[1].mT
         masks = [words.counted for words in texts]
         allowed = budget.words(*masks)
         align = self.method if self.training else self.method.decode
-        alignment = align(scores, *masks, allowed)
+        alignment = align(scores, *masks, allowed, **self.limited(limits))
         outputs = self.predict_from(alignment, states[0], premise.mask, states[1], hypothesis.mask)
-        return Output(outputs, alignment.z, alignment.scores, alignment, (*masks, allowed))
+        return Output(outputs, alignment.z, alignment.scores, alignment, (*masks, allowed), limits)
 
     def predict_from(
         self,

@@ -16,6 +16,8 @@ from rationalizer.ops.fusedmax import fusedmax
 from rationalizer.ops.gumbel_matching import GumbelMatching, gumbel_matching
 from rationalizer.ops.matching import matching
 from rationalizer.ops.matching_map import matching_map
+from rationalizer.ops.monotone_matching import monotone_matching
+from rationalizer.ops.monotone_matching_map import monotone_matching_map
 from rationalizer.ops.pair_budget import pair_budget
 from rationalizer.ops.sequence_budget import sequence_budget
 from rationalizer.ops.sequence_budget_map import sequence_budget_map
@@ -34,6 +36,8 @@ __all__ = [
     "gumbel_matching",
     "matching",
     "matching_map",
+    "monotone_matching",
+    "monotone_matching_map",
     "pair_budget",
     "sequence_budget",
     "sequence_budget_map",

@@ -13,6 +13,7 @@ without Triton) the op's own function: plain torch where the layer has a compact
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -213,9 +214,38 @@ def opaque(name: str, cuda: str | None = None) -> Callable[[Callable[..., Any]],
                     return _launcher(module, launcher, function)(*inputs)
 
             op.register_kernel("cuda")(launch)
-        return op
+        return _light(op)
 
     return decorate
+
+
+def _light(op: Any) -> Any:
+    """The op, whose CPU kernel is called without importing the whole compiler first.
+
+    PyTorch hides kernels from `torch.compile`, for which it imports it: a second and a half at the first call of any
+    layer. Where nobody has imported it, nobody looks.
+    """
+    register = op.register_kernel
+
+    def register_kernel(device: str) -> Callable[[Callable[..., Any]], Any]:
+        def decorate(function: Callable[..., Any]) -> Any:
+            registered = register(device)(function)
+            hidden = getattr(op, "_backend_fns", {}).get(device)  # another PyTorch may keep it elsewhere: then it stays
+            if hidden is not None:
+
+                def call(*args: Any, **kwargs: Any) -> Any:
+                    if "torch._dynamo" not in sys.modules:
+                        return function(*args, **kwargs)
+                    op._backend_fns[device] = hidden
+                    return hidden(*args, **kwargs)
+
+                op._backend_fns[device] = call
+            return registered
+
+        return decorate
+
+    op.register_kernel = register_kernel
+    return op
 
 
 def on_host(op: Callable[..., Any], *inputs: Any) -> Any:

@@ -59,17 +59,32 @@ def as_exact(kind: str, name: str) -> bool:
     return kind == "exactly_one"
 
 
+def as_all_exact(rows: str, columns: str, exactly: bool, budget: int | Tensor | None) -> tuple[bool, bool, bool]:
+    """Whether the sums of rows, of columns, and the total are fixed."""
+    exact = as_exact(rows, "rows"), as_exact(columns, "columns")
+    if exactly and budget is None:
+        raise ValueError("exactly=True asks for as many pairs as the budget says; give a budget")
+    if exactly and any(exact):
+        raise ValueError("exactly=True with 'exactly_one': the rows or columns say already how many pairs there are")
+    return *exact, exactly
+
+
 def as_pair_budget(budget: int | Tensor | None, lead: torch.Size, device: torch.device) -> Tensor:
     return _inputs.as_budget(UNLIMITED if budget is None else budget, lead, device)
 
 
-def require_finite_pairs(scores: Tensor, row_mask: Tensor, column_mask: Tensor) -> None:
+def real_pairs(row_mask: Tensor, column_mask: Tensor, allowed: Tensor | None) -> Tensor:
     real = row_mask[:, :, None] & column_mask[:, None, :]
+    return real if allowed is None else real & allowed
+
+
+def require_finite_pairs(scores: Tensor, row_mask: Tensor, column_mask: Tensor, allowed: Tensor | None = None) -> None:
+    real = real_pairs(row_mask, column_mask, allowed)
     _inputs.require_finite(scores, real, "scores", FINITE_REMEDY)
 
 
-def require_in_range(scores: Tensor, row_mask: Tensor, column_mask: Tensor) -> None:
-    real = row_mask[:, :, None] & column_mask[:, None, :]
+def require_in_range(scores: Tensor, row_mask: Tensor, column_mask: Tensor, allowed: Tensor | None) -> None:
+    real = real_pairs(row_mask, column_mask, allowed)
     if (scores.abs() > LARGEST).logical_and(real).any():
         raise ValueError(
             f"scores/temperature must be at most {LARGEST:.0e} in size, beyond which rounding leaves nothing of the "
@@ -78,10 +93,14 @@ def require_in_range(scores: Tensor, row_mask: Tensor, column_mask: Tensor) -> N
 
 
 def require_feasible(
-    row_mask: Tensor, column_mask: Tensor, budget: Tensor, rows_exact: bool, columns_exact: bool
+    row_mask: Tensor, column_mask: Tensor, budget: Tensor, rows_exact: bool, columns_exact: bool, total_exact: bool
 ) -> None:
     _inputs.require_budget(budget)
     rows, columns = row_mask.sum(-1), column_mask.sum(-1)
+    if total_exact:
+        short = torch.minimum(rows, columns)
+        need = "exactly=True needs a budget of at most the shorter side's length"
+        _refuse(budget > short, rows, columns, need)
     if rows_exact and columns_exact:
         _refuse(
             rows != columns,

@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 import torch
 from torch import Tensor
 
-from rationalizer.ops import _inputs, _pairs
+from rationalizer.ops import _inputs, _links, _pairs
 from rationalizer.ops._info import Info, warn_unless_converged
 from rationalizer.ops.kernels.matching_backward_cpu import matching_backward_rows
 from rationalizer.ops.kernels.matching_cpu import matching_rows
@@ -24,6 +24,8 @@ def matching(
     rows: str = ...,
     columns: str = ...,
     budget: int | Tensor | None = ...,
+    exactly: bool = ...,
+    fixed: Tensor | None = ...,
     row_mask: Tensor | None = ...,
     column_mask: Tensor | None = ...,
     temperature: float = ...,
@@ -39,6 +41,8 @@ def matching(
     rows: str = ...,
     columns: str = ...,
     budget: int | Tensor | None = ...,
+    exactly: bool = ...,
+    fixed: Tensor | None = ...,
     row_mask: Tensor | None = ...,
     column_mask: Tensor | None = ...,
     temperature: float = ...,
@@ -53,6 +57,8 @@ def matching(
     rows: str = "at_most_one",
     columns: str = "at_most_one",
     budget: int | Tensor | None = None,
+    exactly: bool = False,
+    fixed: Tensor | None = None,
     row_mask: Tensor | None = None,
     column_mask: Tensor | None = None,
     temperature: float = 1.0,
@@ -64,10 +70,13 @@ def matching(
     Z >= 0, row sums <= 1, column sums <= 1, ΣZ <= budget.
 
     "exactly_one" turns the sums of that side from <= 1 into = 1. The paper's layers are
-    M:XorAtMostOne = (rows="exactly_one"), M:AtMostOne2 = the default, M:Budget = (budget=B).
+    M:XorAtMostOne = (rows="exactly_one"), M:AtMostOne2 = the default, M:Budget = (budget=B). `exactly` turns
+    ΣZ <= budget into =, `fixed` holds entries at 1 or 0: of all of these the polytope's corners are the 0/1 matchings
+    that satisfy them.
 
     CUDA tensors stay on their device and nothing waits for it, so nothing is raised there: a pair without an answer
-    is NaN. Pairs too large for one program (about 128 × 63 or 256 × 31 on a data-centre GPU) go through the host.
+    is NaN. Pairs too large for one program (about 128 × 63 or 256 × 31 on a data-centre GPU), and problems with
+    `exactly` or `fixed`, go through the host.
 
     Args:
         scores: (batch, m, n) scores of the pairs; any number of leading dimensions.
@@ -75,6 +84,9 @@ def matching(
         columns: "exactly_one" or "at_most_one"; with "exactly_one" on both sides both have the same size.
         budget: the most that may be aligned in all; None (no limit), an int, or an int tensor (batch,). 0
             gives zeros.
+        exactly: whether `budget` pairs have to be aligned, not just at most so many. At most as many as the shorter
+            side has, and not together with "exactly_one".
+        fixed: (batch, m, n) integers: 1 must be aligned, -1 never, 0 free. What must be aligned counts in the budget.
         row_mask: (batch, m) bool, True on real rows. The others count as absent and get exactly 0.
         column_mask: (batch, n) bool, True on real columns.
         temperature: divides the scores; lower is sparser. In the limit 0 the answer is `matching_map`. The quotient may
@@ -87,15 +99,17 @@ def matching(
         (batch, m, n), Z in the dtype of `scores`, or (Z, Info). Differentiable in `scores`.
     """
     _inputs.check_iterations(max_iterations)
-    exact = _pairs.as_exact(rows, "rows"), _pairs.as_exact(columns, "columns")
+    exact = _pairs.as_all_exact(rows, columns, exactly, budget)
     sides = _pairs.as_sides(scores, row_mask, column_mask, temperature)
     limit = _pairs.as_pair_budget(budget, scores.shape[:-2], scores.device)
-    if (eager := _eager_layer(scores)) is not None:
-        z, iterations, gap = eager.apply(scores, *sides, limit, *exact, max_iterations, temperature)
+    plain = fixed is None and not exactly
+    if plain and (eager := _eager_layer(scores)) is not None:
+        z, iterations, gap = eager.apply(scores, *sides, limit, *exact[:2], max_iterations, temperature)
     else:
+        links = _links.as_links(fixed, *sides, limit, scores.shape, monotone=False)
         pairs = _pairs.scaled(scores, *sides, temperature)
-        z, iterations, gap = _matching(pairs.scores, *sides, limit, *exact, max_iterations)
-        z = pairs.restore(z)
+        z, iterations, gap = _matching(pairs.scores, *links[:4], *exact, max_iterations)
+        z = links.complete(pairs.restore(z))
     if not return_info and not _inputs.may_look_at(z):
         return z
     info = Info(*(values.reshape(scores.shape[:-2]) for values in (gap <= _CONVERGED, iterations, gap)))
@@ -121,11 +135,13 @@ def _matching(
     row_mask: Tensor,
     column_mask: Tensor,
     budget: Tensor,
+    allowed: Tensor | None,
     rows_exact: bool,
     columns_exact: bool,
+    total_exact: bool,
     max_iterations: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    inputs = (scores, row_mask, column_mask, budget, rows_exact, columns_exact, max_iterations)
+    inputs = (scores, row_mask, column_mask, budget, allowed, rows_exact, columns_exact, total_exact, max_iterations)
     return _inputs.on_host(_matching, *inputs)
 
 
@@ -135,20 +151,27 @@ def _(
     row_mask: Tensor,
     column_mask: Tensor,
     budget: Tensor,
+    allowed: Tensor | None,
     rows_exact: bool,
     columns_exact: bool,
+    total_exact: bool,
     max_iterations: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    _pairs.require_feasible(row_mask, column_mask, budget, rows_exact, columns_exact)
-    _pairs.require_finite_pairs(scores, row_mask, column_mask)
-    _pairs.require_in_range(scores, row_mask, column_mask)
+    _pairs.require_feasible(row_mask, column_mask, budget, rows_exact, columns_exact, total_exact)
+    _pairs.require_finite_pairs(scores, row_mask, column_mask, allowed)
+    _pairs.require_in_range(scores, row_mask, column_mask, allowed)
+    if allowed is not None:
+        scores = scores.masked_fill(~allowed, -torch.inf)
     z = torch.empty(scores.shape, dtype=torch.float64)
     iterations = torch.empty(scores.shape[0], dtype=torch.int64)
     gap = torch.empty(scores.shape[0], dtype=torch.float64)
     inputs = map(_inputs.host, (scores, row_mask, column_mask, budget))
     outputs = map(_inputs.host, (z, iterations, gap))
     work = 100 * scores.numel()
-    for_rows(matching_rows, scores.shape[0], work, *inputs, rows_exact, columns_exact, max_iterations, *outputs)
+    exact = (rows_exact, columns_exact, total_exact)
+    for_rows(matching_rows, scores.shape[0], work, *inputs, *exact, max_iterations, *outputs)
+    if allowed is not None:
+        _links.require_found(~torch.isnan(z).flatten(1).any(-1), total_exact)
     return z, iterations, gap
 
 
@@ -158,8 +181,10 @@ def _(
     row_mask: Tensor,
     column_mask: Tensor,
     budget: Tensor,
+    allowed: Tensor | None,
     rows_exact: bool,
     columns_exact: bool,
+    total_exact: bool,
     max_iterations: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
     return (
@@ -220,7 +245,7 @@ def _(
 
 
 def _save(ctx, inputs, output):  # type: ignore[no-untyped-def]
-    _, row_mask, column_mask, budget, ctx.rows_exact, ctx.columns_exact, _ = inputs
+    _, row_mask, column_mask, budget, _, ctx.rows_exact, ctx.columns_exact, _, _ = inputs
     ctx.save_for_backward(output[0], row_mask, column_mask, budget)
     ctx.mark_non_differentiable(output[1], output[2])
     ctx.set_materialize_grads(False)
@@ -229,7 +254,7 @@ def _save(ctx, inputs, output):  # type: ignore[no-untyped-def]
 def _backward(ctx, g, *_):  # type: ignore[no-untyped-def]
     z, *sides = ctx.saved_tensors
     h = None if g is None else _matching_backward(z, g, *sides, ctx.rows_exact, ctx.columns_exact)
-    return h, None, None, None, None, None, None
+    return h, None, None, None, None, None, None, None, None
 
 
 _matching.register_autograd(_backward, setup_context=_save)

@@ -206,3 +206,41 @@ def spans(s: Array, r: Array, limit: int, **constraints: Any) -> Solution:
 def spans_map(s: Array, r: Array, limit: int, **constraints: Any) -> Array:
     y = allowed(len(s), limit, **constraints)
     return y[int(np.argmax(sequence_scores(s, r, y)))].astype(float)
+
+
+def alignments(
+    m: int,
+    n: int,
+    limit: int | None = None,
+    *,
+    exactly: bool = False,
+    fixed: npt.NDArray[Any] | None = None,
+    monotone: bool = False,
+) -> npt.NDArray[np.int8]:
+    """The 0/1 matchings that keep to all of it, flattened, a row each; each constraint checked as it is said."""
+
+    def keeps(y: npt.NDArray[np.int8]) -> bool:
+        links = list(zip(*y.nonzero(), strict=True))
+        return (
+            (y.sum(0) <= 1).all()
+            and (y.sum(1) <= 1).all()
+            and (limit is None or (y.sum() == limit if exactly else y.sum() <= limit))
+            and (fixed is None or ((y[fixed == 1] == 1).all() and (y[fixed == -1] == 0).all()))
+            and (not monotone or all((a - c) * (b - d) > 0 for (a, b), (c, d) in itertools.combinations(links, 2)))
+        )
+
+    partners = itertools.product(range(n + 1), repeat=m)  # of each row a column, or the last number for none
+    every = (np.eye(n + 1, dtype=np.int8)[list(choice), :n].reshape(m, n) for choice in partners)
+    return np.array([y.ravel() for y in every if keeps(y)], dtype=np.int8).reshape(-1, m * n)
+
+
+def alignment(s: Array, limit: int | None = None, **constraints: Any) -> Solution:
+    """A QP over the weights of all alignments of a score matrix."""
+    y = alignments(s.shape[0], s.shape[1], limit, **constraints).astype(float)
+    z, proven = _mixture(s.ravel(), np.zeros(s.size - 1), y)
+    return Solution(z.reshape(s.shape), proven)
+
+
+def alignment_map(s: Array, limit: int | None = None, **constraints: Any) -> float:
+    """What the best alignment scores."""
+    return float((alignments(s.shape[0], s.shape[1], limit, **constraints) @ s.ravel()).max())

@@ -2,6 +2,7 @@
 
 from rationalizer.plot.histogram import histogram
 from rationalizer.plot.line import Point, Series, line_plot
+from rationalizer.plot.reliability import reliability_diagram
 from rationalizer.plot.scatter import Dot, scatter_plot
 
-__all__ = ["Dot", "Point", "Series", "histogram", "line_plot", "scatter_plot"]
+__all__ = ["Dot", "Point", "Series", "histogram", "line_plot", "reliability_diagram", "scatter_plot"]

@@ -34,7 +34,7 @@ STYLE = f"""
 .rz-plot .spread {{ stroke-width: 1.2; opacity: .6 }}
 .rz-plot .bar {{ fill-opacity: .75 }}
 {_colours(LIGHT)}
-@media (prefers-color-scheme: dark) {{
+@media screen and (prefers-color-scheme: dark) {{
 .rz-plot {{ color: #e6edf3 }}
 {_colours(DARK)}
 }}

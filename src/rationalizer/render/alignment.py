@@ -237,7 +237,7 @@ def _curves(links: Sequence[_Link], above: Sequence[_Box], below: Sequence[_Box]
         missed = link.kind == "missed"
         look = f'stroke="{hue}" stroke-width="{1.6 if missed else 1.4 + 1.8 * link.shade:.1f}"'
         look += ' stroke-dasharray="5 4"' if missed else f' stroke-opacity="{0.45 + 0.5 * link.shade:.2f}"'
-        words = "aligned by people only" if missed else f"weight {link.weight:.3g}"
+        words = "aligned in the data only" if missed else f"weight {link.weight:.3g}"
         drawn.append(
             f'<path d="M {x1:.1f} {y1:.1f} C {bend} {x2:.1f} {y2:.1f}" fill="none" {look}><title>{words}</title></path>'
         )

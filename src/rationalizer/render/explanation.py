@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from rationalizer.text import is_punctuation
 
 Label = str | int | float | bool
 Picture = Literal["lines", "heatmap"]  # how alignments are drawn
+MOST_DRAWN = 50  # of a list
 
 
 class _Drawn:
@@ -120,6 +121,27 @@ class PairExplanation(_Drawn):
 
 
 AnyExplanation = Explanation | PairExplanation
+
+
+class Explanations(list[AnyExplanation]):
+    """A list that notebooks draw; a part of it, `found[:10]`, is one too."""
+
+    def to_html(self, *, most: int = MOST_DRAWN) -> str:
+        """A fragment of HTML with its style: the first `most` of them, and how many there are besides."""
+        from rationalizer.render.html import to_html_list
+
+        return to_html_list(self[:most], left_out=max(0, len(self) - most))
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> AnyExplanation: ...
+    @overload
+    def __getitem__(self, place: slice) -> Explanations: ...
+    def __getitem__(self, place: SupportsIndex | slice) -> AnyExplanation | Explanations:
+        found = super().__getitem__(place)
+        return Explanations(found) if isinstance(found, list) else found
 
 
 def _any_known(tokens: tuple[str, ...], unknown: tuple[bool, ...]) -> bool:

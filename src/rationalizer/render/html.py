@@ -15,6 +15,7 @@ from rationalizer.render.summary import PAIR_WORDS, SHADES, WORDS, is_shaded, ke
 from rationalizer.render.svg import drawing
 
 ROOM = 700.0  # of drawings in pages, which scale them down a little if need be, and scroll them then
+NARROW_ROOM = 320.0  # on phones
 
 
 def to_html(
@@ -34,17 +35,51 @@ def to_html(
         styled: with the style sheet; a page needs it once only (`html_opening` has it).
         legend: with the key to the looks, which several explanations need once only.
     """
-    if isinstance(explanation, PairExplanation):
-        body = f'<div class="rz-drawing">{drawing(explanation, style=style, room=ROOM)}</div>'
-        # The texts themselves where they cannot be read in the drawing.
-        if style == "heatmap" or width_of_lines(explanation, ROOM) is None:
-            premise, hypothesis = sides(explanation)
-            body = _paragraph(premise, "premise") + _paragraph(hypothesis, "hypothesis") + body
-    else:
-        body = _paragraph(pieces(explanation))
     key_html = f"{_key([explanation])}\n" if legend else ""
     sheet = f"<style>{STYLE}</style>" if styled else ""
-    return f'<figure class="rationalizer">{sheet}\n{_head(explanation, truth)}\n{body}\n{key_html}</figure>\n'
+    head, body = _head(explanation, truth), _body(explanation, style)
+    return f'<figure class="rationalizer">{sheet}\n{head}\n{body}\n{key_html}</figure>\n'
+
+
+def to_html_list(explanations: Sequence[AnyExplanation], *, left_out: int = 0) -> str:
+    """A fragment: explanations one below the other, under one key; `left_out` tells of those that are not drawn."""
+    line = "border-top: 1px solid rgb(128 128 128 / .3); padding: .9em 0"
+    drawn = "".join(f'<div style="{line}">{to_html(one, styled=False, legend=False)}</div>\n' for one in explanations)
+    rest = f'<p style="{line}">and {left_out} more</p>\n' if left_out else ""
+    key_html = (
+        f'<div style="margin-bottom: .8em">{_key(explanations)}</div>' if explanations else "<p>no explanations</p>"
+    )
+    return f'<div class="rationalizer"><style>{STYLE}</style>\n{key_html}\n{drawn}{rest}</div>\n'
+
+
+def _body(explanation: AnyExplanation, style: Picture = "lines") -> str:
+    """The text with its highlights, or the alignment of a pair."""
+    if not isinstance(explanation, PairExplanation):
+        return _texts(explanation)
+    wide = _drawing(explanation, style, ROOM)
+    # The texts themselves where they cannot be read in the drawing.
+    if style == "heatmap" or width_of_lines(explanation, NARROW_ROOM) is not None:
+        return _texts(explanation) + wide if style == "heatmap" else wide
+    # Two drawings, of which the style shows the one that fits.
+    narrow = _drawing(explanation, style, NARROW_ROOM, narrow=True)
+    if width_of_lines(explanation, ROOM) is None:
+        return _texts(explanation) + _fitted(wide, narrow)
+    return _fitted(wide, _texts(explanation) + narrow)
+
+
+def _drawing(explanation: PairExplanation, style: Picture, room: float, *, narrow: bool = False) -> str:
+    return f'<div class="rz-drawing">{drawing(explanation, style=style, room=room, narrow=narrow)}</div>'
+
+
+def _fitted(wide: str, narrow: str) -> str:
+    return f'<div class="rz-fitted"><div class="rz-wide">{wide}</div><div class="rz-narrow">{narrow}</div></div>'
+
+
+def _texts(explanation: AnyExplanation) -> str:
+    if not isinstance(explanation, PairExplanation):
+        return _paragraph(pieces(explanation))
+    premise, hypothesis = sides(explanation)
+    return _paragraph(premise, "premise") + _paragraph(hypothesis, "hypothesis")
 
 
 def _paragraph(cut: Sequence[Piece], name: str = "") -> str:
@@ -112,8 +147,28 @@ class Section:
     figures: Sequence[tuple[str, str]] = ()  # (what, how much), in large print
     tables: Sequence[Listing] = ()
     pictures: Sequence[str] = ()  # SVG, as of `rationalizer.plot`
+    columns: Sequence[Column] = ()
     explanations: Sequence[AnyExplanation] = ()
     truths: Sequence[Label | None] | None = None  # of the explanations
+    captions: Sequence[str] = ()  # of the explanations, which then stand side by side
+
+
+@dataclass(frozen=True)
+class Column:
+    """Words with the texts that they stand in, which a click opens."""
+
+    title: str
+    entries: Sequence[Entry]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A word, how often something is so, and texts to look at."""
+
+    name: str
+    count: int
+    of: int
+    texts: Sequence[AnyExplanation]
 
 
 @dataclass(frozen=True)
@@ -160,6 +215,11 @@ def html_opening(title: str, lead: str = "") -> str:
     )
 
 
+def to_html_fragment(sections: Iterable[Section]) -> str:
+    """Sections with their style, for a shadow tree of another page, which neither styles it nor is styled by it."""
+    return f"<style>{PAGE_STYLE}{STYLE}</style>\n" + "".join(map(section_html, sections))
+
+
 def html_closing() -> str:
     return "</body>\n</html>\n"
 
@@ -178,16 +238,39 @@ def section_html(section: Section) -> str:
         several = " several" if len(section.tables) > 1 else ""
         parts.append(f'<div class="tables{several}">{"".join(_table(table) for table in section.tables)}</div>')
     parts += [f'<div class="picture">{picture}</div>' for picture in section.pictures]
-    if section.explanations:
+    if section.columns:
+        parts.append(f'<div class="columns">{"".join(map(_column, section.columns))}</div>')
+    if section.explanations and not section.captions:
         parts.append(f'<div class="rationalizer">{_key(section.explanations)}</div>')
-    for explanation, truth in zip(section.explanations, truths, strict=True):
-        parts.append(article(explanation, truth, legend=False))
+    captions = section.captions or [""] * len(section.explanations)
+    drawn = [
+        (f"<div><h3>{escape(caption)}</h3>{shown}</div>" if caption else shown)
+        for caption, shown in zip(
+            captions,
+            (article(*pair, legend=False) for pair in zip(section.explanations, truths, strict=True)),
+            strict=True,
+        )
+    ]
+    parts += [f'<div class="columns">{"".join(drawn)}</div>'] if section.captions else drawn
     return "<section>\n" + "\n".join(parts) + "\n</section>\n"
 
 
 def article(explanation: AnyExplanation, truth: Label | None = None, *, legend: bool = True) -> str:
     """An explanation as it stands in a document."""
     return f"<article>{to_html(explanation, truth=truth, styled=False, legend=legend)}</article>\n"
+
+
+def _column(column: Column) -> str:
+    entries = []
+    for entry in column.entries:
+        share = 100 * entry.count / max(entry.of, 1)
+        texts = "".join(f"<div>{_texts(text)}</div>" for text in entry.texts)
+        entries.append(
+            f"<details><summary><bdi>{escape(entry.name)}</bdi>"
+            f'<span class="share"><span style="width:{share:.0f}%"></span></span>'
+            f'<span>{entry.count} of {entry.of}</span></summary><div class="rationalizer">{texts}</div></details>'
+        )
+    return f"<div><h3><bdi>{escape(column.title)}</bdi></h3>{''.join(entries)}</div>"
 
 
 def _table(table: Listing) -> str:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rationalizer.metrics import METRICS, Finding, Scores, Spread, score_lines
-from rationalizer.plot import Point, Series, histogram, line_plot
+import numpy as np
+
+from rationalizer.metrics import METRICS, Finding, Scores, Spread, WordUse, score_lines
+from rationalizer.plot import Point, Series, histogram, line_plot, reliability_diagram
+from rationalizer.render.beside import Beside, beside_sections
 from rationalizer.render.explanation import AnyExplanation, Explanation, Label, PairExplanation
-from rationalizer.render.html import Listing, Section, to_html_page
-from rationalizer.render.summary import label_text
+from rationalizer.render.html import Column, Entry, Listing, Section, to_html_page
+from rationalizer.render.overview import Judged, Overview, Unit, excerpt, overview, unit_text
 from rationalizer.text import Budget
 
 MOST_CLASSES = 12  # of a table of confusions; of more, the commonest are listed
 COMMONEST = 10
+EXCERPTS = 3  # of texts in which a word is selected
 CURVES = (("accuracy", "macro_f1"), ("mse",), ("token_f1",), ("alignment_f1",))  # those of one plot together
 
 
@@ -23,36 +26,43 @@ class Report:
     """What a report is made of: plain values that were measured before."""
 
     title: str
-    scores: Scores
+    scores: Scores | None  # None where no true labels are known
     explanations: Sequence[AnyExplanation]  # of the scored texts
-    truths: Sequence[Label]  # their true labels, of the same type as `Explanation.label`
+    truths: Sequence[Label] | None  # their true labels, of the same type as `Explanation.label`; None: not known
     findings: Sequence[Finding] = ()  # what looks degenerate
     facts: Mapping[str, str] = field(default_factory=dict)  # what was evaluated: method, budget, data, ...
     budgets: Mapping[Budget, Scores] = field(default_factory=dict)  # the scores at several budgets
-    examples: int = 4  # texts to show of either kind
+    beside: Beside | None = None  # the same texts by an attribution
+    examples: int = 4  # texts to show of each kind
+    words: int = 20  # to show of each prediction
 
 
 def evaluation_report(report: Report) -> str:
     """The report as one HTML document that needs nothing beside it."""
-    if len(report.truths) != len(report.explanations):
-        raise ValueError(
-            f"{len(report.explanations)} explanations have {len(report.truths)} true labels; give one for each"
-        )
-    sections = [_about(report), _scores(report), _sizes(report), _budgets(report), _confusions(report)]
-    sections += _examples(report)
-    return to_html_page(title=report.title, sections=[section for section in sections if section is not None])
+    return to_html_page(title=report.title, sections=report_sections(report))
+
+
+def report_sections(report: Report) -> list[Section]:
+    seen = overview(report.explanations, report.truths, examples=report.examples)
+    sections = [_about(report), _scores(report), _classes(seen.judged), _words(report, seen)]
+    sections += [_sizes(report), _budgets(report), _calibration(seen.judged)]
+    sections += [] if report.beside is None else beside_sections(report.beside)
+    sections += _examples(report, seen)
+    return [section for section in sections if section is not None]
 
 
 def _about(report: Report) -> Section:
     facts = [Listing(("", ""), list(report.facts.items()), numbers=False)] if report.facts else []
     shown = [metric for metric in METRICS.values() if metric.large]
-    large = [(name, value) for name, value in score_lines({"": report.scores}, shown)]
+    large = [(name, value) for name, value in score_lines({"": report.scores}, shown)] if report.scores else []
     found = [f"Looks degenerate: {finding.message}." for finding in report.findings]
-    said = "" if found else "No sign of degeneration was found."
+    said = "No sign of degeneration was found." if report.scores and not found else ""
     return Section(text=said, notices=found, figures=large, tables=facts)
 
 
-def _scores(report: Report) -> Section:
+def _scores(report: Report) -> Section | None:
+    if report.scores is None:
+        return None
     tables = []
     for name in dict.fromkeys(metric.group for metric in METRICS.values()):
         lines = score_lines({"": report.scores}, [metric for metric in METRICS.values() if metric.group == name])
@@ -108,53 +118,80 @@ def _curve(budgets: Mapping[Budget, Scores], name: str) -> Series:
     return Series(METRICS[name].words, tuple(points))
 
 
-def _confusions(report: Report) -> Section | None:
-    if not report.explanations or any(one.probabilities is None for one in report.explanations):
+def _classes(judged: Judged | None) -> Section | None:
+    if judged is None:
         return None
-    predicted = [label_text(one.label) for one in report.explanations]
-    true = [label_text(truth) for truth in report.truths]
-    counts = Counter(zip(true, predicted, strict=True))
-    classes = [label_text(label) for label in report.explanations[0].probabilities or ()]
-    classes = list(dict.fromkeys([*classes, *true, *predicted]))
-    if len(classes) <= MOST_CLASSES:
-        lines = [[name, *(str(counts[name, other]) for other in classes)] for name in classes]
-        return Section("Confusions", tables=[Listing(["true label, and how often it was taken for", *classes], lines)])
-    wrong = [(pair, count) for pair, count in counts.most_common() if pair[0] != pair[1]]
-    lines = [[name, other, str(count)] for (name, other), count in wrong[:COMMONEST]]
-    heads = ("true label", "taken for", "how often")
-    return Section("Commonest confusions", tables=[Listing(heads, lines)]) if lines else None
+    return Section("Classes", tables=[class_table(judged), *confusion_tables(judged)])
 
 
-def _examples(report: Report) -> list[Section | None]:
-    """The best and the worst: of a regressor the closest and the farthest, of a classifier the right and the wrong
-    ones that it was surest of; where nothing is wrong, the least sure."""
-    pairs = list(zip(report.explanations, report.truths, strict=True))
-    classified = [pair for pair in pairs if pair[0].probabilities is not None]
-    classified.sort(key=lambda pair: -_confidence(pair[0]))
-    values = sorted((pair for pair in pairs if pair[0].probabilities is None), key=_error)
-    right = [pair for pair in classified if label_text(pair[0].label) == label_text(pair[1])]
-    wrong = [pair for pair in classified if label_text(pair[0].label) != label_text(pair[1])]
+def class_table(judged: Judged) -> Listing:
+    share = METRICS["macro_f1"].text
+    lines = [[str(c.name), share(c.precision), share(c.recall), share(c.f1), str(c.documents)] for c in judged.by_class]
+    return Listing(("class", "precision", "recall", "F1", "texts"), lines)
+
+
+def confusion_tables(judged: Judged) -> list[Listing]:
+    """All confusions, or the commonest of many classes; none where nothing was confused."""
+    if len(judged.names) <= MOST_CLASSES:
+        lines = [[name, *map(str, row)] for name, row in zip(judged.names, judged.confusions.tolist(), strict=True)]
+        return [Listing(["true label, and how often it was taken for", *judged.names], lines)]
+    wrong = [(i, j) for i, j in zip(*np.nonzero(judged.confusions), strict=True) if i != j]
+    wrong.sort(key=lambda pair: -judged.confusions[pair])
+    found = [[judged.names[i], judged.names[j], str(judged.confusions[i, j])] for i, j in wrong[:COMMONEST]]
+    return [Listing(("true label", "taken for", "how often"), found)] if found else []
+
+
+def _calibration(judged: Judged | None) -> Section | None:
+    if judged is None:
+        return None
+    error = METRICS["ece"].text(judged.calibration.error)
+    text = (
+        f"Of the predictions that the model is 80% sure of, 80% should be right. On average the two differ by {error}, "
+        "the expected calibration error. Where a bar ends below the dashed line, the model is surer than it should be; "
+        "the number counts the bar's predictions."
+    )
+    picture = reliability_diagram(judged.calibration, title="How often the model is right, by how sure it is")
+    return Section("Calibration", text=text, pictures=[picture])
+
+
+def _words(report: Report, seen: Overview) -> Section | None:
+    pairs = any(isinstance(one, PairExplanation) for one in report.explanations)
+    columns = [
+        Column(
+            f"{group.name} ({group.texts} {'pairs' if pairs else 'texts'})",
+            [
+                Entry(unit_text(use.word), use.selected, use.seen, _excerpts(report, use))
+                for use in group.words[: report.words]
+            ],
+        )
+        for group in seen.groups
+        if group.words
+    ]
+    what, where = ("Word pairs", "pairs of texts") if pairs else ("Words", "texts")
+    done = "aligned" if pairs else "selected"
+    text = (
+        f"{what} in the {where} with this prediction: in how many they are {done}, of those that have them. First come "
+        f"those that are {done} more often here than elsewhere. A click opens examples."
+    )
+    return Section(f"What is {done} for which prediction", text=text, columns=columns) if columns else None
+
+
+def _excerpts(report: Report, use: WordUse[Unit]) -> list[AnyExplanation]:
+    return [excerpt(report.explanations[number], use.word) for number in use.documents[:EXCERPTS]]
+
+
+def _examples(report: Report, seen: Overview) -> list[Section | None]:
+    valued = any(one.probabilities is None for one in report.explanations)
+    surprising = "" if valued else "Wrong, and the true label was given the least probability."
     return [
-        _shown("Right, and surest", right[: report.examples]),
-        _shown("Wrong, and surest", wrong[: report.examples]),
-        _shown("Right, but least sure", right[report.examples :][: -report.examples - 1 : -1] if not wrong else []),
-        _shown("Closest", values[: report.examples]),
-        _shown("Farthest off", values[: -report.examples - 1 : -1]),
+        _shown(report, "Closest" if valued else "Right, and surest", seen.best),
+        _shown(report, "Farthest off" if valued else "Most surprising", seen.surprising, surprising),
+        _shown(report, "Least certain", seen.uncertain, "No label was given much more probability than another."),
     ]
 
 
-_Pair = tuple[AnyExplanation, Label]
-
-
-def _shown(title: str, pairs: Sequence[_Pair]) -> Section | None:
-    if not pairs:
+def _shown(report: Report, title: str, numbers: Sequence[int], text: str = "") -> Section | None:
+    if not numbers:
         return None
-    return Section(title, explanations=[one for one, _ in pairs], truths=[truth for _, truth in pairs])
-
-
-def _confidence(explanation: AnyExplanation) -> float:
-    return max((explanation.probabilities or {}).values(), default=0.0)
-
-
-def _error(pair: _Pair) -> float:
-    return abs(float(pair[0].label) - float(pair[1]))
+    truths = None if report.truths is None else [report.truths[number] for number in numbers]
+    return Section(title, text=text, explanations=[report.explanations[number] for number in numbers], truths=truths)

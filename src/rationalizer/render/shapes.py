@@ -10,7 +10,7 @@ from rationalizer.render.pieces import Look
 from rationalizer.render.style import DARK_INK, HUES, INK, UNKNOWN, brighter, opacity
 
 FAINT = 0.72  # opacity of what is said beside the text
-LEAST = "30rem"  # how narrow a page can make a drawing
+LEAST, LEAST_NARROW = "30rem", "16rem"  # how narrow a page can make a drawing; one made for narrow pages
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,9 @@ class Group:
     height: float
 
 
-def document(groups: list[Group], name: str, *, margin: float, spacing: float, least: float, alone: bool) -> str:
+def document(
+    groups: list[Group], name: str, *, margin: float, spacing: float, least: float, alone: bool, narrow: bool = False
+) -> str:
     """Groups one below the other. Text has the colour of the page around it; `alone`, that of the reader's scheme."""
     drawn = [group for group in groups if group.elements]
     across = max([least, *(group.width + 2 * margin for group in drawn)])
@@ -32,7 +34,8 @@ def document(groups: list[Group], name: str, *, margin: float, spacing: float, l
         y += group.height + spacing
     down = y - spacing + margin if drawn else 2 * margin
     # In a narrow page it is scrolled rather than shrunk to dust.
-    opening = 'class="rz-picture" ' if alone else f'style="min-width:min({across:.0f}px,{LEAST})" '
+    floor = LEAST_NARROW if narrow else LEAST
+    opening = 'class="rz-picture" ' if alone else f'style="min-width:min({across:.0f}px,{floor})" '
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {opening}viewBox="0 0 {across:.0f} {down:.0f}" width="{across:.0f}" '
         f'height="{down:.0f}" role="img" aria-label="{escape(name)}" font-family="{FONT}" fill="currentColor">\n'
@@ -42,7 +45,7 @@ def document(groups: list[Group], name: str, *, margin: float, spacing: float, l
 
 _SCHEME = f"""<style>
 .rz-picture {{ color: {INK}; print-color-adjust: exact }}
-@media (prefers-color-scheme: dark) {{ .rz-picture {{ color: {DARK_INK} }} {brighter(".rz-picture")} }}
+@media screen and (prefers-color-scheme: dark) {{ .rz-picture {{ color: {DARK_INK} }} {brighter(".rz-picture")} }}
 </style>
 """
 

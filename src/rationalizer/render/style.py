@@ -61,7 +61,7 @@ STYLE = f"""
 .rationalizer .rz-text {{ margin: 0; max-width: 46em; white-space: pre-wrap; unicode-bidi: plaintext;
   text-align: start }}
 .rationalizer mark {{ background: none; color: inherit; border: 1px solid; border-radius: 4px; padding: 1px 0 2px;
-  box-decoration-break: clone; -webkit-box-decoration-break: clone }}
+  white-space: normal; box-decoration-break: clone; -webkit-box-decoration-break: clone }}
 .rationalizer mark > span {{ padding: 1px 1px 2px; box-decoration-break: clone;
   -webkit-box-decoration-break: clone }}
 .rationalizer :is({", ".join(f".rz-{kind}" for kind in ("selected", "both", "extra"))}) > span:first-child {{
@@ -79,10 +79,14 @@ STYLE = f"""
 .rationalizer .rz-key :is(mark, u, i) {{ margin-inline-end: .5em }}
 .rationalizer .rz-drawing {{ overflow-x: auto }}
 .rationalizer svg {{ display: block; max-width: 100%; height: auto }}
+.rationalizer .rz-fitted {{ container-type: inline-size }}
+.rationalizer .rz-narrow {{ display: none }}
+@container (max-width: 29.9rem) {{
+  .rationalizer .rz-wide {{ display: none }} .rationalizer .rz-narrow {{ display: block }} }}
 .rationalizer .rz-text + .rz-text {{ margin-top: .5em }}
-.rationalizer .rz-text + .rz-drawing {{ margin-top: 1.2em }}
+.rationalizer .rz-text + :is(.rz-drawing, .rz-fitted) {{ margin-top: 1.2em }}
 .rationalizer, .rationalizer * {{ -webkit-print-color-adjust: exact; print-color-adjust: exact }}
-@media (prefers-color-scheme: dark) {{
+@media screen and (prefers-color-scheme: dark) {{
   .rationalizer {{ --rz-blue: {_rgb(BRIGHT_BLUE)} }} {brighter(".rationalizer svg")} }}
 @media print {{ .rationalizer {{ break-inside: avoid }} }}
 @media (forced-colors: active) {{
@@ -92,7 +96,7 @@ STYLE = f"""
 
 PAGE_STYLE = f"""
 :root {{ color-scheme: light dark; --ink: {INK}; --paper: {PAPER} }}
-@media (prefers-color-scheme: dark) {{ :root {{ --ink: {DARK_INK}; --paper: {DARK_PAPER} }} }}
+@media screen and (prefers-color-scheme: dark) {{ :root {{ --ink: {DARK_INK}; --paper: {DARK_PAPER} }} }}
 @media print {{ :root {{ color-scheme: light; --ink: #000; --paper: #fff }} }}
 body {{ margin: 0 auto; max-width: 50rem; padding: 2.5rem 1.25rem 4rem; font: 16px/1.6 system-ui, sans-serif;
   color: var(--ink); background: var(--paper) }}
@@ -115,6 +119,19 @@ th, td {{ padding: .28rem 1.6rem .28rem 0; text-align: left; border-bottom: 1px 
 th {{ font-weight: 600 }}
 td.number, th.number {{ text-align: right }}
 :is(td, th).number:last-child {{ padding-right: .2rem }}
+.columns {{ display: grid; gap: 1.5rem 2.5rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr)) }}
+.columns > div {{ min-width: 0 }}
+h3 {{ font-size: 1rem; margin: .4rem 0; overflow-wrap: anywhere }}
+summary {{ display: grid; grid-template-columns: 1fr 5rem 5.5rem; gap: .8rem; align-items: center; cursor: pointer;
+  padding: .22rem 0; border-bottom: 1px solid rgb(128 128 128 / .22); font-variant-numeric: tabular-nums }}
+summary > bdi {{ overflow-wrap: anywhere }} summary > bdi::before {{ content: "▸ "; opacity: .6 }}
+[open] > summary > bdi::before {{ content: "▾ " }} summary::-webkit-details-marker {{ display: none }}
+summary > :last-child {{ text-align: right; font-size: .9rem }}
+.share {{ height: 8px; border-radius: 4px; background: rgb(128 128 128 / .18); overflow: hidden }}
+.share > span {{ display: block; height: 100%; background: rgb({_rgb(BLUE)}) }}
+details > .rationalizer {{ padding: .4rem 0 .6rem; font-size: 15px }}
+details > .rationalizer > div {{ margin-bottom: .6rem; padding-inline-start: .8rem;
+  border-inline-start: 2px solid rgb(128 128 128 / .3) }}
 .notice {{ margin: .8rem 0; padding: .7rem 1rem; border-left: 4px solid {HUES["missed"]};
   background: rgb({_rgb(HUES["missed"])} / .1); border-radius: 0 6px 6px 0 }}
 .picture {{ overflow-x: auto }}

@@ -63,16 +63,16 @@ def percent(share: float) -> str:
 
 WORDS: dict[Look, str] = {
     "selected": "read by the model",
-    "both": "read by the model and named by people",
+    "both": "read by the model and marked in the data",
     "extra": "read by the model only",
-    "missed": "named by people only",
+    "missed": "marked in the data only",
     "unknown": "unknown to the model",
 }
 PAIR_WORDS: dict[Look, str] = {
     "selected": "aligned by the model",
-    "both": "aligned by the model and by people",
+    "both": "aligned by the model and in the data",
     "extra": "aligned by the model only",
-    "missed": "aligned by people only",
+    "missed": "aligned in the data only",
     "unknown": "unknown to the model",
 }
 
@@ -82,7 +82,7 @@ SHADES = "the stronger the colour, the larger the weight"
 
 
 def key(explanation: AnyExplanation) -> list[tuple[Look, str]]:
-    """The looks that occur, in words; all three where a human rationale is known, so that absence says something."""
+    """The looks that occur, in words; all three where a rationale is known, so that absence says something."""
     if isinstance(explanation, PairExplanation):
         kinds: list[Look] = ["both", "extra", "missed"] if explanation.gold is not None else ["selected"]
         kinds += ["unknown"] if any((*explanation.premise_unknown, *explanation.hypothesis_unknown)) else []

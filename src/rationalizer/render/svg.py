@@ -50,10 +50,11 @@ def to_heatmap_svg(explanation: PairExplanation, *, truth: Label | None = None, 
     return to_svg(explanation, truth=truth, width=width, style="heatmap")
 
 
-def drawing(explanation: PairExplanation, *, style: Picture = "lines", room: float = 700) -> str:
-    """The alignment alone, no wider than need be, to stand in a page whose text colour it takes."""
+def drawing(explanation: PairExplanation, *, style: Picture = "lines", room: float = 700, narrow: bool = False) -> str:
+    """The alignment alone, no wider than need be, to stand in a page whose text colour it takes; `narrow`, in one that
+    may be narrower still."""
     body = _aligned(explanation, width_of_lines(explanation, room) or room if style == "lines" else room, style)
-    return document([body], "word alignment", margin=2, spacing=0, least=0, alone=False)
+    return document([body], "word alignment", margin=2, spacing=0, least=0, alone=False, narrow=narrow)
 
 
 def _aligned(explanation: PairExplanation, room: float, style: str) -> Group:

@@ -106,12 +106,11 @@ def parse_budgets(text: str) -> list[Budget]:
 
 
 def method_text(config: Config) -> str:
-    """A method with its budget, in words."""
+    """A method with its budget and constraints, in words."""
     faithful = "" if not config.pairs else ", faithful" if config.faithful else ", not faithful"
     method = Variant(config.method, None, config.pairs)
-    return f"{config.method}{faithful}" + (
-        f", budget {config.budget.in_words(method.unit)}" if method.uses_budget else ""
-    )
+    budget = f", budget {config.budget.in_words(method.unit)}" if method.uses_budget else ""
+    return f"{config.method}{faithful}{budget}" + "".join(f", {constraint}" for constraint in config.constraints)
 
 
 def parse_assignments(pairs: Sequence[str] | None, option: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ class Example:
     """A text as the models see it, tied to the text as the user wrote it.
 
     Token k stands at `text[slice(*offsets[k])]`: what is said of tokens can be shown on the original text.
+    `sentence_lengths` says how many tokens each sentence has, where the data knows; else a rule finds them.
     """
 
     text: str
@@ -17,6 +18,7 @@ class Example:
     offsets: tuple[tuple[int, int], ...]
     label: int | float | None = None
     rationale: tuple[bool, ...] | None = None
+    sentence_lengths: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if len(self.offsets) != len(self.tokens):
@@ -25,6 +27,11 @@ class Example:
             )
         if self.rationale is not None and len(self.rationale) != len(self.tokens):
             raise ValueError(f"a rationale has a flag a token, got {len(self.rationale)} for {len(self.tokens)} tokens")
+        if self.sentence_lengths is not None and sum(self.sentence_lengths) != len(self.tokens):
+            raise ValueError(
+                f"the sentences have {sum(self.sentence_lengths)} tokens, but the text has {len(self.tokens)}; "
+                "count what stands in the column tokens, or leave sentence_lengths out"
+            )
 
     @property
     def texts(self) -> tuple[Example, ...]:

@@ -21,19 +21,30 @@ class Words:
     def to(self, device: torch.device | str) -> Self:
         return self._map(lambda tensor: tensor.to(device))
 
+    def take(self, rows: Tensor) -> Self:
+        """These rows of the batch, any of them several times."""
+        return self._map(lambda tensor: tensor[rows])
+
     def _map(self, change: Callable[[Tensor], Tensor]) -> Self:
         return replace(self, **{item.name: change(getattr(self, item.name)) for item in fields(self)})
 
     def __len__(self) -> int:
         return len(self.mask)
 
-    def with_marks(self, z: Tensor) -> Tensor:
+    def with_marks(self, z: Tensor, unit: Tensor | None = None) -> Tensor:
         """A selection of words with the punctuation it takes along.
 
         A mark is read as far as the words on both of its sides are, z_mark = min(z_before, z_after); at the ends of a
-        text, and beside a word that cannot be selected, it is not.
+        text, and beside a word that cannot be selected, it is not. Where words are selected in units (numbers, equal
+        for the tokens of one), a mark is also read with the word beside it that is of the same unit.
         """
-        return torch.where(self.marks, torch.minimum(*self._around(z, 0.0)), z)
+        before, after = self._around(z, 0.0)
+        shown = torch.minimum(before, after)
+        if unit is not None:
+            left, right = self._around(unit, -1)
+            alike = torch.maximum(before * (left == unit), after * (right == unit))
+            shown = torch.maximum(shown, alike)
+        return torch.where(self.marks, shown, z)
 
     def ranked(self, scores: Tensor) -> Tensor:
         """Scores of counted words; marks rank as the lower of the words around them, all others last."""

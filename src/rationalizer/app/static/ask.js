@@ -20,7 +20,8 @@ async function ask(path, options = {}) {
     if (response.ok) return response;
     const { error } = await response.json().catch(() => ({}));
     if (response.status !== 401) {
-      throw new Error(error ? `${error.problem}; ${error.remedy}.` : `The server answered ${response.status}.`);
+      const problem = error ? `${error.problem}; ${error.remedy}.` : `The server answered ${response.status}.`;
+      throw Object.assign(new Error(problem), { status: response.status });
     }
     // Another request may have brought the right one meanwhile.
     if (token === sessionStorage.getItem(TOKEN)) await askForToken(token ? "That is not the token." : "");

@@ -1,13 +1,16 @@
 "use strict";
 
 const PAUSE = 180; // milliseconds without a change before the models are asked
+const RETRY = 2000; // before a server that does not answer is asked again
 
 const at = (id) => document.getElementById(id);
 const state = {
   models: [],
   limits: { characters: Infinity },
+  examples: [], // texts, or pairs of texts, to choose from
   shown: [], // names of the models whose cards are on the page
   budget: null, // as the endpoint takes it; null: each model's own
+  constraints: null, // likewise, as {constraint, words}
   timer: 0,
   asking: null, // the AbortController of the requests under way
 };
@@ -21,7 +24,7 @@ function make(tag, text = "", attributes = {}) {
 }
 
 const model = (name) => state.models.find((candidate) => candidate.name === name);
-const inPairs = () => state.models[0].pairs;
+const inPairs = () => model(state.shown[0]).pairs; // models of one kind are shown together
 const fields = () => (inPairs() ? [at("premise"), at("hypothesis")] : [at("text")]);
 const texts = () => Object.fromEntries(fields().map((field) => [field.id, field.value]));
 const length = (field) => [...field.value].length; // in characters, as the server counts them
@@ -44,6 +47,9 @@ function post(path, body, signal) {
 function question(name) {
   const body = { ...texts(), model: name };
   if (state.budget !== null && model(name).follows_budget) body.budget = state.budget;
+  if (state.constraints !== null && model(name).offered.length) {
+    body.constraints = state.constraints.map(({ constraint }) => constraint);
+  }
   return body;
 }
 
@@ -78,24 +84,26 @@ async function explain() {
     showProblem("");
   } catch (error) {
     if (error.name === "AbortError") return;
-    clear();
-    showProblem(inWords(error));
+    clear(inWords(error));
+    if (passes(error)) askSoon(RETRY);
   } finally {
     if (state.asking === asking) at("results").classList.remove("stale");
   }
 }
 
-const inWords = (error) => (error instanceof TypeError ? "The server does not answer; is it still running?" : error.message);
+/* fetch throws a TypeError where nobody answers. */
+const inWords = (error) => (error instanceof TypeError ? "The server does not answer; it will be asked again." : error.message);
+const passes = (error) => error instanceof TypeError || error.status === 503;
 
-function clear() {
+function clear(problem = "") {
   at("results").replaceChildren();
   at("waiting").hidden = false;
   at("status").textContent = "";
-  showProblem("");
+  showProblem(problem);
 }
 
 function showProblem(message) {
-  at("problem").textContent = message;
+  if (at("problem").textContent !== message) at("problem").textContent = message; // what stands there is not read out again
   at("problem").hidden = !message;
   if (message) at("waiting").hidden = true;
 }
@@ -118,7 +126,7 @@ function card(asked, answer) {
   const element = make("article", "", { class: "card" });
   const heading = make("h2", `${answer.model} `);
   const { method } = model(answer.model);
-  const facts = [method, budgetNote(answer)].filter((fact) => fact !== answer.model);
+  const facts = [method, budgetNote(answer), ...answer.constraints].filter((fact) => fact !== answer.model);
   heading.append(make("span", facts.join(", "), { class: "method" }));
   const drawing = make("div", "", { class: "drawing" });
   drawing.innerHTML = explanation.html; // drawn by the server, which escapes the text
@@ -138,8 +146,8 @@ function downloads(asked, answer) {
     SVG: async () => (await post("render/svg", asked)).blob(),
     JSON: async () => {
       const { html, ...explanation } = answer.explanations[0];
-      const { model: name, budget, budget_unit } = answer;
-      const kept = { model: name, budget, budget_unit, explanation };
+      const { model: name, budget, budget_unit, constraints } = answer;
+      const kept = { model: name, budget, budget_unit, constraints, explanation };
       return new Blob([JSON.stringify(kept, null, 1)], { type: "application/json" });
     },
   };
@@ -177,7 +185,8 @@ function setUpModels() {
   const group = at("models");
   const names = state.models.map(({ name }) => name);
   const choices = names.map((name) => [name, [name]]);
-  if (names.length > 1) choices.push(["Both", names]);
+  const ofOneKind = state.models.every(({ pairs }) => pairs === state.models[0].pairs);
+  if (names.length > 1 && ofOneKind) choices.unshift(["Both", names]);
   choices.forEach(([title, shown], k) => {
     const input = make("input", "", { type: "radio", name: "model", id: `model-${k}` });
     input.checked = k === 0;
@@ -185,24 +194,38 @@ function setUpModels() {
     group.append(input, make("label", title, { for: `model-${k}` }));
   });
   group.hidden = names.length < 2;
-  show([names[0]]);
+  show(names);
 }
 
 function show(names) {
   state.shown = names;
+  setUpKind();
   setUpBudget();
+  setUpConstraints();
   askSoon(0);
+}
+
+/* What there is to fill in and to choose from for single texts, or for pairs. */
+function setUpKind() {
+  const pairs = inPairs();
+  at("pair").hidden = !pairs;
+  at("single").hidden = pairs;
+  at("lead").textContent = pairs
+    ? "A classifier of pairs that shows which words it compared."
+    : "A classifier that reads only the words it shows.";
+  setUpExamples(state.examples.filter((example) => Array.isArray(example) === pairs));
 }
 
 function setUpBudget() {
   const followers = state.shown.map(model).filter((candidate) => candidate.follows_budget);
   const slider = at("budget");
-  slider.disabled = !followers.length;
+  at("budgets").hidden = !followers.length;
+  if (!followers.length) return;
   const others = state.shown.map(model).filter((candidate) => !candidate.follows_budget);
   at("why").textContent = others.length
-    ? `What ${others.map((one) => `${one.name} (${one.method})`).join(" and ")} selects follows no budget.`
+    ? `What ${others.map(({ name }) => name).join(" and ")} selects follows no budget.`
     : "How much the model may show; it chooses anew at once, without being trained again.";
-  const { budget, budget_unit: unit } = followers[0] ?? state.models[0];
+  const { budget, budget_unit: unit } = followers[0];
   if (slider.dataset.unit !== unit) state.budget = null; // 30% of the words are not 30 words
   slider.dataset.unit = unit;
   slider.max = unit === "count" ? Math.max(20, 3 * budget) : 100;
@@ -213,10 +236,10 @@ function setUpBudget() {
 function describeBudget(unit, own) {
   const slider = at("budget");
   const moved = unit === "count" ? Number(slider.value) : Number(slider.value) / 100;
-  const words = slider.disabled ? "" : budgetInWords({ budget: state.budget === null ? own : moved, budget_unit: unit });
+  const words = budgetInWords({ budget: state.budget === null ? own : moved, budget_unit: unit });
   at("amount").textContent = words;
   slider.setAttribute("aria-valuetext", words);
-  at("reset").hidden = state.budget === null || slider.disabled;
+  at("reset").hidden = state.budget === null;
 }
 
 function moveBudget() {
@@ -228,29 +251,51 @@ function moveBudget() {
   askSoon(60);
 }
 
-function setUpExamples(examples) {
-  const group = at("examples");
-  for (const example of examples) {
-    const values = inPairs() ? example : [example];
-    const button = make("button", values.join(" / "), { type: "button", dir: "auto", title: values.join("\n") });
-    button.addEventListener("click", () => {
-      fields().forEach((field, k) => (field.value = values[k]));
-      explain();
-    });
-    group.append(button);
-  }
-  group.hidden = !examples.length;
+/* Those that the models shown offer, then those that are theirs or were added; one that is pressed holds. */
+function setUpConstraints() {
+  const able = state.shown.map(model).filter(({ offered }) => offered.length);
+  at("constraints").hidden = !able.length;
+  if (!able.length) return;
+  const holding = state.constraints ?? able[0].constraints;
+  const names = new Set(holding.map(({ constraint }) => constraint));
+  const known = new Map([...able[0].offered, ...holding].map((each) => [each.constraint, each]));
+  at("offers").replaceChildren(
+    ...[...known.values()].map((each) => {
+      const pressed = names.has(each.constraint);
+      const button = make("button", each.words, { type: "button", "aria-pressed": pressed, title: each.constraint });
+      button.addEventListener("click", () => {
+        const others = holding.filter(({ constraint }) => constraint !== each.constraint);
+        constrain(pressed ? others : [...others, each]);
+        at("offers").querySelector(`[title="${CSS.escape(each.constraint)}"]`)?.focus();
+      });
+      return button;
+    }),
+  );
+  at("own").hidden = state.constraints === null;
+}
+
+function constrain(constraints) {
+  state.constraints = constraints;
+  setUpConstraints();
+  askSoon(0);
+}
+
+function addConstraint() {
+  const constraint = at("other").value.trim();
+  if (!constraint) return;
+  const able = state.shown.map(model).find(({ offered }) => offered.length);
+  at("other").value = "";
+  constrain([...(state.constraints ?? able.constraints), { constraint, words: constraint }]);
 }
 
 async function start() {
   const [described, offered] = await Promise.all(["models", "examples"].map(async (path) => (await ask(path)).json()));
   state.models = described.models;
   state.limits = described.limits;
-  at(inPairs() ? "pair" : "single").hidden = false;
-  if (inPairs()) at("lead").textContent = "A classifier of pairs that shows which words it compared.";
-  setUpExamples(offered.examples);
+  state.examples = offered.examples;
+  setUpDataset(described.dataset);
   setUpModels();
-  for (const field of fields()) {
+  for (const field of document.querySelectorAll("#question textarea")) {
     field.addEventListener("input", () => askSoon());
     field.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) explain();
@@ -263,8 +308,26 @@ async function start() {
     askSoon(0);
     at("budget").focus();
   });
+  at("add").addEventListener("click", addConstraint);
+  at("other").addEventListener("keydown", (event) => {
+    if (event.key === "Enter") addConstraint();
+  });
+  at("own").addEventListener("click", () => {
+    constrain(null);
+    at("other").focus();
+  });
   at("question").addEventListener("submit", (event) => event.preventDefault());
   fields()[0].focus();
 }
 
-start().catch((error) => showProblem(inWords(error)));
+function tryStart() {
+  start().then(
+    () => showProblem(""),
+    (error) => {
+      showProblem(inWords(error));
+      if (passes(error)) setTimeout(tryStart, RETRY);
+    },
+  );
+}
+
+tryStart();

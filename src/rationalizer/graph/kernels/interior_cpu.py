@@ -17,6 +17,7 @@ _NEAR = 1e-7
 _PRICE = 1e4
 _START = 1e-4
 _VIOLATED = 1e-5
+_PART = 1e-3  # of the complementarity: steps need be no more exact than that
 
 
 @jit
@@ -28,8 +29,8 @@ def _bounded(step, values, change):
 
 
 @jit
-def _refined(p, system, inverse, weight, damping, dual_side, primal_side, dx, dy):
-    """`solve_system`, and again for what it left over: D spans many orders of magnitude."""
+def _refined(p, system, inverse, weight, damping, dual_side, primal_side, enough, dx, dy):
+    """`solve_system`, and again for what it left over, if more than `enough`: D spans many orders of magnitude."""
     rows = p.active.shape[0]
     n, m = dx.shape[0], dy.shape[0]
     eliminated = inverse.shape[0]
@@ -39,7 +40,7 @@ def _refined(p, system, inverse, weight, damping, dual_side, primal_side, dx, dy
     dual_left, primal_left = np.zeros(n), np.zeros(m)
     for _ in range(2):
         times(p, dx, product)
-        left, size = 0.0, 1e-300
+        left, off, size = 0.0, 0.0, 1e-300
         for i in range(m):
             if i >= rows or p.active[i]:
                 primal_left[i] = primal_side[i] - product[i] + damping[i] * dy[i]
@@ -51,7 +52,8 @@ def _refined(p, system, inverse, weight, damping, dual_side, primal_side, dx, dy
                 d = weight[j - eliminated]
                 if d != np.inf:
                     dual_left[j] = dual_side[j] - d * dx[j] - transposed[j]
-        if left <= 1e-12 * size:
+                    off = max(off, abs(dual_left[j]))
+        if left <= 1e-12 * size or max(left, off) <= enough:
             return
         solve_system(p, system, inverse, weight, dual_left, primal_left, more_x, more_y)
         for j in range(n):
@@ -163,7 +165,7 @@ def interior_point(p, system, gap, x, room, y, lower_dual, upper_dual):
                 if i < rows and p.active[i]:
                     primal_side[i] -= (target - bend_over[i] * phase) / high[i] - over[i]
                     primal_side[i] += (target - bend_under[i] * phase) / low[i] - under[i]
-            _refined(p, system, inverse, weight, damping, dual_side, primal_side, dx, dy)
+            _refined(p, system, inverse, weight, damping, dual_side, primal_side, _PART * mu, dx, dy)
             step = 1.0 / _TO_BOUNDARY
             for j in range(n):
                 if p.upper[j] > 0.0:

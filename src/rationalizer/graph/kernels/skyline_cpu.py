@@ -13,10 +13,11 @@ _REGULAR = 1e-12
 
 
 @reordering
-def _dot(a, b):
+def _dot(a, i, b, j, count):
+    """Σ a[i + t] b[j + t]: by offsets, since slices cost more than the few entries of a narrow row."""
     total = 0.0
-    for i in range(a.shape[0]):
-        total += a[i] * b[i]
+    for t in range(count):
+        total += a[i + t] * b[j + t]
     return total
 
 
@@ -30,19 +31,19 @@ def factorize(first, start, values, pivots, positive):
     """
     n = first.shape[0]
     for i in range(n):
-        row = values[start[i] : start[i + 1]]
         f = first[i]
+        row = start[i] - f  # entry (i, j) is at row + j
         for j in range(f, i):
             low = max(f, first[j])
             if low < j:
-                row[j - f] -= _dot(row[low - f : j - f], values[start[j] + low - first[j] : start[j] + j - first[j]])
-        diagonal = row[i - f]
+                values[row + j] -= _dot(values, row + low, values, start[j] - first[j] + low, j - low)
+        diagonal = values[row + i]
         pivot = diagonal
         for j in range(f, i):
-            w = row[j - f]
+            w = values[row + j]
             if w != 0.0:
-                row[j - f] = w / pivots[j]
-                pivot -= w * row[j - f]
+                values[row + j] = w / pivots[j]
+                pivot -= w * values[row + j]
         if positive[i]:
             pivots[i] = pivot if pivot > _DEPENDENT * diagonal else _IGNORED
         else:
@@ -55,14 +56,13 @@ def solve(first, start, values, pivots, x):
     n = first.shape[0]
     for i in range(n):
         f = first[i]
-        if f < i:
-            x[i] -= _dot(values[start[i] : start[i + 1] - 1], x[f:i])
+        x[i] -= _dot(values, start[i], x, f, i - f)
     for i in range(n):
         x[i] /= pivots[i]
     for i in range(n - 1, -1, -1):
         f = first[i]
+        row = start[i] - f
         xi = x[i]
         if xi != 0.0:
-            row = values[start[i] : start[i + 1]]
             for j in range(f, i):
-                x[j] -= row[j - f] * xi
+                x[j] -= values[row + j] * xi

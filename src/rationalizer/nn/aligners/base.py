@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
+from rationalizer.constraints import PairLimits
 from rationalizer.nn.method import Method, Objective, register_in
-from rationalizer.nn.ranges import Temperature
+from rationalizer.ranges import Temperature
 
 
 class Alignment(NamedTuple):
@@ -29,7 +30,7 @@ class Aligner(Method):
     """Aligns m premise words with n hypothesis words by their scores (batch, m, n).
 
     `budget` is (batch,) int64, how many pairs may be aligned, at most min(m, n). The temperature divides the scores
-    in training: lower is closer to a decision.
+    in training: lower is closer to a decision. A method that `takes_constraints` also takes their `limits`.
     """
 
     def __init__(self, *, temperature: Temperature = 1.0) -> None:
@@ -42,7 +43,9 @@ class Aligner(Method):
     def decode(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor) -> Alignment:
         raise NotImplementedError
 
-    def objective(self, alignment: Alignment, task_loss: Tensor, *masks_and_budget: Tensor) -> Objective:
+    def objective(
+        self, alignment: Alignment, task_loss: Tensor, *masks_and_budget: Tensor, limits: PairLimits | None = None
+    ) -> Objective:
         """What to minimise, from the (batch,) losses of the task; by default their mean."""
         return Objective(task_loss.mean())
 

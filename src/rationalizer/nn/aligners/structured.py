@@ -2,38 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from rationalizer import ops
+from rationalizer.constraints import PairLimits
 from rationalizer.nn.aligners.base import Aligner, Alignment, register
-
-Solve = Callable[..., Tensor]
+from rationalizer.nn.aligners.solving import Solver, decide, relax
 
 
 class _Matching(Aligner):
-    """Z = argmin ‖Z − scores/T‖² over the matchings that the method allows; decoded by their MAP."""
+    """Z = argmin ‖Z − scores/T‖² over the matchings that the method and its constraints allow; decoded by their MAP."""
 
-    def forward(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor) -> Alignment:
-        relax = partial(ops.matching, temperature=self.temperature)
-        z = self.match(relax, scores, premise_mask, hypothesis_mask, budget)
+    @classmethod
+    def takes_constraints(cls, options: Mapping[str, Any]) -> bool:
+        return True
+
+    def forward(
+        self,
+        scores: Tensor,
+        premise_mask: Tensor,
+        hypothesis_mask: Tensor,
+        budget: Tensor,
+        limits: PairLimits | None = None,
+    ) -> Alignment:
+        z = self.match(relax(self.temperature), scores, premise_mask, hypothesis_mask, budget, limits)
         return Alignment(z, z, scores)
 
     @torch.no_grad()
-    def decode(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor) -> Alignment:
-        z = self.match(ops.matching_map, scores, premise_mask, hypothesis_mask, budget)
+    def decode(
+        self,
+        scores: Tensor,
+        premise_mask: Tensor,
+        hypothesis_mask: Tensor,
+        budget: Tensor,
+        limits: PairLimits | None = None,
+    ) -> Alignment:
+        z = self.match(decide, scores, premise_mask, hypothesis_mask, budget, limits)
         return Alignment(z, z, scores)
 
     def match(
-        self, solve: Solve, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor
+        self,
+        solve: Solver,
+        scores: Tensor,
+        premise_mask: Tensor,
+        hypothesis_mask: Tensor,
+        budget: Tensor,
+        limits: PairLimits | None,
     ) -> Tensor:
         """The method's problem, relaxed or decided by `solve`."""
-        return solve(scores, row_mask=premise_mask, column_mask=hypothesis_mask)
+        return solve(scores, premise_mask, hypothesis_mask, limits=limits)
 
 
 @register("at-most-one")
@@ -51,9 +73,15 @@ class Budget(_Matching):
     """M:Budget: at most one partner each, and at most `budget` pairs in all."""
 
     def match(
-        self, solve: Solve, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor
+        self,
+        solve: Solver,
+        scores: Tensor,
+        premise_mask: Tensor,
+        hypothesis_mask: Tensor,
+        budget: Tensor,
+        limits: PairLimits | None,
     ) -> Tensor:
-        return solve(scores, row_mask=premise_mask, column_mask=hypothesis_mask, budget=budget)
+        return solve(scores, premise_mask, hypothesis_mask, budget=budget, limits=limits)
 
     def constraints(self, m: int, n: int, budget: int) -> dict[str, Any]:
         return {"budget": budget}
@@ -69,20 +97,32 @@ class XorAtMostOne(_Matching):
     """
 
     uses_budget = False
+    excludes: ClassVar[frozenset[str]] = frozenset({"exactly-k"})
 
     def match(
-        self, solve: Solve, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor
+        self,
+        solve: Solver,
+        scores: Tensor,
+        premise_mask: Tensor,
+        hypothesis_mask: Tensor,
+        budget: Tensor,
+        limits: PairLimits | None,
     ) -> Tensor:
         # Pairs with the longer premise are turned round within a square, so that all are solved in one call and
         # nothing has to be counted on the host.
         m, n = scores.shape[-2:]
         side = max(m, n)
-        square = functional.pad(scores, (0, side - n, 0, side - m))
         rows, columns = (functional.pad(mask, (0, side - mask.shape[1])) for mask in (premise_mask, hypothesis_mask))
         turned = rows.sum(-1) > columns.sum(-1)
-        square = torch.where(turned[:, None, None], square.mT, square)
+
+        def turn(pairs: Tensor) -> Tensor:
+            square = functional.pad(pairs, (0, side - n, 0, side - m))
+            return torch.where(turned[:, None, None], square.mT, square)
+
+        if limits is not None and limits.fixed is not None:
+            limits = replace(limits, fixed=turn(limits.fixed))
         short, long = (torch.where(turned[:, None], a, b) for a, b in ((columns, rows), (rows, columns)))
-        z = solve(square, rows="exactly_one", row_mask=short, column_mask=long)
+        z = solve(turn(scores), short, long, rows="exactly_one", limits=limits)
         return torch.where(turned[:, None, None], z.mT, z)[:, :m, :n]
 
     def constraints(self, m: int, n: int, budget: int) -> dict[str, Any]:

@@ -2,30 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from rationalizer import ops
+from rationalizer.constraints import PairLimits
 from rationalizer.nn.aligners.base import Aligner, Alignment, register
+from rationalizer.nn.aligners.solving import decide
+
+
+class _Transport(Aligner):
+    """Keeps to constraints where it decodes; the plan that it learns by knows none."""
+
+    @classmethod
+    def takes_constraints(cls, options: Mapping[str, Any]) -> bool:
+        return True
 
 
 @register("ot-relaxed")
-class RelaxedTransport(Aligner):
+class RelaxedTransport(_Transport):
     """Relaxed 1:1: a word may stay unaligned, at the score 0. Without entropy this is `at-most-one`'s MAP."""
 
     uses_budget = False
 
-    def forward(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor) -> Alignment:
+    def forward(
+        self,
+        scores: Tensor,
+        premise_mask: Tensor,
+        hypothesis_mask: Tensor,
+        budget: Tensor,
+        limits: PairLimits | None = None,
+    ) -> Alignment:
         z = ops.sinkhorn(
             scores, kind="relaxed", epsilon=self.temperature, row_mask=premise_mask, column_mask=hypothesis_mask
         )
         return Alignment(z, z, scores)
 
     @torch.no_grad()
-    def decode(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor) -> Alignment:
-        z = ops.matching_map(scores, row_mask=premise_mask, column_mask=hypothesis_mask)
+    def decode(
+        self,
+        scores: Tensor,
+        premise_mask: Tensor,
+        hypothesis_mask: Tensor,
+        budget: Tensor,
+        limits: PairLimits | None = None,
+    ) -> Alignment:
+        z = decide(scores, premise_mask, hypothesis_mask, limits=limits)
         return Alignment(z, z, scores)
 
     def constraints(self, m: int, n: int, budget: int) -> dict[str, Any]:
@@ -33,10 +58,17 @@ class RelaxedTransport(Aligner):
 
 
 @register("ot-exact-k")
-class ExactTransport(Aligner):
+class ExactTransport(_Transport):
     """Exact k: `budget` pairs are aligned, whatever their scores."""
 
-    def forward(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor) -> Alignment:
+    def forward(
+        self,
+        scores: Tensor,
+        premise_mask: Tensor,
+        hypothesis_mask: Tensor,
+        budget: Tensor,
+        limits: PairLimits | None = None,
+    ) -> Alignment:
         z = ops.sinkhorn(
             scores,
             kind="exact_k",
@@ -48,12 +80,15 @@ class ExactTransport(Aligner):
         return Alignment(z, z, scores)
 
     @torch.no_grad()
-    def decode(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor) -> Alignment:
-        # With positive scores a matching of fewer pairs than allowed can always be improved by one more.
-        real = premise_mask[:, :, None] & hypothesis_mask[:, None, :]
-        least = scores.masked_fill(~real, torch.inf).amin((-2, -1), keepdim=True)
-        positive = torch.where(real, scores - least + 1, 0.0)
-        z = ops.matching_map(positive, budget=budget, row_mask=premise_mask, column_mask=hypothesis_mask)
+    def decode(
+        self,
+        scores: Tensor,
+        premise_mask: Tensor,
+        hypothesis_mask: Tensor,
+        budget: Tensor,
+        limits: PairLimits | None = None,
+    ) -> Alignment:
+        z = decide(scores, premise_mask, hypothesis_mask, budget=budget, exactly=True, limits=limits)
         return Alignment(z, z, scores)
 
     def constraints(self, m: int, n: int, budget: int) -> dict[str, Any]:

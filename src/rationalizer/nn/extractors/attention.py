@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from rationalizer import ops
 from rationalizer.nn.extractors.base import Extraction, Extractor, register
-from rationalizer.nn.ranges import Temperature, Weight
+from rationalizer.ranges import Temperature, Weight
 
 
 class _Attention(Extractor):

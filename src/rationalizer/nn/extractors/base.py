@@ -8,6 +8,8 @@ from typing import ClassVar, NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
+from rationalizer import ops
+from rationalizer.constraints import Limits
 from rationalizer.nn.method import Method, Objective, register_in
 
 
@@ -18,7 +20,8 @@ class Extraction(NamedTuple):
 
 class Extractor(Method):
     """Selects words. `states` are the reader's, (batch, n, size); `mask` is True on the words that can be selected, all
-    others count as absent; `budget` is (batch,) int64."""
+    others count as absent; `budget` is (batch,) int64. A method that `takes_constraints` also takes their `limits`
+    in all three, where there are any."""
 
     reads_text: ClassVar[bool] = True  # whether it needs the generator's states
     passes_gradient: ClassVar[bool] = True  # whether what the predictor makes of z tells the generator what to change
@@ -43,6 +46,19 @@ class Extractor(Method):
     @staticmethod
     def size(z: Tensor, *masks: Tensor) -> Tensor:
         return (z != 0).sum(-1) / masks[0].sum(-1)
+
+
+@torch.no_grad()
+def best_of_most(scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits) -> Tensor:
+    """Among the selections with the most words that budget and limits allow, the one with the highest total; 0/1.
+
+    Without limits these are the `budget` words with the highest scores, for `spans=1` the best window of that length.
+    """
+    real = scores.double().masked_fill(~mask, 0.0)
+    low, high = real.amin(-1, keepdim=True), real.amax(-1, keepdim=True)
+    # One word more outweighs whatever the scores of all the others differ by.
+    shifted = real - low + (high - low + 1) * (budget[:, None] + 1)
+    return ops.spans_map(shifted, budget, mask=mask, **limits.arguments()).to(scores.dtype)
 
 
 EXTRACTORS: dict[str, type[Extractor]] = {}

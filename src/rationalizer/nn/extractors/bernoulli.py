@@ -2,27 +2,36 @@
 
 All minimise E_z[ task loss + λ0 Σ z_i + λ1 Σ |z_i − z_{i+1}| ] and differ in how they estimate its gradient.
 The penalty does not fix the size of the selection, so they are decoded to the budget: the best tokens or the
-best span.
+best span. There, too, and only there, they keep to constraints.
 """
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from rationalizer import ops
-from rationalizer.nn.extractors.base import Extraction, Extractor, neighbours, register
+from rationalizer.constraints import Limits
+from rationalizer.nn.extractors.base import Extraction, Extractor, best_of_most, neighbours, register
 from rationalizer.nn.method import Objective
-from rationalizer.nn.ranges import Share, Temperature, Weight
+from rationalizer.ranges import Share, Temperature, Weight
 
 Decoding = Literal["top-k", "contiguous"]
 
 
-def decode_to_budget(decoding: Decoding, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
-    """The `budget` tokens with the highest scores, or the span of that length with the highest total."""
+def decode_to_budget(
+    decoding: Decoding, scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None
+) -> Tensor:
+    """The `budget` tokens with the highest scores, or the span of that length with the highest total.
+
+    Under limits: of the selections (or single spans) with the most tokens that these allow, the one with the highest.
+    """
+    if limits is not None:
+        return best_of_most(scores, mask, budget, limits if decoding == "top-k" else limits.at_most(spans=1))
     select = ops.top_k if decoding == "top-k" else ops.contiguous
     return select(scores, budget, mask).to(scores.dtype)
 
@@ -39,10 +48,14 @@ class _Bernoulli(Extractor):
         self.fused = fused
         self.decoding: Decoding = decoding
 
+    @classmethod
+    def takes_constraints(cls, options: Mapping[str, Any]) -> bool:
+        return True
+
     @torch.no_grad()
-    def decode(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
+    def decode(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
         scores = self.scorer(states).squeeze(-1)
-        return Extraction(decode_to_budget(self.decoding, scores, mask, budget), scores)
+        return Extraction(decode_to_budget(self.decoding, scores, mask, budget, limits), scores)
 
     def penalty(self, z: Tensor, mask: Tensor) -> Tensor:
         """(batch,) λ0 Σ z_i + λ1 Σ |z_i − z_{i+1}|."""
@@ -61,13 +74,20 @@ class ScoreFunction(_Bernoulli):
 
     passes_gradient = False
 
-    def forward(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
+    def forward(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
         scores = self.scorer(states).squeeze(-1)
         with torch.no_grad():
             z = torch.bernoulli(scores.float().sigmoid()).to(scores.dtype) * mask
         return Extraction(z, scores)
 
-    def objective(self, extraction: Extraction, task_loss: Tensor, mask: Tensor, budget: Tensor) -> Objective:
+    def objective(
+        self,
+        extraction: Extraction,
+        task_loss: Tensor,
+        mask: Tensor,
+        budget: Tensor,
+        limits: Limits | None = None,
+    ) -> Objective:
         cost = task_loss.detach() + self.penalty(extraction.z, mask)
         surrogate = ((cost - self.baseline(cost)) * self.log_probability(extraction, mask)).mean()
         return Objective(task_loss.mean() + surrogate, self.moved(cost))
@@ -136,11 +156,18 @@ class Gumbel(_Bernoulli):
         super().__init__(size, sparsity=sparsity, fused=fused, decoding=decoding)
         self.temperature = temperature
 
-    def forward(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
+    def forward(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
         scores = self.scorer(states).squeeze(-1)
         noise = torch.rand_like(scores, dtype=torch.float32).clamp(1e-6, 1 - 1e-6).logit()
         z = ((scores.float() + noise) / self.temperature).sigmoid()
         return Extraction(z.to(scores.dtype) * mask, scores)
 
-    def objective(self, extraction: Extraction, task_loss: Tensor, mask: Tensor, budget: Tensor) -> Objective:
+    def objective(
+        self,
+        extraction: Extraction,
+        task_loss: Tensor,
+        mask: Tensor,
+        budget: Tensor,
+        limits: Limits | None = None,
+    ) -> Objective:
         return Objective((task_loss + self.penalty(extraction.z, mask)).mean())

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from rationalizer.constraints import Limits
 from rationalizer.nn.extractors.base import Extraction, Extractor, neighbours, register
 from rationalizer.nn.extractors.bernoulli import decode_to_budget
 from rationalizer.nn.method import Objective
-from rationalizer.nn.ranges import Fraction, Positive, Range, Share
+from rationalizer.ranges import Fraction, Positive, Range, Share
 
 Decoding = Literal["deterministic", "top-k", "contiguous"]
 
@@ -102,6 +103,10 @@ class HardKuma(Extractor):
         if low > high:
             raise ValueError(f"lambda_min must be at most lambda_max, got {low} and {high}")
 
+    @classmethod
+    def takes_constraints(cls, options: Mapping[str, Any]) -> bool:
+        return options["decoding"] != "deterministic"
+
     @property
     def follows_budget(self) -> bool:
         return self.decoding != "deterministic"
@@ -110,19 +115,26 @@ class HardKuma(Extractor):
         a, b = functional.softplus(self.parameters_of(states).float()).clamp(1e-6, 100).unbind(-1)
         return HardKumaDistribution(a, b)
 
-    def forward(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
+    def forward(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
         variables = self.distribution(states)
         return Extraction(variables.sample() * mask, variables.log_above(0.0))
 
     @torch.no_grad()
-    def decode(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
+    def decode(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
         variables = self.distribution(states)
         scores = variables.log_above(0.0)
         if self.decoding == "deterministic":
             return Extraction(variables.most_likely() * mask, scores)
-        return Extraction(decode_to_budget(self.decoding, scores, mask, budget), scores)
+        return Extraction(decode_to_budget(self.decoding, scores, mask, budget, limits), scores)
 
-    def objective(self, extraction: Extraction, task_loss: Tensor, mask: Tensor, budget: Tensor) -> Objective:
+    def objective(
+        self,
+        extraction: Extraction,
+        task_loss: Tensor,
+        mask: Tensor,
+        budget: Tensor,
+        limits: Limits | None = None,
+    ) -> Objective:
         constraints = self.constraints(extraction.scores, mask, budget)
         violations = self.momentum * self.violations + (1 - self.momentum) * constraints.detach()
         multipliers = (self.multipliers * torch.exp(self.rate * violations)).clamp(*self.bounds)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
 
 from rationalizer import ops
-from rationalizer.nn.extractors.base import Extraction, Extractor, register
+from rationalizer.constraints import Limits
+from rationalizer.nn.extractors import factored
+from rationalizer.nn.extractors.base import Extraction, Extractor, best_of_most, register
 from rationalizer.nn.method import Objective
-from rationalizer.nn.ranges import Range, Temperature
+from rationalizer.ranges import Range, Temperature
 
 Transition = Annotated[float, Range(-1e4, 1e4)]  # below 0 it is a price on neighbours
 Spread = Annotated[float | None, Range(1e-4, 1e4, none=True)]
@@ -18,6 +21,8 @@ Bonus = Annotated[float, Range(0, 1e4)]  # the closed form knows no price
 
 
 class _Structured(Extractor):
+    takes_factors = True
+
     def __init__(
         self, size: int, *, temperature: Temperature = 1.0, transition: Transition = 0.1, start_spread: Spread = None
     ) -> None:
@@ -43,25 +48,50 @@ class _Structured(Extractor):
         self.scorer.weight *= wanted / spread
         self.scorer.bias.fill_(max(1.0, 4 * wanted)).sub_(scores[mask].mean() * wanted / spread)
 
-    def forward(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
-        scores = self.scorer(states).squeeze(-1)
-        return Extraction(self.relax(scores, mask, budget), scores)
+    @classmethod
+    def takes_constraints(cls, options: Mapping[str, Any]) -> bool:
+        return True
 
-    def relax(self, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
+    def forward(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
+        scores = self.scorer(states).squeeze(-1)
+        if limits is not None and limits.factors:
+            how = {"transition": self.transition, "temperature": self.temperature}
+            return Extraction(factored.relax(scores, mask, budget, limits, **how), scores)
+        return Extraction(self.relax(scores, mask, budget, limits), scores)
+
+    def relax(self, scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None) -> Tensor:
         raise NotImplementedError
 
-    def objective(self, extraction: Extraction, task_loss: Tensor, mask: Tensor, budget: Tensor) -> Objective:
+    def objective(
+        self,
+        extraction: Extraction,
+        task_loss: Tensor,
+        mask: Tensor,
+        budget: Tensor,
+        limits: Limits | None = None,
+    ) -> Objective:
         """A text whose scores are all negative selects nothing, and gets no gradient that could change it: large steps
         can bring a model there for good. So its best score is pulled up until something is selected. To all other
         texts nothing is added."""
-        best = extraction.scores.float().masked_fill(~mask, -torch.inf).amax(-1)
+        scores = extraction.scores.float()
         empty = mask.any(-1) & (extraction.z == 0).all(-1)
+        if limits is None:
+            best = scores.masked_fill(~mask, -torch.inf).amax(-1)
+        else:
+            # The mean score of what comes nearest to being selected; 0 where nothing ever can be.
+            nearest = best_of_most(scores, mask, budget, limits)
+            best = (scores * nearest).sum(-1) / nearest.sum(-1).clamp(min=1)
         return Objective(task_loss.mean() + torch.where(empty, -best / self.temperature, 0.0).mean())
 
     @torch.no_grad()
-    def decode(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
+    def decode(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
         scores = self.scorer(states).squeeze(-1)
-        z = ops.sequence_budget_map(scores, budget, transition=self.transition, mask=mask)
+        if limits is None:
+            z = ops.sequence_budget_map(scores, budget, transition=self.transition, mask=mask)
+        elif limits.factors:
+            z = factored.decide(scores, mask, budget, limits, transition=self.transition)
+        else:
+            z = ops.spans_map(scores, budget, self.transition, mask=mask, **limits.arguments())
         return Extraction(z, scores)
 
 
@@ -69,11 +99,15 @@ class _Structured(Extractor):
 class SequenceBudget(_Structured):
     """H:SeqBudget: the expected selection under a sparse distribution over sequences of at most B tokens.
 
-    max E_p[s·y + r Σ y_i y_{i+1}] − ½‖E_p[y]‖², s = scores/T and r = transition/T; decoded by its MAP, 0/1.
+    max E_p[s·y + r Σ y_i y_{i+1}] − ½‖E_p[y]‖², s = scores/T and r = transition/T; decoded by its MAP, 0/1. Under
+    constraints the distribution is over the sequences that keep to them, in training as in use.
     """
 
-    def relax(self, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
-        return ops.sequence_budget(scores, budget, transition=self.transition, mask=mask, temperature=self.temperature)
+    def relax(self, scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None) -> Tensor:
+        common: dict[str, Any] = {"transition": self.transition, "mask": mask, "temperature": self.temperature}
+        if limits is None:
+            return ops.sequence_budget(scores, budget, **common)
+        return ops.spans(scores, budget, **common, **limits.arguments())
 
 
 @register("pair-budget")
@@ -81,7 +115,8 @@ class PairBudget(_Structured):
     """The same score over the local polytope of the PAIR factors and the BUDGET factor, in closed form.
 
     Decoded by the MAP over 0/1 selections, which both relaxations share. A transition well above the spread
-    of the scores fuses all tokens, and then no gradient tells them apart: the default is small.
+    of the scores fuses all tokens, and then no gradient tells them apart: the default is small. It keeps to constraints
+    where it decodes; the closed form that it learns by knows none.
     """
 
     def __init__(
@@ -89,5 +124,5 @@ class PairBudget(_Structured):
     ) -> None:
         super().__init__(size, temperature=temperature, transition=transition, start_spread=start_spread)
 
-    def relax(self, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
+    def relax(self, scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None) -> Tensor:
         return ops.pair_budget(scores, budget, transition=self.transition, mask=mask, temperature=self.temperature)

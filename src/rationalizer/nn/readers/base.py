@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rationalizer.nn.ranges import check_ranges, ranges_of
-from rationalizer.text import Example, Offsets, Rule, Words, cut, is_punctuation
+from rationalizer.ranges import check_ranges, ranges_of
+from rationalizer.text import Example, Offsets, Rule, Sentences, Words, cut, is_punctuation
 
 Punctuation = Literal["free", "count"]
 
@@ -32,6 +32,7 @@ class Reader(nn.Module):
         rule: how texts are cut into words, see `rationalizer.text.cutting`.
         punctuation: "free" marks use up none of the budget and are read along where the words on both sides are. Words
             that the reader does not know say nothing, and cannot be selected. "count" treats all tokens alike.
+        sentences: where sentences end, see `rationalizer.text.sentences`; it matters to constraints on them.
     """
 
     name: ClassVar[str]  # in `READERS`
@@ -41,10 +42,11 @@ class Reader(nn.Module):
     whole_size: int = 0  # of what it gives for the selection as a whole
     alikeness: float = 1.0  # what the products of two words' states are multiplied with, to align them
 
-    def __init__(self, *, rule: Rule, punctuation: Punctuation) -> None:
+    def __init__(self, *, rule: Rule, punctuation: Punctuation, sentences: Sentences) -> None:
         super().__init__()
         self.rule: Rule = rule
         self.punctuation: Punctuation = punctuation
+        self.sentences: Sentences = sentences
 
     @classmethod
     def options(cls) -> dict[str, tuple[type, Any]]:
@@ -60,7 +62,7 @@ class Reader(nn.Module):
     @classmethod
     def prepare(cls, source: str, texts: Sequence[Sequence[str]], options: Any, **how: Any) -> Reader:
         """A reader for a training on these texts (their tokens). `source` is the encoder's name or folder; `how` it
-        reads: rule, punctuation, dropout, and what is asked of it (generates, predicts)."""
+        reads: rule, punctuation, sentences, dropout, and what is asked of it (generates, predicts)."""
         raise NotImplementedError
 
     def cut(self, text: str) -> tuple[tuple[str, ...], Offsets]:

@@ -9,12 +9,12 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from rationalizer.nn.ranges import CountOrNone, Number, NumberOrNone, Rate
 from rationalizer.nn.readers.base import Punctuation, Reader, Reading
 from rationalizer.nn.readers.pretrained import Pretrained, encode, freeze, load_pretrained, second
 from rationalizer.nn.readers.subwords import MOST
 from rationalizer.nn.readers.windows import Windows, lay_out
-from rationalizer.text import DataError, Example, Rule, Words
+from rationalizer.ranges import CountOrNone, Number, NumberOrNone, Rate
+from rationalizer.text import DataError, Example, Rule, Sentences, Words
 
 AT_ONCE = 64  # rows that are encoded together where no gradient is kept: a text of any length fits in memory
 
@@ -53,7 +53,7 @@ class TransformerReader(Reader):
     Args:
         pretrained: the encoder.
         options: see `TransformerOptions`.
-        rule, punctuation: see `Reader`.
+        rule, punctuation, sentences: see `Reader`.
         generates, predicts: whether `states` and `read` will be asked for.
     """
 
@@ -67,10 +67,11 @@ class TransformerReader(Reader):
         *,
         rule: Rule = "words",
         punctuation: Punctuation = "free",
+        sentences: Sentences = "marks",
         generates: bool = True,
         predicts: bool = True,
     ) -> None:
-        super().__init__(rule=rule, punctuation=punctuation)
+        super().__init__(rule=rule, punctuation=punctuation, sentences=sentences)
         self.chosen = options or TransformerOptions()
         self.pretrained = pretrained
         self.subwords = pretrained.subwords
@@ -220,7 +221,8 @@ class TransformerReader(Reader):
         return self.subwords.mask or 0
 
     def description(self) -> dict[str, Any]:
-        return {"rule": self.rule, "punctuation": self.punctuation, **self.pretrained.to_json()}
+        how = {"rule": self.rule, "punctuation": self.punctuation, "sentences": self.sentences}
+        return {**how, **self.pretrained.to_json()}
 
     def facts(self) -> dict[str, Any]:
         revision = {} if self.pretrained.revision is None else {"revision": self.pretrained.revision}
@@ -240,5 +242,5 @@ class TransformerReader(Reader):
         dropout: float = 0.1,
         **network: Any,
     ) -> TransformerReader:
-        how = {"rule": description["rule"], "punctuation": description["punctuation"]}
+        how = {key: description[key] for key in ("rule", "punctuation", "sentences")}
         return cls(Pretrained.from_json(description, dropout), options, **how, **network)

@@ -12,14 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from rationalizer.nn.bilstm import BiLSTM
-from rationalizer.nn.ranges import Count, Size
 from rationalizer.nn.readers.base import Punctuation, Reader, Reading
+from rationalizer.ranges import Count, Size
 from rationalizer.text import (
     BUNDLED,
     DataError,
     Example,
     Lookup,
     Rule,
+    Sentences,
     Vocabulary,
     Words,
     WordVectors,
@@ -71,7 +72,7 @@ class VectorReader(Reader):
         vocabulary: the words of the training texts.
         vectors: the pretrained vectors; None to learn all of them.
         options: see `VectorOptions`.
-        rule, punctuation: see `Reader`.
+        rule, punctuation, sentences: see `Reader`.
         dropout: of vectors and states.
         generates, predicts: whether `states` and `read` will be asked for.
     """
@@ -90,11 +91,12 @@ class VectorReader(Reader):
         *,
         rule: Rule = "words",
         punctuation: Punctuation = "free",
+        sentences: Sentences = "marks",
         dropout: float = 0.1,
         generates: bool = True,
         predicts: bool = True,
     ) -> None:
-        super().__init__(rule=rule, punctuation=punctuation)
+        super().__init__(rule=rule, punctuation=punctuation, sentences=sentences)
         options = options or VectorOptions()
         self.vocabulary = vocabulary
         self.vectors = vectors
@@ -177,8 +179,15 @@ class VectorReader(Reader):
         learned = self.learned(words.seen)
         if self.vectors is None:
             return learned
-        scales = self.scales[words.parts] / (words.parts != 0).sum(-1, keepdim=True).clamp(min=1)
-        pretrained = (self.codes[words.parts].to(learned.dtype) * scales[..., None].to(learned.dtype)).sum(-2)
+        scales = (self.scales[words.parts] / (words.parts != 0).sum(-1, keepdim=True).clamp(min=1)).to(learned.dtype)
+        if words.parts.is_cuda:  # there, finding the words of several parts would make the host wait for the device
+            return (self.codes[words.parts].to(learned.dtype) * scales[..., None]).sum(-2) + learned
+        # Few words have more than one part: all parts of all words would be several times the memory.
+        pretrained = self.codes[words.parts[..., 0]].to(learned.dtype) * scales[..., 0, None]
+        for part in range(1, words.parts.shape[-1]):
+            where = words.parts[..., part].nonzero(as_tuple=True)
+            rows = words.parts[where][:, part]
+            pretrained[where] += self.codes[rows].to(learned.dtype) * scales[where][:, part, None]
         return pretrained + learned
 
     def states(self, words: Words) -> Tensor:
@@ -203,6 +212,7 @@ class VectorReader(Reader):
         return {
             "rule": self.rule,
             "punctuation": self.punctuation,
+            "sentences": self.sentences,
             "vector_size": self.learned.embedding_dim,
             "pretrained_words": 0 if self.vectors is None else len(self.vectors),
             "vocabulary": self.vocabulary.to_json(),
@@ -236,6 +246,7 @@ class VectorReader(Reader):
             options,
             rule=description["rule"],
             punctuation=description["punctuation"],
+            sentences=description["sentences"],
             **network,
         )
 

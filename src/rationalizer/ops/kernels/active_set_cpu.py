@@ -11,6 +11,7 @@ from numba.extending import overload
 
 from rationalizer.ops.kernels.bits_cpu import is_set, mixture, overlap, pack
 from rationalizer.ops.kernels.factor_cpu import approach, backward_solve, best_weights, build, enter, leave
+from rationalizer.ops.kernels.monotone_matching_map_cpu import Grid, best_alignment
 from rationalizer.ops.kernels.runtime import jit
 from rationalizer.ops.kernels.sequence_budget_map_cpu import blockwise_viterbi, budgeted_viterbi
 from rationalizer.ops.kernels.spans_map_cpu import constrained_viterbi
@@ -41,8 +42,11 @@ def sequence_score(s, r, words, lift, budget):
 
 def best_sequence(s, r, budget, lift, y, back, value, heads, blocks, rules):
     """The best sequence of at most `budget` tokens to `y`: of those that take or leave whole blocks where there are
-    any, or of those under `rules` unless they are None. The type of `rules` decides, so compiled code knows one way."""
-    if rules is not None:
+    any, or of those under `rules` unless they are None; on a `Grid` the best alignment. The type of `rules` decides, so
+    compiled code knows one way."""
+    if isinstance(rules, Grid):
+        best_alignment(s, rules, lift, y, back, value)
+    elif rules is not None:
         constrained_viterbi(s, r, rules, lift, y, back, value)
     elif blocks > 0:
         blockwise_viterbi(s, r, heads, blocks, budget, lift, y, back, value)
@@ -55,13 +59,18 @@ def _best_sequence(s, r, budget, lift, y, back, value, heads, blocks, rules):
     def under_rules(s, r, budget, lift, y, back, value, heads, blocks, rules):
         constrained_viterbi(s, r, rules, lift, y, back, value)
 
+    def on_grid(s, r, budget, lift, y, back, value, heads, blocks, rules):
+        best_alignment(s, rules, lift, y, back, value)
+
     def in_budget(s, r, budget, lift, y, back, value, heads, blocks, rules):
         if blocks > 0:
             blockwise_viterbi(s, r, heads, blocks, budget, lift, y, back, value)
         else:
             budgeted_viterbi(s, r, budget, lift, y, back, value)
 
-    return in_budget if isinstance(rules, types.NoneType) else under_rules
+    if isinstance(rules, types.NoneType):
+        return in_budget
+    return on_grid if rules.instance_class is Grid else under_rules
 
 
 @jit

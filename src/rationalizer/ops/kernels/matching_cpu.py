@@ -2,8 +2,8 @@
 
 With multipliers a (long side), b (short side) and c (total), Z = max(S − a − b − c, 0). Given y = (b, c) the
 best a is a simplex threshold per long node, so the dual is minimised over y alone: convex, once
-differentiable, quadratic on pieces, with bounds y >= floor (−∞ for exactly_one). Three things make it exact
-at every scale of S:
+differentiable, quadratic on pieces, with bounds y >= floor (−∞ for sums that are fixed). Pairs that may not be aligned
+score −∞. Three things make it exact at every scale of S:
 
 - The start is an optimal dual point of the linear program max <S, Z>. The projection is the linear program's
   solution for S − Z with 0 <= Z <= 1, and duals of such programs move by at most (their size) x (the change),
@@ -89,7 +89,7 @@ def reduce_scores(scores, a, b, c, out):
             value, e1 = plus(scores[i, j], -a[i])
             value, e2 = plus(value, -b[j])
             value, e3 = plus(value, -c)
-            out[i, j] = value + (e1 + e2 + e3)
+            out[i, j] = value + (e1 + e2 + e3) if scores[i, j] > -np.inf else -np.inf
 
 
 @jit
@@ -325,16 +325,21 @@ def newton(s, target, size, a, y, a_floor, y_floor, max_iterations, z):
 
 
 @jit
-def matching_pair(scores, limit, long_exact, short_exact, max_iterations, z):
-    """Write the projection of `scores` (long, short) to `z`; return (iterations, violation)."""
+def matching_pair(scores, limit, long_exact, short_exact, total_exact, max_iterations, z):
+    """Write the projection of `scores` (long, short) to `z`; return (iterations, violation). NaN where nothing is
+    feasible."""
     long, short = scores.shape
     if short == 0 or limit == 0:
         z[:] = 0.0
         return 0, 0.0
     a, y = np.empty(long), np.empty(short + 1)
     mate, partner = np.empty(long, np.int64), np.empty(short, np.int64)
-    level = best_matching(scores, limit, long_exact or short_exact, a, y[:short], mate, partner)
     budgeted = limit < short
+    short_exact |= total_exact and not budgeted  # as many pairs as there are nodes: each has one
+    level = best_matching(scores, limit, long_exact or short_exact or total_exact, a, y[:short], mate, partner)
+    if np.isnan(level):
+        z[:] = np.nan
+        return 0, np.inf
     target = np.ones(short + 1)
     target[short] = limit
     y[short] = 0.0
@@ -350,6 +355,8 @@ def matching_pair(scores, limit, long_exact, short_exact, max_iterations, z):
     y_floor = -y
     if short_exact:
         y_floor[:short] = -np.inf
+    if total_exact:
+        y_floor[short] = -np.inf
     # The program's duals leave all reduced scores at or below 0, where there is no curvature: minimise over
     # the total, then over the short side, then (in `newton`) over the long one.
     a[:] = 0.0
@@ -377,6 +384,7 @@ def matching_rows(
     budget,
     rows_exact,
     columns_exact,
+    total_exact,
     max_iterations,
     z,
     iterations,
@@ -391,6 +399,6 @@ def matching_rows(
         if turned:
             long_exact, short_exact = columns_exact, rows_exact
         iterations[row], violation[row] = matching_pair(
-            pair, min(budget[row], short), long_exact, short_exact, max_iterations, solution
+            pair, min(budget[row], short), long_exact, short_exact, total_exact, max_iterations, solution
         )
         scatter_pair(solution, row_mask[row], column_mask[row], turned, z[row])

@@ -313,12 +313,15 @@ def matching(
     row_mask: Tensor,
     column_mask: Tensor,
     budget: Tensor,
+    allowed: Tensor | None,
     rows_exact: bool,
     columns_exact: bool,
+    total_exact: bool,
     max_iterations: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    inputs = (scores, row_mask, column_mask, budget, rows_exact, columns_exact, max_iterations)
-    if not holds(tile_shape(*scores.shape[1:]), scores.device):
-        return on_host(torch.ops.rationalizer.matching, *inputs)
-    _, z, iterations, violation = solve(*inputs, 1.0)
+    inputs = (scores, row_mask, column_mask, budget)
+    if allowed is not None or total_exact or not holds(tile_shape(*scores.shape[1:]), scores.device):
+        options = (allowed, rows_exact, columns_exact, total_exact, max_iterations)
+        return on_host(torch.ops.rationalizer.matching, *inputs, *options)
+    _, z, iterations, violation = solve(*inputs, rows_exact, columns_exact, max_iterations, 1.0)
     return z, iterations, violation

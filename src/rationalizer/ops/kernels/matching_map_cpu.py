@@ -65,13 +65,15 @@ def best_free(scores, mate, j):
 
 @jit
 def best_matching(scores, limit, forced, u, v, mate, partner):
-    """The best matching of at most `limit` pairs; of exactly `limit` pairs where `forced`.
+    """The best matching of at most `limit` pairs; of exactly `limit` pairs where `forced`. Scores of -inf stand for
+    pairs that may not be matched.
 
     `scores` is (long, short). Writes the matching (`mate` of each long node, `partner` of each short one, -1
     for none) and potentials with u_i + v_j >= scores_ij, equal on pairs, v >= 0, v = 0 on unmatched short
     nodes. Returns the level: u >= level everywhere, u = level on unmatched long nodes. The level is also what
     the last path gained, and 0 where the matching ended because no path gains any more, so (u − level, v,
-    level) is optimal for the dual of the linear program with the constraint "at most `limit` pairs".
+    level) is optimal for the dual of the linear program with the constraint "at most `limit` pairs". The level is
+    NaN where there are no `limit` pairs that may be matched, yet `forced`.
     """
     long, short = scores.shape
     distance = np.empty(short)
@@ -85,6 +87,9 @@ def best_matching(scores, limit, forced, u, v, mate, partner):
     for j in range(short):
         source[j] = best_free(scores, mate, j)
         level = max(level, scores[source[j], j])
+    if level == -np.inf and limit > 0:
+        u[:] = 0.0
+        return np.nan if forced else 0.0
     for _ in range(limit):
         # Dijkstra over the short nodes; every unmatched long node is a start with potential `level`.
         for j in range(short):
@@ -113,6 +118,8 @@ def best_matching(scores, limit, forced, u, v, mate, partner):
                     if through < distance[j]:
                         distance[j] = through
                         before[j] = i
+        if forced and length == np.inf:
+            return np.nan
         useless = not forced and length >= level
         if useless:
             length = level
@@ -142,7 +149,8 @@ def best_matching(scores, limit, forced, u, v, mate, partner):
 
 
 @jit
-def matching_map_rows(first, last, scores, row_mask, column_mask, budget, rows_exact, columns_exact, z):
+def matching_map_rows(first, last, scores, row_mask, column_mask, budget, rows_exact, columns_exact, total_exact, z):
+    """NaN where nothing is feasible."""
     larger = max(scores.shape[1], scores.shape[2])
     smaller = min(scores.shape[1], scores.shape[2])
     real = np.empty(larger * smaller)
@@ -154,11 +162,12 @@ def matching_map_rows(first, last, scores, row_mask, column_mask, budget, rows_e
         long, short, turned = pair_sizes(row_mask[row], column_mask[row])
         pair = real[: long * short].reshape(long, short)
         gather_pair(scores[row], row_mask[row], column_mask[row], turned, pair)
+        level = 0.0
         if short > 0:
-            best_matching(
+            level = best_matching(
                 pair,
                 min(budget[row], short),
-                columns_exact or rows_exact,
+                columns_exact or rows_exact or total_exact,
                 u[:long],
                 v[:short],
                 mate[:long],
@@ -167,4 +176,6 @@ def matching_map_rows(first, last, scores, row_mask, column_mask, budget, rows_e
         for i in range(long):
             for j in range(short):
                 pair[i, j] = 1.0 if mate[i] == j else 0.0
+        if np.isnan(level):
+            pair[:] = np.nan
         scatter_pair(pair, row_mask[row], column_mask[row], turned, z[row])

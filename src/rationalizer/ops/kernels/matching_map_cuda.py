@@ -22,7 +22,8 @@ INFINITY = tl.constexpr(float("inf"))
 SHARED_BYTES = 18  # of shared memory, at most, for each entry of the tile
 
 # Sizes and flags are data: a kernel is compiled once per shape of the tile.
-pair_kernel = triton.jit(do_not_specialize=["m", "n", "rows_exact", "columns_exact", "max_iterations", "temperature"])
+flags = ["rows_exact", "columns_exact", "total_exact"]
+pair_kernel = triton.jit(do_not_specialize=["m", "n", *flags, "max_iterations", "temperature"])
 
 
 @cache
@@ -256,6 +257,7 @@ def matching_map_kernel(
     out,
     rows_exact,
     columns_exact,
+    total_exact,
     scratch,
     m,
     n,
@@ -270,7 +272,8 @@ def matching_map_kernel(
         scores, row_mask, column_mask, budget, 1.0, scratch, pair, m, n,
         rows_exact, columns_exact, ROWS, COLUMNS, LONG, SHORT,
     )  # fmt: skip
-    forced = (short > 0) & ((rows_exact | columns_exact) > 0)
+    odd = odd | ((total_exact > 0) & (tl.load(budget + pair) > short))
+    forced = (short > 0) & ((rows_exact | columns_exact | total_exact) > 0)
     partner, _, _, _ = best_matching(tile, scratch, long, short, limit, forced, LONG, SHORT)
     chosen = (partner[None, :] == tl.arange(0, LONG)[:, None]).to(tl.float64)
     y = scatter(chosen, odd, row_mask, column_mask, scratch, pair, m, n, ROWS, COLUMNS, LONG, SHORT)
@@ -278,13 +281,21 @@ def matching_map_kernel(
 
 
 def matching_map(
-    scores: Tensor, row_mask: Tensor, column_mask: Tensor, budget: Tensor, rows_exact: bool, columns_exact: bool
+    scores: Tensor,
+    row_mask: Tensor,
+    column_mask: Tensor,
+    budget: Tensor,
+    allowed: Tensor | None,
+    rows_exact: bool,
+    columns_exact: bool,
+    total_exact: bool,
 ) -> Tensor:
-    if not holds(tile_shape(*scores.shape[1:]), scores.device):
-        inputs = (scores, row_mask, column_mask, budget, rows_exact, columns_exact)
+    if allowed is not None or not holds(tile_shape(*scores.shape[1:]), scores.device):
+        inputs = (scores, row_mask, column_mask, budget, allowed, rows_exact, columns_exact, total_exact)
         return on_host(torch.ops.rationalizer.matching_map, *inputs)
     out = torch.empty_like(scores, memory_format=torch.contiguous_format)
     if scores.numel():
         tensors = (scores.contiguous(), row_mask.contiguous(), column_mask.contiguous(), budget.contiguous(), out)
-        launch(matching_map_kernel, (*tensors, int(rows_exact), int(columns_exact)), scores.shape, scores.device)
+        exact = (int(rows_exact), int(columns_exact), int(total_exact))
+        launch(matching_map_kernel, (*tensors, *exact), scores.shape, scores.device)
     return out

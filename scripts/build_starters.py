@@ -1,0 +1,320 @@
+"""Trains the starter models that come with the package, scores them on held-out data and writes their cards.
+
+    python scripts/build_starters.py sentiment nli --data data
+    python scripts/build_starters.py nli --data data --device gpu --runs runs/starters
+    python scripts/build_starters.py sentiment nli --renew    # no data: after a change of the folders' format
+
+The data are in the folders `sst`, `imdb`, `snli` and `yelp_hat` (scored only), one Parquet file a split. Of the texts
+nothing but single words goes into a model. Runs are kept in `--runs`, and a finished one is not trained again. What
+is scored is the compact model as it is shipped.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import tempfile
+from argparse import ArgumentParser
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from pyarrow.parquet import read_table
+
+from rationalizer import Rationalizer
+from rationalizer.data import any_examples_from
+from rationalizer.learn import TrainedModel, configure, evaluate
+from rationalizer.learn.config import flat
+from rationalizer.learn.storage import read_json, write_record
+from rationalizer.learn.trained import CONFIG, FORMAT
+from rationalizer.sharing import STARTERS, Facts, write_card
+from rationalizer.sharing.starters import DESCRIBED
+
+SEED = 0
+SCORED = 5_000  # reviews of IMDB's test split, which has 25,000
+Split = tuple[list[Any], list[str]]
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = read_table(path).to_pylist()
+    return found
+
+
+def joined(tokens: list[str]) -> str:
+    """A tokenized sentence as people write it."""
+    text = " ".join(_MARKS.get(token, token.replace("\\/", "/")) for token in tokens)
+    text = re.sub(r" (n't|'(?:s|re|ve|m|ll|d)\b|[,.;:!?)%])", r"\1", text, flags=re.IGNORECASE)
+    return text.replace("( ", "(")
+
+
+_MARKS = {"-LRB-": "(", "-RRB-": ")", "``": '"', "''": '"'}
+
+
+# -- sentiment: sentences and phrases of SST, reviews of IMDB ---------------------------------------------------------
+
+POLARITY = ("negative", "positive")
+REVIEWS = 5_000  # of IMDB, whole
+LONGEST = 200  # words of those
+ENDINGS = 5_000  # further ones, of which the last sentences are taken: what people conclude
+PHRASES = 16_000  # of SST's trees
+HELD_OUT = 1_000  # reviews that are not learned from; the first half of them helps to choose the epoch
+
+
+def sst(path: Path) -> Split:
+    kept = [row for row in rows(path) if row["label"] >= 0]
+    return [joined(row["tokens"]) for row in kept], [POLARITY[row["label"]] for row in kept]
+
+
+def nodes(tree: str) -> list[tuple[int, list[str]]]:
+    """Every node of a tree: its label from 0 to 4 and its tokens; the whole sentence last."""
+    found: list[tuple[int, list[str]]] = []
+    unfinished: list[tuple[int, list[str]]] = []
+    for label, token, _ in re.findall(r"\((\d) ?|([^()\s]+)|(\))", tree):
+        if label:
+            unfinished.append((int(label), []))
+        elif token:
+            unfinished[-1][1].append(token)
+        else:
+            found.append(unfinished.pop())
+            if unfinished:
+                unfinished[-1][1].extend(found[-1][1])
+    return found
+
+
+def phrases(path: Path, count: int) -> Split:
+    """Phrases of three tokens and more that are not neutral, without the sentences themselves."""
+    found: dict[str, str] = {}
+    for row in rows(path):
+        for label, tokens in nodes(row["tree"])[:-1]:
+            if label != 2 and len(tokens) >= 3:
+                found[joined(tokens)] = POLARITY[label > 2]
+    drawn = random.Random(SEED).sample(sorted(found), count)
+    return drawn, [found[text] for text in drawn]
+
+
+def imdb(path: Path) -> Split:
+    shuffled = rows(path)
+    random.Random(SEED).shuffle(shuffled)
+    texts = [re.sub(r"\s*(?:<br */?>\s*)+", " ", row["text"]) for row in shuffled]
+    return texts, [POLARITY[row["label"]] for row in shuffled]
+
+
+def ending(text: str, words: int = 25) -> str:
+    """The last sentences of a review, as many as make `words` words."""
+    sentences = re.split(r"(?<=[.!?])\s+", text)
+    kept: list[str] = []
+    while sentences and sum(len(one.split()) for one in kept) < words:
+        kept.insert(0, sentences.pop())
+    return " ".join(kept)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A starter before its training."""
+
+    method: str
+    settings: dict[str, Any]
+    train: Split
+    dev: Split  # chooses the epoch
+    tests: dict[str, Split]  # in words -> scored
+    facts: Facts
+    examples: list[Any]
+
+
+def sentiment(data: Path) -> Recipe:
+    texts, labels = imdb(data / "imdb" / "train.parquet")
+    held_out = texts[:HELD_OUT], labels[:HELD_OUT]
+    rest = list(zip(texts[HELD_OUT:], labels[HELD_OUT:], strict=True))
+    short = [(text, label) for text, label in rest if len(text.split()) <= LONGEST]
+    whole, ends = short[:REVIEWS], short[REVIEWS : REVIEWS + ENDINGS]
+    sentences, parts = sst(data / "sst" / "train.parquet"), phrases(data / "sst" / "train.parquet", PHRASES)
+    dev = sst(data / "sst" / "dev.parquet")
+    test_texts, test_labels = imdb(data / "imdb" / "test.parquet")
+    yelp = rows(data / "yelp_hat" / "dev.parquet")
+    return Recipe(
+        method="spectra",
+        settings={
+            **{"epochs": 5, "min_epochs": 5, "patience": 5, "batch_size": 64, "decay": True, "warmup": 0.02},
+            **{"min_count": 5, "hidden": 64, "seed": SEED},
+        },
+        train=(
+            [*sentences[0], *parts[0], *(text for text, _ in whole), *(ending(text) for text, _ in ends)],
+            [*sentences[1], *parts[1], *(label for _, label in whole + ends)],
+        ),
+        dev=(dev[0] + held_out[0][: HELD_OUT // 2], dev[1] + held_out[1][: HELD_OUT // 2]),
+        tests={
+            "SST test, 1,821 sentences": sst(data / "sst" / "test.parquet"),
+            f"IMDB test, {SCORED:,} reviews": (test_texts[:SCORED], test_labels[:SCORED]),
+            "Yelp-HAT, 1,000 reviews of places": (
+                [row["text"] for row in yelp],
+                [POLARITY[int(row["label"])] for row in yelp],
+            ),
+        },
+        facts=Facts(
+            about="Is an English text for or against what it speaks of? Shows the words that it goes by.",
+            data=(
+                {
+                    "name": "Stanford Sentiment Treebank",
+                    "use": f"training ({len(sentences[0]):,} sentences, {PHRASES:,} phrases)",
+                    "terms": "published for research, without a licence",
+                },
+                {
+                    "name": "IMDB reviews (Maas et al., 2011)",
+                    "use": f"training ({REVIEWS:,} reviews of up to {LONGEST} words, the ends of {ENDINGS:,} others)",
+                    "terms": "published for research, without a licence",
+                },
+                {
+                    "name": "GloVe 6B",
+                    "use": "word vectors, those of the package",
+                    "terms": "public domain (PDDL 1.0)",
+                },
+                {"name": "Yelp-HAT", "use": "scored only", "terms": "terms of the Yelp dataset"},
+            ),
+            limits=(
+                "It learned from films. Words that praise a film and blame a machine (unpredictable, sharp, cold) are "
+                "read as of films.",
+                "There is no class for texts without an opinion: of those it guesses.",
+                "Irony, double negations (not bad at all, could not have been more helpful), comparisons and opinions "
+                "of other people are often misread.",
+                "Like its texts and vectors it carries their prejudice. It is a model to try things with, not to judge "
+                "people or their words by.",
+            ),
+        ),
+        examples=[
+            "The room was spotless but the staff was rude.",
+            "A warm, funny film with a wonderful cast.",
+            "The battery died after two days and nobody answered my emails.",
+            "Slow service, cold food, and we still had to wait for the bill.",
+            "The plot makes no sense, yet I enjoyed every minute of it.",
+            "It works perfectly and arrived on time.",
+        ],
+    )
+
+
+# -- nli: pairs of SNLI -----------------------------------------------------------------------------------------------
+
+RELATIONS = ("entailment", "neutral", "contradiction")
+CHOOSING = 3_000  # pairs, the last of the training split, that choose the epoch
+
+
+def nli(data: Path) -> Recipe:
+    found = [row for row in rows(data / "snli" / "train.parquet") if row["label"] >= 0]
+    pairs = [(row["premise"], row["hypothesis"]) for row in found]
+    labels = [RELATIONS[row["label"]] for row in found]
+    held_out = [row for row in rows(data / "snli" / "dev.parquet") if row["label"] >= 0]
+    dev_pairs = [tuple(joined(row[f"{side}_tokens"].split()) for side in ("premise", "hypothesis")) for row in held_out]
+    return Recipe(
+        method="at-most-one",
+        settings={
+            **{"epochs": 2, "min_epochs": 2, "patience": 2, "batch_size": 128, "decay": True, "warmup": 0.05},
+            **{"learning_rate": 2e-3, "min_count": 3, "hidden": 64, "seed": SEED},
+        },
+        train=(pairs[:-CHOOSING], labels[:-CHOOSING]),
+        dev=(pairs[-CHOOSING:], labels[-CHOOSING:]),
+        tests={f"SNLI dev, {len(held_out):,} pairs": (dev_pairs, [RELATIONS[row["label"]] for row in held_out])},
+        facts=Facts(
+            about="Does a second English sentence follow from the first, contradict it, or neither? Shows which words "
+            "it compared.",
+            data=(
+                {
+                    "name": "SNLI (Bowman et al., 2015), reduced",
+                    "use": f"training ({len(pairs) - CHOOSING:,} of its 550,152 pairs)",
+                    "terms": "CC BY-SA 4.0",
+                },
+                {
+                    "name": "GloVe 6B",
+                    "use": "word vectors, those of the package",
+                    "terms": "public domain (PDDL 1.0)",
+                },
+            ),
+            limits=(
+                "It learned from captions of photographs. Sentences about anything but what people are seen doing are "
+                "strange to it.",
+                "SNLI's hypotheses give their label away in part (people who sleep mostly contradict), and models "
+                "learn that too.",
+                "Words that both sentences share make it say entailment more often than they should, even where their "
+                "order says the opposite.",
+            ),
+        ),
+        examples=[
+            ("A man plays a guitar on the street.", "A musician performs outside."),
+            ("Two children are playing in the snow.", "The children are asleep in their beds."),
+            ("A woman in a red coat waits for the bus.", "A woman is going to work."),
+            ("A dog runs along the beach with a stick.", "An animal is outdoors."),
+            ("The chef is cutting vegetables in the kitchen.", "Nobody is cooking."),
+            ("Three friends drink coffee at a small table.", "Some people are sitting in a cafe."),
+        ],
+    )
+
+
+# -- both --------------------------------------------------------------------------------------------------------------
+
+RECIPES: dict[str, Callable[[Path], Recipe]] = {"sentiment": sentiment, "nli": nli}
+
+
+def measured(model: Rationalizer, split: Split) -> dict[str, float]:
+    trained = model.trained
+    texts, labels = split
+    classes = trained.classes
+    examples = any_examples_from(texts, labels, None, classes, pairs=model.pairs, rule=trained.reader.rule)
+    scores = evaluate(trained, examples).as_dict()
+    return {name: round(scores[name], 4) for name in ("accuracy", "macro_f1", "size", "alignments") if name in scores}
+
+
+def build(name: str, data: Path, runs: Path, out: Path, device: str) -> None:
+    recipe = RECIPES[name](data)
+    print(f"{name}: {len(recipe.train[0]):,} texts, {recipe.method}, {recipe.settings}", flush=True)
+    model = Rationalizer(recipe.method, **recipe.settings)
+    model.fit(*recipe.train, dev=recipe.dev, run_dir=runs / name, resume=True, accelerator=device)
+    with tempfile.TemporaryDirectory() as folder:
+        model.trained.save(folder, compact=True)
+        shipped = Rationalizer.load(folder)
+    scores = []
+    for words, split in recipe.tests.items():
+        scores.append({"data": words, **measured(shipped, split)})
+        print(f"{name}: {scores[-1]}", flush=True)
+    facts = replace(recipe.facts, scores=scores, language="en", settings=recipe.settings)
+    out.mkdir(parents=True, exist_ok=True)
+    model.trained.save(out, compact=True)
+    described = {**asdict(facts), "examples": recipe.examples}
+    (out / DESCRIBED).write_text(json.dumps(described, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_card(out, shipped.trained, name=name, example=shipped.explain(recipe.examples[:1])[0], facts=facts)
+    size = sum(path.stat().st_size for path in out.iterdir())
+    print(f"{out}: {size:,} bytes", flush=True)
+
+
+def renew(folder: Path) -> None:
+    """Writes a starter's settings in this version's format, without training: settings that are new since take their
+    defaults, which must mean what was done before there were such settings."""
+    stored = {key: value for key, value in read_json(folder / CONFIG).items() if key != "checksum"}
+    old = stored["config"]
+    config = configure(old["method"], flat(old), pairs=old["pairs"], stored=True).to_json()
+    write_record(folder / CONFIG, {**stored, "format": FORMAT, "config": config})
+    new = {key: value for key, value in flat(config).items() if key not in flat(old)}
+    print(f"{folder}: format {stored['format']} is {FORMAT} now; new settings {new}")
+    TrainedModel.load(folder)
+
+
+def main() -> None:
+    parser = ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="+", choices=RECIPES)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--data", type=Path, help="the folder of the data: train, score, and write the starters")
+    what.add_argument("--renew", action="store_true", help="only write the settings in this version's format")
+    parser.add_argument("--device", default="cpu", help="as of Lightning's Trainer: cpu, gpu")
+    parser.add_argument("--runs", type=Path, default=Path("runs/starters"))
+    parser.add_argument("--out", type=Path, help="a folder for the starters, if not their place in the package")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    for name in given.names:
+        if given.renew:
+            renew(STARTERS[name])
+            continue
+        build(name, given.data, given.runs, given.out / name if given.out else STARTERS[name], given.device)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""`rationalizer models`."""
+
+from __future__ import annotations
+
+from rationalizer.cli.base import command, out
+
+
+@command("rationalizer models", 'rationalizer explain sentiment "A warm, funny film."')
+def models() -> None:
+    """List the starter models: small ones that come with the package and work without training."""
+    from rationalizer.metrics import METRICS
+    from rationalizer.sharing import STARTERS, starter
+    from rationalizer.sharing.card import CARD
+
+    for one in map(starter, STARTERS):
+        learned = [row for row in one.facts.data if row["use"].startswith("training")]
+        accuracy = METRICS["accuracy"]
+        facts = {
+            "tells": [one.facts.about],
+            "learned from": [f"{row['name']} ({row['terms']})" for row in learned],
+            "accuracy": [f"{accuracy.text(row['accuracy'])} on {row['data']}" for row in one.facts.scores],
+            "size": [f"{one.bytes / 1e6:.1f} MB, word vectors of the package apart"],
+            "card": [str(one.folder / CARD)],
+        }
+        out.print(one.name, style="bold")
+        for name, lines in facts.items():
+            for k, line in enumerate(lines):
+                out.print(f"  {'' if k else name:<14}{line}", markup=False)
+        out.print()
+    out.print('rationalizer explain sentiment "A warm, funny film."', markup=False)

@@ -1,0 +1,62 @@
+"""`rationalizer settings`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rationalizer.cli.base import command, out, show_table
+from rationalizer.cli.options import Encoder
+
+if TYPE_CHECKING:
+    from rationalizer.learn.settings import Described
+
+
+@command(
+    "rationalizer settings",
+    "rationalizer settings spectra",
+    "rationalizer settings gumbel --pairs",
+    "rationalizer settings spectra --encoder sentence-transformers/all-MiniLM-L6-v2",
+)
+def settings(
+    method: Annotated[
+        str | None, typer.Argument(metavar="[METHOD]", help="Without it, the methods are listed.")
+    ] = None,
+    pairs: Annotated[bool, typer.Option("--pairs", help="The method for pairs, where two go by the name.")] = False,
+    encoder: Encoder = None,
+) -> None:
+    """List the methods, or what can be set of one by --set KEY=VALUE: names, values, defaults, meanings."""
+    from rationalizer.learn.settings import describe_method
+
+    if method is None:
+        _list_methods()
+        return
+    found = describe_method(method, pairs=True if pairs else None, encoder=encoder or "bilstm")
+    out.print(f"{found.method}: {found.about}\n", markup=False)
+    _show(f"Of {found.method}", found.own)
+    _show(f"Of the encoder {encoder or 'bilstm'}", found.reader)
+    _show("Of every training", found.common)
+    out.print("Set by --set KEY=VALUE, in Python by Rationalizer(KEY=VALUE).", markup=False)
+
+
+def _list_methods() -> None:
+    from rationalizer.nn import ALIGNERS, EXTRACTORS, Method
+
+    kinds: dict[str, Mapping[str, type[Method]]]
+    kinds = {"texts": EXTRACTORS, "pairs of texts": ALIGNERS}
+    lines = [
+        [name, kind, (cls.__doc__ or "").strip().splitlines()[0], ", ".join(cls.options()) or "-"]
+        for kind, methods in kinds.items()
+        for name, cls in methods.items()
+    ]
+    show_table(["method", "for", "what it does", "its own settings"], lines)
+    out.print("rationalizer settings METHOD shows values, defaults and meanings.")
+
+
+def _show(title: str, described: Sequence[Described]) -> None:
+    if described:
+        heads = ["setting", "default", "values", *(["meaning"] if any(one.meaning for one in described) else [])]
+        lines = [[one.name, one.default, one.values, one.meaning][: len(heads)] for one in described]
+        show_table(heads, lines, title=title)

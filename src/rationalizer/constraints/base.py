@@ -1,0 +1,190 @@
+"""What all constraints have in common: a name, a text form, a JSON form, and a place in the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from importlib.metadata import entry_points
+from typing import Any, ClassVar, Self, TypeVar
+
+from rationalizer.ranges import check_ranges, ranges_of
+from rationalizer.suggest import did_you_mean
+from rationalizer.text.errors import shown
+
+ENTRY_POINTS = "rationalizer.factors"  # the group in which packages name constraints of their own
+
+
+class Conflict(ValueError):
+    """What is asked of a text cannot be had; the message names the text and the constraints."""
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A limit on what a model may select, beside its budget. Its settings are the fields of a frozen dataclass.
+
+    >>> Constraint.parse("spans=2")
+    Spans(2)
+    >>> str(Spans(2)), Spans(2).to_json()
+    ('spans=2', {'name': 'spans', 'most': 2})
+    """
+
+    name: ClassVar[str]  # as it is written: lower case, with hyphens
+    usage: ClassVar[str]  # how it is written, by an example
+    pairs: ClassVar[bool] = False  # whether it is for alignments of two texts, not for highlights of one
+    offered: ClassVar[tuple[str, ...]] = ()  # those that the web page offers to click
+
+    def __post_init__(self) -> None:
+        ranges = ranges_of(type(self))
+        for key in ranges:
+            value = getattr(self, key)
+            if not (value is None and ranges[key].none) and (not isinstance(value, int) or isinstance(value, bool)):
+                raise ValueError(f"{self.name}: {key} must be a whole number, got {shown(value)}")
+        try:
+            check_ranges(ranges, {key: getattr(self, key) for key in ranges})
+        except ValueError as error:
+            raise ValueError(f"{self.name}: {error}") from None
+
+    @property
+    def per_text(self) -> bool:
+        """Whether it says something of each of the texts at hand, so that it serves for these alone."""
+        return False
+
+    # As people write it
+
+    @staticmethod
+    def of(value: Any) -> Constraint:
+        """A constraint; or one written as text ("spans=2") or as JSON ({"name": "spans", "most": 2})."""
+        if isinstance(value, Constraint):
+            return value
+        if isinstance(value, str):
+            return Constraint.parse(value)
+        if isinstance(value, Mapping) and isinstance(value.get("name"), str):
+            return Constraint._from_json(value)
+        raise ValueError(f"a constraint was expected, got {shown(value)}; write it as one of {_usages()}")
+
+    @staticmethod
+    def parse(text: str) -> Constraint:
+        """From its text form: a name, or name=value."""
+        name, equals, value = text.strip().partition("=")
+        cls = constraint_named(name.strip())
+        try:
+            return cls.read(value.strip()) if equals else cls.read("")
+        except ValueError as error:
+            said = str(error).removeprefix(f"{cls.name}: ")
+            raise ValueError(f"the constraint {shown(text)}: {said}; write it as {cls.usage}") from None
+
+    @classmethod
+    def read(cls, value: str) -> Self:
+        """From what stands behind "=": nothing, or a whole number for the only field."""
+        settings = fields(cls)
+        if not settings:
+            if value:
+                raise ValueError(f"{cls.name} takes no value, got {shown(value)}")
+            return cls()
+        if len(settings) > 1 or not value.isdecimal():
+            raise ValueError(f"a whole number was expected, got {shown(value)}")
+        return cls(**{settings[0].name: int(value)})
+
+    def written(self) -> str:
+        """What stands behind "=" in the text form; `read` takes it back."""
+        return ",".join(str(value) for value in self._settings().values())
+
+    def in_words(self) -> str:
+        """For people to read, such as "at most 2 spans"."""
+        return str(self)
+
+    def __str__(self) -> str:
+        value = self.written()
+        return f"{self.name}={value}" if value else self.name
+
+    def __repr__(self) -> str:
+        first = fields(self)[:1]
+        shortened = [
+            f"{value!r}" if first and key == first[0].name and len(fields(self)) == 1 else f"{key}={value!r}"
+            for key, value in self._settings().items()
+        ]
+        return f"{type(self).__name__}({', '.join(shortened)})"
+
+    # As it is stored
+
+    def to_json(self) -> dict[str, Any]:
+        if self.per_text:
+            raise ValueError(f"{self!r} marks the texts at hand, and cannot be kept; give it to explain or predict")
+        return {"name": self.name, **{key: _listed(value) for key, value in self._settings().items()}}
+
+    @staticmethod
+    def _from_json(stored: Mapping[str, Any]) -> Constraint:
+        cls = constraint_named(stored["name"])
+        known = [item.name for item in fields(cls)]
+        given = {key: value for key, value in stored.items() if key != "name"}
+        unknown = next((key for key in given if key not in known), None)
+        if unknown is not None:
+            raise ValueError(f"{cls.name} has no setting {unknown!r}; {did_you_mean(unknown, known)}")
+        missing = [item.name for item in fields(cls) if item.default is MISSING and item.name not in given]
+        if missing:
+            raise ValueError(f"{cls.name}: {missing[0]} is missing")
+        return cls(**given)
+
+    def _settings(self) -> dict[str, Any]:
+        """What is not left at its default."""
+        values = {item.name: (getattr(self, item.name), item.default) for item in fields(self)}
+        return {key: value for key, (value, default) in values.items() if value != default}
+
+
+def _listed(value: Any) -> Any:
+    """As JSON gives it back."""
+    return [_listed(item) for item in value] if isinstance(value, tuple) else value
+
+
+Constraints = tuple[Constraint, ...]
+
+
+def constraints_of(values: Any) -> Constraints:
+    """Constraints as people give them: one, a list of them, or none."""
+    if values is None or values == "none" or values == ["none"]:
+        return ()
+    listed = [values] if isinstance(values, (str, Constraint, Mapping)) else values
+    if not isinstance(listed, Iterable):
+        raise ValueError(f"constraints are a list such as [Spans(2)] or ['spans=2'], got {shown(values)}")
+    found: list[Constraint] = []
+    for value in listed:
+        constraint = Constraint.of(value)
+        if constraint not in found:
+            found.append(constraint)
+    return tuple(found)
+
+
+CONSTRAINTS: dict[str, type[Constraint]] = {}
+
+_C = TypeVar("_C", bound=type[Constraint])
+
+
+def register(name: str, usage: str) -> Callable[[_C], _C]:
+    """Makes a constraint class known as `name`; `usage` shows how it is written."""
+
+    def add(cls: _C) -> _C:
+        if name in CONSTRAINTS:
+            raise ValueError(f"the constraint {name!r} is already taken by {CONSTRAINTS[name].__qualname__}")
+        cls.name, cls.usage = name, usage
+        CONSTRAINTS[name] = cls
+        return cls
+
+    return add
+
+
+def constraint_named(name: str) -> type[Constraint]:
+    """The class of that name, however its words are joined and written."""
+    key = name.lower().replace("_", "-").replace(" ", "-")
+    if key not in CONSTRAINTS:
+        for point in entry_points(group=ENTRY_POINTS, name=key):
+            point.load()  # whose module registers it
+    if key not in CONSTRAINTS:
+        raise ValueError(
+            f"there is no constraint {shown(name)}; {did_you_mean(key, CONSTRAINTS)}, or if it is your own, import the "
+            f"module that registers it first, or make it an entry point of the group {ENTRY_POINTS}"
+        )
+    return CONSTRAINTS[key]
+
+
+def _usages() -> str:
+    return ", ".join(cls.usage for cls in CONSTRAINTS.values())

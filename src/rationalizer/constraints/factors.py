@@ -1,0 +1,40 @@
+"""Constraints of your own: a factor of a graph, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from rationalizer.constraints.limits import Limits, TextConstraint
+from rationalizer.graph import Factor, Variable
+from rationalizer.text import Example
+
+
+class FactorConstraint(TextConstraint):
+    """A constraint that is given by factors (`rationalizer.graph.Factor`). Subclass it, and register it by name.
+
+    >>> @register("few-sentences", "few-sentences=2")
+    ... @dataclass(frozen=True, repr=False)
+    ... class FewSentences(FactorConstraint):
+    ...     most: Count
+    ...
+    ...     def factors(self, z, texts):
+    ...         return [InFewSentences(z, texts, self.most)]
+
+    The layer is then LP-SparseMAP over the budget, the bonus for neighbours and these factors; what is decided is the
+    best selection that keeps to all of them, by branch and bound. A saved model knows the constraint by its name, so
+    the module that registers it has to be imported before the model is loaded, or be an entry point of the group
+    `rationalizer.factors`, under that name.
+    """
+
+    def factors(self, z: Variable, texts: Sequence[Example]) -> Iterable[Factor]:
+        """The factors of a batch.
+
+        Args:
+            z: (batch, n), one variable a token; masked where it cannot be selected.
+            texts: the batch's; `z[b, i]` is about `texts[b].tokens[i]`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define factors(z, texts)")
+
+    def limit(self, limits: Limits) -> Limits:
+        return replace(limits, factors=(*limits.factors, self))

@@ -1,0 +1,62 @@
+"""Tables such as pandas' DataFrames: which of their columns hold the texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rationalizer.text.errors import DataError
+
+Names = Mapping[str, str]  # what a column holds (as in `Columns`) to its name
+
+
+def is_table(items: Any) -> bool:
+    return hasattr(items, "columns")
+
+
+def pair_columns(table: Any, remembered: Names | None = None) -> tuple[Any, Any] | None:
+    """The columns of premises and hypotheses, where it can be told; first of all those of the training."""
+    names = list(table.columns)
+    for known in (remembered or {}, {"premise": "premise", "hypothesis": "hypothesis"}):
+        if known.get("premise") in names and known.get("hypothesis") in names:
+            return known["premise"], known["hypothesis"]
+    # A table of texts and their labels has two columns, too.
+    return (names[0], names[1]) if len(names) == 2 and not {"text", "label"} & set(names) else None
+
+
+def text_column(table: Any, remembered: Names | None = None) -> Any:
+    """The column of texts: that of the training, one called text, or the only one there is."""
+    names = list(table.columns)
+    for name in ((remembered or {}).get("text"), "text"):
+        if name in names:
+            return name
+    if len(names) == 1:
+        return names[0]
+    raise DataError(
+        f"the table has no column 'text', but {', '.join(map(str, names)) or 'no column at all'}; "
+        "use its column, such as table['review']"
+    )
+
+
+def texts_of(table: Any, *, pairs: bool, remembered: Names | None = None) -> list[Any]:
+    """A table's texts, or its pairs as tuples."""
+    if not pairs:
+        return list(table[text_column(table, remembered)])
+    names = pair_columns(table, remembered)
+    if names is None:
+        raise DataError(
+            "a table of pairs has the columns premise and hypothesis, or two columns, got "
+            f"{', '.join(map(str, table.columns))}; use table[['the premise column', 'the hypothesis column']]"
+        )
+    return list(zip(table[names[0]], table[names[1]], strict=True))
+
+
+def names_of(texts: Any, labels: Any, *, pairs: bool) -> dict[str, str]:
+    """What the columns that texts and labels came from are called, as far as they say so."""
+    if is_table(texts):
+        found = dict(zip(("premise", "hypothesis"), pair_columns(texts) or (), strict=False)) if pairs else {}
+        found = found if pairs else {"text": text_column(texts)}
+    else:
+        found = {} if pairs else {"text": getattr(texts, "name", None)}
+    found["label"] = getattr(labels, "name", None)
+    return {kind: name for kind, name in found.items() if isinstance(name, str)}

@@ -1,0 +1,66 @@
+"""Rows of Excel sheets (.xlsx), which need the extra "excel"."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from rationalizer.data.bad_rows import BadRow
+from rationalizer.text.errors import DataError, at
+
+
+def sheet_rows(
+    path: Path, header: bool, wanted: Collection[str] | None, seen: dict[str, None], blank: bool
+) -> Iterator[dict[str, Any] | BadRow]:
+    """The rows of the first sheet; empty ones count only if `blank`."""
+    try:
+        from openpyxl import load_workbook
+        from openpyxl.utils.exceptions import InvalidFileException
+    except ImportError:
+        raise ImportError('Excel files need openpyxl; install the extra "excel", or save the sheet as CSV') from None
+    from zipfile import BadZipFile
+
+    try:
+        book = load_workbook(path, read_only=True, data_only=True)
+    except (BadZipFile, InvalidFileException, KeyError, ValueError, OSError) as error:
+        raise DataError(f"{at(path)}: not an Excel sheet ({error}); save it anew as .xlsx or CSV") from None
+    try:
+        lines = book.worksheets[0].iter_rows(values_only=True)
+        names: list[str] | None = None
+        for line in lines:
+            cells = [None if cell == "" else cell for cell in line]
+            if names is None:
+                names = _names(path, cells, header)
+                seen.update(dict.fromkeys(filter(None, names)))
+                if header:
+                    continue
+            if all(cell is None for cell in cells):
+                if blank:
+                    yield {}
+                continue
+            beyond = [cell for cell in cells[len(names) :] if cell is not None]
+            row = {name: _plain(cell) for name, cell in zip(names, cells, strict=False) if name}
+            if beyond:
+                yield BadRow(f"{len(cells)} cells, but {len(names)} in the header; give each column a name", row)
+                continue
+            yield row if wanted is None else {name: cell for name, cell in row.items() if name in wanted}
+    finally:
+        book.close()
+
+
+def _names(path: Path, cells: list[Any], header: bool) -> list[str]:
+    if not header:
+        return [str(k) for k in range(1, len(cells) + 1)]
+    names = ["" if cell is None else str(cell).strip() for cell in cells]
+    while names and not names[-1]:
+        names.pop()
+    repeated = sorted({name for name in names if name and names.count(name) > 1})
+    if repeated:
+        raise DataError(f"{at(path)}: the column {repeated[0]!r} comes twice; rename one")
+    return names
+
+
+def _plain(cell: Any) -> Any:
+    """Dates and times as people write them; numbers and texts as they are."""
+    return cell if cell is None or isinstance(cell, (str, int, float)) else str(cell)

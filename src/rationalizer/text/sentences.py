@@ -1,0 +1,67 @@
+"""Where a text's sentences end: as the data says, or by a rule that is saved with the reader."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+from rationalizer.text.example import Example
+
+Sentences = Literal["marks", "lines"]
+
+_ENDS = ".!?…。！？"
+_CLOSING = regex.compile(r"[\p{Pe}\p{Pf}'\"]+")
+# With a dot that ends no sentence: initials, what has dots within, and the usual titles.
+_ABBREVIATION = regex.compile(r"(?:\p{L}\.)+|(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|no)\.", regex.IGNORECASE)
+_BREAK = regex.compile(r"\n\s*\n|<br", regex.IGNORECASE)
+
+
+def sentence_numbers(example: Example, rule: Sentences = "marks") -> NDArray[np.int64]:
+    """For each token the number of its sentence, from 0.
+
+    Where the example has `sentence_lengths`, these count. Else a rule:
+        marks: a sentence ends with a full stop, an exclamation or question mark and what closes behind them, unless a
+            small letter follows in a text that has large ones; and before an empty line.
+        lines: every line is a sentence.
+    """
+    if rule not in get_args(Sentences):
+        raise ValueError(f"unknown rule {rule!r}: use one of {', '.join(map(repr, get_args(Sentences)))}")
+    if example.sentence_lengths is not None:
+        return np.repeat(np.arange(len(example.sentence_lengths)), example.sentence_lengths)
+    gaps = [example.text[a[1] : b[0]] for a, b in zip(example.offsets, example.offsets[1:], strict=False)]
+    if rule == "lines":
+        ends = ["\n" in gap or _BREAK.search(gap) is not None for gap in gaps]
+    else:
+        ends = _ends_at_marks(example.tokens, gaps, cased=any(map(str.isupper, example.text)))
+    return np.cumsum([False, *ends][: len(example.tokens)], dtype=np.int64)
+
+
+def _ends_at_marks(tokens: Sequence[str], gaps: Sequence[str], *, cased: bool) -> list[bool]:
+    """Whether a sentence ends between each token and the next."""
+    ends = []
+    ended = False  # whether an end has come, behind which marks may still close the sentence
+    quotes = 0  # straight ones look alike; of a sentence's, every second one closes
+    for token, after, gap in zip(tokens, tokens[1:], gaps, strict=False):
+        quotes += token == '"'
+        ended = _ends_sentence(token) or (ended and _closes(token, quotes % 2 == 0))
+        goes_on = _closes(after, quotes % 2 == 1) or after[0] in _ENDS or (cased and after[0].islower())
+        end = (ended and not goes_on) or (len(gap) > 1 and _BREAK.search(gap) is not None)
+        if end:
+            ended, quotes = False, 0
+        ends.append(end)
+    return ends
+
+
+def _closes(token: str, second_quote: bool) -> bool:
+    return second_quote if token == '"' else _CLOSING.fullmatch(token) is not None
+
+
+def _ends_sentence(token: str) -> bool:
+    if token[-1] not in _ENDS and _CLOSING.fullmatch(token[-1]) is None:
+        return False  # as most words are
+    bare = _CLOSING.sub("", token)
+    return bare[-1:] in tuple(_ENDS) and _ABBREVIATION.fullmatch(bare) is None

@@ -1,0 +1,68 @@
+"""What the program says of itself: every help, every setting."""
+
+import re
+
+import pytest
+
+from rationalizer.cli import app, progress
+from rationalizer.cli.options import METHODS
+from rationalizer.learn.config import IDENTITY, Config
+from rationalizer.learn.settings import describe_method
+from rationalizer.nn import ALIGNERS, EXTRACTORS, methods_for
+from tests.cli.calls import refused, run
+
+COMMANDS = [command.callback.__name__ for command in app.registered_commands]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_a_short_form(command):
+    assert run(command, "-h").stdout == run(command, "--help").stdout
+
+
+def test_the_methods_in_the_help_are_all_there_are():
+    texts, pairs = METHODS.split(";")
+    for listed, known in ((texts, EXTRACTORS), (pairs, ALIGNERS)):
+        names = [name.removesuffix(" (default)") for name in listed.partition(": ")[2].rstrip(".").split(", ")]
+        assert sorted(names) == sorted(known)
+
+
+@pytest.mark.parametrize("command", ["train", "compare", "evaluate", "explain", "serve", "hans"])
+def test_devices_have_one_name(command):
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", run(command, "-h").stdout)
+    assert "--device " in shown
+    assert "--accelerator" not in shown
+
+
+def test_methods_are_listed():
+    printed = run("settings").stdout
+    for name in (*EXTRACTORS, *ALIGNERS):
+        assert f" {name} " in printed
+
+
+@pytest.mark.parametrize(("method", "pairs"), [*((m, False) for m in EXTRACTORS), *((m, True) for m in ALIGNERS)])
+def test_every_setting_of_a_method_is_shown(method, pairs):
+    found = describe_method(method, pairs=pairs)
+    assert [one.name for one in found.own] == [*methods_for(pairs)[method].options()]
+    assert {one.name for one in found.common} == {*Config.__dataclass_fields__} - {*IDENTITY}
+    assert all(one.values and one.default for one in (*found.own, *found.reader, *found.common))
+    assert all(one.meaning for one in (*found.reader, *found.common))
+
+
+def test_settings_of_one_method():
+    printed = run("settings", "spectra").stdout
+    assert re.search(r"transition +│ 0.1 +│ number from -10000 to 10000", printed)
+    assert re.search(
+        r"patience +│ 5 +│ whole number from 1 to 1,000,000, or none +│ epochs that are no better", printed
+    )
+    assert "embeddings" in printed
+    assert "did you mean 'spectra'" in refused("settings", "spektra")
+
+
+def test_progress_without_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    with progress.progress("Scoring", 30) as advance:
+        advance(10)
+        advance(20)
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert re.fullmatch(r"Scoring: 10 of 30, \d+ s left \(\d+ s\)", said[0])

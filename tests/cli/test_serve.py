@@ -1,0 +1,38 @@
+"""What `rationalizer serve` gives its page: the model's own texts, or a file's; a whole dataset."""
+
+from fastapi.testclient import TestClient
+
+from rationalizer.app import Metrics
+from rationalizer.cli.serve import _make_app, _views
+from rationalizer.learn import TrainedModel
+
+
+def page_of(runs, examples=None, options=None):
+    return TestClient(_make_app(runs, examples, None, options or {}, Metrics()), base_url="http://localhost")
+
+
+def test_the_first_model_with_texts_of_its_own_offers_them(spectra_run, sparsemax_run, make_run):
+    own = TrainedModel.load(spectra_run).examples
+    assert page_of([spectra_run, sparsemax_run]).get("/examples").json() == {"examples": list(own)}
+    private = make_run("spectra", "private", epochs=1, keep_examples=0)
+    assert not (private / "examples.json").exists()
+    assert page_of([private]).get("/examples").json() == {"examples": []}
+    assert page_of([private, spectra_run]).get("/examples").json() == {"examples": list(own)}
+
+
+def test_texts_of_a_file(spectra_run, tmp_path):
+    table = tmp_path / "mine.csv"
+    table.write_text("text\n" + "\n".join(f"lovely care {k}" for k in range(9)))
+    assert page_of([spectra_run], table).get("/examples").json()["examples"] == [f"lovely care {k}" for k in range(6)]
+
+
+def test_a_dataset_is_seen_with_and_without_labels(spectra_run, tmp_path):
+    table = tmp_path / "mine.csv"
+    table.write_text("text\nlovely care\nmusty room\n")
+    views = _views([spectra_run], table, None)
+    assert "What is selected for which prediction" in views["spectra"]
+    assert "Classes" not in views["spectra"]
+    table.write_text("text,label\nlovely care,positive\nmusty room,negative\n")
+    views = _views([spectra_run], table, None)
+    assert {"Classes", "Calibration", "Scores"} <= set(views["spectra"].replace("<", ">").split(">"))
+    assert page_of([spectra_run], options={"views": views}).get("/views/spectra").text == views["spectra"]

@@ -1,0 +1,144 @@
+"""Constraints as people write them and as they are kept."""
+
+import json
+
+import numpy as np
+import pytest
+
+from rationalizer.constraints import (
+    CONSTRAINTS,
+    Constraint,
+    Ends,
+    Must,
+    Never,
+    PerSentence,
+    SpanLength,
+    Spans,
+    WholeSentences,
+    constraints_of,
+)
+from rationalizer.constraints.stopwords import STOPWORDS
+from rationalizer.learn import configure
+
+WRITTEN = {
+    "spans=2": Spans(2),
+    "span-length=3-8": SpanLength(3, 8),
+    "span-length=3-": SpanLength(at_least=3),
+    "span-length=-8": SpanLength(at_most=8),
+    "whole-sentences": WholeSentences(),
+    "per-sentence=4": PerSentence(4),
+    "never=stopwords": Never(stopwords=True),
+    "never=stopwords,punctuation,words:good,bad,pattern:a{1,3},b": Never(
+        words=["good", "bad"], pattern="a{1,3},b", stopwords=True, punctuation=True
+    ),
+    "must=words:Not": Must(words=["Not"]),
+    "ends=pattern:not \\w+": Ends("not \\w+"),
+}
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+def test_text_object_and_json_are_one(text):
+    constraint = WRITTEN[text]
+    assert Constraint.parse(text) == constraint == Constraint.parse(str(constraint))
+    assert str(constraint) == text
+    assert Constraint.of(json.loads(json.dumps(constraint.to_json()))) == constraint
+    assert eval(repr(constraint)) == constraint
+    assert hash(Constraint.parse(text)) == hash(constraint)
+    assert constraint.in_words()
+
+
+def test_every_constraint_is_written_and_offered_as_it_says():
+    assert {constraint.name for constraint in WRITTEN.values()} == set(CONSTRAINTS)
+    for kind in CONSTRAINTS.values():
+        for text in kind.offered:
+            assert type(Constraint.parse(text)) is kind
+
+
+def test_names_and_blanks_are_taken_as_people_type_them():
+    assert Constraint.parse(" Span_Length = 3 - 8 ") == SpanLength(3, 8)
+    assert constraints_of(None) == constraints_of("none") == constraints_of(["none"]) == constraints_of([]) == ()
+    assert constraints_of("spans=2") == constraints_of([Spans(2), "spans=2"]) == (Spans(2),)
+
+
+def test_unlike_ones_differ():
+    assert Spans(2) != Spans(3)
+    assert Spans(2) != PerSentence(2)
+    assert Must(words=["a"]) != Never(words=["a"])
+    assert Must(words=["a"]) == Must(words=("a",)) == Must(words=np.array(["a"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("spans", "a whole number was expected"),
+        ("spans=two", "'two'; write it as spans=2"),
+        ("spans=0", "most must be at least 1, got 0"),
+        ("span=2", "did you mean 'spans'"),
+        ("whole-sentences=3", "takes no value, got '3'"),
+        ("span-length=8-3", "at_least must be at most at_most, got 8 and 3"),
+        ("span-length=8", "a range of words"),
+        ("span-length=-", "a range of words"),
+        ("never", "which words"),
+        ("never=adjectives", "stopwords, punctuation, words:"),
+        ("must=pattern:(", "no regular expression"),
+        ("must=pattern:" + "a" * 1001, "1 to 1000 characters"),
+        ("ends=stopwords", "pattern:... was expected"),
+    ],
+)
+def test_what_cannot_be_read_says_how_to_write_it(text, message):
+    with pytest.raises(ValueError, match=message):
+        Constraint.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Spans(True), "whole number"),
+        (lambda: Spans(2.0), "whole number"),
+        (lambda: Never(words="good"), "words are a list"),
+        (lambda: Never(stopwords=1), "true or false"),
+        (lambda: Must(words=["not bad"]), "'not bad' is not one word"),
+        (lambda: Must(mask=3), "mask is a list"),
+        (lambda: Ends(), "which phrases"),
+        (lambda: Constraint.of({"name": "spans", "mst": 2}), "did you mean 'most'"),
+        (lambda: Constraint.of({"name": "spans"}), "most is missing"),
+        (lambda: Constraint.of(2), "a constraint was expected"),
+        (lambda: constraints_of(2), "constraints are a list"),
+    ],
+)
+def test_wrong_values_are_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_config_keeps_them():
+    config = configure("spectra", {"constraints": ["spans=2", Never(stopwords=True)]})
+    assert config.constraints == (Spans(2), Never(stopwords=True))
+    stored = json.loads(json.dumps(config.to_json()))
+    assert type(config).from_json(stored) == config
+    assert configure("spectra", {"constraints": "spans=2"}).constraints == (Spans(2),)
+
+
+@pytest.mark.parametrize(
+    ("method", "constraint", "message"),
+    [
+        ("sparsemax", Spans(2), "use one of sfe, sfe-baseline, gumbel, spectra, pair-budget"),
+        ("full-text", Spans(2), "does not follow constraints"),
+        ("hardkuma", Spans(2), "does not follow constraints"),
+        ("at-most-one", Spans(2), "for single texts, and these are pairs"),
+        ("spectra", Must(mask=[[1]]), "a training cannot keep"),
+        ("spectra", Ends(characters=[(0, 3)]), "give it to explain or predict"),
+    ],
+)
+def test_a_config_refuses_what_it_cannot_keep(method, constraint, message):
+    with pytest.raises(ValueError, match=message):
+        configure(method, {"constraints": [constraint]})
+
+
+def test_hardkuma_takes_them_where_it_decodes_to_the_budget():
+    assert configure("hardkuma", {"decoding": "top-k", "constraints": ["spans=2"]}).constraints == (Spans(2),)
+
+
+def test_words_that_negate_are_no_stopwords():
+    assert not STOPWORDS & {"not", "no", "never", "nor", "cannot", "n't", "isn't", "without", "but", "too", "very"}
+    assert {"the", "is", "it's", "of"} <= STOPWORDS

@@ -1,0 +1,158 @@
+"""Under the habits of scikit-learn, tried with the library itself."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin, clone, is_classifier, is_regressor
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from rationalizer import Rationalizer
+from rationalizer.text import Budget
+
+SMALL = {"hidden": 8, "vector_size": 8, "embeddings": "none", "epochs": 4, "batch_size": 8, "learning_rate": 0.03}
+TEXTS = ["A warm, funny film.", "Dull and far too long!", "Funny, warm and short.", "A dull, long evening."] * 6
+NAMES = ["good", "bad", "good", "bad"] * 6
+
+
+def small(**settings):
+    return Rationalizer(**{**SMALL, **settings})
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small().fit(TEXTS, NAMES)
+
+
+class Lower(BaseEstimator, TransformerMixin):
+    def fit(self, texts, labels=None):
+        return self
+
+    def transform(self, texts):
+        return [text.lower() for text in texts]
+
+
+def test_a_clone_has_the_same_settings_and_no_training(model):
+    settings = {"method": "sfe", "budget": Budget.share(0.3), "hidden": 12, "seed": 4}
+    given = Rationalizer(**settings)
+    assert given.get_params() == settings
+    copy = clone(given)
+    assert copy.get_params() == settings
+    assert copy.config == given.config
+    with pytest.raises(RuntimeError, match="not trained"):
+        clone(model).predict(TEXTS)
+
+
+def test_a_clone_of_a_loaded_model_trains_to_the_same_weights(model, tmp_path):
+    model.save(tmp_path)
+    loaded = Rationalizer.load(tmp_path)
+    again = clone(loaded).fit(TEXTS, NAMES)
+    np.testing.assert_array_equal(again.predict_proba(TEXTS), model.predict_proba(TEXTS))
+
+
+def test_settings_change_by_name():
+    made = small().set_params(budget="30%", epochs=2)
+    assert (str(made.budget), made.config.epochs) == ("30%", 2)
+    with pytest.raises(ValueError, match="did you mean 'epochs'"):
+        made.set_params(epoch=3)
+    assert "epoch" not in made.get_params()
+    assert made.set_params(method="at-most-one").pairs
+
+
+def test_settings_of_a_trained_model_are_for_the_next_training(model):
+    made = Rationalizer.of(model.trained)
+    before = made.predict_proba(TEXTS)
+    made.set_params(budget=0.9, epochs=1)
+    np.testing.assert_array_equal(made.predict_proba(TEXTS), before)
+    assert str(made.fit(TEXTS, NAMES).budget) == "90%"
+    assert len(made.trained.metrics["epochs"]) == 1
+
+
+def test_the_budget_can_be_given_with_the_texts():
+    made = small(epochs=1).fit(TEXTS, NAMES, budget="50%")
+    assert str(made.budget) == "50%"
+    assert made.get_params()["budget"] == "50%"
+    with pytest.raises(ValueError, match="budget"):
+        made.fit(TEXTS, NAMES, budget="much")
+    assert str(made.budget) == "50%"
+
+
+def test_score(model):
+    assert model.score(TEXTS, NAMES) == 1
+    assert model.score(TEXTS[:4], ["good", "bad", "bad", "bad"]) == 0.75
+    assert model.score(TEXTS[:2], ["good", "good"], sample_weight=[3, 1]) == 0.75
+    with pytest.raises(ValueError, match="the label 'fair' is unknown"):
+        model.score(TEXTS[:1], ["fair"])
+    with pytest.raises(ValueError, match="2 texts but 1 labels"):
+        model.score(TEXTS[:2], ["good"])
+
+
+def test_score_of_a_regression():
+    values = [{"good": 0.9, "bad": 0.1}[name] for name in NAMES]
+    model = small(epochs=8).fit(TEXTS, values)
+    predicted = model.predict(TEXTS)
+    expected = 1 - np.square(np.array(values) - predicted).sum() / np.square(np.array(values) - np.mean(values)).sum()
+    assert model.score(TEXTS, values) == pytest.approx(expected)
+    assert model.score(TEXTS, values) > 0.5
+    assert is_regressor(model)
+    assert not hasattr(model, "classes_")
+
+
+def test_what_scikit_learn_asks(model):
+    assert is_classifier(model)
+    assert is_classifier(small())
+    check_is_fitted(model)
+    assert model.classes_.tolist() == ["bad", "good"]
+    assert not hasattr(small(), "classes_")
+    assert small().fit(TEXTS, [name == "good" for name in NAMES]).classes_.tolist() == [False, True]
+
+
+def test_in_a_pipeline_and_a_search():
+    search = GridSearchCV(
+        Pipeline([("lower", Lower()), ("model", small())]), {"model__budget": ["20%", 2], "model__epochs": [1, 4]}, cv=2
+    )
+    search.fit(np.array(TEXTS), np.array(NAMES))
+    assert search.best_score_ == 1
+    assert search.best_params_["model__epochs"] == 4
+    assert search.predict(TEXTS[:2]).tolist() == ["good", "bad"]
+    assert search.best_estimator_.named_steps["model"].explain("a warm film").label == "good"
+
+
+def test_cross_validation_with_other_scores_and_processes():
+    table = pandas.DataFrame({"text": TEXTS, "stars": [5, 1, 5, 1] * 6}, index=range(100, 124))
+    found = cross_val_score(small(), table["text"], table["stars"], cv=3, scoring="roc_auc", error_score="raise")
+    assert found.tolist() == [1, 1, 1]
+    predicted = cross_val_predict(make_pipeline(small()), table[["text"]], table["stars"], cv=3)
+    assert predicted.tolist() == table["stars"].tolist()
+
+
+def test_calibrated(model):
+    calibrated = CalibratedClassifierCV(small(), cv=2).fit(TEXTS, NAMES)
+    assert calibrated.predict(TEXTS[:2]).tolist() == ["good", "bad"]
+    after = CalibratedClassifierCV(FrozenEstimator(model)).fit(TEXTS, NAMES)
+    assert after.predict(TEXTS[:2]).tolist() == ["good", "bad"]
+    np.testing.assert_allclose(after.predict_proba(TEXTS).sum(1), 1)
+
+
+def test_pairs_are_split_and_scored():
+    pairs = [("a man plays a guitar", "a man makes music"), ("a dog sleeps", "no dog sleeps")] * 8
+    found = cross_val_score(small(method="at-most-one", epochs=6), pairs, ["yes", "no"] * 8, cv=2, error_score="raise")
+    assert found.tolist() == [1, 1]
+
+
+def test_a_trained_model_travels_between_processes(model):
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(TEXTS), model.predict_proba(TEXTS))
+    assert again.get_params() == model.get_params()
+
+
+def test_scikit_learn_is_not_imported():
+    program = "import sys, rationalizer; rationalizer.Rationalizer().get_params(); print('sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "False\n"
