@@ -17,7 +17,7 @@ import re
 import tempfile
 from argparse import ArgumentParser
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from rationalizer.data import any_examples_from
 from rationalizer.learn import TrainedModel, configure, evaluate
 from rationalizer.learn.config import flat
 from rationalizer.learn.storage import read_json, write_record
-from rationalizer.learn.trained import CONFIG, FORMAT
+from rationalizer.learn.trained import CONFIG, FORMAT, READER, READS, Description
 from rationalizer.sharing import STARTERS, Facts, write_card
 from rationalizer.sharing.starters import DESCRIBED
 
@@ -287,13 +287,18 @@ def build(name: str, data: Path, runs: Path, out: Path, device: str) -> None:
 
 
 def renew(folder: Path) -> None:
-    """Writes a starter's settings in this version's format, without training: settings that are new since take their
-    defaults, which must mean what was done before there were such settings."""
-    stored = {key: value for key, value in read_json(folder / CONFIG).items() if key != "checksum"}
+    """Writes a starter's settings in this version's format, without training: what is new since takes its default,
+    which must mean what was done before there was such a setting."""
+    stored, reader = (
+        {k: v for k, v in read_json(folder / name).items() if k != "checksum"} for name in (CONFIG, READER)
+    )
     old = stored["config"]
-    config = configure(old["method"], flat(old), pairs=old["pairs"], stored=True).to_json()
-    write_record(folder / CONFIG, {**stored, "format": FORMAT, "config": config})
-    new = {key: value for key, value in flat(config).items() if key not in flat(old)}
+    config = configure(old["method"], flat(old), pairs=old["pairs"], stored=True)
+    kept = {item.name: stored[item.name] for item in fields(Description) if item.name in stored}
+    description = Description(**{**kept, "config": config, "classes": tuple(stored["classes"])})
+    new = {key: value for key, value in flat(config.to_json()).items() if key not in flat(old)}
+    write_record(folder / CONFIG, description.to_json())
+    write_record(folder / READER, {**{key: new[key] for key in READS if key not in reader}, **reader})
     print(f"{folder}: format {stored['format']} is {FORMAT} now; new settings {new}")
     TrainedModel.load(folder)
 

@@ -40,7 +40,7 @@ def test_no_model(tmp_path):
     assert "holds no trained model" in refused("info", tmp_path)
 
 
-COMMANDS = ("train", "evaluate", "compare", "explain", "serve", "info")
+COMMANDS = ("explain", "serve", "train", "evaluate", "compare", "info")
 
 
 def test_every_command_has_help_with_examples():

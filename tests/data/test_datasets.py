@@ -157,7 +157,9 @@ def test_load_tells_sources_apart(tmp_path, monkeypatch):
     assert load(tmp_path / "imdb" / "train.csv").name == "train"
     assert load("reviews", seed=4).train[0] != load("reviews").train[0]
     assert load("reviews", aspect="food").name == "reviews"
-    with pytest.raises(DataError, match=r"imdbb is neither a file.*did you mean 'imdb'\?.*reviews, pairs, sst, agnews"):
+    with pytest.raises(
+        DataError, match=r"imdbb is neither a file.*did you mean 'imdb'\?.*reviews, stays, pairs, sst, agnews"
+    ):
         load("imdbb")
 
 

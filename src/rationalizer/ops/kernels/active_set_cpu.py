@@ -70,7 +70,7 @@ def _best_sequence(s, r, budget, lift, y, back, value, heads, blocks, rules):
 
     if isinstance(rules, types.NoneType):
         return in_budget
-    return on_grid if rules.instance_class is Grid else under_rules
+    return on_grid if getattr(rules, "instance_class", None) is Grid else under_rules  # rules proper are a plain tuple
 
 
 @jit
