@@ -14,6 +14,7 @@ from rationalizer.constraints import (
     PerSentence,
     SpanLength,
     Spans,
+    TextConstraint,
     WholeSentences,
     constraints_of,
 )
@@ -48,7 +49,10 @@ def test_text_object_and_json_are_one(text):
 
 
 def test_every_constraint_is_written_and_offered_as_it_says():
-    assert {constraint.name for constraint in WRITTEN.values()} == set(CONSTRAINTS)
+    own = [kind for kind in CONSTRAINTS.values() if issubclass(kind, TextConstraint)]
+    assert {constraint.name for constraint in WRITTEN.values()} == {
+        kind.name for kind in own if kind.__module__.startswith("rationalizer.")
+    }
     for kind in CONSTRAINTS.values():
         for text in kind.offered:
             assert type(Constraint.parse(text)) is kind
