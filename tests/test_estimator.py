@@ -42,9 +42,9 @@ class Lower(BaseEstimator, TransformerMixin):
 def test_a_clone_has_the_same_settings_and_no_training(model):
     settings = {"method": "sfe", "budget": Budget.share(0.3), "hidden": 12, "seed": 4}
     given = Rationalizer(**settings)
-    assert given.get_params() == settings
+    assert given.get_params().items() >= settings.items()
     copy = clone(given)
-    assert copy.get_params() == settings
+    assert copy.get_params() == given.get_params()
     assert copy.config == given.config
     with pytest.raises(RuntimeError, match="not trained"):
         clone(model).predict(TEXTS)
