@@ -12,11 +12,11 @@ def test_strange_words_do_not_pile_up(models, monkeypatch):
     monkeypatch.setattr(word_vectors, "REMEMBERED", 500)
     before = cutting._is_punctuation.cache_info().currsize
     long = [f"{'x' * 5000}{k}" for k in range(20)]
-    served.explain(None, long)
+    served.explain(None, None, long)
     assert cutting._is_punctuation.cache_info().currsize == before
     assert not reader._found.keys() & set(long)
     for k in range(20):
-        served.explain(None, [" ".join(f"strange{k}x{j}" for j in range(100))])
+        served.explain(None, None, [" ".join(f"strange{k}x{j}" for j in range(100))])
         assert len(reader._found) <= 500
     for remembered in (cutting._is_punctuation, cutting._span):
         assert remembered.cache_info().maxsize <= 1 << 16
@@ -30,7 +30,7 @@ def test_work_grows_with_the_text_and_for_pairs_with_both():
 
 
 def test_what_cannot_be_read_stands_in_its_place(models):
-    found = models[0].explain(None, ["a", "<br />", "b"])
+    found = models[0].explain(None, None, ["a", "<br />", "b"])
     assert [isinstance(one, Unreadable) for one in found] == [False, True, False]
     assert [one.text for one in found[::2]] == ["a", "b"]
-    assert all(isinstance(one, Unreadable) for one in models[0].explain(None, ["<br />"]))
+    assert all(isinstance(one, Unreadable) for one in models[0].explain(None, None, ["<br />"]))

@@ -8,7 +8,9 @@ from rationalizer.learn import TrainedModel
 
 
 def page_of(runs, examples=None, options=None):
-    return TestClient(_make_app(runs, examples, None, options or {}, Metrics()), base_url="http://localhost")
+    return TestClient(
+        _make_app(runs, examples, None, None, "cpu", options or {}, Metrics()), base_url="http://localhost"
+    )
 
 
 def test_the_first_model_with_texts_of_its_own_offers_them(spectra_run, sparsemax_run, make_run):

@@ -15,6 +15,7 @@ from urllib.request import urlopen
 import pytest
 import typer
 
+from rationalizer import Rationalizer
 from rationalizer.cli.base import app
 from rationalizer.constraints import CONSTRAINTS
 from rationalizer.data import generated_pairs as pairs
@@ -28,6 +29,7 @@ RUN = [
     "docs/concepts.md",
     "docs/how-to/constraints.md",
     "docs/how-to/own-data.md",
+    "docs/how-to/other-languages.md",
     "docs/how-to/own-method.md",
     "docs/how-to/pairs.md",
     "docs/how-to/reading-the-metrics.md",
@@ -41,6 +43,7 @@ SET_UP = {
     "pip install .",
     'pip install ".[web]"',
     'pip install ".[captum]"',
+    'pip install ".[excel]"',
     'pip install ".[hub]"',
     'pip install ".[glove]"',
     'pip install ".[segment]"',
@@ -194,6 +197,13 @@ def test_concepts(reader):
     space = reader.namespace
     assert space["one_quote"].tolist() == space["whole"].tolist() == [[0, 0, 0, 0, 1, 1, 1, 1]]
     assert space["one_each"].tolist() == [[1, 0, 0, 0, 0, 0, 0, 1]]
+
+
+def test_other_languages(reader):
+    pytest.importorskip("budoux", reason="pip install budoux")
+    reader.read("docs/how-to/other-languages.md")
+    model = Rationalizer.load(reader.folder / "runs" / "hotels")
+    assert [model.explain(text).label for text in ("Es war laut.", "Es war ruhig.")] == ["schlecht", "gut"]
 
 
 def test_own_method(reader):

@@ -92,9 +92,8 @@ def _beer_annotations(path: Path, aspect: int) -> Table:
                 f"{at(path, number)}: expected 'x' (tokens), 'y' (ratings) and spans by aspect ({error!r})"
             ) from None
         label = _rating(ratings, aspect, at(path, number))
-        lengths = [len(line.split()) for line in tokens.splitlines()]  # a sentence a line
-        rows.append({"tokens": tokens, "label": label, "rationale_spans": spans or None, "sentence_lengths": lengths})
-    return Table(path, ("tokens", "label", "rationale_spans", "sentence_lengths"), rows)
+        rows.append({"tokens": tokens, "label": label, "rationale_spans": spans or None})
+    return Table(path, ("tokens", "label", "rationale_spans"), rows)
 
 
 def prepare_beer(table: Table, aspect: str) -> Table:

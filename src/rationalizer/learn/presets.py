@@ -42,11 +42,6 @@ TRANSFORMERS: Values = {
     "pooling": "mean",
 }
 
-# A scorer on top of a transformer starts with scores that hardly differ; the layer then mixes nearly all selections,
-# which takes long and says little about any word.
-_SPREAD = {"start_spread": 1.0}
-TRANSFORMER_METHODS: dict[str, Values] = {"spectra": _SPREAD, "pair-budget": _SPREAD}
-
 TRANSFORMER_PAIRS: Values = {"pooling": "max-mean", "budget": 0.5}
 
 # Common to the paper's experiments on highlights.
@@ -137,8 +132,7 @@ def preset(dataset: str | None, method: str, *, pairs: bool = False, reader: str
     A dataset may name its aspect, as "hotels-location" does. The paper's settings are for its own reader, "bilstm".
     """
     if reader == "transformer":
-        own = TRANSFORMER_PAIRS if pairs else TRANSFORMER_METHODS.get(method, {})
-        return {**METHODS.get(method, {}), **TRANSFORMERS, **own}
+        return {**METHODS.get(method, {}), **TRANSFORMERS, **(TRANSFORMER_PAIRS if pairs else {})}
     # The longest name that fits: beer-binary is a dataset of its own, not Beer with an aspect.
     name = max((known for known in DATASETS if f"{dataset}-".startswith(f"{known}-")), key=len, default="")
     if pairs:

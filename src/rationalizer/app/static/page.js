@@ -194,7 +194,7 @@ function setUpModels() {
     group.append(input, make("label", title, { for: `model-${k}` }));
   });
   group.hidden = names.length < 2;
-  show(names);
+  show(choices[0][1]);
 }
 
 function show(names) {
