@@ -1,7 +1,7 @@
 """Trains the starter models that come with the package, scores them on held-out data and writes their cards.
 
     python scripts/build_starters.py sentiment nli --data data
-    python scripts/build_starters.py nli --data data --device gpu --runs runs/starters
+    python scripts/build_starters.py nli --data data --device cuda --runs runs/starters
     python scripts/build_starters.py sentiment nli --renew    # no data: after a change of the folders' format
 
 The data are in the folders `sst`, `imdb`, `snli` and `yelp_hat` (scored only), one Parquet file a split. Of the texts
@@ -138,7 +138,7 @@ def sentiment(data: Path) -> Recipe:
         method="spectra",
         settings={
             **{"epochs": 5, "min_epochs": 5, "patience": 5, "batch_size": 64, "decay": True, "warmup": 0.02},
-            **{"min_count": 5, "hidden": 64, "seed": SEED},
+            **{"min_count": 5, "hidden": 64, "seed": SEED, "keep_examples": 0},
         },
         train=(
             [*sentences[0], *parts[0], *(text for text, _ in whole), *(ending(text) for text, _ in ends)],
@@ -210,7 +210,7 @@ def nli(data: Path) -> Recipe:
         method="at-most-one",
         settings={
             **{"epochs": 2, "min_epochs": 2, "patience": 2, "batch_size": 128, "decay": True, "warmup": 0.05},
-            **{"learning_rate": 2e-3, "min_count": 3, "hidden": 64, "seed": SEED},
+            **{"learning_rate": 2e-3, "min_count": 3, "hidden": 64, "seed": SEED, "keep_examples": 0},
         },
         train=(pairs[:-CHOOSING], labels[:-CHOOSING]),
         dev=(pairs[-CHOOSING:], labels[-CHOOSING:]),
@@ -268,7 +268,7 @@ def build(name: str, data: Path, runs: Path, out: Path, device: str) -> None:
     recipe = RECIPES[name](data)
     print(f"{name}: {len(recipe.train[0]):,} texts, {recipe.method}, {recipe.settings}", flush=True)
     model = Rationalizer(recipe.method, **recipe.settings)
-    model.fit(*recipe.train, dev=recipe.dev, run_dir=runs / name, resume=True, accelerator=device)
+    model.fit(*recipe.train, dev=recipe.dev, run_dir=runs / name, resume=True, device=device)
     with tempfile.TemporaryDirectory() as folder:
         model.trained.save(folder, compact=True)
         shipped = Rationalizer.load(folder)
@@ -309,7 +309,7 @@ def main() -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--data", type=Path, help="the folder of the data: train, score, and write the starters")
     what.add_argument("--renew", action="store_true", help="only write the settings in this version's format")
-    parser.add_argument("--device", default="cpu", help="as of Lightning's Trainer: cpu, gpu")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
     parser.add_argument("--runs", type=Path, default=Path("runs/starters"))
     parser.add_argument("--out", type=Path, help="a folder for the starters, if not their place in the package")
     given = parser.parse_args()
