@@ -55,6 +55,15 @@ def checkpoint_time(run: Path) -> int:
         return 0
 
 
+def test_a_training_that_is_asked_to_end_does_not_say_that_it_is_done(tmp_path):
+    process = start(tmp_path)
+    while checkpoint_time(tmp_path) == 0 and process.poll() is None:
+        time.sleep(0.01)
+    process.terminate()
+    assert process.wait(timeout=60) == 128 + signal.SIGTERM
+    assert not (tmp_path / "metrics.json").exists()
+
+
 def test_killed_processes_resume_to_the_same_weights(tmp_path):
     """Real processes, ended by SIGKILL at random moments while they train and write."""
     whole = start(tmp_path / "whole")

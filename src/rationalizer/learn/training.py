@@ -21,6 +21,7 @@ from lightning_fabric.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.callbacks import Callback, TQDMProgressBar
 from pytorch_lightning.callbacks.progress.tqdm_progress import Tqdm
 from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger
+from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from rationalizer import __version__
 from rationalizer.data import Corpus
@@ -292,10 +293,13 @@ def _fit(
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Lightning answers Ctrl-C with exit code 1, and ignores it from then on; here it stays what it is."""
+    """Lightning answers Ctrl-C with exit code 1, and ignores it from then on; here it stays what it is. SIGTERM it
+    answers with exit code 0, as if the training had come to its end; here with the one that shells know."""
     handler = signal.getsignal(signal.SIGINT)
     try:
         yield
+    except SIGTERMException:
+        raise SystemExit(128 + signal.SIGTERM) from None
     except SystemExit as stopped:
         if not isinstance(stopped.__context__, KeyboardInterrupt):
             raise
