@@ -138,7 +138,8 @@ def tolerance() -> None:
     """z is as near as was asked for, within the budget, and the gap says so."""
     module = import_module(KERNELS + "sequence_budget_cuda")
     scores, edges, _, _ = problem(9, 1.0, seed=16)
-    mask, limits = torch.ones(6, 9, dtype=torch.bool), torch.full((6,), 3)
+    scores, edges = scores[:3], edges[:3]
+    mask, limits = torch.ones(3, 9, dtype=torch.bool), torch.full((3,), 3)
     optimum = op("sequence_budget", "_sequence_budget")(scores, edges, mask, limits, 1000, 0.0)[0]
     exact = module.sequence_budget(scores, edges, mask, limits, 1000, 0.0)[5]
     saved = 0
