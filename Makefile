@@ -23,7 +23,7 @@ types: $(VENV)/.test
 	$(BIN)/mypy
 
 pytest: $(VENV)/.test
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks

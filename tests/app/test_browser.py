@@ -382,7 +382,7 @@ def both_kinds(spectra_run, pair_run):
 
 def test_models_of_both_kinds_take_turns(page, both_kinds):
     page.goto(both_kinds)
-    assert page.locator("#models label").all_inner_texts() == ["spectra", "matching"]  # and not both at once
+    expect(page.locator("#models label")).to_have_text(["spectra", "matching"])  # and not both at once
     assert page.locator("#premise").is_hidden()
     page.get_by_role("button", name="A warm, funny film.").click()
     assert marked(page)
@@ -391,7 +391,7 @@ def test_models_of_both_kinds_take_turns(page, both_kinds):
     expect(page.locator("#premise")).to_be_visible()
     assert page.locator("#text").is_hidden()
     assert page.locator("#lead").inner_text().startswith("A classifier of pairs")
-    assert page.locator("#examples button").all_inner_texts() == ["Two nurses help boys.\nTwo medics help boys."]
+    expect(page.locator("#examples button")).to_have_text(["Two nurses help boys.Two medics help boys."])
     page.locator("#examples button").click()
     expect(page.locator("#results article h2")).to_contain_text("matching")
 

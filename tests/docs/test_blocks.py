@@ -15,7 +15,6 @@ from urllib.request import urlopen
 import pytest
 import typer
 
-from rationalizer import Rationalizer
 from rationalizer.cli.base import app
 from rationalizer.constraints import CONSTRAINTS
 from rationalizer.data import generated_pairs as pairs
@@ -29,7 +28,6 @@ RUN = [
     "docs/concepts.md",
     "docs/how-to/constraints.md",
     "docs/how-to/own-data.md",
-    "docs/how-to/other-languages.md",
     "docs/how-to/own-method.md",
     "docs/how-to/pairs.md",
     "docs/how-to/reading-the-metrics.md",
@@ -197,13 +195,6 @@ def test_concepts(reader):
     space = reader.namespace
     assert space["one_quote"].tolist() == space["whole"].tolist() == [[0, 0, 0, 0, 1, 1, 1, 1]]
     assert space["one_each"].tolist() == [[1, 0, 0, 0, 0, 0, 0, 1]]
-
-
-def test_other_languages(reader):
-    pytest.importorskip("budoux", reason="pip install budoux")
-    reader.read("docs/how-to/other-languages.md")
-    model = Rationalizer.load(reader.folder / "runs" / "hotels")
-    assert [model.explain(text).label for text in ("Es war laut.", "Es war ruhig.")] == ["schlecht", "gut"]
 
 
 def test_own_method(reader):
