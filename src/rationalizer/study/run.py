@@ -2,12 +2,57 @@
 
 from __future__ import annotations
 
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+import torch
 
 from rationalizer.learn import run
 from rationalizer.learn.checkpoint import require_same, settings_of
+from rationalizer.learn.devices import trainer_device
 from rationalizer.learn.runs import SCORES, Record, origin_of, record_of
 from rationalizer.study.grid import Job
+from rationalizer.text import DataError
+
+# Something the runs share is missing or wrong: the study stops. Any other error concerns one run.
+INPUT_ERRORS = (DataError, OSError, ImportError)
+
+
+@dataclass(frozen=True)
+class Order:
+    """A job and what it is to run with, fit for being sent to another process or machine."""
+
+    job: Job
+    threads: int = 1
+    device: str = "auto"  # of the machine that it runs on
+    precision: str | None = None
+    folder: Path = field(default_factory=Path.cwd)  # that relative paths are of, on every machine
+
+    @property
+    def directory(self) -> Path:
+        """The run's folder."""
+        return self.folder / self.job.directory
+
+    def to_json(self) -> dict[str, Any]:
+        own = {"threads": self.threads, "device": self.device, "precision": self.precision}
+        return {**own, "job": self.job.to_json()}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Order:
+        return cls(Job.from_json(stored["job"]), stored["threads"], stored["device"], stored["precision"])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job: its record, or why there is none."""
+
+    job: Job
+    record: Record | None = None
+    error: str | None = None
+    stops: bool = False  # whether the error concerns all runs
 
 
 def finished(job: Job) -> Record | None:
@@ -23,8 +68,22 @@ def finished(job: Job) -> Record | None:
     return record
 
 
-def run_job(job: Job, **trainer: Any) -> Record:
-    """Trains and scores, from where an earlier call stopped."""
-    corpus = job.source.load(job.config.cut)
-    done = run(corpus, job.config, job.directory, source=job.source, resume=True, **trainer)
-    return done.record(origin_of(corpus, job.source))
+def carry_out(order: Order, *, apart: bool = False) -> Outcome:
+    """Trains and scores in this process, from where an earlier call stopped. `apart`: its standard error is a log."""
+    job, before = order.job, torch.get_num_threads()
+    torch.set_num_threads(order.threads)
+    try:
+        trainer = {**trainer_device(order.device), "precision": order.precision}
+        corpus = job.source.load(job.config.cut)
+        progress = "lines" if apart else None
+        done = run(corpus, job.config, job.directory, source=job.source, resume=True, progress=progress, **trainer)
+        return Outcome(job, done.record(origin_of(corpus, job.source)))
+    except INPUT_ERRORS as error:
+        return Outcome(job, error=str(error), stops=True)
+    except Exception as error:
+        if apart:
+            traceback.print_exc()
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return Outcome(job, error=f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})")
+    finally:
+        torch.set_num_threads(before)
