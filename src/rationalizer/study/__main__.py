@@ -1,7 +1,7 @@
 """A run in a process of its own: `python -m rationalizer.study`, with the order as a line of JSON on standard input.
 
-What it leaves in the run's folder is the result. The exit code tells how it ended, standard output why it failed,
-standard error is the log. It ends early when standard input ends: whoever gave the order is gone then, however it went.
+What it leaves in the run's folder is the result. The exit code tells how it ended; standard output is the run's record,
+or why there is none; standard error is the log. It ends early when standard input ends: whoever gave the order is gone.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import sys
 import threading
 from contextlib import redirect_stdout
 
-from rationalizer.study.process import DONE, FAILED, STOPS
-from rationalizer.study.run import Order, carry_out
+from rationalizer.study.run import DONE, FAILED, STOPS, Order, carry_out
 
 
 def main() -> int:
@@ -24,10 +23,8 @@ def main() -> int:
         signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     with redirect_stdout(sys.stderr):
         outcome = carry_out(order, apart=True)
-    if outcome.error is None:
-        return DONE
-    print(outcome.error)
-    return STOPS if outcome.stops else FAILED
+    print(json.dumps(outcome.record) if outcome.error is None else outcome.error)
+    return STOPS if outcome.stops else FAILED if outcome.error else DONE
 
 
 def _end_with_input() -> None:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from rationalizer.apart import Call, Ended
 from rationalizer.learn import run
 from rationalizer.learn.checkpoint import require_same, settings_of
 from rationalizer.learn.devices import trainer_device
 from rationalizer.learn.runs import SCORES, Record, origin_of, record_of
+from rationalizer.learn.trained import LOGS
 from rationalizer.study.grid import Job
 from rationalizer.text import DataError
 
 # Something the runs share is missing or wrong: the study stops. Any other error concerns one run.
 INPUT_ERRORS = (DataError, OSError, ImportError)
+
+
+DONE, FAILED, STOPS = 0, 1, 2  # exit codes of a run's process
+LOG = "process.log"
 
 
 @dataclass(frozen=True)
@@ -29,12 +36,11 @@ class Order:
     threads: int = 1
     device: str = "auto"  # of the machine that it runs on
     precision: str | None = None
-    folder: Path = field(default_factory=Path.cwd)  # that relative paths are of, on every machine
 
-    @property
-    def directory(self) -> Path:
-        """The run's folder."""
-        return self.folder / self.job.directory
+    def call(self) -> Call:
+        """The order for a process of its own; relative paths are of this process's folder there, too."""
+        log = self.job.directory / LOGS / LOG
+        return Call("rationalizer.study", json.dumps(self.to_json()), str(Path.cwd()), str(log))
 
     def to_json(self) -> dict[str, Any]:
         own = {"threads": self.threads, "device": self.device, "precision": self.precision}
@@ -53,6 +59,14 @@ class Outcome:
     record: Record | None = None
     error: str | None = None
     stops: bool = False  # whether the error concerns all runs
+
+    @classmethod
+    def of(cls, job: Job, ended: Ended) -> Outcome:
+        """What a run's process said at its end: the record, or why there is none."""
+        if ended.code == DONE:
+            return cls(job, json.loads(ended.said))
+        why = ended.said or f"its process ended {ended.how}; see {job.directory / LOGS / LOG}"
+        return cls(job, error=why, stops=ended.code == STOPS)
 
 
 def finished(job: Job) -> Record | None:

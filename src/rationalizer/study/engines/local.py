@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from subprocess import Popen
 from typing import Protocol
 
-from rationalizer.study.process import end, run_apart
+from rationalizer.apart import end, run_apart
 from rationalizer.study.run import Order, Outcome, carry_out
 
 
@@ -35,10 +35,10 @@ class Local:
     def run(self, orders: Sequence[Order]) -> Generator[Outcome]:
         processes: list[Popen[str]] = []
         with ThreadPoolExecutor(self.workers) as pool:  # a thread does nothing but wait for its process
-            futures = [pool.submit(run_apart, order, processes.append) for order in orders]
+            futures = {pool.submit(run_apart, order.call(), processes.append): order.job for order in orders}
             try:
                 for future in as_completed(futures):
-                    yield future.result()
+                    yield Outcome.of(futures[future], future.result())
             finally:
                 for future in futures:
                     future.cancel()

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from rationalizer.study.process import PATIENCE, run_apart
+from rationalizer.apart import PATIENCE, run_apart
 from rationalizer.study.run import Order, Outcome
 
 
@@ -31,7 +31,6 @@ class Ray:
         waiting, running = list(orders)[::-1], dict[Any, Order]()
         with _connected(self.address) as ray:
             self._check_room(ray, max(order.threads for order in orders))
-            # What dies is reported, and goes on with the next call, as on the other engines.
             task = ray.remote(run_apart)
             try:
                 while waiting or running:
@@ -39,7 +38,7 @@ class Ray:
                         order = waiting.pop()
                         options = {"num_cpus": order.threads, "num_gpus": self.gpus, "name": order.job.title}
                         # What dies is reported, and goes on with the next call, as on the other engines.
-                        running[task.options(**options, max_retries=0).remote(order)] = order
+                        running[task.options(**options, max_retries=0).remote(order.call())] = order
                     for ended in ray.wait(list(running))[0]:
                         yield _outcome(ray, ended, running.pop(ended))
             finally:
@@ -62,11 +61,10 @@ class Ray:
 
 def _outcome(ray: Any, reference: Any, order: Order) -> Outcome:
     try:
-        outcome: Outcome = ray.get(reference)
+        return Outcome.of(order.job, ray.get(reference))
     except ray.exceptions.RayError as error:  # a worker or a machine is gone
         lines = str(error).strip().splitlines()
         return Outcome(order.job, error=f"Ray: {lines[-1] if lines else type(error).__name__}")
-    return outcome
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rationalizer.apart import Resumed
 from rationalizer.learn.runs import record_of
-from rationalizer.study.process import run_apart
 from rationalizer.study.run import Order, Outcome
 
 NAME = "rationalizer"  # of the jobs, as squeue shows it
@@ -74,7 +74,7 @@ class Slurm:
             slurm_additional_parameters={key: value or True for key, value in options.items()},
         )
         try:
-            return list(executor.map_array(Resumed(), orders))
+            return list(executor.map_array(Resumed(), [order.call() for order in orders]))
         except (submitit.core.utils.FailedJobError, submitit.core.utils.FailedSubmissionError) as error:
             raise ValueError(f"Slurm does not take the jobs: {' '.join(str(error).split())}") from None
 
@@ -88,28 +88,15 @@ class Slurm:
         return asked.returncode != 0 or job.job_id in asked.stdout.split()
 
 
-class Resumed:
-    """What a job does; told that its time is up, submitit puts it into the queue again, and the run goes on."""
-
-    def __call__(self, order: Order) -> Outcome:
-        return run_apart(order)
-
-    def checkpoint(self, order: Order) -> Any:
-        import submitit
-
-        return submitit.helpers.DelayedSubmission(self, order)
-
-
 def _outcome(job: Any, order: Order) -> Outcome:
     error = job.exception()
     if error is None:
-        outcome: Outcome = job.result()
-        return outcome
+        return Outcome.of(order.job, job.result())
     return Outcome(order.job, error=f"job {job.job_id}: {str(error).strip().splitlines()[-1]}")
 
 
 def _lost(job: Any, order: Order) -> Outcome:
-    record = record_of(order.directory)
+    record = record_of(order.job.directory)
     why = f"Slurm ended job {job.job_id} before it was done; see {job.paths.stderr}"
     return Outcome(order.job, record, None if record else why)
 
