@@ -125,6 +125,17 @@ def test_orders_are_read_back(two):
         assert Order.from_json(json.loads(json.dumps(order.to_json()))) == order
 
 
+def test_what_an_engine_lacks_is_said(two, tmp_path, monkeypatch):
+    orders = [Order(job) for job in two]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(OSError, match="no command sbatch here; call this where Slurm's jobs are submitted"):
+        next(Slurm(tmp_path).run(orders))
+    for engine, package in ((Slurm(tmp_path), "submitit"), (Ray(), "ray")):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ImportError, match=rf"needs the package {package}: pip install"):
+            next(engine.run(orders))
+
+
 def test_times_as_sbatch_takes_them():
     for text, minutes in {"90": 90, "90:30": 91, "2:00:00": 120, "1-12": 2160, "1-0:05": 1445, "0:30": 1}.items():
         assert _minutes(text) == minutes, text
