@@ -150,8 +150,8 @@ def test_readme(reader):
     space = reader.namespace
     assert reader.exempt == SET_UP
     assert space["explanation"].label in set(labels)
-    for run in ("mine", "csv"):
-        assert (reader.folder / "runs" / run / "model.safetensors").is_file()
+    for name in ("mine", "csv"):
+        assert (reader.folder / "runs" / name / "model.safetensors").is_file()
     assert "spotless" in space["printed"][-1]
     assert space["found"].label in of_pairs.classes
     assert space["y"].sum(-1).max() <= 40
