@@ -42,7 +42,7 @@ TRANSFORMERS: Values = {
     "pooling": "mean",
 }
 
-# Drawn scorers give all words nearly the same score: long spans are then hard to learn, and slow to compute on long texts.
+# Drawn scorers give all words nearly the same score: long spans are then hard to learn, and slow on long texts.
 _APART: Values = {"start_spread": 1.0}
 TRANSFORMER_METHODS: dict[str, Values] = {"spectra": _APART, "pair-budget": _APART}
 TRANSFORMER_PAIRS: Values = {"pooling": "max-mean", "budget": 0.5}
