@@ -115,8 +115,11 @@ def test_a_process_ends_with_whoever_started_it(two):
     """However that ends: nobody is left to hold the other end of its standard input."""
     order = json.dumps(Order(two[1]).to_json()) + "\n"
     process = subprocess.Popen([sys.executable, "-m", "rationalizer.study"], stdin=subprocess.PIPE, text=True)
-    process.communicate(order, timeout=300)
-    assert process.returncode == -signal.SIGTERM
+    try:
+        process.communicate(order, timeout=120)
+        assert process.returncode == -signal.SIGTERM
+    finally:
+        process.kill()
 
 
 def test_orders_are_read_back(two):
