@@ -9,10 +9,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from rationalizer.constraints import Limits, PairLimits
+from rationalizer.data.stored import lengths
 from rationalizer.learn.limiting import Limiting
 from rationalizer.nn import Reader
 from rationalizer.text import AnyExample, Words
@@ -91,7 +93,7 @@ class BucketSampler(Sampler[list[int]]):
 
     def __init__(
         self,
-        lengths: Sequence[int],
+        lengths: Sequence[int] | NDArray[np.int64],
         batch_size: int,
         *,
         shuffle: bool = True,
@@ -122,21 +124,21 @@ class BucketSampler(Sampler[list[int]]):
         return self.batches - self.start
 
     def __iter__(self) -> Iterator[list[int]]:
-        yield from self._plan()[self.start :]
+        order, batches = self._plan()
+        for k in batches[self.start :].tolist():
+            yield order[k * self.batch_size : (k + 1) * self.batch_size].tolist()
 
-    def _plan(self) -> list[list[int]]:
-        size = self.batch_size
+    def _plan(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """All positions, those of a batch side by side; and the order of the batches. Two numbers a text, however many
+        there are: no lists."""
         if not self.shuffle:
-            order = np.argsort(self.lengths, kind="stable")
-            return [order[k : k + size].tolist() for k in range(0, len(order), size)]
+            return np.argsort(self.lengths, kind="stable"), np.arange(self.batches)
         generator = np.random.default_rng((self.seed, self.epoch))
         order = generator.permutation(len(self.lengths))
-        plan = []
-        for k in range(0, len(order), size * POOL_BATCHES):
-            pool = order[k : k + size * POOL_BATCHES]
-            pool = pool[np.argsort(self.lengths[pool], kind="stable")]
-            plan += [pool[j : j + size].tolist() for j in range(0, len(pool), size)]
-        return [plan[k] for k in generator.permutation(len(plan))]
+        for k in range(0, len(order), self.batch_size * POOL_BATCHES):
+            pool = order[k : k + self.batch_size * POOL_BATCHES]
+            pool[:] = pool[np.argsort(self.lengths[pool], kind="stable")]
+        return order, generator.permutation(self.batches)
 
 
 class _Positioned(Dataset[tuple[int, Any]]):
@@ -166,16 +168,10 @@ def loader(
 
     Without `shuffle` batches go from the shortest texts to the longest: put results back by `Batch.index`.
     """
-    sampler = BucketSampler(list(map(_length, examples)), batch_size, shuffle=shuffle, seed=seed, epoch=epoch)
+    sampler = BucketSampler(lengths(examples), batch_size, shuffle=shuffle, seed=seed, epoch=epoch)
     return DataLoader(
         _Positioned(examples),
         batch_sampler=sampler,
         collate_fn=partial(collate, reader=reader, limiting=limiting, part=part),
         num_workers=workers,
     )
-
-
-def _length(example: AnyExample) -> int:
-    """What batches are sorted by; of pairs the premise, which is mostly longer, and then the hypothesis."""
-    first, *second = example.shape
-    return (first << 20) + second[0] if second else first

@@ -20,7 +20,6 @@ from rationalizer.learn.checkpoint import (
     Checkpoint,
     CheckpointFile,
     Progress,
-    digest,
     host_state,
     optimizer_state,
     restore_optimizer,
@@ -77,7 +76,7 @@ class Learner(pl.LightningModule):
         return optimizer
 
     def on_fit_start(self) -> None:
-        own = {**settings_of(self.config), "data": digest(self.corpus), "step": self.progress.step}
+        own = {**settings_of(self.config), "data": self.corpus.digest, "step": self.progress.step}
         require_agreement(self.trainer, own)
 
     def on_train_start(self) -> None:
