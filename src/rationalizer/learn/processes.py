@@ -74,7 +74,7 @@ def strategy_of(config: Config, **settings: Any) -> Any:
         raise ValueError(f"the layers need more digits than precision={settings['precision']!r} keeps; use bf16-mixed")
     try:
         trainer = pl.Trainer(logger=False, enable_checkpointing=False, **settings)
-    except (TypeError, ValueError, MisconfigurationException) as error:
+    except (TypeError, ValueError, RuntimeError, MisconfigurationException) as error:
         given = ", ".join(f"{name}={value!r}" for name, value in settings.items())
         raise ValueError(f"Lightning cannot train with {given}: {error}") from None
     _check_strategy(trainer.strategy, settings["strategy"])
