@@ -31,7 +31,7 @@ def test_texts_stay_on_disk_if_asked(table, tmp_path, monkeypatch):
     short = tmp_path / "short.csv"
     short.write_text("".join([*table.open().readlines()[:60], ",good\n"]))
     given = ["--column", "text=review", "--column", "label=stars"]
-    training = [*TINY, "--set", "epochs=1", "--out", tmp_path / "run", "--stream", "--cache-dir", tmp_path / "cache"]
+    training = [*TINY, "--out", tmp_path / "run", "--stream", "--cache-dir", tmp_path / "cache"]
     assert "row 60: the text is empty" in refused("train", short, *given, *training)
     told = run("train", short, *given, *training, "--skip-bad")
     (folder,) = (tmp_path / "cache").iterdir()
