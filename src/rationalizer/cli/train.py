@@ -76,7 +76,10 @@ def train(
     seed: Annotated[int | None, typer.Option(help="Of the weights, the order of texts, and all that is drawn.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     device: Device = "auto",
-    devices: Annotated[str, typer.Option(help="As of Lightning's Trainer: 1, 2, auto, ...")] = "1",
+    devices: Annotated[
+        str, typer.Option(help="How many on each node: 1, 2, auto, ... They share out every batch.")
+    ] = "1",
+    nodes: Annotated[int, typer.Option(min=1, help="How many machines train together.")] = 1,
     precision: Precision = None,
     strategy: Annotated[str, typer.Option(help="As of Lightning's Trainer: auto, ddp, ...")] = "auto",
 ) -> None:
@@ -84,7 +87,8 @@ def train(
     from rationalizer.data import EMBEDDED, Source, StoredExamples
     from rationalizer.learn import configure, run, suspicions
     from rationalizer.learn.devices import trainer_device
-    from rationalizer.learn.training import is_first_process, require_new
+    from rationalizer.learn.processes import is_first_process
+    from rationalizer.learn.training import require_new
     from rationalizer.metrics import headlines, score_lines
     from rationalizer.study import method_text, parse_assignments
 
@@ -105,8 +109,8 @@ def train(
     config = configure(method, {"budget": where.budget, **given}, dataset=where.dataset, pairs=where.pairs)
     directory = out_dir or Path("runs") / f"{where.name}-{config.method}"
     require_folder(directory)
-    first = is_first_process()
-    if not resume:
+    first = is_first_process(on["devices"], nodes)
+    if first and not resume:
         require_new(directory)  # before the data is read
     corpus = where.load(config.cut, watch=progress if first else None)
     if first:
@@ -129,6 +133,7 @@ def train(
             **on,
             precision=precision,
             strategy=strategy,
+            num_nodes=nodes,
         )
     if not first:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -23,6 +23,8 @@ from rationalizer.text import AnyExample, Words
 # few enough that who shares a batch with whom changes from epoch to epoch.
 POOL_BATCHES = 50
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -32,6 +34,7 @@ class Batch:
     labels: Tensor | None  # (batch,) int64 classes or float32 values
     index: Tensor  # (batch,) int64: position of each example in its dataset
     limits: Limits | PairLimits | None = None  # what constraints ask of these texts
+    share: float = 1.0  # what part of the whole batch this is; see `Part`
 
     def to(self, device: torch.device | str) -> Batch:
         labels = None if self.labels is None else self.labels.to(device)
@@ -42,15 +45,34 @@ class Batch:
         return len(self.index)
 
 
-def collate(examples: Sequence[tuple[int, AnyExample]], reader: Reader, limiting: Limiting | None = None) -> Batch:
-    """(position, example) pairs as words, padded to the longest."""
+class Part(NamedTuple):
+    """What one of several processes that train together takes of every batch: each example is in one part."""
+
+    number: int = 0
+    of: int = 1
+
+    def take(self, batch: Sequence[T]) -> tuple[Sequence[T], float]:
+        """The part, and what share of the batch it is. All processes must take every step: where a small batch has too
+        few, one gets an example that counts nothing."""
+        own = batch[self.number :: self.of]  # batches are sorted by length: the parts are alike
+        return (own, len(own) / len(batch)) if own else (batch[:1], 0.0)
+
+
+def collate(
+    examples: Sequence[tuple[int, AnyExample]],
+    reader: Reader,
+    limiting: Limiting | None = None,
+    part: Part = Part(),  # noqa: B008 (a tuple)
+) -> Batch:
+    """The part's (position, example) pairs as words, padded to the longest."""
     if not examples:
         raise ValueError("a batch needs at least one example")
+    examples, share = part.take(examples)
     members = [example for _, example in examples]
     texts = tuple(reader.collate(side) for side in zip(*(example.texts for example in members), strict=True))
     index = torch.tensor([position for position, _ in examples], dtype=torch.int64)
     limits = None if limiting is None else limiting(examples, [words.counted for words in texts])
-    return Batch(texts, _labels([example.label for example in members]), index, limits)
+    return Batch(texts, _labels([example.label for example in members]), index, limits, share)
 
 
 def _labels(labels: Sequence[int | float | None]) -> Tensor | None:
@@ -140,8 +162,9 @@ def loader(
     epoch: int = 0,
     workers: int = 0,
     limiting: Limiting | None = None,
+    part: Part = Part(),  # noqa: B008
 ) -> DataLoader[Any]:
-    """Batches of `examples`; its `batch_sampler` is the BucketSampler, for `set_epoch`.
+    """Batches of `examples`, or a part of each; its `batch_sampler` is the BucketSampler, for `set_epoch`.
 
     Without `shuffle` batches go from the shortest texts to the longest: put results back by `Batch.index`.
     """
@@ -149,6 +172,6 @@ def loader(
     return DataLoader(
         _Positioned(examples),
         batch_sampler=sampler,
-        collate_fn=partial(collate, reader=reader, limiting=limiting),
+        collate_fn=partial(collate, reader=reader, limiting=limiting, part=part),
         num_workers=workers,
     )

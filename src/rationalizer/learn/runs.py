@@ -90,10 +90,11 @@ def run(
         done: told of every batch that was scored.
         training: further arguments of `train`, such as `resume`, `progress` and `devices`.
     """
-    from rationalizer.learn.training import is_first_process, train  # Lightning takes seconds to import
+    from rationalizer.learn.processes import is_first_process  # Lightning takes seconds to import
+    from rationalizer.learn.training import train
 
     trained = train(corpus, config, directory, **training)
-    if directory is None or not is_first_process():
+    if directory is None or not is_first_process(training.get("devices", 1), training.get("num_nodes", 1)):
         return Run(trained, {})
     splits = {"dev": corpus.dev, "test": corpus.test}
     scores = {name: evaluate(trained, examples, done=done) for name, examples in splits.items() if examples}

@@ -136,7 +136,7 @@ class HardKuma(Extractor):
         limits: Limits | None = None,
     ) -> Objective:
         constraints = self.constraints(extraction.scores, mask, budget)
-        violations = self.momentum * self.violations + (1 - self.momentum) * constraints.detach()
+        violations = self.momentum * self.violations + (1 - self.momentum) * self.whole_batch_mean(constraints)
         multipliers = (self.multipliers * torch.exp(self.rate * violations)).clamp(*self.bounds)
         loss = task_loss.mean() + multipliers @ constraints
         return Objective(loss, {"multipliers": multipliers, "violations": violations})
