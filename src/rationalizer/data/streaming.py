@@ -34,7 +34,7 @@ from rationalizer.data.tables import Table, columns_of, ending, stem, stream_tab
 from rationalizer.text.cutting import Rule, rule_version
 from rationalizer.text.errors import DataError, at
 
-# Bytes of files, above which they are read so without being asked: in memory short texts take 15 times as much.
+# Bytes of files, above which they are read so without being asked: in memory short texts take ten times as much.
 LARGE = 100_000_000
 PACKED = 4  # how much larger Parquet and .gz files are when they are unpacked, about
 LAYOUT = 1  # of a cache; other ones are not used
