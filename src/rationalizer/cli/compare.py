@@ -45,7 +45,7 @@ def compare(
     threads: Annotated[int, typer.Option(min=1, help="Threads of each training.")] = 1,
     split: Annotated[str | None, typer.Option(help="test or dev; by default test, or dev if none.")] = None,
     note: Annotated[
-        list[str] | None, typer.Option(metavar="[NAME=]NOTE", help="What the data is, as reduced or rebuilt.")
+        list[str] | None, typer.Option(metavar="[NAME=]NOTE", help="What the data is, if not what its folder or size says.")
     ] = None,
     data_dir: Annotated[list[str] | None, typer.Option(metavar="[NAME=]DIR", help="A dataset's local copy.")] = None,
     aspect: Annotated[list[str] | None, typer.Option(metavar="[NAME=]ASPECT", help="What the label is about.")] = None,
@@ -99,7 +99,6 @@ def compare(
             threads=threads,
             split=split,
             notes={place.name: notes[source] for place, source in zip(places, sources, strict=True) if source in notes},
-            plots=budgets is not None,
             ended=ended,
             **trainer_device(device),
             precision=precision,

@@ -48,6 +48,7 @@ from rationalizer.learn.trained import (
 )
 from rationalizer.learn.watching import in_notebook, is_watched
 from rationalizer.nn import Reader, TransformerReader, reader_of
+from rationalizer.nn.initial import draw_xavier
 from rationalizer.text import AnyExample
 
 START_TEXTS = 64  # that say how large states are
@@ -143,6 +144,8 @@ def _train(
     check_constraints(corpus, config, reader)
     model = description.build(reader)
     if resumed is None:  # every process does it by itself, and all alike
+        if config.initial_weights == "xavier":
+            draw_xavier(model)
         model.eval().start(*collate(list(enumerate(corpus.train[:START_TEXTS])), reader).texts)
     if file and resumed and (wrong := resumed.fault(model)):
         raise file.error(wrong)

@@ -14,7 +14,7 @@ from rationalizer.constraints import Limits
 from rationalizer.nn.extractors.base import Extraction, Extractor, neighbours, register
 from rationalizer.nn.extractors.bernoulli import decode_to_budget
 from rationalizer.nn.method import Objective
-from rationalizer.ranges import Fraction, Positive, Range, Share
+from rationalizer.ranges import Fraction, Number, Positive, Range, Share, Temperature, Weight
 
 Decoding = Literal["deterministic", "top-k", "contiguous"]
 
@@ -71,12 +71,16 @@ class HardKuma(Extractor):
 
     multipliers: Tensor
     violations: Tensor
+    batches: Tensor
 
     def __init__(
         self,
         size: int,
         *,
         decoding: Decoding = "deterministic",
+        temperature: Temperature = 1.0,
+        penalty: Weight = 0.0,
+        warmup_batches: Number = 0,
         fused_target: Share = 0.0,
         lagrangian_rate: Annotated[float, Range(0, 10)] = 0.05,
         lagrangian_momentum: Fraction = 0.99,
@@ -89,12 +93,16 @@ class HardKuma(Extractor):
             raise ValueError(f"decoding must be one of {', '.join(get_args(Decoding))}, got {decoding!r}")
         self.parameters_of = nn.Linear(size, 2)
         self.decoding: Decoding = decoding
+        self.temperature = temperature
+        self.penalty = penalty
+        self.warmup = warmup_batches
         self.fused_target = fused_target
         self.rate = lagrangian_rate
         self.momentum = lagrangian_momentum
         self.bounds = (lambda_min, lambda_max)
         self.register_buffer("multipliers", torch.full((2,), lambda_init))
         self.register_buffer("violations", torch.zeros(2))
+        self.register_buffer("batches", torch.zeros(()))
 
     @classmethod
     def check(cls, options: Mapping[str, Any]) -> None:
@@ -112,7 +120,7 @@ class HardKuma(Extractor):
         return self.decoding != "deterministic"
 
     def distribution(self, states: Tensor) -> HardKumaDistribution:
-        a, b = functional.softplus(self.parameters_of(states).float()).clamp(1e-6, 100).unbind(-1)
+        a, b = functional.softplus(self.parameters_of(states / self.temperature).float()).clamp(1e-6, 100).unbind(-1)
         return HardKumaDistribution(a, b)
 
     def forward(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
@@ -138,8 +146,8 @@ class HardKuma(Extractor):
         constraints = self.constraints(extraction.scores, mask, budget)
         violations = self.momentum * self.violations + (1 - self.momentum) * constraints.detach()
         multipliers = (self.multipliers * torch.exp(self.rate * violations)).clamp(*self.bounds)
-        loss = task_loss.mean() + multipliers @ constraints
-        return Objective(loss, {"multipliers": multipliers, "violations": violations})
+        loss = task_loss.mean() + multipliers @ constraints + self.penalty / 2 * constraints[0].square()
+        return Objective(loss, {"multipliers": multipliers, "violations": violations, "batches": self.batches + 1})
 
     def constraints(self, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
         """By how much the rate and the changes exceed their targets, (2,)."""
@@ -147,5 +155,7 @@ class HardKuma(Extractor):
         selected = scores.exp() * mask
         left, right, real = neighbours(selected, mask)
         changes = ((left * (1 - right) + (1 - left) * right) * real).sum(-1) / lengths
-        rate = (selected.sum(-1) - budget) / lengths
+        left_open = (1 - self.batches / self.warmup).clamp(min=0) if self.warmup else 0.0
+        target = budget + left_open * (lengths - budget)
+        rate = (selected.sum(-1) - target) / lengths
         return torch.stack([rate.mean(), changes.mean() - self.fused_target])
