@@ -92,7 +92,15 @@ def test_presets_hold_the_papers_values(dataset, method, expected):
     config = configure(method, dataset=dataset)
     flat = {**config.to_json(), **config.options, **config.reading}
     assert {key: flat[key] for key in expected} == expected
-    common = {"hidden": 200, "dropout": 0.1, "pooling": "last", "batch_size": 32, "clip": 5.0, "epochs": 25, "min_epochs": 5}
+    common = {
+        "hidden": 200,
+        "dropout": 0.1,
+        "pooling": "last",
+        "batch_size": 32,
+        "clip": 5.0,
+        "epochs": 25,
+        "min_epochs": 5,
+    }
     common |= {"averaging": 0.0, "keep_by": "score", "word_scores": False, "word_sums": False}
     assert {key: flat[key] for key in common} == common
     assert config.initial_weights == ("pytorch" if method == "spectra" else "xavier")

@@ -53,6 +53,14 @@ def test_methods_advance_their_own_state(corpus):
     assert 0.3 < sfe.average.item() < 2
 
 
+def test_weights_start_as_asked(corpus):
+    still = {**SMALL, "epochs": 1, "learning_rate": 0}
+    for initial, empty in (("pytorch", False), ("xavier", True)):
+        model = train(corpus, configure("sfe", {**still, "initial_weights": initial})).model
+        biases = [weight for name, weight in model.named_parameters() if "bias" in name]
+        assert [not bias.any() for bias in biases] == [empty] * 10  # two LSTMs in two directions, scorer and head
+
+
 def test_run_directory(corpus, tmp_path):
     config = configure("spectra", SMALL)
     trained = train(corpus, config, tmp_path / "run")

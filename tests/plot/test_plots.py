@@ -35,7 +35,9 @@ def test_bands_reach_from_the_least_to_the_greatest_value():
     points = tuple(Point(x, Spread(y, y - 0.05, y + 0.02)) for x, y in ((2, 0.5), (20, 0.8)))
     level = Series("level", (Point(0, Spread(0.7, 0.65, 0.75)),), everywhere=True)
     single = Series("same", tuple(Point(x, Spread.of([0.6])) for x in (2, 20)))
-    root = ElementTree.fromstring(line_plot([Series("spectra", points), level, single], title="t", x_label="", y_label=""))
+    root = ElementTree.fromstring(
+        line_plot([Series("spectra", points), level, single], title="t", x_label="", y_label="")
+    )
     bands = [node for node in root.iter(f"{SVG}polygon") if "band" in node.get("class")]
     assert [node.get("class") for node in bands] == ["band dot0", "band dot1"]  # nothing of one value
     corners = [[tuple(map(float, pair.split(","))) for pair in node.get("points").split()] for node in bands]
@@ -54,7 +56,11 @@ def test_bands_reach_from_the_least_to_the_greatest_value():
 
 
 def test_bars_stand_for_amounts_the_least_first():
-    bars = [Bar("slow", Spread(4, 3, 5)), Bar("fast <one>", Spread(1, 1, 1)), Bar("a very long name " * 5, Spread.of([2]))]
+    bars = [
+        Bar("slow", Spread(4, 3, 5)),
+        Bar("fast <one>", Spread(1, 1, 1)),
+        Bar("a very long name " * 5, Spread.of([2])),
+    ]
     root = ElementTree.fromstring(bar_plot(bars, title="t", x_label="seconds", words=lambda value: f"{value:.1f} s"))
     drawn = [node for node in root.iter(f"{SVG}rect") if "bar" in node.get("class")]
     assert [node.get("class") for node in drawn] == ["bar dot1", "bar dot2", "bar dot0"]  # colours go by their order

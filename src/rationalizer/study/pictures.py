@@ -79,15 +79,11 @@ def training_cost(rows: Sequence[Row]) -> str | None:
     bars = [Bar(method, Spread.of(values)) for method, values in seconds.items()]
     metric = METRICS[COST]
     label = f"{metric.words}, training and validation"
-    return bar_plot(bars, title=f"{_data(rows)}: {metric.words}", x_label=label, words=metric.text)
+    return bar_plot(bars, title=f"{rows[0].data}: {metric.words}", x_label=label, words=metric.text)
 
 
 def _title(rows: Sequence[Row], what: str) -> str:
-    return f"{_data(rows)}, {rows[0].split}: {what}"
-
-
-def _data(rows: Sequence[Row]) -> str:
-    return rows[0].dataset + (f" ({rows[0].note})" if rows[0].note else "")
+    return f"{rows[0].data}, {rows[0].split}: {what}"
 
 
 def _scaled(score: Spread, scale: float) -> Spread:

@@ -62,7 +62,8 @@ class HardKuma(Extractor):
     Minimises E[task loss] s.t. rate = target and changes <= fused_target, all means over the batch, with
     rate = Σ P(z_i ≠ 0)/length and changes = Σ P(exactly one of z_i, z_{i+1} is 0)/length. To the loss comes λ c for
     each constraint, violated by c, and for the rate penalty/2 · c². Each multiplier follows the moving average of its
-    violation: λ ← λ · exp(lagrangian_rate · c), within [lambda_min, lambda_max]. Without a fused_target changes are free.
+    violation: λ ← λ · exp(lagrangian_rate · c), within [lambda_min, lambda_max]. Without a fused_target changes are
+    free, as in the code of Bastings et al.
 
     Multipliers alone, as first published, come late: until they have grown all words are selected for certain, where no
     gradient tells them apart, and then all are dropped at once. So the penalty holds the rate at a target that comes
