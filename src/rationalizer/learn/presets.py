@@ -71,7 +71,7 @@ PAPER_METHODS: dict[str, Values] = {
     "sfe": _STOCHASTIC,
     "sfe-baseline": _STOCHASTIC,
     "gumbel": {**_STOCHASTIC, "temperature": 0.1},
-    "hardkuma": {**_STOCHASTIC, "patience": None, "warmup_batches": 2000},
+    "hardkuma": {**_STOCHASTIC, "patience": None, "warmup_batches": 1300},
 }
 _LONG_TEXTS = {"sparsity": 0.001, "fused": 0.002}
 PAPER_DATASETS: dict[str, dict[str, Values]] = {
@@ -82,7 +82,7 @@ PAPER_DATASETS: dict[str, dict[str, Values]] = {
         "fusedmax": {"weight_decay": 1e-5},
         "sfe": {"learning_rate": 2e-4},
         "sfe-baseline": {"learning_rate": 2e-4},
-        "hardkuma": {"lagrangian_rate": 0.01},
+        "hardkuma": {"learning_rate": 2e-4, "lagrangian_rate": 0.01},  # the rate of its own authors
     },
     "agnews": {
         "spectra": {"learning_rate": 1e-3},
