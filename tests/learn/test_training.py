@@ -11,7 +11,6 @@ import torch
 from rationalizer.data import Corpus
 from rationalizer.data import generated_reviews as reviews
 from rationalizer.learn import TrainedModel, configure, evaluate, predict, train
-from rationalizer.learn.checkpoint import digest
 from rationalizer.learn.module import Learner
 from rationalizer.learn.training import describe
 from rationalizer.nn import EXTRACTORS
@@ -164,9 +163,9 @@ def test_diverging_training_is_named(corpus):
 def test_digest_tells_texts_and_labels_apart(corpus):
     changed = [replace(corpus.train[0], label=1 - corpus.train[0].label), *corpus.train[1:]]
     moved = replace(corpus, train=corpus.train[:-1], dev=[corpus.train[-1], *corpus.dev])
-    digests = {digest(corpus), digest(replace(corpus, train=changed)), digest(moved)}
+    digests = {corpus.digest, replace(corpus, train=changed).digest, moved.digest}
     assert len(digests) == 3
-    assert digest(corpus) == digest(reviews(train=96, dev=24, test=24))
+    assert corpus.digest == reviews(train=96, dev=24, test=24).digest
 
 
 def test_no_pickle(tmp_path, corpus, monkeypatch):

@@ -254,6 +254,11 @@ def test_multipliers_follow_the_moving_average_of_the_violations():
     extraction = Extraction(torch.zeros(2, 4), p.clamp(min=1e-9).log())
     budget = torch.tensor([1, 1])
     loss, state = extractor.objective(extraction, torch.tensor([1.0, 3.0]), mask, budget)
+
+    def changes_of(p):
+        of = (p[:, :-1] * (1 - p[:, 1:]) + (1 - p[:, :-1]) * p[:, 1:]) * mask[:, 1:]
+        return (of.sum(1) / mask.sum(1)).mean()
+
     rate = ((2.4 - 1) / 4 + (0.9 - 1) / 2) / 2
     changes = ((0.9 * 0.4 + 0.1 * 0.6) + (0.6 * 0.5 + 0.4 * 0.5) + (0.5 * 0.6 + 0.5 * 0.4)) / 4
     changes = (changes + (0.8 * 0.9 + 0.2 * 0.1) / 2) / 2 - 0.2
@@ -261,9 +266,12 @@ def test_multipliers_follow_the_moving_average_of_the_violations():
     multipliers = [min(0.15, 0.1 * math.exp(2.0 * violation)) for violation in violations]
     assert state["violations"].tolist() == pytest.approx(violations, abs=1e-6)
     assert state["multipliers"].tolist() == pytest.approx(multipliers, abs=1e-6)
-    lagrangian = multipliers[0] * rate + multipliers[1] * changes + 2 * rate**2
+    lagrangian = multipliers[0] * rate + multipliers[1] * changes + 4 * rate**2
     assert loss.item() == pytest.approx(2 + lagrangian, abs=1e-6)
-    assert torch.autograd.grad(loss, p)[0][mask].any()
+    # As far as the rate goes: (λ + penalty · c) · ∂rate/∂p, the latter 1 over the lengths 4 and 2 and two texts.
+    difference = torch.autograd.grad(loss, p)[0] - multipliers[1] * torch.autograd.grad(changes_of(p), p)[0]
+    price = multipliers[0] + 4 * rate
+    torch.testing.assert_close(difference[mask], price * torch.tensor([1 / 8] * 4 + [1 / 4] * 2))
 
     nothing = Extraction(torch.zeros(2, 4), torch.full((2, 4), -50.0))
     for _ in range(20):

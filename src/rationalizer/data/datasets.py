@@ -42,6 +42,7 @@ from rationalizer.data.nli import (
     tidy_hans,
 )
 from rationalizer.data.split import hold_out
+from rationalizer.data.streaming import Watch, is_large, stream_corpus
 from rationalizer.data.tables import Row, Table
 from rationalizer.suggest import closest, did_you_mean
 from rationalizer.text.budget import Budget
@@ -308,15 +309,21 @@ def load(
     seed: int = 0,
     dialect: Dialect | None = None,
     skip_bad: bool = False,
+    stream: bool | None = None,
+    cache_dir: str | Path | None = None,
+    watch: Watch | None = None,
 ) -> Corpus:
     """The corpus that `source` names: "reviews", "stays" or "pairs" (the embedded ones), a dataset of the
     literature, a file or a folder.
 
     A name wins over a file of the same name: write `./imdb` for a folder called imdb. `seed` chooses the
     rows held out for dev, and the texts of an embedded corpus. An option that the source cannot use is an error.
+
+    Files of more than 100 MB are not read into memory, but through a cache on disk (see `stream_corpus`), which gives
+    the same corpus; `stream` says whether others are, too, or none.
     """
     key = str(source).lower()
-    own: dict[str, object] = {"dialect": dialect, "skip_bad": skip_bad or None}
+    own: dict[str, object] = {"dialect": dialect, "skip_bad": skip_bad or None, "stream": stream or None}
     if isinstance(source, str) and key in EMBEDDED:
         _refuse(key, data_dir=data_dir, columns=columns, task=task, classes=classes, **own)
         _refuse(key, dev_fraction=dev_fraction)
@@ -337,17 +344,11 @@ def load(
             f"the datasets are {', '.join([*EMBEDDED, *DATASETS])}"
         )
     _refuse("users' own files", data_dir=data_dir, aspect=aspect)
-    return read_corpus(
-        source,
-        columns=columns,
-        task=task,
-        classes=classes,
-        rule=rule,
-        dev_fraction=0.1 if dev_fraction is None else dev_fraction,
-        seed=seed,
-        dialect=dialect,
-        skip_bad=skip_bad,
-    )
+    given: dict[str, Any] = {"columns": columns, "task": task, "classes": classes, "rule": rule, "seed": seed}
+    given |= {"dev_fraction": dev_fraction, "dialect": dialect, "skip_bad": skip_bad}
+    if is_large(source) if stream is None else stream:
+        return stream_corpus(source, **given, cache_dir=cache_dir, watch=watch)
+    return read_corpus(source, **given)
 
 
 def _refuse(source: str, **options: object) -> None:

@@ -42,6 +42,9 @@ TRANSFORMERS: Values = {
     "pooling": "mean",
 }
 
+# Drawn scorers give all words nearly the same score: long spans are then hard to learn, and slow on long texts.
+_APART: Values = {"start_spread": 1.0}
+TRANSFORMER_METHODS: dict[str, Values] = {"spectra": _APART, "pair-budget": _APART}
 TRANSFORMER_PAIRS: Values = {"pooling": "max-mean", "budget": 0.5}
 
 # Common to the paper's experiments on highlights.
@@ -137,7 +140,8 @@ def preset(dataset: str | None, method: str, *, pairs: bool = False, reader: str
     A dataset may name its aspect, as "hotels-location" does. The paper's settings are for its own reader, "bilstm".
     """
     if reader == "transformer":
-        return {**METHODS.get(method, {}), **TRANSFORMERS, **(TRANSFORMER_PAIRS if pairs else {})}
+        own = TRANSFORMER_PAIRS if pairs else TRANSFORMER_METHODS.get(method, {})
+        return {**METHODS.get(method, {}), **TRANSFORMERS, **own}
     # The longest name that fits: beer-binary is a dataset of its own, not Beer with an aspect.
     name = max((known for known in DATASETS if f"{dataset}-".startswith(f"{known}-")), key=len, default="")
     if pairs:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rationalizer.learn.storage import write_bytes
+from rationalizer.study.engines import Engine, Here
 from rationalizer.study.grid import Job
 from rationalizer.study.pictures import pictures
-from rationalizer.study.pool import Outcome, run_all
-from rationalizer.study.run import finished
+from rationalizer.study.run import Order, Outcome, finished
 from rationalizer.study.table import Row, summarize, write_tables
+from rationalizer.text import DataError
 
 
 @dataclass(frozen=True)
@@ -28,30 +28,34 @@ def compare(
     jobs: Sequence[Job],
     out: Path,
     *,
-    workers: int = 1,
+    engine: Engine | None = None,
     threads: int = 1,
+    device: str = "auto",
+    precision: str | None = None,
     split: str | None = None,
     notes: Mapping[str, str] | None = None,
     ended: Callable[[int, Outcome], None] = lambda count, outcome: None,
-    **trainer: Any,
 ) -> Comparison:
     """Runs what is not yet done of `jobs` (see `plan`), and writes tables of all of them.
 
     Args:
         jobs: the runs.
         out: where tables and plots go.
-        workers: how many trainings run at once.
+        engine: what carries the runs out; None: this process, one after the other.
         threads: of each training. More of them may change the order of sums, and so the last digits of a result.
+        device, precision: of each training, where it runs.
         split: what is scored: "test" or "dev"; by default test, or dev where there is none.
         notes: by dataset, what a reader must know of the data, where it is not what `Source.note` finds.
         ended: told of every run that ends: how many have ended, and how.
-        trainer: `accelerator` and `precision` of Lightning's Trainer.
     """
     records = {job.directory: record for job in jobs if (record := finished(job)) is not None}
     missing = [job for job in jobs if job.directory not in records]
     failed = []
-    with closing(run_all(missing, workers=workers, threads=threads, trainer=trainer)) as outcomes:
+    orders = [Order(job, threads, device, precision) for job in missing]
+    with closing((engine if engine and orders else Here()).run(orders)) as outcomes:
         for count, outcome in enumerate(outcomes, 1):
+            if outcome.stops:
+                raise DataError(outcome.error or "")
             if outcome.record is None:
                 failed.append(outcome)
             else:

@@ -146,9 +146,12 @@ class HardKuma(Extractor):
         limits: Limits | None = None,
     ) -> Objective:
         constraints = self.constraints(extraction.scores, mask, budget)
-        violations = self.momentum * self.violations + (1 - self.momentum) * constraints.detach()
+        whole = self.whole_batch_mean(constraints)
+        violations = self.momentum * self.violations + (1 - self.momentum) * whole
         multipliers = (self.multipliers * torch.exp(self.rate * violations)).clamp(*self.bounds)
-        loss = task_loss.mean() + multipliers @ constraints + self.penalty / 2 * constraints[0].square()
+        # With the gradient of penalty/2 · c², c of the whole batch, however many processes share it.
+        held = self.penalty * whole[0] * constraints[0]
+        loss = task_loss.mean() + multipliers @ constraints + held
         return Objective(loss, {"multipliers": multipliers, "violations": violations, "batches": self.batches + 1})
 
     def constraints(self, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
