@@ -27,6 +27,22 @@ def corpus():
     return reviews(train=240, dev=60, test=60)
 
 
+def test_texts_stay_on_disk_if_asked(table, tmp_path, monkeypatch):
+    short = tmp_path / "short.csv"
+    short.write_text("".join([*table.open().readlines()[:60], ",good\n"]))
+    given = ["--column", "text=review", "--column", "label=stars"]
+    training = [*TINY, "--out", tmp_path / "run", "--stream", "--cache-dir", tmp_path / "cache"]
+    assert "row 60: the text is empty" in refused("train", short, *given, *training)
+    told = run("train", short, *given, *training, "--skip-bad")
+    (folder,) = (tmp_path / "cache").iterdir()
+    assert f"texts stay in {folder}" in told.stdout.replace("\n", "")
+    assert "1 row skipped: row 60: the text is empty" in told.stderr.replace("\n", " ")
+    monkeypatch.delattr("rationalizer.data.label_column.LabelColumn.see")  # the file is not read again
+    assert "dev" in run("evaluate", tmp_path / "run").stdout
+    stored = json.loads((tmp_path / "run" / "data.json").read_text())["source"]
+    assert (stored["stream"], stored["cache_dir"]) == (True, str(tmp_path / "cache"))
+
+
 @pytest.fixture(scope="module")
 def table(corpus, tmp_path_factory):
     """A user's own CSV, with names of its own for the columns."""
