@@ -81,6 +81,7 @@ def test_the_first_process_writes_and_speaks_for_both(two):
     said = {path.parent.name: path.read_text() for path in two.rglob("stderr.log")}
     assert "Epoch 2/2" in said["0"]
     assert "Epoch" not in said["1"]
+    assert not any("warning" in text.lower() for text in said.values())
 
 
 def test_two_processes_resume_to_the_same_weights(two, facts):
