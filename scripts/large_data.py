@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rationalizer.data.generated_stays import CLAUSES, CLASSES
+from rationalizer.data.generated_stays import CLASSES, CLAUSES
 
 SHARD = 1_000_000
 NAMES = 20_000  # made up ones: the vocabulary is as large as that of real texts
@@ -97,7 +97,9 @@ def main() -> None:
             table.writerow([round(time.monotonic() - begun, 1), now])
             file.flush()
             time.sleep(1)
-    print(f"{count:,} texts, exit code {process.returncode}, {time.monotonic() - begun:.0f} s, peak {peak / 1e9:.2f} GB")
+    print(
+        f"{count:,} texts, exit code {process.returncode}, {time.monotonic() - begun:.0f} s, peak {peak / 1e9:.2f} GB"
+    )
 
 
 if __name__ == "__main__":
