@@ -248,6 +248,9 @@ def test_what_is_kept_is_the_average_of_the_weights(corpus, monkeypatch):
         ({"precision": "nope"}, "Lightning cannot train with .*precision='nope'"),
         ({"strategy": "nope"}, "Lightning cannot train with .*strategy='nope'"),
         ({"accelerator": "nope"}, "Lightning cannot train with accelerator='nope'"),
+        ({"num_nodes": 0}, "the number of nodes must be at least 1, got 0"),
+        ({"devices": 2, "strategy": "ddp_spawn"}, "with the strategy auto or ddp, not with 'ddp_spawn'; leave it out"),
+        ({"num_nodes": 99}, "a batch of 16 cannot be shared out among 99 processes; use fewer devices, or a larger"),
     ],
 )
 def test_what_cannot_be_trained_on_is_refused_before_anything_is_written(corpus, tmp_path, trainer, message):

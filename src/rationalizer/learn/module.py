@@ -60,6 +60,9 @@ class Learner(pl.LightningModule):
         if resumed:
             model.load_state_dict(resumed.model, strict=False)
         self.average = Average(model, config.averaging, resumed.average if resumed else None)
+        if config.full_text_epochs:
+            # Of several processes each would warn of epochs in which no weight is left out, as one always is here.
+            self.left_out = torch.nn.Parameter(torch.zeros(1))
         self._resumed = resumed
         self._validated: Tensor | None = None  # of every text of dev: label, prediction, size and loss
         self._share = 1.0  # of the batch, that this process has
