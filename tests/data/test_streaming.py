@@ -246,7 +246,7 @@ def test_the_digest_is_made_once(tmp_path, monkeypatch):
     def refuse(_):
         raise AssertionError("all examples were read again")
 
-    monkeypatch.setattr(StoredExamples, "__iter__", refuse)
+    monkeypatch.setattr(StoredExamples, "contents", refuse)
     assert stream_corpus(path, cache_dir=cache).digest == expected
     other = stream_corpus(path, seed=1, cache_dir=cache)
     with pytest.raises(AssertionError, match="read again"):
