@@ -2,7 +2,7 @@
 
 A folder of examples has
 
-    examples.jsonl   one line each: what `_packed` makes of it
+    examples.jsonl   one line each: what `packed` makes of it
     ends.bin         int64, where each line ends
     lengths.bin      int64, `Example.length`
     labels.bin       int64 numbers of classes, or float64 values
@@ -28,16 +28,14 @@ from typing import Any, BinaryIO, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from rationalizer.data.packed import Content, content, content_of, packed, unpacked
 from rationalizer.text.errors import DataError
-from rationalizer.text.example import AnyExample, Example, PairExample
+from rationalizer.text.example import AnyExample
 
 LINES, ENDS, LENGTHS, LABELS, WORDS = "examples.jsonl", "ends.bin", "lengths.bin", "labels.bin", "words.json"
 Numbers = NDArray[np.int64]
-Content = tuple[list[Sequence[str]], int | float | None, list[tuple[int, ...]]]  # tokens, label, sentence lengths
 T = TypeVar("T")
 BLOCK = 1 << 13  # examples that are written, or read in their order, at once
-# Made once: that takes as long as using it.
-_as_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 class StoredExamples(Sequence[AnyExample]):
@@ -78,16 +76,16 @@ class StoredExamples(Sequence[AnyExample]):
         if isinstance(place, slice):
             return self.taken(place)
         row = int(self.rows[place])
-        return self._read(_unpacked, self._between(row, row), row)
+        return self._read(unpacked, self._between(row, row), row)
 
     def __iter__(self) -> Iterator[AnyExample]:
-        return self._in_order(_unpacked)
+        return self._in_order(unpacked)
 
     def contents(self) -> Iterator[Content]:
         """Of every example what its fingerprint depends on: twice as fast as making the examples."""
-        return self._in_order(_content)
+        return self._in_order(content)
 
-    def _in_order(self, make: Callable[[list[Any], Any], T]) -> Iterator[T]:
+    def _in_order(self, make: Callable[[bytes, Any], T]) -> Iterator[T]:
         for block in range(0, len(self.rows), BLOCK):
             rows = self.rows[block : block + BLOCK]
             first, last = int(rows.min()), int(rows.max())
@@ -103,10 +101,10 @@ class StoredExamples(Sequence[AnyExample]):
         """The lines of these rows, and of those between."""
         return self._lines.between(int(self._ends[first - 1]) if first else 0, int(self._ends[last]))
 
-    def _read(self, make: Callable[[list[Any], Any], T], line: bytes, row: int) -> T:
+    def _read(self, make: Callable[[bytes, Any], T], line: bytes, row: int) -> T:
         try:
-            return make(json.loads(line), self._labels[row].item())
-        except (ValueError, TypeError) as error:
+            return make(line, self._labels[row].item())
+        except (ValueError, TypeError, LookupError) as error:
             raise DataError(
                 f"{self.folder / LINES}, line {row + 1}: not what was written ({error}); delete the folder "
                 f"{self.folder.parent}, which is made again"
@@ -170,13 +168,7 @@ def word_counts(examples: Sequence[AnyExample]) -> Counter[str]:
 
 def contents(examples: Sequence[AnyExample]) -> Iterator[Content]:
     """Of every example what its fingerprint depends on."""
-    return examples.contents() if isinstance(examples, StoredExamples) else map(_content_of, examples)
-
-
-def _content_of(example: AnyExample) -> Content:
-    sides = example.texts
-    lengths = [text.sentence_lengths for text in sides if text.sentence_lengths is not None]
-    return [text.tokens for text in sides], example.label, lengths
+    return examples.contents() if isinstance(examples, StoredExamples) else map(content_of, examples)
 
 
 def lengths(examples: Sequence[AnyExample]) -> Numbers:
@@ -212,7 +204,7 @@ class Writer:
         self._files: dict[str, BinaryIO] = {name: (folder / name).open("wb") for name in (LINES, ENDS, LENGTHS)}
 
     def add(self, example: AnyExample) -> None:
-        line = _as_json(_packed(example)).encode() + b"\n"
+        line = packed(example) + b"\n"
         self._files[LINES].write(line)
         self._end += len(line)
         self._ends.append(self._end)
@@ -275,48 +267,3 @@ class _Lines:
 def label_type(*, values: bool) -> Any:
     """Of the numbers in the file of labels."""
     return np.float64 if values else np.int64
-
-
-def _packed(example: AnyExample) -> list[Any]:
-    """As JSON, without the label."""
-    if isinstance(example, PairExample):
-        sides = [_packed(side) for side in example.texts]
-        return [*sides, example.alignment, example.group]
-    spans = list(chain.from_iterable(example.offsets))
-    if example.rationale is None and example.sentence_lengths is None:
-        return [example.text, spans]
-    marks = None if example.rationale is None else "".join("1" if flag else "0" for flag in example.rationale)
-    return [example.text, spans, marks, example.sentence_lengths]
-
-
-def _unpacked(packed: list[Any], label: int | float | None) -> AnyExample:
-    if isinstance(packed[0], list):
-        premise, hypothesis, alignment, group = packed
-        aligned = None if alignment is None else tuple((i, j) for i, j in alignment)
-        return PairExample(_text(premise, None), _text(hypothesis, None), label, aligned, group)
-    return _text(packed, label)
-
-
-def _content(packed: list[Any], label: int | float | None) -> Content:
-    sides = packed[:2] if isinstance(packed[0], list) else [packed]
-    lengths = [tuple(side[3]) for side in sides if len(side) > 2 and side[3] is not None]
-    return [_tokens(*side[:2]) for side in sides], label, lengths
-
-
-def _tokens(text: str, spans: list[int]) -> list[str]:
-    ends = iter(spans)
-    return [text[start:end] for start, end in zip(ends, ends, strict=True)]  # two at a time
-
-
-def _text(packed: list[Any], label: int | float | None) -> Example:
-    text, spans = packed[:2]
-    marks, sentences = packed[2:] if len(packed) > 2 else (None, None)
-    ends = iter(spans)
-    return Example(
-        text,
-        tuple(_tokens(text, spans)),
-        tuple(zip(ends, ends, strict=True)),
-        label,
-        None if marks is None else tuple(mark == "1" for mark in marks),
-        None if sentences is None else tuple(sentences),
-    )
