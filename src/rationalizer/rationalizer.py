@@ -105,7 +105,8 @@ class Rationalizer(Estimator):
             resume: go on with the run in `run_dir`.
             progress: show a progress bar; by default on a terminal and in notebooks.
             device: "cpu", "cuda", "cuda:1", "mps"; or "auto", a GPU if there is one.
-            trainer: `devices` (how many), `precision`, `strategy` of Lightning's Trainer.
+            trainer: `devices` (how many, each with its part of every batch), `num_nodes`, `precision`, `strategy` of
+                Lightning's Trainer.
         """
         given = self._given if budget is None else {**self._given, "budget": budget}
         label_type: LabelType = "str"

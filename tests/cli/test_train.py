@@ -168,6 +168,10 @@ def test_degenerate_models_are_warned_of(tmp_path):
         (["compare", "reviews", "--split", "train"], "--split is dev or test, got 'train'"),
         (["compare", "sst", "imdb", "--data-dir", "x"], "write --data-dir sst=x"),
         (["compare", "revews", "--methods", "sfe"], "did you mean 'reviews'?"),
+        (["compare", "reviews", "--engine", "slrum"], "there is no engine 'slrum'; did you mean 'slurm'?"),
+        (["compare", "reviews", "--address", "auto"], "--address is for --engine ray; leave it out"),
+        (["compare", "reviews", "--engine", "ray", "--slurm", "mem=8G"], "--slurm is for --engine slurm"),
+        (["compare", "reviews", "--engine", "slurm", "--slurm", "mem"], "--slurm takes KEY=VALUE, got 'mem'"),
     ],
 )
 def test_bad_input(arguments, message, tmp_path, monkeypatch):

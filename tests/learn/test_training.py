@@ -42,13 +42,22 @@ def test_the_callers_generators_go_on_undisturbed(corpus):
 
 
 def test_methods_advance_their_own_state(corpus):
-    kuma = train(corpus, configure("hardkuma", SMALL)).model.method
+    kuma = train(corpus, configure("hardkuma", {**SMALL, "warmup_batches": 0, "fused_target": 0})).model.method
     assert kuma.violations[0] > 0
     assert kuma.multipliers[0] > 1e-4
     assert kuma.multipliers[1] > 1e-4  # any change exceeds the target 0
+    assert kuma.batches.item() == 18
     sfe = train(corpus, configure("sfe-baseline", {**SMALL, "patience": None})).model.method
     assert sfe.batches.item() == 18
     assert 0.3 < sfe.average.item() < 2
+
+
+def test_weights_start_as_asked(corpus):
+    still = {**SMALL, "epochs": 1, "learning_rate": 0}
+    for initial, empty in (("pytorch", False), ("xavier", True)):
+        model = train(corpus, configure("sfe", {**still, "initial_weights": initial})).model
+        biases = [weight for name, weight in model.named_parameters() if "bias" in name]
+        assert [not bias.any() for bias in biases] == [empty] * 10  # two LSTMs in two directions, scorer and head
 
 
 def test_run_directory(corpus, tmp_path):

@@ -106,12 +106,16 @@ def test_a_run_that_fails_does_not_end_the_others(folder, tmp_path, monkeypatch)
 
 
 def test_a_sweep_is_drawn(folder, tmp_path):
-    jobs = plan([Source.of(str(folder))], parse_methods("pair-budget,full-text"), [0], BUDGETS, SMALL, tmp_path)
-    done = compare(jobs, tmp_path, plots=True, notes={"small": "reduced"})
+    own = tmp_path / "small"
+    shutil.copytree(folder, own)
+    (own / "note.txt").write_text("reduced\n")
+    jobs = plan([Source.of(str(own))], parse_methods("pair-budget,full-text"), [0], BUDGETS, SMALL, tmp_path)
+    done = compare(jobs, tmp_path)
     names = [path.name for path in done.files]
-    pictures = ["small-score-size.svg", "small-macro-f1.svg", "small-token-f1.svg"]
-    assert names == ["table.md", "table.csv", "table.json", *pictures]
+    against_budget = ["small-macro-f1.svg", "small-token-f1.svg", "small-iou-f1.svg", "small-auprc.svg"]
+    assert names == ["table.md", "table.csv", "table.json", "small-score-size.svg", *against_budget, "small-cost.svg"]
     assert "![small-macro-f1.svg](small-macro-f1.svg)" in (tmp_path / "table.md").read_text()
     assert "small (reduced), test: macro-F1 against budget" in (tmp_path / "small-macro-f1.svg").read_text()
     sizes = [row.scores["size"].mean for row in done.rows if row.method == "pair-budget"]
     assert 0 < sizes[0] < sizes[1] < 0.25
+    assert {row.note for row in compare(jobs, tmp_path, notes={"small": "rebuilt"}).rows} == {"rebuilt"}

@@ -51,7 +51,8 @@ def compare(
     threads: Annotated[int, typer.Option(min=1, help="Threads of each training.")] = 1,
     split: Annotated[str | None, typer.Option(help="test or dev; by default test, or dev if none.")] = None,
     note: Annotated[
-        list[str] | None, typer.Option(metavar="[NAME=]NOTE", help="What the data is, as reduced or rebuilt.")
+        list[str] | None,
+        typer.Option(metavar="[NAME=]NOTE", help="What the data is, if not what its folder or size says."),
     ] = None,
     data_dir: Annotated[list[str] | None, typer.Option(metavar="[NAME=]DIR", help="A dataset's local copy.")] = None,
     aspect: Annotated[list[str] | None, typer.Option(metavar="[NAME=]ASPECT", help="What the label is about.")] = None,
@@ -119,7 +120,6 @@ def compare(
             precision=precision,
             split=split,
             notes={place.name: notes[source] for place, source in zip(places, sources, strict=True) if source in notes},
-            plots=budgets is not None,
             ended=ended,
         )
     _print_comparison(done)
@@ -163,8 +163,8 @@ def _print_comparison(done: Comparison) -> None:
 
     shown = [metric for metric in COLUMNS if metric.name not in LEFT_OUT]
     for dataset in dict.fromkeys(row.dataset for row in done.rows):
-        heads, cells = table([row for row in done.rows if row.dataset == dataset], shown)
-        show_table(heads, cells, title=dataset)
+        rows = [row for row in done.rows if row.dataset == dataset]
+        show_table(*table(rows, shown), title=rows[0].data)
     for outcome in done.failed:
         err.print(f"failed: {outcome.job.title}: {outcome.error}", style="red", markup=False)
     out.print(f"{done.ran} trained now; {', '.join(map(str, done.files))}", markup=False)

@@ -68,6 +68,8 @@ class Dataset:
     `format` reads the authors' files (called `original`) for an aspect. Their tables and others are then brought into
     the form of users' own files by `prepare`, for an aspect, with the columns `reads` if they are there; `relabel` says
     what a label stands for. Pairs of texts have `tidy` instead of `prepare`.
+
+    `texts` is how many there are in train and dev together as published; a copy with fewer is a reduced one.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Dataset:
     halve_dev: bool = False
     splits: SplitNames = field(default_factory=lambda: SPLIT_NAMES)
     tidy: Callable[[Table, Columns], Table] | None = None
+    texts: int | None = None
 
     @property
     def task(self) -> Task:
@@ -109,20 +112,22 @@ _BEER = Dataset(
     reads=("aspect", "rationale_{aspect}"),
     prepare=prepare_beer,
     splits=BEER_SPLITS,
+    texts=90_000,
 )
 
 DATASETS = {
     dataset.name: dataset
     for dataset in (
         # Neutral sentences carry the label -1 in copies of the five-class treebank.
-        Dataset("sst", BINARY, hub="SetFit/sst2", rule="spaces", drop_labels=(-1,)),
+        Dataset("sst", BINARY, hub="SetFit/sst2", rule="spaces", drop_labels=(-1,), texts=7_792),
         Dataset(
             "agnews",
             ("World", "Sports", "Business", "Sci/Tech"),
             hub="fancyzhx/ag_news",
             dev_fraction=0.15,
+            texts=120_000,
         ),
-        Dataset("imdb", BINARY, hub="stanfordnlp/imdb"),
+        Dataset("imdb", BINARY, hub="stanfordnlp/imdb", texts=25_000),
         _BEER,
         replace(
             _BEER,
@@ -148,6 +153,7 @@ DATASETS = {
             format=read_movies,
             original="train.jsonl with the folder docs",
             prepare=prepare_movies,
+            texts=1_800,
         ),
         Dataset(
             "hatexplain",
@@ -159,6 +165,7 @@ DATASETS = {
             original="dataset.json with post_id_divisions.json",
             reads=MARKS,
             prepare=prepare_hatexplain,
+            texts=17_305,
         ),
         Dataset(
             "snli",
@@ -168,6 +175,7 @@ DATASETS = {
             drop_labels=NO_GOLD,
             splits=SNLI_SPLITS,
             tidy=tidy,
+            texts=559_209,
         ),
         Dataset(
             "mnli",
@@ -178,8 +186,9 @@ DATASETS = {
             halve_dev=True,
             splits=MNLI_SPLITS,
             tidy=tidy,
+            texts=392_702,
         ),
-        Dataset("hans", HANS, Budget.count(4), hub="jhu-cogsci/hans", splits=HANS_SPLITS, tidy=tidy_hans),
+        Dataset("hans", HANS, Budget.count(4), hub="jhu-cogsci/hans", splits=HANS_SPLITS, tidy=tidy_hans, texts=30_000),
     )
 }
 

@@ -21,6 +21,7 @@ from rationalizer.text.budget import Budget
 from rationalizer.text.cutting import Rule
 from rationalizer.text.errors import DataError
 
+NOTE = "note.txt"  # in a folder of texts: what a reader of results must know of them
 SEED = 0  # of what is held out for dev: runs with other seeds learn from the same texts
 
 
@@ -134,6 +135,19 @@ class Source:
         if self.data_dir is not None:
             return Path(self.data_dir)
         return Path(self.source) if Path(self.source).is_absolute() else None
+
+    def note(self, rule: Rule | None = None) -> str:
+        """What a reader of results must know of this copy of a dataset: what its folder says in a file `note.txt`, as
+        "rebuilt", or that it has fewer texts than were published. Empty where there is nothing to say."""
+        told = None if self.place is None else self.place / NOTE
+        if told is not None and told.is_file():
+            return " ".join(told.read_text(encoding="utf-8").split())
+        published = None if self.dataset is None else DATASETS[self.dataset].texts
+        if published is None:
+            return ""
+        corpus = self.load(rule)
+        there = len(corpus.train) + len(corpus.dev) + sum(corpus.dropped.get(split, 0) for split in ("train", "dev"))
+        return f"reduced to {there / published:.0%} of its texts" if there < published else ""
 
     def _stamps(self) -> tuple[tuple[str, int, int], ...]:
         """What tells whether the files have changed since they were read."""

@@ -47,6 +47,7 @@ from rationalizer.learn.trained import (
 )
 from rationalizer.learn.watching import in_notebook, is_watched
 from rationalizer.nn import Reader, TransformerReader, reader_of
+from rationalizer.nn.initial import draw_xavier
 from rationalizer.text import AnyExample
 
 START_TEXTS = 64  # that say how large states are
@@ -129,6 +130,8 @@ def _train(
         reader = _reader(corpus, description)
     check_constraints(corpus, config, reader)
     model = description.build(reader)
+    if resumed is None and config.initial_weights == "xavier":
+        draw_xavier(model)
     if resumed is None and model.method.starts_from_texts:  # every process does it by itself, and all alike
         model.eval().start(*collate(list(enumerate(corpus.train[:START_TEXTS])), reader).texts)
     if file and resumed and (wrong := resumed.fault(model)):
