@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rationalizer.data.generated_stays import CLAUSES, CLASSES
+from rationalizer.data.generated_stays import CLASSES, CLAUSES
 
 SHARD = 1_000_000
 NAMES = 20_000  # made up ones: the vocabulary is as large as that of real texts

@@ -28,6 +28,7 @@ RUN = [
     "docs/tutorial.md",
     "docs/concepts.md",
     "docs/how-to/constraints.md",
+    "docs/how-to/large-data.md",
     "docs/how-to/own-data.md",
     "docs/how-to/own-method.md",
     "docs/how-to/pairs.md",
@@ -185,6 +186,13 @@ def test_constraints(reader, capsys):
     told = [line for line in printed.splitlines() if "staff" in line and "slept" in line]
     assert told[-1].startswith("The staff was friendly."), "the page's own constraint leaves the first sentence out"
     assert re.search(r"\[[^]]*\bnot\b[^[]*\]", reader.namespace["printed"][-1])
+
+
+def test_large_data(reader):
+    reader.read("docs/how-to/large-data.md")
+    corpus = reader.namespace["corpus"]
+    assert (len(corpus.train), len(corpus.dev)) == (36, 4)
+    assert corpus.train.folder.parent.parent.resolve() == (reader.folder / "cache").resolve()
 
 
 def test_own_data(reader):

@@ -11,8 +11,9 @@ import torch
 from safetensors.torch import load_file
 
 from rationalizer.data import generated_reviews
-from rationalizer.learn import configure, train
 from rationalizer.learn.batch import Part
+from rationalizer.learn.storage import read_tensors
+from tests.cli.calls import run as call
 from tests.learn.together import CASES, DRAWN, batches_noted, state, trained_case
 from tests.nn.encoders import write_encoder
 
@@ -97,21 +98,28 @@ def test_where_one_is_killed_the_other_says_so_and_the_run_can_be_resumed(tmp_pa
     settings = {"hidden": 4, "vector_size": 6, "embeddings": "none", "epochs": 3, "min_epochs": 3, "dropout": 0.0}
     settings |= {"batch_size": 16, "checkpoint_seconds": 0}
     given = [f"--set={name}={value}" for name, value in settings.items()]
-    command = ["train", str(tmp_path), *given, "--device", "cpu", "--out", str(tmp_path / "run")]
-    two = [sys.executable, "-m", "tests.learn.losing_one", *command, "--devices", "2"]
+    command = ["train", str(tmp_path), *given, "--device", "cpu", "--out"]
+    two = [sys.executable, "-m", "tests.learn.losing_one", *command, str(tmp_path / "run"), "--devices", "2"]
     done = subprocess.run(two, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, timeout=200)
     # Lightning kills the other one itself, if it has not ended within seconds.
     assert done.returncode in (2, -9), done.stderr
     assert "error: another process of this training has ended or cannot be reached" in done.stderr
     assert "--resume" in done.stderr
     assert "Traceback" not in done.stderr
+    assert read_tensors(tmp_path / "run/checkpoint.safetensors")[1]["progress"]["step"] == 5
+
+    call(*command, tmp_path / "run", "--resume")
+    call(*command, tmp_path / "whole")
+    resumed, whole = (load_file(tmp_path / name / "model.safetensors") for name in ("run", "whole"))
+    for name in whole.keys() - {"method.scorer.bias"}:
+        torch.testing.assert_close(resumed[name], whole[name], atol=1e-5, rtol=1e-4)
 
 
 def test_parts_hold_every_example_once():
     for size in range(1, 8):
         batch = list(range(size))
         taken = [Part(number, 3).take(batch) for number in range(3)]
-        assert sorted(sum((list(own) for own, share in taken if share), [])) == batch
+        assert sorted(position for own, share in taken if share for position in own) == batch
         assert sum(share for _, share in taken) == pytest.approx(1)
         assert all(own for own, _ in taken)
     assert Part().take(batch) == (batch, 1.0)

@@ -362,3 +362,37 @@ def test_scores_start_with_the_spread_asked_for_whatever_the_states_are(method, 
     assert within.square().mean().sqrt().item() == pytest.approx(1.5 * 0.2, rel=1e-4)
     assert (scores[mask] > 0).float().mean() > 0.95
     torch.testing.assert_close(z.sum(-1), Budget.of(0.3).words(mask).float())  # so the budget binds
+
+
+@pytest.mark.parametrize("name", ["hardkuma", "sfe-baseline"])
+def test_parts_of_a_batch_make_the_state_and_the_gradient_of_the_whole(name):
+    """Two processes, one after the other: weighted by their shares, parts of 5 and 2 texts are the batch of 7."""
+    torch.manual_seed(0)
+    states, losses = torch.randn(7, 9, SIZE), torch.rand(7)
+    mask, budget = torch.arange(9) < torch.randint(2, 10, (7, 1)), torch.full((7,), 2)
+    method = build(name)
+    z = method(states, mask, budget).z.detach()
+
+    def objective(rows, over_parts=None):
+        scores = method(states[rows], mask[rows], budget[rows]).scores
+        given = (Extraction(z[rows], scores), losses[rows], mask[rows], budget[rows])
+        if over_parts is None:
+            return method.objective(*given)
+        with method.in_parts(over_parts):
+            return method.objective(*given)
+
+    def gradients(loss):
+        return torch.cat([each.flatten() for each in torch.autograd.grad(loss, list(method.parameters()))])
+
+    whole = objective(slice(0, 7))
+    parts, means = (slice(0, 5), slice(5, 7)), []
+    for rows in parts:
+        objective(rows, lambda mean: (means.append(mean), mean)[1])
+    over_all = 5 / 7 * means[0] + 2 / 7 * means[1]
+    found = [objective(rows, lambda _: over_all) for rows in parts]
+    for each in found:
+        for key, value in whole.state.items():
+            torch.testing.assert_close(each.state[key], value)
+    torch.testing.assert_close(
+        5 / 7 * gradients(found[0].loss) + 2 / 7 * gradients(found[1].loss), gradients(whole.loss)
+    )

@@ -115,14 +115,28 @@ def test_a_process_ends_with_whoever_started_it(two):
     """However that ends: nobody is left to hold the other end of its standard input."""
     order = json.dumps(Order(two[1]).to_json()) + "\n"
     process = subprocess.Popen([sys.executable, "-m", "rationalizer.study"], stdin=subprocess.PIPE, text=True)
-    process.communicate(order, timeout=300)
-    assert process.returncode == -signal.SIGTERM
+    try:
+        process.communicate(order, timeout=120)
+        assert process.returncode == -signal.SIGTERM
+    finally:
+        process.kill()
 
 
 def test_orders_are_read_back(two):
     for job in two:
         order = Order(job, 3, "cuda:1", "bf16-mixed")
         assert Order.from_json(json.loads(json.dumps(order.to_json()))) == order
+
+
+def test_what_an_engine_lacks_is_said(two, tmp_path, monkeypatch):
+    orders = [Order(job) for job in two]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(OSError, match="no command sbatch here; call this where Slurm's jobs are submitted"):
+        next(Slurm(tmp_path).run(orders))
+    for engine, package in ((Slurm(tmp_path), "submitit"), (Ray(), "ray")):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ImportError, match=rf"needs the package {package}: pip install"):
+            next(engine.run(orders))
 
 
 def test_times_as_sbatch_takes_them():

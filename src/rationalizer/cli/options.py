@@ -64,7 +64,7 @@ Stream = Annotated[
     bool | None,
     typer.Option(
         "--stream/--no-stream",
-        help="Whether a file's texts stay on disk, for files larger than memory; by default those of over 100 MB.",
+        help="Whether texts stay on disk, for files larger than memory; by default those over 100 MB (Parquet: 25 MB).",
     ),
 ]
 CacheDir = Annotated[

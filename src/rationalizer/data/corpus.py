@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from rationalizer.data.stored import StoredExamples, remembered
 from rationalizer.text import AnyExample, Budget, PairExample, Rule
 
 Task = Literal["classification", "regression"]
@@ -54,6 +55,11 @@ class Corpus:
     @cached_property
     def digest(self) -> str:
         """A fingerprint of the texts and labels that training and early stopping depend on."""
+        if isinstance(self.train, StoredExamples):
+            return remembered(self._digest, "digest", self.train, self.dev)
+        return self._digest()
+
+    def _digest(self) -> str:
         sha = hashlib.sha256()
         for split in (self.train, self.dev):
             for example in split:

@@ -319,8 +319,9 @@ def load(
     A name wins over a file of the same name: write `./imdb` for a folder called imdb. `seed` chooses the
     rows held out for dev, and the texts of an embedded corpus. An option that the source cannot use is an error.
 
-    Files of more than 100 MB are not read into memory, but through a cache on disk (see `stream_corpus`), which gives
-    the same corpus; `stream` says whether others are, too, or none.
+    Files of more than 100 MB (of Parquet, or packed by gzip: 25 MB) are not read into memory, but through a cache on
+    disk in `cache_dir`, which gives the same corpus (see `stream_corpus`; `watch` shows how far the reading is).
+    `stream` says whether others are, too, or none.
     """
     key = str(source).lower()
     own: dict[str, object] = {"dialect": dialect, "skip_bad": skip_bad or None, "stream": stream or None}

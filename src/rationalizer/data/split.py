@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rationalizer.text.errors import DataError
 from rationalizer.text.example import Example, PairExample
 
-MOST = 20_000  # held out where nothing else is asked for: shares of so many are exact to half a percent
+MOST = 20_000  # held out where nothing else is asked for: a share of so many has a standard error below 0.4%
 
 E = TypeVar("E", Example, PairExample, Example | PairExample)
 
@@ -37,7 +37,9 @@ def held_out(labels: Any, fraction: float | None, *, seed: int, stratify: bool) 
     share = min(round(0.1 * len(labels)), MOST) if fraction is None else round(fraction * len(labels))
     wanted = min(max(1, share), len(labels) - 1)
     groups = np.asarray(labels) if stratify else np.zeros(len(labels), dtype=np.int64)
-    members = [np.flatnonzero(groups == label) for label in sorted(np.unique(groups).tolist(), key=str)]
+    found, counts = np.unique(groups, return_counts=True)
+    by_label = np.split(np.argsort(groups, kind="stable"), np.cumsum(counts)[:-1])
+    members = [by_label[k] for k in sorted(range(len(found)), key=lambda k: str(found[k]))]
     held = np.zeros(len(labels), dtype=bool)
     generator = np.random.default_rng(seed)
     for positions, count in zip(members, _shares([len(m) for m in members], wanted), strict=True):

@@ -13,10 +13,12 @@ so that all a training has in memory of an example are the numbers, 8 bytes each
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from copy import copy
 from itertools import chain
 from pathlib import Path
@@ -32,6 +34,9 @@ from rationalizer.text.example import AnyExample, Example, PairExample
 LINES, ENDS, LENGTHS, LABELS, WORDS = "examples.jsonl", "ends.bin", "lengths.bin", "labels.bin", "words.json"
 Numbers = NDArray[np.int64]
 BLOCK = 1 << 13  # examples that are written, or read in their order, at once
+_as_json = json.JSONEncoder(
+    separators=(",", ":"), check_circular=False
+).encode  # made once: that takes as long as using it
 
 
 class StoredExamples(Sequence[AnyExample]):
@@ -117,6 +122,36 @@ class StoredExamples(Sequence[AnyExample]):
         return +counts
 
 
+def remembered(make: Callable[[], str], name: str, *parts: Sequence[AnyExample]) -> str:
+    """A text that takes long to be made of stored examples, and is the same for the same rows: kept beside them."""
+    rows = hashlib.sha256()
+    for part in parts:
+        rows.update(part.rows.tobytes() if isinstance(part, StoredExamples) else b"")
+    stored = next(part for part in parts if isinstance(part, StoredExamples))
+    path = stored.folder.parent / f"{name}-{rows.hexdigest()[:32]}"
+    with suppress(OSError, ValueError):
+        return unsigned(path.read_bytes()).decode()
+    value = make()
+    with suppress(OSError):  # a cache that may be read only
+        beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        beside.write_bytes(signed(value.encode()))
+        os.replace(beside, path)
+    return value
+
+
+def signed(content: bytes) -> bytes:
+    """With its checksum before it."""
+    return hashlib.sha256(content).hexdigest().encode() + b"\n" + content
+
+
+def unsigned(content: bytes) -> bytes:
+    """What was signed; ValueError if it is not the same any more."""
+    _, _, inside = content.partition(b"\n")
+    if content != signed(inside):
+        raise ValueError("the checksum is of another content")
+    return inside
+
+
 def word_counts(examples: Sequence[AnyExample]) -> Counter[str]:
     """How often each token comes in the texts."""
     return examples.word_counts() if isinstance(examples, StoredExamples) else _counted(examples)
@@ -155,7 +190,7 @@ class Writer:
         self._files: dict[str, BinaryIO] = {name: (folder / name).open("wb") for name in (LINES, ENDS, LENGTHS)}
 
     def add(self, example: AnyExample) -> None:
-        line = json.dumps(_packed(example), separators=(",", ":")).encode() + b"\n"
+        line = _as_json(_packed(example)).encode() + b"\n"
         self._files[LINES].write(line)
         self._end += len(line)
         self._ends.append(self._end)
@@ -243,7 +278,8 @@ def _unpacked(packed: list[Any], label: int | float | None) -> AnyExample:
 def _text(packed: list[Any], label: int | float | None) -> Example:
     text, spans = packed[:2]
     marks, sentences = packed[2:] if len(packed) > 2 else (None, None)
-    offsets = tuple(zip(spans[::2], spans[1::2], strict=True))
+    ends = iter(spans)
+    offsets = tuple(zip(ends, ends, strict=True))  # two at a time
     return Example(
         text,
         tuple([text[start:end] for start, end in offsets]),

@@ -29,12 +29,14 @@ from rationalizer.data.files import check_one_kind, example_of, find_splits
 from rationalizer.data.label_column import LabelColumn, usable
 from rationalizer.data.labels import Labels
 from rationalizer.data.split import held_out
-from rationalizer.data.stored import StoredExamples, Writer, close
+from rationalizer.data.stored import StoredExamples, Writer, close, signed, unsigned
 from rationalizer.data.tables import Table, columns_of, ending, stem, stream_table
 from rationalizer.text.cutting import Rule, rule_version
 from rationalizer.text.errors import DataError, at
 
-LARGE = 100_000_000  # bytes of files, above which they are read so without being asked
+# Bytes of files, above which they are read so without being asked: in memory short texts take ten times as much.
+LARGE = 100_000_000
+PACKED = 4  # how much larger Parquet and .gz files are when they are unpacked, about
 LAYOUT = 1  # of a cache; other ones are not used
 RECORD = "record.json"
 ABANDONED = 24 * 3600  # seconds without a word after which a half-written cache is nobody's any more
@@ -49,7 +51,8 @@ def is_large(source: str | Path) -> bool:
     """Whether a file or folder is better not read into memory."""
     source = Path(source)
     paths = [path for part in find_splits(source).values() for path in part] if source.is_dir() else [source]
-    return sum(path.stat().st_size for path in paths) > LARGE
+    packed = [path.stat().st_size for path in paths if ending(path) == ".parquet" or path.suffix.lower() == ".gz"]
+    return sum(path.stat().st_size for path in paths) + (PACKED - 1) * sum(packed) > LARGE
 
 
 def default_cache() -> Path:
@@ -164,7 +167,7 @@ def _write(
         "files": {str(path.relative_to(folder)): _sha256(path) for name in written for path in _files(folder / name)},
     }
     with (folder / RECORD).open("wb") as file:
-        file.write(_signed(json.dumps(record).encode()))
+        file.write(signed(json.dumps(record).encode()))
         close(file)
     return record
 
@@ -237,18 +240,11 @@ def _folder(cache: Path, key: str) -> Iterator[Path]:
 def _read_record(folder: Path) -> dict[str, Any] | None:
     """What stands in a cache, if it is whole."""
     try:
-        _, _, content = (signed := (folder / RECORD).read_bytes()).partition(b"\n")
-        if signed != _signed(content):
-            return None
-        record: dict[str, Any] = json.loads(content)
+        record: dict[str, Any] = json.loads(unsigned((folder / RECORD).read_bytes()))
         whole = all(_sha256(folder / name) == known for name, known in record["files"].items())
-    except OSError:
+    except (OSError, ValueError):
         return None
     return record if whole else None
-
-
-def _signed(content: bytes) -> bytes:
-    return hashlib.sha256(content).hexdigest().encode() + b"\n" + content
 
 
 def _files(folder: Path) -> list[Path]:

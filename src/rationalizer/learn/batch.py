@@ -58,21 +58,15 @@ class Part(NamedTuple):
         return (own, len(own) / len(batch)) if own else (batch[:1], 0.0)
 
 
-def collate(
-    examples: Sequence[tuple[int, AnyExample]],
-    reader: Reader,
-    limiting: Limiting | None = None,
-    part: Part = Part(),  # noqa: B008 (a tuple)
-) -> Batch:
-    """The part's (position, example) pairs as words, padded to the longest."""
+def collate(examples: Sequence[tuple[int, AnyExample]], reader: Reader, limiting: Limiting | None = None) -> Batch:
+    """(position, example) pairs as words, padded to the longest."""
     if not examples:
         raise ValueError("a batch needs at least one example")
-    examples, share = part.take(examples)
     members = [example for _, example in examples]
     texts = tuple(reader.collate(side) for side in zip(*(example.texts for example in members), strict=True))
     index = torch.tensor([position for position, _ in examples], dtype=torch.int64)
     limits = None if limiting is None else limiting(examples, [words.counted for words in texts])
-    return Batch(texts, _labels([example.label for example in members]), index, limits, share)
+    return Batch(texts, _labels([example.label for example in members]), index, limits)
 
 
 def _labels(labels: Sequence[int | float | None]) -> Tensor | None:
@@ -141,15 +135,24 @@ class BucketSampler(Sampler[list[int]]):
         return order, generator.permutation(self.batches)
 
 
-class _Positioned(Dataset[tuple[int, Any]]):
-    def __init__(self, examples: Sequence[Any]) -> None:
-        self.examples = examples
+class _Parts(Dataset[Any]):
+    """The examples at positions that share a batch; of other processes' parts none is read."""
 
-    def __getitem__(self, position: int) -> tuple[int, Any]:
-        return position, self.examples[position]
+    def __init__(self, examples: Sequence[AnyExample], part: Part) -> None:
+        self.examples = examples
+        self.part = part
+
+    def __getitems__(self, batch: list[int]) -> tuple[list[tuple[int, AnyExample]], float]:
+        own, share = self.part.take(batch)
+        return [(position, self.examples[position]) for position in own], share
 
     def __len__(self) -> int:
         return len(self.examples)
+
+
+def _collated(taken: tuple[list[tuple[int, AnyExample]], float], reader: Reader, limiting: Limiting | None) -> Batch:
+    examples, share = taken
+    return replace(collate(examples, reader, limiting), share=share)
 
 
 def loader(
@@ -162,7 +165,7 @@ def loader(
     epoch: int = 0,
     workers: int = 0,
     limiting: Limiting | None = None,
-    part: Part = Part(),  # noqa: B008
+    part: Part = Part(),  # noqa: B008 (a tuple)
 ) -> DataLoader[Any]:
     """Batches of `examples`, or a part of each; its `batch_sampler` is the BucketSampler, for `set_epoch`.
 
@@ -170,8 +173,8 @@ def loader(
     """
     sampler = BucketSampler(lengths(examples), batch_size, shuffle=shuffle, seed=seed, epoch=epoch)
     return DataLoader(
-        _Positioned(examples),
+        _Parts(examples, part),
         batch_sampler=sampler,
-        collate_fn=partial(collate, reader=reader, limiting=limiting, part=part),
+        collate_fn=partial(_collated, reader=reader, limiting=limiting),
         num_workers=workers,
     )

@@ -74,7 +74,7 @@ def strategy_of(config: Config, **settings: Any) -> Any:
         raise ValueError(f"the layers need more digits than precision={settings['precision']!r} keeps; use bf16-mixed")
     try:
         trainer = pl.Trainer(logger=False, enable_checkpointing=False, **settings)
-    except (TypeError, ValueError, MisconfigurationException) as error:
+    except (TypeError, ValueError, RuntimeError, MisconfigurationException) as error:
         given = ", ".join(f"{name}={value!r}" for name, value in settings.items())
         raise ValueError(f"Lightning cannot train with {given}: {error}") from None
     _check_strategy(trainer.strategy, settings["strategy"])
@@ -85,8 +85,8 @@ def strategy_of(config: Config, **settings: Any) -> Any:
         )
     if config.batch_size < trainer.world_size:
         raise ValueError(
-            f"a batch of {config.batch_size} cannot be shared out among {trainer.world_size} processes; use fewer devices, or "
-            "a larger batch_size"
+            f"a batch of {config.batch_size} cannot be shared out among {trainer.world_size} processes; use fewer "
+            "devices, or a larger batch_size"
         )
     if isinstance(settings["strategy"], Strategy) or not isinstance(trainer.strategy, DDPStrategy):
         return settings["strategy"]
@@ -107,16 +107,15 @@ def require_agreement(trainer: pl.Trainer, own: Mapping[str, Any]) -> None:
     """An error in all processes where one has other data, settings or checkpoints than the first."""
     if trainer.world_size == 1:
         return
-    first: Mapping[str, Any] = trainer.strategy.broadcast(dict(own))
-    wrong = [key for key in {**first, **own} if first.get(key) != own.get(key)]
     each: list[Any] = [None] * trainer.world_size
-    torch.distributed.all_gather_object(each, (wrong, {key: (own.get(key), first.get(key)) for key in wrong}))
-    for number, (keys, values) in enumerate(each):
-        if keys:
-            theirs, ours = values[keys[0]]
+    torch.distributed.all_gather_object(each, dict(own))
+    first = each[0]
+    for number, other in enumerate(each):
+        key = next((key for key in {**first, **other} if first.get(key) != other.get(key)), None)
+        if key is not None:
             raise ValueError(
-                f"process {number} trains with {keys[0]} = {theirs!r}, process 0 with {ours!r}; give all processes the "
-                "same data and settings, and a folder for the run that all of them can read"
+                f"process {number} trains with {key} = {other.get(key)!r}, process 0 with {key} = {first.get(key)!r}; "
+                "give all processes the same data and settings, and a folder for the run that all of them can read"
             )
 
 
