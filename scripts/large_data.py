@@ -97,7 +97,9 @@ def main() -> None:
             table.writerow([round(time.monotonic() - begun, 1), now])
             file.flush()
             time.sleep(1)
-    print(f"{count:,} texts, exit code {process.returncode}, {time.monotonic() - begun:.0f} s, peak {peak / 1e9:.2f} GB")
+    print(
+        f"{count:,} texts, exit code {process.returncode}, {time.monotonic() - begun:.0f} s, peak {peak / 1e9:.2f} GB"
+    )
 
 
 if __name__ == "__main__":

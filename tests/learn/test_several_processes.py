@@ -64,7 +64,9 @@ def test_both_processes_come_to_the_same_and_to_what_one_comes_to(case, two, fac
     for name, value in state(alone).items():
         if name == "method.scorer.bias":  # where the budget binds its gradient is rounding, of which Adam makes steps
             continue
-        torch.testing.assert_close(first[name], value, atol=1e-5, rtol=1e-4, msg=lambda text, name=name: f"{name} {text}")
+        torch.testing.assert_close(
+            first[name], value, atol=1e-5, rtol=1e-4, msg=lambda text, name=name: f"{name} {text}"
+        )
     expected = without_times(alone.metrics)
     for row, wanted in zip(metrics[0]["epochs"], expected["epochs"], strict=True):
         assert row == pytest.approx(wanted, rel=1e-4)
