@@ -132,7 +132,7 @@ def identify(description: Description, corpus: Corpus) -> dict[str, Any]:
     """What must be the same for a run to be continued."""
     described = description.to_json()
     del described["config"], described["columns"]  # the weights do not depend on what columns were called
-    return {**described, **settings_of(description.config), "data": digest(corpus)}
+    return {**described, **settings_of(description.config), "data": digest(corpus, marks=description.config.rationale_weight > 0)}
 
 
 def settings_of(config: Config) -> dict[str, Any]:
@@ -151,14 +151,17 @@ def require_same(stored: Mapping[str, Any], given: Mapping[str, Any], path: Path
             )
 
 
-def digest(corpus: Corpus) -> str:
-    """A fingerprint of the texts and labels that training and early stopping depend on."""
+def digest(corpus: Corpus, *, marks: bool = False) -> str:
+    """A fingerprint of the texts and labels that training and early stopping depend on, with `marks` also of what people
+    marked."""
     sha = hashlib.sha256()
     for split in (corpus.train, corpus.dev):
         for example in split:
             words = "\x1d".join("\x1f".join(text.tokens) for text in example.texts)
             lengths = [text.sentence_lengths for text in example.texts if text.sentence_lengths is not None]
-            sha.update(f"{words}\x1f{example.label!r}\x1f{lengths or ''}\n".encode("utf-8", "surrogatepass"))
+            marked = example.marks if marks else ""
+            line = f"{words}\x1f{example.label!r}\x1f{lengths or ''}{marked or ''}\n"
+            sha.update(line.encode("utf-8", "surrogatepass"))
         sha.update(b"\x1e")
     return sha.hexdigest()
 

@@ -89,6 +89,7 @@ class Learner(pl.LightningModule):
             seed=config.seed,
             workers=config.workers,
             limiting=self._limiting(self.corpus.train),
+            marks=config.rationale_weight > 0,
         )
         order = batches.batch_sampler
         assert isinstance(order, BucketSampler)
@@ -113,6 +114,7 @@ class Learner(pl.LightningModule):
             seed=0,
             workers=self.config.workers,
             limiting=self._limiting(self.corpus.dev),
+            marks=self.config.rationale_weight > 0,
         )
 
     def _limiting(self, examples: Sequence[AnyExample]) -> Limiting | None:
@@ -147,7 +149,11 @@ class Learner(pl.LightningModule):
             setattr(self.model.method, name, value.detach())
         if self.config.slow_predictor:
             self._selected = float(self.model.size(output).detach().mean())
-        return objective.loss + self._full_text_loss(batch, batch.labels, output)
+        loss = objective.loss + self._full_text_loss(batch, batch.labels, output)
+        if batch.marked is None:
+            return loss
+        # A mean over all texts: one that nobody marked adds nothing, and any other one as much in every batch.
+        return loss + self.config.rationale_weight * self.model.imitation(output, batch.marked).mean()
 
     def _noted(self, losses: Tensor) -> Tensor:
         mean = losses.detach().mean()
@@ -216,7 +222,8 @@ class Learner(pl.LightningModule):
         predicted = self.model.head.predict(output.outputs)
         predicted = predicted.argmax(-1) if self.corpus.task == "classification" else predicted
         loss = self.model.head.loss(output.outputs, batch.labels)
-        self._validated.append((batch.labels, predicted, self.model.size(output), loss))
+        agreement = loss.new_full(loss.shape, torch.nan) if batch.marked is None else _f1(output.z != 0, batch.marked)
+        self._validated.append((batch.labels, predicted, self.model.size(output), loss, agreement))
 
     def on_train_epoch_end(self) -> None:
         self._stop_clock()
@@ -235,7 +242,14 @@ class Learner(pl.LightningModule):
 
     @property
     def score_name(self) -> str:
-        return "macro_f1" if self.corpus.task == "classification" else "mse"
+        """What epochs are judged by; where there is nothing to predict, it is the agreement with people."""
+        if self.corpus.task == "regression":
+            return "mse"
+        return self._agreement_name if len(self.corpus.classes) == 1 else "macro_f1"
+
+    @property
+    def _agreement_name(self) -> str:
+        return "alignment_f1" if self.corpus.pairs else "token_f1"
 
     def _epoch_row(self) -> dict[str, float]:
         loss = float(self._loss) / max(self.progress.batch, 1)
@@ -247,22 +261,26 @@ class Learner(pl.LightningModule):
         row: dict[str, float] = {"epoch": self.progress.epoch + 1, "loss": loss}
         if self._validated:
             columns = zip(*self._validated, strict=True)
-            truth, predicted, sizes, losses = (torch.cat(column).tolist() for column in columns)
+            truth, predicted, sizes, losses, agreement = (torch.cat(column).tolist() for column in columns)
             classes = range(len(self.corpus.classes)) if self.corpus.classes else None
             row |= score_task(self.corpus.task, truth, predicted, classes)
             row |= {"size": float(np.mean(sizes)), "dev_loss": float(np.mean(losses))}
+            known = [value for value in agreement if not math.isnan(value)]
+            row |= {self._agreement_name: float(np.mean(known))} if known else {}
             self._validated.clear()
-            for name in (self.score_name, "size"):
+            for name in {self.score_name, self._agreement_name, "size"} & row.keys():
                 self.log(name, row[name], prog_bar=True, logger=False)
         return row | {"seconds": round(self.progress.seconds, 3)}
 
     def _keep_best(self, row: dict[str, float]) -> None:
-        """By dev loss or score; without a dev set or without early stopping the last epoch is the best."""
+        """By dev loss or score; without a dev set or without early stopping the last epoch is the best. Where there is
+        one class the loss is always 0, and the score decides."""
         progress, config = self.progress, self.config
-        measure = "dev_loss" if config.keep_by == "loss" else self.score_name
+        by_loss = config.keep_by == "loss" and len(self.corpus.classes) != 1
+        measure = "dev_loss" if by_loss else self.score_name
         value = row.get(measure)
         if value is not None:
-            value = -value if measure != "macro_f1" else value  # more is better
+            value = -value if measure in ("dev_loss", "mse") else value  # more is better
         if progress.epoch <= config.full_text_epochs:  # nothing was selected: any later epoch is better
             value = None
         last = value is None or config.patience is None
@@ -309,6 +327,12 @@ class Learner(pl.LightningModule):
             )
         )
         self._saved = time.perf_counter()
+
+
+def _f1(selected: Tensor, marked: Tensor) -> Tensor:
+    """(batch,) 2 |both| / (|selected| + |marked|); not a number where nothing is marked."""
+    both, chosen, wanted = (part.flatten(1).sum(-1) for part in (selected & marked, selected, marked))
+    return (2 * both / (chosen + wanted)).masked_fill(wanted == 0, torch.nan)
 
 
 class Share(Sampler[list[int]]):

@@ -46,6 +46,7 @@ from rationalizer.text import Budget, Rule, Sentences
 LabelType = Literal["str", "int", "float", "bool"]
 
 FORMAT = 4
+LATER: Mapping[str, Any] = {"rationale_weight": 0.0}  # settings that came after the format, as they were before
 CONFIG, READER, MODEL, METRICS = "config.json", "reader.json", "model.safetensors", "metrics.json"
 VECTORS, CHECKPOINT, LOGS = "vectors.safetensors", "checkpoint.safetensors", "logs"
 EXAMPLES = "examples.json"
@@ -62,7 +63,7 @@ DESCRIBED = {
 }
 EPOCH = {"seconds": float, str: float}
 MEASURED = {
-    "score": {"macro_f1", "mse"},
+    "score": {"macro_f1", "mse", "token_f1", "alignment_f1"},
     "best": (float, None),
     "best_epoch": (int, None),
     "steps": int,
@@ -132,6 +133,7 @@ class Description:
                 "version that wrote it"
             )
         stored = verified(stored, path, DESCRIBED)
+        stored |= {"config": {**LATER, **stored["config"]}}
         try:
             config = Config.from_json(stored["config"])
             known: dict[str, Any] = dict.fromkeys(config.to_json(), object)  # what is missing must not become a default

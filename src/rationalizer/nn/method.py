@@ -24,12 +24,15 @@ class Method(nn.Module):
     name: ClassVar[str]
     uses_budget: ClassVar[bool] = True  # whether the budget makes any difference, in training or in use
 
+    imitates: ClassVar[bool] = False  # whether `imitation` says how far its scores are from what people marked
     takes_factors: ClassVar[bool] = False  # whether constraints may be users' own factors
     excludes: ClassVar[frozenset[str]] = frozenset()  # names of constraints that say what the method has settled
 
     # What comes in differs: the states of one text, or the scores of two texts' words.
     decode: Callable[..., Any]
     objective: Callable[..., Objective]
+    # (batch,) from the selection, what people marked (0/1, of what can be selected), and what `objective` gets.
+    imitation: Callable[..., Tensor]
 
     @staticmethod
     def size(z: Tensor, *masks: Tensor) -> Tensor:

@@ -38,6 +38,11 @@ class Example:
         return (self,)
 
     @property
+    def marks(self) -> tuple[int, ...]:
+        """The numbers of the tokens that people marked; none where nobody did."""
+        return tuple(k for k, marked in enumerate(self.rationale or ()) if marked)
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Of what is said about it: a number per token."""
         return (len(self.tokens),)
@@ -58,6 +63,11 @@ class PairExample:
     @property
     def texts(self) -> tuple[Example, ...]:
         return self.premise, self.hypothesis
+
+    @property
+    def marks(self) -> tuple[tuple[int, int], ...]:
+        """The pairs of words that people aligned; none where nobody did."""
+        return self.alignment or ()
 
     @property
     def shape(self) -> tuple[int, ...]:

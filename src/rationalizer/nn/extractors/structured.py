@@ -12,6 +12,7 @@ from rationalizer import ops
 from rationalizer.constraints import Limits
 from rationalizer.nn.extractors import factored
 from rationalizer.nn.extractors.base import Extraction, Extractor, best_of_most, register
+from rationalizer.nn.imitation import layer_loss, lifted
 from rationalizer.nn.method import Objective
 from rationalizer.ranges import Range, Temperature
 
@@ -22,6 +23,7 @@ Bonus = Annotated[float, Range(0, 1e4)]  # the closed form knows no price
 
 class _Structured(Extractor):
     takes_factors = True
+    imitates = True
 
     def __init__(
         self, size: int, *, temperature: Temperature = 1.0, transition: Transition = 0.1, start_spread: Spread = None
@@ -83,16 +85,26 @@ class _Structured(Extractor):
             best = (scores * nearest).sum(-1) / nearest.sum(-1).clamp(min=1)
         return Objective(task_loss.mean() + torch.where(empty, -best / self.temperature, 0.0).mean())
 
+    def imitation(
+        self, extraction: Extraction, marked: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None
+    ) -> Tensor:
+        """The layer's own loss against the selection nearest to what is marked, of those that are allowed."""
+        raised = lifted(extraction.scores, marked, mask, self.transition)
+        wanted = self.decide(raised, mask, budget, limits)
+        return layer_loss(extraction.scores, extraction.z, wanted, self.temperature)
+
     @torch.no_grad()
     def decode(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
         scores = self.scorer(states).squeeze(-1)
+        return Extraction(self.decide(scores, mask, budget, limits), scores)
+
+    def decide(self, scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None) -> Tensor:
+        """The best selection, exactly 0/1."""
         if limits is None:
-            z = ops.sequence_budget_map(scores, budget, transition=self.transition, mask=mask)
-        elif limits.factors:
-            z = factored.decide(scores, mask, budget, limits, transition=self.transition)
-        else:
-            z = ops.spans_map(scores, budget, self.transition, mask=mask, **limits.arguments())
-        return Extraction(z, scores)
+            return ops.sequence_budget_map(scores, budget, transition=self.transition, mask=mask)
+        if limits.factors:
+            return factored.decide(scores, mask, budget, limits, transition=self.transition)
+        return ops.spans_map(scores, budget, self.transition, mask=mask, **limits.arguments())
 
 
 @register("spectra")
