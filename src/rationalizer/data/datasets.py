@@ -10,6 +10,7 @@ from typing import Any
 from rationalizer.data.columns import Columns
 from rationalizer.data.corpus import Corpus, Task
 from rationalizer.data.dialect import Dialect
+from rationalizer.data.esnli import ESNLI_COLUMNS, ESNLI_SPLITS, prepare_esnli
 from rationalizer.data.files import SPLIT_NAMES, SplitNames, assemble, read_corpus, read_splits
 from rationalizer.data.formats import (
     BEER_ASPECTS,
@@ -43,6 +44,8 @@ from rationalizer.data.nli import (
 )
 from rationalizer.data.split import hold_out
 from rationalizer.data.tables import Row, Table
+from rationalizer.data.word_alignment import PAIR, SOURCES, alignment_splits, prepare_alignments, read_multimwa
+from rationalizer.data.yelp_hat import YELP_HAT_SPLITS, prepare_yelp_hat, read_yelp_hat
 from rationalizer.suggest import closest, did_you_mean
 from rationalizer.text.budget import Budget
 from rationalizer.text.cutting import Rule
@@ -66,7 +69,8 @@ class Dataset:
 
     `format` reads the authors' files (called `original`) for an aspect. Their tables and others are then brought into
     the form of users' own files by `prepare`, for an aspect, with the columns `reads` if they are there; `relabel` says
-    what a label stands for. Pairs of texts have `tidy` instead of `prepare`.
+    what a label stands for. Pairs of SNLI's kind have `tidy` instead of `prepare`. Where `splits` has no train, the
+    data is for scoring models; of a single class, there is nothing to predict, and people's marks are learned from.
     """
 
     name: str
@@ -86,15 +90,11 @@ class Dataset:
     halve_dev: bool = False
     splits: SplitNames = field(default_factory=lambda: SPLIT_NAMES)
     tidy: Callable[[Table, Columns], Table] | None = None
+    pairs: bool = False  # whether it holds pairs of texts
 
     @property
     def task(self) -> Task:
         return "classification" if self.classes else "regression"
-
-    @property
-    def pairs(self) -> bool:
-        """Whether it holds pairs of texts."""
-        return self.tidy is not None
 
 
 _BEER = Dataset(
@@ -109,6 +109,24 @@ _BEER = Dataset(
     prepare=prepare_beer,
     splits=BEER_SPLITS,
 )
+
+
+def _aligned(name: str, original: str, *names: str) -> Dataset:
+    """Pairs of sentences whose words people aligned; their files are called by these names."""
+    splits = alignment_splits(*names)
+    return Dataset(
+        name,
+        (PAIR,),
+        Budget.share(1.0),
+        rule="spaces",
+        format=read_multimwa(splits),
+        original=original,
+        reads=SOURCES,
+        prepare=prepare_alignments,
+        splits=splits,
+        pairs=True,
+    )
+
 
 DATASETS = {
     dataset.name: dataset
@@ -167,6 +185,7 @@ DATASETS = {
             drop_labels=NO_GOLD,
             splits=SNLI_SPLITS,
             tidy=tidy,
+            pairs=True,
         ),
         Dataset(
             "mnli",
@@ -177,8 +196,34 @@ DATASETS = {
             halve_dev=True,
             splits=MNLI_SPLITS,
             tidy=tidy,
+            pairs=True,
         ),
-        Dataset("hans", HANS, Budget.count(4), hub="jhu-cogsci/hans", splits=HANS_SPLITS, tidy=tidy_hans),
+        Dataset("hans", HANS, Budget.count(4), hub="jhu-cogsci/hans", splits=HANS_SPLITS, tidy=tidy_hans, pairs=True),
+        Dataset(
+            "esnli",
+            NLI,
+            Budget.count(4),
+            drop_labels=NO_GOLD,
+            original="esnli_dev.csv",
+            reads=ESNLI_COLUMNS,
+            prepare=prepare_esnli,
+            splits=ESNLI_SPLITS,
+            pairs=True,
+        ),
+        Dataset(
+            "yelp-hat",
+            BINARY,
+            rule="spaces",
+            format=read_yelp_hat,
+            original="ham_part*.csv",
+            reads=("masks",),
+            prepare=prepare_yelp_hat,
+            splits=YELP_HAT_SPLITS,
+        ),
+        _aligned("msr-rte", "RTE2_dev_M.align.json", "msr_rte"),
+        _aligned("edinburgh", "gold.train.sure.json", "edinburgh", "gold"),
+        _aligned("mtref", "mtref-train.tsv", "mtref"),
+        _aligned("wiki-align", "wiki-train.tsv", "wiki"),
     )
 }
 
@@ -221,11 +266,11 @@ def load_dataset(
         columns = TIDY
     if dataset.prepare is not None:
         splits = {split: [dataset.prepare(table, aspect or "") for table in tables] for split, tables in splits.items()}
-        if not any(table.rows for table in splits["train"]):
+        if "train" in splits and not any(table.rows for table in splits["train"]):
             of_aspect = f" for the aspect {aspect!r}; choose another one, or add its rows" if aspect else ""
             raise DataError(f"{at(splits['train'][0].path)}: there are no rows to train on{of_aspect}")
     if columns is None:
-        known = splits["train"][0].columns
+        known = next(iter(splits.values()))[0].columns
         columns = replace(Columns(), label=next((label for label in candidates if label in known), candidates[0]))
     if dataset.relabel is not None:
         splits = {

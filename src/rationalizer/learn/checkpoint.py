@@ -132,7 +132,11 @@ def identify(description: Description, corpus: Corpus) -> dict[str, Any]:
     """What must be the same for a run to be continued."""
     described = description.to_json()
     del described["config"], described["columns"]  # the weights do not depend on what columns were called
-    return {**described, **settings_of(description.config), "data": digest(corpus, marks=description.config.rationale_weight > 0)}
+    return {
+        **described,
+        **settings_of(description.config),
+        "data": digest(corpus, marks=description.config.rationale_weight > 0),
+    }
 
 
 def settings_of(config: Config) -> dict[str, Any]:
@@ -152,8 +156,8 @@ def require_same(stored: Mapping[str, Any], given: Mapping[str, Any], path: Path
 
 
 def digest(corpus: Corpus, *, marks: bool = False) -> str:
-    """A fingerprint of the texts and labels that training and early stopping depend on, with `marks` also of what people
-    marked."""
+    """A fingerprint of the texts and labels that training and early stopping depend on, with `marks` also of what
+    people marked."""
     sha = hashlib.sha256()
     for split in (corpus.train, corpus.dev):
         for example in split:

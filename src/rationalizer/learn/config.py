@@ -262,7 +262,9 @@ def _check_together(config: Config) -> None:
     methods = methods_for(config.pairs)
     if config.rationale_weight and not methods[config.method].imitates:
         able = ", ".join(name for name, method in methods.items() if method.imitates)
-        raise ValueError(f"rationale_weight needs scores to learn from people, and {config.method} has none; use {able}")
+        raise ValueError(
+            f"rationale_weight needs scores to learn from people, and {config.method} has none; use {able}"
+        )
     if config.slow_predictor and (not selects or config.reading.get("shared")):
         raise ValueError(
             "slow_predictor is for single texts, with an encoder for the generator and one for the predictor"

@@ -232,8 +232,8 @@ def _check_corpus(corpus: Corpus, config: Config) -> None:
     if config.rationale_weight and not any(example.marks for example in corpus.train):
         kind, column = ("alignment", "alignment") if corpus.pairs else ("human rationale", "rationale_mask")
         raise ValueError(
-            f"rationale_weight is {config.rationale_weight:g}, but {corpus.name!r} has no {kind} to learn from in train; "
-            f"name its column (on the command line: --column {column}=NAME), or leave rationale_weight out"
+            f"rationale_weight is {config.rationale_weight:g}, but {corpus.name!r} has no {kind} to learn from in "
+            f"train; name its column (on the command line: --column {column}=NAME), or leave rationale_weight out"
         )
     if len(corpus.classes) == 1 and not config.rationale_weight:
         raise ValueError(

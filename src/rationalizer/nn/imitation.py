@@ -21,13 +21,13 @@ def layer_loss(scores: Tensor, z: Tensor, wanted: Tensor, temperature: float) ->
 
 
 def per_marked(losses: Tensor, wanted: Tensor) -> Tensor:
-    """Summed over a text, or over the word pairs of two, for each that is wanted: the same weight serves all lengths."""
+    """Summed over a text, or over the word pairs of two, for each that is wanted: one weight serves all lengths."""
     return losses.flatten(1).sum(-1) / wanted.flatten(1).float().sum(-1).clamp(min=1)
 
 
 def lifted(scores: Tensor, marked: Tensor, possible: Tensor, bonus: float = 0.0) -> Tensor:
     """Scores by which the best selection is, of all that are allowed, the one nearest to what is marked (it differs in
-    the fewest places), and of several such the one with the best scores. `bonus`: what scores are added beside, a place.
+    the fewest places), and of several such the one with the best scores; `bonus` is what each place can add to these.
 
     So a budget stays hard where people marked more than it allows: the model chooses among their words.
     """
