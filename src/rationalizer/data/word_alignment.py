@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rationalizer.data.files import SPLIT_NAMES, SplitNames, find_splits
+from rationalizer.data.files import SPLIT_NAMES, SplitNames, find_splits, split_of
 from rationalizer.data.formats import text_lines
 from rationalizer.data.rows import from_alignment
-from rationalizer.data.tables import Row, Table
+from rationalizer.data.tables import Row, Table, stem
 from rationalizer.text.errors import DataError, at
 
 PAIR = "pair"  # the one class: the alignments are all that there is to learn
@@ -37,7 +37,8 @@ def read_multimwa(names: SplitNames) -> Callable[[Path, str], dict[str, list[Tab
     """A reader of MultiMWA's files, as far as a folder has them."""
 
     def read(folder: Path, aspect: str) -> dict[str, list[Table]] | None:
-        if not any(_is_multimwa(path) for path in sorted(folder.glob("*.tsv"))):
+        files = [path for path in folder.glob("*.tsv") if split_of(stem(path), names)]
+        if not any(map(_is_multimwa, files)):
             return None
         found = find_splits(folder, names, (".tsv",))
         return {split: [_multimwa(path) for path in paths] for split, paths in found.items()}

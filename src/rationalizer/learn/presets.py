@@ -25,7 +25,7 @@ PAIRS: Values = {
 }
 
 # Where people's alignments are all that there is to learn; they align punctuation, too.
-ALIGNED: Values = {"rationale_weight": 1.0, "punctuation": "count"}
+ALIGNED: Values = {"rationale_weight": 1.0, "punctuation": "count", "batch_size": 8, "learning_rate": 5e-3}
 
 # What transformers need: small steps that begin and end slowly.
 TRANSFORMERS: Values = {
@@ -138,7 +138,7 @@ def preset(dataset: str | None, method: str, *, pairs: bool = False, reader: str
     name = max((known for known in DATASETS if f"{dataset}-".startswith(f"{known}-")), key=len, default="")
     aligned = ALIGNED if name and len(DATASETS[name].classes) == 1 else {}
     if reader == "transformer":
-        return {**METHODS.get(method, {}), **TRANSFORMERS, **(TRANSFORMER_PAIRS if pairs else {}), **aligned}
+        return {**METHODS.get(method, {}), **aligned, **TRANSFORMERS, **(TRANSFORMER_PAIRS if pairs else {})}
     if pairs:
         paper = PAPER_PAIR_DATASETS.get(name)
         return {**PAIRS, **aligned, **({} if paper is None else {**PAPER_PAIRS, **paper.get(method, {})})}

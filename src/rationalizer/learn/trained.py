@@ -111,7 +111,8 @@ class Description:
             "pooling": config.pooling,
         }
         if self.pairs:
-            return PairModel(reader, **settings, faithful=config.faithful)
+            # Only people say which words have no partner.
+            return PairModel(reader, **settings, faithful=config.faithful, threshold=config.rationale_weight > 0)
         return HighlightModel(reader, **settings)
 
     def to_json(self) -> dict[str, Any]:
