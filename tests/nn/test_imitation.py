@@ -1,5 +1,7 @@
 """Scores that learn from people: each layer's own loss, against the nearest selection that is allowed."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,6 @@ from rationalizer import ops
 from rationalizer.constraints import Limits
 from rationalizer.nn import ALIGNERS, EXTRACTORS, Extraction
 from rationalizer.nn.imitation import lifted
-from rationalizer.ops.reference import sequence_scores, sequences
 from rationalizer.text import Budget
 from tests.nn.build import highlight_model, pair_model, texts
 
@@ -20,58 +21,53 @@ def test_all_methods_with_scores_learn_from_people():
     assert all(aligner.imitates for aligner in ALIGNERS.values())
 
 
-def conjugate(method, s, mask, budget):
+def conjugate(layer, s, mask, budget):
     """max_z ⟨s/T, z⟩ − Ω(z), where Ω is known in closed form."""
-    layer = EXTRACTORS[method](1, **({"transition": 0.0} if method in ("spectra", "pair-budget") else {}))
     z = layer.attend(s, mask) if hasattr(layer, "attend") else layer.relax(s, mask, budget, None)
     value = (s / layer.temperature * z).sum() - 0.5 * z.square().sum()
-    if method == "fusedmax":
-        value = value - layer.tv * (z[:, 1:] - z[:, :-1]).abs().sum()
-    return layer, z, value
+    return value - layer.tv * (z[:, 1:] - z[:, :-1]).abs().sum() if hasattr(layer, "tv") else value
 
 
 @pytest.mark.parametrize("method", ["spectra", "pair-budget", "sparsemax", "fusedmax"])
-def test_the_gradient_is_that_of_the_layers_own_loss(method):
+@pytest.mark.parametrize("marks", [[0, 1, 0, 0, 0, 0, 1], [1, 1, 1, 0, 0, 1, 1]])
+def test_the_gradient_is_that_of_the_layers_own_loss(method, marks):
     s = torch.randn(1, 7, generator=torch.Generator().manual_seed(3), dtype=torch.float64) * 0.3
-    mask, budget = torch.ones(1, 7, dtype=torch.bool), torch.tensor([3])
-    marked = torch.tensor([[0, 1, 1, 0, 0, 0, 1]], dtype=torch.bool)
-    layer, z, _ = conjugate(method, s, mask, budget)
-    wanted = marked.double() if method in ("spectra", "pair-budget") else marked / 3
+    mask, budget, marked = torch.ones(1, 7, dtype=torch.bool), torch.tensor([3]), torch.tensor([marks]).bool()
+    structured = method in ("spectra", "pair-budget")
+    layer = EXTRACTORS[method](1, **({"transition": 0.0} if structured else {}))
+
+    def loss(s):
+        if structured:  # against the best of the selections in which the marked words come first
+            return (conjugate(layer, s, mask, budget) - conjugate(layer, s + 50 * marked, mask, budget)) / sum(marks)
+        return conjugate(layer, s, mask, budget) - (s / layer.temperature * marked).sum() / sum(marks)
+
     scores = s.clone().requires_grad_()
+    z = layer.attend(s, mask) if hasattr(layer, "attend") else layer.relax(s, mask, budget, None)
     layer.imitation(Extraction(z, scores), marked, mask, budget).sum().backward()
-    step, size = 1e-6, wanted.sum()
-    for k in range(7):
-        change = torch.zeros_like(s)
-        change[0, k] = step
-        up, down = (
-            conjugate(method, s + sign * change, mask, budget)[2]
-            - ((s + sign * change) / layer.temperature * wanted).sum()
-            for sign in (1, -1)
-        )
-        assert scores.grad[0, k].item() == pytest.approx(((up - down) / (2 * step) / size).item(), abs=1e-5)
+    for k, step in enumerate(1e-6 * torch.eye(7, dtype=torch.float64)):
+        expected = (loss(s + step) - loss(s - step)) / 2e-6
+        assert scores.grad[0, k].item() == pytest.approx(expected.item(), abs=1e-5)
 
 
-@pytest.mark.parametrize("limit", [1, 2, 4])
-def test_what_is_wanted_is_the_nearest_selection_that_the_budget_allows(limit):
-    generator = np.random.default_rng(limit)
-    allowed = sequences(6, limit)
+def test_the_alignment_that_is_wanted_is_the_nearest_that_is_allowed():
+    generator = np.random.default_rng(0)
+    cells = [(i, j) for i in range(3) for j in range(3)]
+    chosen = [c for k in range(3) for c in itertools.combinations(cells, k)]  # up to two links
+    matchings = [c for c in chosen if len({i for i, _ in c}) == len({j for _, j in c}) == len(c)]
+    side = torch.ones(1, 3, dtype=torch.bool)
     for _ in range(20):
-        s, marked = generator.normal(size=6), generator.random(6) < 0.5
-        transition = generator.normal()
-        distance = (allowed != marked).sum(axis=1)
-        nearest = allowed[distance == distance.min()]
-        best = nearest[np.argmax(sequence_scores(s, np.full(5, transition), nearest))]
-        raised = lifted(
-            torch.tensor(s)[None], torch.tensor(marked)[None], torch.ones(1, 6, dtype=torch.bool), transition
-        )
-        found = ops.sequence_budget_map(raised, torch.tensor([limit]), transition=transition)
-        assert found[0].tolist() == best.tolist()
+        s, marked = generator.normal(size=(3, 3)), generator.random((3, 3)) < 0.4
+        gold = {cell for cell in cells if marked[cell]}
+        best = min(matchings, key=lambda c: (len(gold ^ set(c)), -sum(s[cell] for cell in c)))
+        nearest = lifted(torch.tensor(s)[None], torch.tensor(marked)[None], torch.ones(1, 3, 3, dtype=torch.bool))
+        found = ops.matching_map(nearest, row_mask=side, column_mask=side, budget=torch.tensor([2]))
+        assert {tuple(cell) for cell in found[0].nonzero().tolist()} == set(best)
 
 
 def taught(method, marked, budget, limits=None, steps=80):
     """What a method selects after it has learned from people alone."""
     torch.manual_seed(0)
-    layer, states = EXTRACTORS[method](12), torch.randn(1, len(marked), 12)
+    layer, states = EXTRACTORS[method](12), 0.5 * torch.randn(1, len(marked), 12)
     mask, words = torch.ones(1, len(marked), dtype=torch.bool), torch.tensor([budget])
     marks, limited = torch.tensor([marked], dtype=torch.bool), {} if limits is None else {"limits": limits}
     optimizer = torch.optim.Adam(layer.parameters(), lr=0.1)
@@ -93,18 +89,20 @@ def test_a_method_learns_to_select_what_people_marked(method):
 
 
 @pytest.mark.parametrize("method", ["spectra", "pair-budget"])
-def test_the_budget_stays_hard_and_fewer_words_than_it_allows_can_be_learned(method):
+def test_the_budget_stays_hard_and_is_used_up(method):
     many = taught(method, [1, 1, 0, 1, 1, 1, 0, 1], budget=2).z[0]
     assert many.sum() == 2
     assert not many[[2, 6]].any()
-    assert taught(method, [0, 0, 1, 0, 0, 0, 0, 0], budget=4).z[0].tolist() == [0, 0, 1, 0, 0, 0, 0, 0]
+    few = taught(method, [0, 0, 1, 0, 0, 0, 0, 0], budget=4).z[0]
+    assert few.sum() == 4
+    assert few[2] == 1
 
 
 def test_constraints_are_kept():
     marked = [1, 0, 0, 1, 1, 0, 1, 1]
     found = taught("spectra", marked, budget=4, limits=Limits(spans=1)).z[0].int().tolist()
     assert len("".join(map(str, found)).replace("0", " ").split()) == 1
-    assert sum(a != b for a, b in zip(found, marked, strict=True)) == 3  # no single span of up to four words is nearer
+    assert sum(a & b for a, b in zip(found, marked, strict=True)) == 3  # as many as one span of four words can have
 
 
 @pytest.mark.parametrize("method", sorted(ALIGNERS))

@@ -1,11 +1,11 @@
-"""Learning from people: losses of the scores that are 0 where a layer selects just what they marked.
+"""Learning from people: losses of the scores that are 0 where a layer selects what they marked.
 
 A layer that solves z = argmax ⟨s/T, z⟩ − Ω(z) brings its own loss along, the Fenchel–Young loss (Blondel et al., 2020;
-SparseMAP's, of Niculae et al., 2018):
+SparseMAP's, of Niculae et al., 2018), against a single y or against the best of a set C of selections:
 
-    L(s; y) = max_z [⟨s/T, z⟩ − Ω(z)] − [⟨s/T, y⟩ − Ω(y)] >= 0,   ∇L = (z − y)/T,   L = 0 just where z = y.
+    L(s; C) = max_z [⟨s/T, z⟩ − Ω(z)] − max_{y ∈ C} [⟨s/T, y⟩ − Ω(y)] >= 0,   ∇L = (z − y)/T,   L = 0 where z is in C.
 
-Its gradient needs nothing but the selection z that was made anyway, however Ω and the constraints look.
+Its gradient needs nothing but the two selections z and y, however Ω and the constraints look.
 """
 
 from __future__ import annotations
@@ -14,24 +14,31 @@ from torch import Tensor
 
 
 def layer_loss(scores: Tensor, z: Tensor, wanted: Tensor, temperature: float) -> Tensor:
-    """(batch,) with the gradient of the layer's Fenchel–Young loss, for each wanted word: of its value, which training
-    does not need, it is only the part that is linear in the scores."""
+    """(batch,) with the gradient of the layer's Fenchel–Young loss: of its value, which training does not need, it is
+    only the part that is linear in the scores."""
     pull = (z.float() - wanted.float()).detach() / temperature
-    return per_marked(pull * scores.float(), wanted)
+    return (pull * scores.float()).flatten(1).sum(-1)
 
 
-def per_marked(losses: Tensor, wanted: Tensor) -> Tensor:
-    """Summed over a text, or over the word pairs of two, for each that is wanted: one weight serves all lengths."""
-    return losses.flatten(1).sum(-1) / wanted.flatten(1).float().sum(-1).clamp(min=1)
+def per_marked(losses: Tensor, marked: Tensor) -> Tensor:
+    """For each word, or pair of words, that is marked: one weight serves all lengths."""
+    return losses / marked.flatten(1).sum(-1).clamp(min=1)
 
 
-def lifted(scores: Tensor, marked: Tensor, possible: Tensor, bonus: float = 0.0) -> Tensor:
-    """Scores by which the best selection is, of all that are allowed, the one nearest to what is marked (it differs in
-    the fewest places), and of several such the one with the best scores; `bonus` is what each place can add to these.
+def raised(scores: Tensor, marked: Tensor, mask: Tensor, *, transition: float, temperature: float) -> Tensor:
+    """Scores by which the marked words come before all others: the layer selects all of them, or as many as it may, and
+    only then what else it would.
 
-    So a budget stays hard where people marked more than it allows: the model chooses among their words.
+    So the budget stays hard where people marked more, and is used up where they marked less: marks are seldom complete.
     """
+    known = scores.detach().masked_fill(~mask, 0.0)
+    step = 2 * (temperature + 4 * abs(transition) + 2 * known.abs().amax(-1, keepdim=True))
+    return known + step * marked
+
+
+def lifted(scores: Tensor, marked: Tensor, possible: Tensor) -> Tensor:
+    """Scores by which the best alignment is, of all that are allowed, the one nearest to the marked one (it differs in
+    the fewest links), and of several such the one with the best scores."""
     known = scores.detach().double().masked_fill(~possible, 0.0)
-    total = known.abs().flatten(1).sum(-1) + abs(bonus) * possible.flatten(1).sum(-1)
-    step = (1 + 2 * total).reshape(-1, *[1] * (scores.ndim - 1))
+    step = 1 + 2 * known.abs().sum((-2, -1), keepdim=True)
     return known + step * (2.0 * marked - 1.0)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rationalizer.constraints import PairLimits
-from rationalizer.nn.imitation import layer_loss, lifted
+from rationalizer.nn.imitation import layer_loss, lifted, per_marked
 from rationalizer.nn.method import Method, Objective, register_in
 from rationalizer.ranges import Temperature
 
@@ -76,9 +76,9 @@ class MatchingAligner(Aligner):
         """The layer's own loss against the matching nearest to what is marked: people align phrases, too."""
         possible = premise_mask[:, :, None] & hypothesis_mask[:, None, :]
         limited = {} if limits is None else {"limits": limits}
-        raised = lifted(alignment.scores, marked, possible)
-        wanted = self.decode(raised, premise_mask, hypothesis_mask, budget, **limited).z
-        return layer_loss(alignment.scores, alignment.z, wanted, self.temperature)
+        nearest = lifted(alignment.scores, marked, possible)
+        wanted = self.decode(nearest, premise_mask, hypothesis_mask, budget, **limited).z
+        return per_marked(layer_loss(alignment.scores, alignment.z, wanted, self.temperature), wanted)
 
 
 ALIGNERS: dict[str, type[Aligner]] = {}

@@ -69,7 +69,7 @@ class _Bernoulli(Extractor):
         self, extraction: Extraction, marked: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None
     ) -> Tensor:
         """−log p(what is marked)."""
-        return per_marked(_negative_log(extraction.scores, marked) * mask, marked)
+        return per_marked((_negative_log(extraction.scores, marked) * mask).sum(-1), marked)
 
     def penalty(self, z: Tensor, mask: Tensor) -> Tensor:
         """(batch,) λ0 Σ z_i + λ1 Σ |z_i − z_{i+1}|."""

@@ -150,7 +150,7 @@ class HardKuma(Extractor):
         """−log P(z ≠ 0 just where it is marked)."""
         selected = extraction.scores.float().clamp(max=-1e-6)  # log P(z ≠ 0), short of certainty
         left_out = torch.log(-torch.expm1(selected))
-        return per_marked(-torch.where(marked, selected, left_out) * mask, marked)
+        return per_marked(-(torch.where(marked, selected, left_out) * mask).sum(-1), marked)
 
     def constraints(self, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
         """By how much the rate and the changes exceed their targets, (2,)."""

@@ -12,7 +12,7 @@ from rationalizer import ops
 from rationalizer.constraints import Limits
 from rationalizer.nn.extractors import factored
 from rationalizer.nn.extractors.base import Extraction, Extractor, best_of_most, register
-from rationalizer.nn.imitation import layer_loss, lifted
+from rationalizer.nn.imitation import layer_loss, per_marked, raised
 from rationalizer.nn.method import Objective
 from rationalizer.ranges import Range, Temperature
 
@@ -56,10 +56,13 @@ class _Structured(Extractor):
 
     def forward(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
         scores = self.scorer(states).squeeze(-1)
+        return Extraction(self.relaxed(scores, mask, budget, limits), scores)
+
+    def relaxed(self, scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None) -> Tensor:
         if limits is not None and limits.factors:
             how = {"transition": self.transition, "temperature": self.temperature}
-            return Extraction(factored.relax(scores, mask, budget, limits, **how), scores)
-        return Extraction(self.relax(scores, mask, budget, limits), scores)
+            return factored.relax(scores, mask, budget, limits, **how)
+        return self.relax(scores, mask, budget, limits)
 
     def relax(self, scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None) -> Tensor:
         raise NotImplementedError
@@ -88,23 +91,22 @@ class _Structured(Extractor):
     def imitation(
         self, extraction: Extraction, marked: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None
     ) -> Tensor:
-        """The layer's own loss against the selection nearest to what is marked, of those that are allowed."""
-        raised = lifted(extraction.scores, marked, mask, self.transition)
-        wanted = self.decide(raised, mask, budget, limits)
-        return layer_loss(extraction.scores, extraction.z, wanted, self.temperature)
+        """The layer's own loss against the selections in which what is marked comes first."""
+        how = {"transition": self.transition, "temperature": self.temperature}
+        first = raised(extraction.scores, marked, mask, **how)
+        wanted = self.relaxed(first, mask, budget, limits)
+        return per_marked(layer_loss(extraction.scores, extraction.z, wanted, self.temperature), marked)
 
     @torch.no_grad()
     def decode(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
         scores = self.scorer(states).squeeze(-1)
-        return Extraction(self.decide(scores, mask, budget, limits), scores)
-
-    def decide(self, scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None) -> Tensor:
-        """The best selection, exactly 0/1."""
         if limits is None:
-            return ops.sequence_budget_map(scores, budget, transition=self.transition, mask=mask)
-        if limits.factors:
-            return factored.decide(scores, mask, budget, limits, transition=self.transition)
-        return ops.spans_map(scores, budget, self.transition, mask=mask, **limits.arguments())
+            z = ops.sequence_budget_map(scores, budget, transition=self.transition, mask=mask)
+        elif limits.factors:
+            z = factored.decide(scores, mask, budget, limits, transition=self.transition)
+        else:
+            z = ops.spans_map(scores, budget, self.transition, mask=mask, **limits.arguments())
+        return Extraction(z, scores)
 
 
 @register("spectra")
