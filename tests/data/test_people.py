@@ -46,8 +46,8 @@ def test_yelp_as_a_table(tmp_path):
     write(tmp_path / "dev.parquet", [row | {"masks": [[1, 0]]}])
     with pytest.raises(DataError, match="a map has 2 flags for 5 tokens"):
         load("yelp-hat", data_dir=tmp_path)
+    (tmp_path / "dev.parquet").unlink()
     with pytest.raises(DataError, match=r"no dev or test file.*ham_part\*\.csv"):
-        (tmp_path / "dev.parquet").unlink()
         load("yelp-hat", data_dir=tmp_path)
 
 

@@ -228,7 +228,7 @@ def _check_trainer(accelerator: str, devices: Any, **others: Any) -> None:
 
 def _check_corpus(corpus: Corpus, config: Config) -> None:
     if not corpus.train:
-        raise ValueError(f"the corpus {corpus.name!r} has no training examples")
+        raise ValueError(f"the corpus {corpus.name!r} has no training examples; it can be scored by evaluate")
     if config.rationale_weight and not any(example.marks for example in corpus.train):
         kind, column = ("alignment", "alignment") if corpus.pairs else ("human rationale", "rationale_mask")
         raise ValueError(

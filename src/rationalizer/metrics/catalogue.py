@@ -115,7 +115,7 @@ _METRICS = (
     Metric("full", "complete rationales", _SHAPE, lower_is_better=True),
     Metric("seconds_per_epoch", "seconds per epoch", "Task", "seconds", lower_is_better=True, heading="s/epoch"),
 )
-_MAY_LACK = ("annotated", "aligned", "highlighted")
+_MAY_LACK = ("annotated", "aligned")
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _METRICS}
 
 

@@ -256,7 +256,8 @@ def _measured_on_highlights(
     chosen: Sequence[Any], highlights: Sequence[tuple[Any, Any]], counted: Sequence[tuple[Any, Any]] | None
 ) -> dict[str, Any]:
     require_same_count(alignments=chosen, highlights=highlights)
-    found: dict[str, Any] = {"highlighted": sum(any(np.any(marks) for marks in sides) for sides in highlights)}
+    marked = sum(any(np.any(marks) for marks in sides) for sides in highlights)
+    found: dict[str, Any] = {"highlighted": marked} if marked else {}
     for side, name in enumerate(("premise", "hypothesis")):
         aligned = [matrix.any(axis=1 - side) for matrix in chosen]
         words = None if counted is None else [sides[side] for sides in counted]

@@ -32,8 +32,8 @@ class PairModel(Model):
         method: name of the aligner, one of `ALIGNERS`.
         method_options: its keyword arguments.
         faithful: whether the premise is read through the alignment only.
-        threshold: whether what a pair's score must exceed to be aligned is learned; otherwise it is 0. Products of states
-            can hardly be negative on average, so without it a word that has no partner mostly gets one.
+        threshold: whether what a pair's score must exceed to be aligned is learned; otherwise it is 0. Products of
+            states are hardly ever negative on average, so without it a word that has no partner mostly gets one.
         classes: how many classes; 0 for regression.
         target: for regression, the keyword arguments of `Regression`.
         dropout: of composed words and pooled features.
