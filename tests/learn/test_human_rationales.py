@@ -8,7 +8,7 @@ from rationalizer.data import Corpus
 from rationalizer.data import generated_pairs as pairs
 from rationalizer.data import generated_reviews as reviews
 from rationalizer.learn import TrainedModel, configure, evaluate, train
-from rationalizer.learn.checkpoint import digest
+from rationalizer.learn.checkpoint import digest_of
 from rationalizer.learn.trained import LATER
 from tests.learn.interrupted import SMALL
 
@@ -76,8 +76,10 @@ def test_what_cannot_be_learned_from_is_refused(texts):
 
 def test_marks_belong_to_the_data_of_a_run_that_learns_from_them(texts):
     changed = replace(texts, train=[replace(texts.train[0], rationale=None), *texts.train[1:]])
-    assert digest(texts) == digest(changed)
-    assert digest(texts, marks=True) != digest(changed, marks=True)
+    assert texts.digest == changed.digest
+    taught = configure("spectra", {"rationale_weight": 1})
+    assert digest_of(texts, taught) != digest_of(changed, taught)
+    assert digest_of(texts, configure("spectra")) == texts.digest
 
 
 def test_folders_from_before_there_was_the_setting():

@@ -172,7 +172,7 @@ def _examples(
         for note in bad.notes():
             err.print(note, style="yellow", markup=False)
         return "all rows", rows
-    corpus = where.load(trained.reader.rule)
+    corpus = where.load(trained.reader.rule, watch=progress)
     if len(corpus.classes) == 1:  # nothing to predict: what people marked is what there is to score
         chosen, examples = pick_split(corpus, split)
         return chosen, [replace(example, label=None) for example in examples]

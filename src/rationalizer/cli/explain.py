@@ -83,6 +83,7 @@ def explain(
     are looked for by their names.
     """
     from rationalizer.data import BadRows
+    from rationalizer.data.tables import columns_of
 
     chosen = outputs.choose_format(form, out_file)
     _check_out(out_file, chosen, resume, overwrite)
@@ -97,7 +98,7 @@ def explain(
     dialect, bad = dialect_of(delimiter, encoding, no_header), BadRows(skip=skip_bad)
     if file is not None:
         given = inputs.begun(inputs.from_file(file, column, model, dialect, bad))
-        columns = inputs.columns_of(file, dialect) if chosen == "csv" else ()
+        columns = columns_of(file, dialect) if chosen == "csv" else ()
     else:
         given = inputs.begun(_given(model, texts))
         columns = ("premise", "hypothesis") if model.pairs else ("text",)
