@@ -46,7 +46,8 @@ from rationalizer.text import Budget, Rule, Sentences
 LabelType = Literal["str", "int", "float", "bool"]
 
 FORMAT = 4
-LATER: Mapping[str, Any] = {"rationale_weight": 0.0}  # settings that came after the format, as they were before
+# Settings that came after the format, as they were before.
+LATER: Mapping[str, Any] = {"rationale_weight": 0.0, "initial_weights": "pytorch"}
 CONFIG, READER, MODEL, METRICS = "config.json", "reader.json", "model.safetensors", "metrics.json"
 VECTORS, CHECKPOINT, LOGS = "vectors.safetensors", "checkpoint.safetensors", "logs"
 EXAMPLES = "examples.json"

@@ -122,7 +122,7 @@ def evaluate(
         seconds_per_epoch: training time, handed through.
     """
     rationales = as_masks(masks, "masks")
-    count = require_same_count(masks=rationales, predictions=predictions)
+    count = require_same_count(masks=rationales, truth=predictions if truth is None else truth, predictions=predictions)
     if weights is not None:
         weights = as_scores(weights, "weights")
         require_same_lengths(masks=rationales, weights=weights)
@@ -181,7 +181,9 @@ def evaluate_pairs(
         seconds_per_epoch: training time, handed through.
     """
     matrices = [np.asarray(alignment) for alignment in alignments]
-    count = require_same_count(alignments=matrices, predictions=predictions)
+    count = require_same_count(
+        alignments=matrices, truth=predictions if truth is None else truth, predictions=predictions
+    )
     found = _measured_on_task(task, truth, predictions, classes, outputs)
     chosen = [matrix != 0 for matrix in matrices]
     if gold is not None:
@@ -218,7 +220,6 @@ def _measured_on_task(
         raise ValueError("task and truth go together; give both, or None for both where nothing is to be predicted")
     if task is None or truth is None:
         return {}
-    require_same_count(truth=truth, predictions=predictions)
     return dict(score_task(task, truth, predictions, classes, outputs))
 
 
