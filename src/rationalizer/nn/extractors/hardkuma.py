@@ -13,6 +13,7 @@ from torch.nn import functional
 from rationalizer.constraints import Limits
 from rationalizer.nn.extractors.base import Extraction, Extractor, neighbours, register
 from rationalizer.nn.extractors.bernoulli import decode_to_budget
+from rationalizer.nn.imitation import per_marked
 from rationalizer.nn.method import Objective
 from rationalizer.ranges import Fraction, Positive, Range, Weight
 
@@ -73,6 +74,8 @@ class HardKuma(Extractor):
     `decoding="deterministic"` takes 0, 1 or the mean of each variable, whichever is most likely: the
     selection has the learned size, whatever budget is asked for. "top-k" and "contiguous" keep to the budget.
     """
+
+    imitates = True
 
     multipliers: Tensor
     violations: Tensor
@@ -152,6 +155,14 @@ class HardKuma(Extractor):
         held = self.penalty * whole[0] * constraints[0]
         loss = task_loss.mean() + multipliers @ constraints + held
         return Objective(loss, {"multipliers": multipliers, "violations": violations})
+
+    def imitation(
+        self, extraction: Extraction, marked: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None
+    ) -> Tensor:
+        """−log P(z ≠ 0 just where it is marked)."""
+        selected = extraction.scores.float().clamp(max=-1e-6)  # log P(z ≠ 0), short of certainty
+        left_out = torch.log(-torch.expm1(selected))
+        return per_marked(-(torch.where(marked, selected, left_out) * mask).sum(-1), marked)
 
     def constraints(self, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
         """By how much the rate and the changes exceed their targets, (2,)."""
