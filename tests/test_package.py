@@ -29,6 +29,7 @@ ORDER = [
     "sharing",
     "estimator",
     "rationalizer",
+    "bulk",
     "app",
     "cli",
     "__init__",
@@ -45,6 +46,7 @@ HEAVY = [
     "fastapi",
     "transformers",
     "datasets",
+    "ray",
     "huggingface_hub",
     "clarabel",
 ]
