@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -119,15 +119,15 @@ def explain_files(
         with on_ray.running(address, workers) if on_cluster else nullcontext():
             if overwrite:
                 shards.clear()
-            items, arguments = [asdict(piece) for piece in left], (explainer.model, shards, dialect, how)
+            arguments = (explainer.model, shards, dialect, how)
             if on_cluster:
-                said = on_ray.each(PieceWorker, arguments, items, workers, gpus)
+                outcomes = on_ray.each(PieceWorker, arguments, left, workers, gpus)
             else:
-                said = map(PieceWorker(*arguments, device=device), items)
+                outcomes = map(PieceWorker(*arguments, device=device).explain, left)
             known = all(piece.rows is not None for piece in left)
             try:
                 with _watched(watch, sum(piece.rows or 0 for piece in left) if known else None) as advance:
-                    for outcome in map(_outcome, said):
+                    for outcome in outcomes:
                         total += outcome
                         advance(outcome.explained + outcome.empty)
             finally:
@@ -146,14 +146,14 @@ class PieceWorker:
         self.explainer = Explainer(model, **how, **on)
         self.shards, self.dialect = shards, dialect
 
-    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        piece, counts = Piece(**row), _Counts(BadRows(skip=self.explainer.skip_bad))
+    def explain(self, piece: Piece) -> Outcome:
+        counts = _Counts(BadRows(skip=self.explainer.skip_bad))
         try:
             schema, tables = explained(piece, self.explainer, counts.bad, self.dialect)
             self.shards.write(piece, schema, counts.of(tables))
         except (ValueError, OSError) as error:  # of this piece: the others go on
-            return asdict(Outcome(errors=(str(error),)))
-        return asdict(counts.outcome())
+            return Outcome(errors=(str(error),))
+        return counts.outcome()
 
 
 class _Counts:
@@ -175,10 +175,6 @@ class _Counts:
 
 def _watched(watch: Watch | None, total: int | None) -> AbstractContextManager[Callable[[int], object]]:
     return nullcontext(lambda _: None) if watch is None else watch(total)
-
-
-def _outcome(row: dict[str, Any]) -> Outcome:
-    return Outcome(**row | {name: tuple(row[name]) for name in ("notes", "errors")})
 
 
 def _made_by(explainer: Explainer, dialect: Dialect | None) -> str:

@@ -18,7 +18,9 @@ MiB = 2**20
 # Of shared memory, on a machine where we start Ray. Texts do not pass through it, the model does, once; what it cannot
 # hold goes to the disk. Ray's own default is a third of the machine.
 OBJECT_STORE = 512 * MiB
-RETRIES = 5  # of a piece whose worker dies: a text that ends every process that reads it must not do so for ever
+# How often an item is tried again whose worker died, and a worker made anew: what ends every process that reads it must
+# not do so for ever.
+RETRIES, DEATHS = 5, 20
 
 
 def explain(
@@ -49,7 +51,7 @@ def explain(
     """
     check_workers(workers, gpus)
     model = model if isinstance(model, Rationalizer) else Rationalizer.load(model)
-    pool, resources, on = _pool(workers, gpus, spare=1)
+    count, resources, on = _share(workers, gpus, spare=1)
     how = {"columns": columns, "batch_size": batch_size, "skip_bad": skip_bad, **on}
     return dataset.map_batches(
         Explainer,
@@ -58,27 +60,38 @@ def explain(
         batch_size=TOGETHER * batch_size,
         batch_format="pyarrow",
         zero_copy_batch=True,
-        compute=pool,
+        compute=require_ray().data.ActorPoolStrategy(size=count),
         **resources,
     )
 
 
 def each(
-    worker: type, arguments: tuple[Any, ...], items: Sequence[dict[str, Any]], workers: int | None, gpus: int | None
-) -> Iterator[dict[str, Any]]:
-    """What workers say of items, as they finish, while Ray is `running`. A worker is made once in each process; one
-    that dies is replaced, and its item comes again."""
-    pool, resources, on = _pool(workers, gpus, at_once=1, most=len(items))
-    dataset = require_ray().data.from_items(list(items), override_num_blocks=len(items))
-    said = dataset.map(
-        worker,
-        fn_constructor_args=arguments,
-        fn_constructor_kwargs=on,
-        compute=pool,
-        ray_remote_args_fn=lambda: {"max_task_retries": RETRIES},
-        **resources,
-    )
-    return said.iter_rows()
+    worker: type, arguments: tuple[Any, ...], items: Sequence[Any], workers: int | None, gpus: int | None
+) -> Iterator[Any]:
+    """What workers' `explain` says of items, as they finish, while Ray is `running`. A worker is made once in each
+    process; one that dies is made anew, and its item comes again."""
+    ray = require_ray()
+    count, resources, on = _share(workers, gpus)
+    actor = ray.remote(max_restarts=DEATHS, max_task_retries=RETRIES, **resources)(worker)
+    sent = [ray.put(argument) for argument in arguments]  # once, however many workers
+    pool = [actor.remote(*sent, **on) for _ in range(min(count, len(items)))]
+    # An item goes to a worker that is there: a cluster may have no room for some until it has grown.
+    busy = {one.__ray_ready__.remote(): (one, None) for one in pool}
+    waiting, answers = list(reversed(items)), 0
+    while answers < len(items):
+        (done,), _ = ray.wait(list(busy), num_returns=1)
+        one, item = busy.pop(done)
+        try:
+            answer = ray.get(done)
+        except ray.exceptions.RayActorError:
+            what = "when they were made" if item is None else f"of {item}"
+            raise ChildProcessError(f"workers died again and again {what}; is there enough memory?") from None
+        if waiting:
+            following = waiting.pop()
+            busy[one.explain.remote(following)] = one, following
+        if item is not None:
+            answers += 1
+            yield answer
 
 
 def require_ray() -> Any:
@@ -100,15 +113,9 @@ def running(address: str | None, workers: int | None) -> Iterator[None]:
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
         with _nothing_on_stderr():  # where Ray tells that the level was set
             ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **own)
-    context, logger = ray.data.DataContext.get_current(), logging.getLogger("ray.data")
-    bars, level = context.enable_progress_bars, logger.level
-    context.enable_progress_bars = False
-    logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        context.enable_progress_bars = bars
-        logger.setLevel(level)
         if begun:
             ray.shutdown()
 
@@ -126,20 +133,12 @@ def _nothing_on_stderr() -> Iterator[None]:
         os.close(kept)
 
 
-def _pool(
-    workers: int | None, gpus: int | None, *, spare: int = 0, at_once: int | None = None, most: int | None = None
-) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    """A pool of workers, what each takes of the cluster, and what each is told of its device."""
-    ray = require_ray()
-    resources: dict[str, Any]
-    on: dict[str, Any]
+def _share(workers: int | None, gpus: int | None, spare: int = 0) -> tuple[int, dict[str, Any], dict[str, Any]]:
+    """How many workers, what each takes of the cluster, and what each is told of it."""
     if gpus is not None:
-        count, resources, on = gpus, {"num_gpus": 1}, {"device": "cuda"}
-    else:
-        cores = int(ray.cluster_resources().get("CPU", 1))
-        count, resources, on = workers or max(1, cores - spare), {"num_cpus": 1}, {"threads": 1}
-    count = min(count, most or count)
-    return ray.data.ActorPoolStrategy(size=count, max_tasks_in_flight_per_actor=at_once), resources, on
+        return gpus, {"num_gpus": 1}, {"device": "cuda"}
+    cores = int(require_ray().cluster_resources().get("CPU", 1))
+    return workers or max(1, cores - spare), {"num_cpus": 1}, {"threads": 1}
 
 
 def check_workers(workers: int | None, gpus: int | None) -> None:

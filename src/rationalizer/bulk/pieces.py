@@ -36,6 +36,9 @@ class Piece:
     shard: str
     stamp: str
 
+    def __str__(self) -> str:
+        return self.source if self.rows is None else f"{self.source}, rows {self.first + 1} to {self.first + self.rows}"
+
 
 def pieces_of(found: Found, explainer: Explainer, rows: int, dialect: Dialect | None) -> list[Piece]:
     """A Parquet file in pieces of up to `rows` rows, any other as one; an error where the model cannot read it."""
@@ -146,8 +149,8 @@ def _kinds(path: Path, dialect: Dialect | None) -> list[tuple[str, pa.DataType]]
 
 def _kind(values: Sequence[Any]) -> pa.DataType:
     try:
-        kind = pa.infer_type(values)
-    except (pa.ArrowException, OverflowError):
+        kind = pa.array(values).type
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
         return AS_JSON
     plain = kind.value_type if pa.types.is_list(kind) else kind
     return AS_JSON if pa.types.is_nested(plain) else kind
