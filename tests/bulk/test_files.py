@@ -198,6 +198,17 @@ def test_ray_is_named_where_it_is_missing(spectra_run, tmp_path, monkeypatch):
     assert not (tmp_path.parent / "x").exists()
 
 
+def test_addresses(files, small, tmp_path):
+    """As of S3: files that are not Parquet are fetched first, and options may follow."""
+    (files / "three.jsonl").write_text('{"review": "good"}\n{"review": 5}\n')
+    source, out = f"file://{files}?use_mmap=true", f"file://{tmp_path}/out?use_mmap=true"
+    with pytest.raises(DataError, match=r"1 of 7 shards .*in/three\.jsonl\?use_mmap=true, row 2: "):
+        explained(source, out, small)
+    assert len(list((tmp_path / "out").rglob("*.parquet"))) == 6
+    done = explained(f"file://{files}/*.parquet?use_mmap=true", f"{tmp_path}/other", small)
+    assert done == Outcome(explained=ROWS - 2, empty=2, written=3)
+
+
 def test_two_do_not_write_to_one_folder(files, small, tmp_path):
     with held(tmp_path / "out"), pytest.raises(OSError, match=f"in use by process {os.getpid()}"):
         explained(files, tmp_path / "out", small)

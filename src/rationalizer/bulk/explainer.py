@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -114,3 +115,10 @@ class Explainer:
         label = pa.float64() if description.task == "regression" else _LABELS[description.label_type]
         rests_on = pa.string() if self.model.pairs else pa.list_(pa.list_(pa.int32()))
         return [label, pa.float64(), pa.string(), rests_on]
+
+
+@cache
+def shared_explainer(model: str | Path, **how: Any) -> Explainer:
+    """The `Explainer` of this process, made when it is first asked for: for engines that call a function again and
+    again, such as Spark's `mapInArrow`."""
+    return Explainer(model, **how)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from rationalizer.bulk.explainer import Explainer, array
-from rationalizer.bulk.places import Found, is_remote, opened
+from rationalizer.bulk.places import Found, is_remote, opened, path_of
 from rationalizer.data import BadRows, Dialect
 from rationalizer.data.bad_rows import BadRow
 from rationalizer.data.tables import ending, stream_table
@@ -42,7 +42,7 @@ class Piece:
 
 def pieces_of(found: Found, explainer: Explainer, rows: int, dialect: Dialect | None) -> list[Piece]:
     """A Parquet file in pieces of up to `rows` rows, any other as one; an error where the model cannot read it."""
-    source = Path(found.address)
+    source = path_of(found.address)
     if ending(source) != ".parquet":
         if not is_remote(found.address):  # from elsewhere it is fetched by whoever reads it
             explainer.columns_in(stream_table(source, dialect=dialect).columns, source)
@@ -61,7 +61,7 @@ def pieces_of(found: Found, explainer: Explainer, rows: int, dialect: Dialect | 
 
 def explained(piece: Piece, explainer: Explainer, bad: BadRows, dialect: Dialect | None) -> tuple[pa.Schema, Iterator]:
     """The columns of what comes out, and it, round by round: tables."""
-    if ending(Path(piece.source)) == ".parquet":
+    if ending(path_of(piece.source)) == ".parquet":
         with opened_parquet(piece.source) as file:
             return explainer.schema(file.schema_arrow), _of_parquet(piece, explainer, bad)
     return _of_rows(piece, explainer, bad, dialect)
@@ -93,7 +93,7 @@ def _of_parquet(piece: Piece, explainer: Explainer, bad: BadRows) -> Iterator[pa
             low, high = max(wanted.start - at, 0), min(wanted.stop - at, len(batch))
             if low < high:
                 table = pa.Table.from_batches([batch.slice(low, high - low)])
-                rows = explainer.rows_of(table, Path(piece.source), bad, first=at + low + 1)
+                rows = explainer.rows_of(table, path_of(piece.source), bad, first=at + low + 1)
                 yield explainer.with_cells(table, list(rows))
             at += len(batch)
 

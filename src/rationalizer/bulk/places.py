@@ -37,6 +37,11 @@ def is_one_file(address: str) -> bool:
     return not (is_remote(address) or Path(address).is_dir() or (_WILD.search(address) and not Path(address).exists()))
 
 
+def path_of(address: str) -> Path:
+    """For messages and endings: without the options that may follow an address."""
+    return Path(address.partition("?")[0] if is_remote(address) else address)
+
+
 def opened(address: str) -> tuple[Any, str]:
     """The file system of an address, and the path in it."""
     if not is_remote(address):

@@ -25,7 +25,7 @@ def write(address: str, schema: pa.Schema, tables: Iterable[pa.Table], made_of: 
     system, path = opened(address)
     folder, _, name = path.rpartition("/")
     beside = f"{folder}/.{name}.{uuid.uuid4().hex}.tmp"
-    if not is_remote(address):
+    if isinstance(system, fs.LocalFileSystem):  # others make folders by themselves, or have none
         system.create_dir(folder)
     # Of the input's own notes only pandas' stay true when columns are added.
     notes = {key: value for key, value in (schema.metadata or {}).items() if key == b"pandas"}

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rationalizer.cli import outputs
 from rationalizer.cli.base import err
 from rationalizer.cli.progress import progress
 
@@ -38,7 +39,7 @@ def check(
         )
     if out is None:
         raise ValueError("these files are explained into a folder of Parquet shards; name it by --out")
-    if form not in (None, "parquet") or Path(out).is_file() or Path(out).suffix:
+    if form not in (None, "parquet") or Path(out).is_file() or Path(out).suffix.lower() in outputs.ENDINGS:
         raise ValueError(f"these files are explained into a folder of Parquet shards; name one by --out, not {out}")
     if engine != "ray":
         refuse(on_ray)
@@ -58,15 +59,18 @@ def explain_many(file: str, out: str, model: Rationalizer, shard_rows: int | Non
     from rationalizer.bulk.files import ROWS, explain_files
 
     outcome = explain_files(file, out, model, rows=shard_rows or ROWS, watch=partial(progress, "Explaining"), **how)
-    _tell(
-        out, outcome, f" in {outcome.written} shards", f", {outcome.there} shards were there" if outcome.there else ""
-    )
+    before = f", {_shards(outcome.there)} there before" if outcome.there else ""
+    _tell(out, outcome, f" in {_shards(outcome.written)}", before)
 
 
 def explain_one(file: Path, out: Path, model: Rationalizer, **how: Any) -> None:
     from rationalizer.bulk.files import explain_file
 
     _tell(str(out), explain_file(file, out, model, watch=partial(progress, "Explaining"), **how))
+
+
+def _shards(count: int) -> str:
+    return f"{count} shard{'' if count == 1 else 's'}"
 
 
 def _tell(out: str, outcome: Outcome, shards: str = "", before: str = "") -> None:
