@@ -117,8 +117,8 @@ def test_a_row_that_cannot_be_used_stops_its_shard_only(small, tmp_path):
     with pytest.raises(DataError, match=r"1 of 3 shards could not be written: .*b\.jsonl, row 2: .*--resume goes on"):
         explain_files(source, out, small)
     assert sorted(path.name for path in out.iterdir()) == ["a.jsonl-00000.parquet", "c.jsonl-00000.parquet"]
-    done = explain_files(source, out, small, skip_bad=True, overwrite=True)
-    assert (done.explained, done.empty) == (2, 1)
+    done = explain_files(source, out, small, skip_bad=True, resume=True)
+    assert (done.explained, done.empty, done.there) == (1, 0, 2)
     assert "b.jsonl: 1 row skipped: row 2" in done.notes[0]
     assert parquet.read_table(out / "b.jsonl-00000.parquet").column("text").to_pylist() == ["bad", "5"]
 
@@ -172,6 +172,7 @@ def test_which_files_are_meant(tmp_path, monkeypatch):
         (["--file", "*.csv", "--out", "x.csv"], "name one by --out, not x.csv"),
         (["--file", "*.csv", "--out", "x", "--format", "html"], "name one by --out, not x"),
         (["--file", ".", "--out", "./in"], "lies in"),
+        (["--file", "in", "--out", "x", "--resume", "--overwrite"], "--resume keeps what --overwrite replaces"),
         (["--file", "*.csv", "--out", "x", "--workers", "2"], "--workers belongs to --engine ray"),
         (["--file", "in/a.csv", "--shard-rows", "2"], "--shard-rows belongs to --engine ray"),
         (["a", "--engine", "spark"], "there is no engine 'spark'; known are local, ray"),

@@ -40,7 +40,7 @@ class Explainer:
             takes.
         columns: what the columns of texts are called, if neither as usual nor as in training.
         batch_size: texts that the model reads at once.
-        device: what it runs on; "cuda" is the GPU that Ray or Spark gave to the process.
+        device: what to move the model to, by default nothing; "cuda" is the GPU that Ray or Spark gave to the process.
         threads: of PyTorch in this process; by default as many as it takes.
         skip_bad: whether a row that cannot be used is kept without an explanation; otherwise it is an error.
     """
@@ -51,14 +51,15 @@ class Explainer:
         *,
         columns: Columns | None = None,
         batch_size: int = BATCH,
-        device: str = "cpu",
+        device: str | None = None,
         threads: int | None = None,
         skip_bad: bool = False,
     ) -> None:
         if threads is not None:
             torch.set_num_threads(threads)
         self.model = model if isinstance(model, Rationalizer) else Rationalizer.load(model)
-        self.model.trained.model.to(check_device(device))
+        if device is not None:
+            self.model.trained.model.to(check_device(device))
         self.columns = (columns or Columns()).without_marks()
         self.batch_size = batch_size
         self.skip_bad = skip_bad

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from rationalizer.bulk import on_ray
 from rationalizer.bulk.explainer import Explainer
@@ -76,7 +76,6 @@ def explain_files(
     batch_size: Count = BATCH,
     resume: bool = False,
     overwrite: bool = False,
-    device: str = "cpu",
     address: str | None = None,
     workers: int | None = None,
     gpus: int | None = None,
@@ -100,12 +99,12 @@ def explain_files(
         rows: of a Parquet file in one shard.
         resume: keep the shards that this model has made of these files, and make the others.
         overwrite: remove the shards that are there.
-        device: of the local engine.
         address: of a Ray cluster; by default Ray is started on this machine, and stopped in the end.
         workers, gpus: of Ray, see `explain`; by default a worker for every core.
         watch: called with the number of rows to explain, or None where nobody knows; a context that gives a function
             to be told of rows that are done.
     """
+    check_engine(engine)
     check_ranges(ranges_of(explain_files), {"rows": rows, "batch_size": batch_size})
     on_ray.check_workers(workers, gpus)
     how: dict[str, Any] = {"columns": columns, "batch_size": batch_size, "skip_bad": skip_bad}
@@ -116,14 +115,17 @@ def explain_files(
     with nullcontext() if shards.are_remote else held(shards.folder):
         left = pieces if overwrite else _left(pieces, shards, resume)
         on_cluster = engine == "ray" and bool(left)
+        if on_cluster:
+            on_ray.check_can_be_sent(explainer.model)
         with on_ray.running(address, workers) if on_cluster else nullcontext():
             if overwrite:
                 shards.clear()
             arguments = (explainer.model, shards, dialect, how)
+            outcomes: Iterator[Outcome]
             if on_cluster:
                 outcomes = on_ray.each(PieceWorker, arguments, left, workers, gpus)
             else:
-                outcomes = map(PieceWorker(*arguments, device=device).explain, left)
+                outcomes = map(PieceWorker(*arguments).explain, left)
             known = all(piece.rows is not None for piece in left)
             try:
                 with _watched(watch, sum(piece.rows or 0 for piece in left) if known else None) as advance:
@@ -135,6 +137,11 @@ def explain_files(
     if total.errors:
         raise DataError(_complaint(total))
     return total + Outcome(there=len(pieces) - len(left))
+
+
+def check_engine(name: str) -> None:
+    if name not in get_args(Engine):
+        raise ValueError(f"there is no engine {name!r}; known are {', '.join(get_args(Engine))}")
 
 
 class PieceWorker:
@@ -180,7 +187,7 @@ def _watched(watch: Watch | None, total: int | None) -> AbstractContextManager[C
 def _made_by(explainer: Explainer, dialect: Dialect | None) -> str:
     """What tells a model and how it reads from others."""
     trained = explainer.model.trained
-    reading = {"columns": explainer.columns.by_kind(), "skip_bad": explainer.skip_bad, "dialect": str(dialect)}
+    reading = {"columns": explainer.columns.by_kind(), "dialect": str(dialect)}
     weights = {name: tensor.cpu() for name, tensor in trained.model.state_dict().items()}
     return checksum(weights, [trained.description.to_json(), reading])
 

@@ -51,6 +51,7 @@ def explain(
     """
     check_workers(workers, gpus)
     model = model if isinstance(model, Rationalizer) else Rationalizer.load(model)
+    check_can_be_sent(model)
     count, resources, on = _share(workers, gpus, spare=1)
     how = {"columns": columns, "batch_size": batch_size, "skip_bad": skip_bad, **on}
     return dataset.map_batches(
@@ -139,6 +140,14 @@ def _share(workers: int | None, gpus: int | None, spare: int = 0) -> tuple[int, 
         return gpus, {"num_gpus": 1}, {"device": "cuda"}
     cores = int(require_ray().cluster_resources().get("CPU", 1))
     return workers or max(1, cores - spare), {"num_cpus": 1}, {"threads": 1}
+
+
+def check_can_be_sent(model: Rationalizer) -> None:
+    if model.trained.device.type != "cpu":
+        raise ValueError(
+            f"the model is on {model.trained.device}, which other processes do not have; load it on the CPU, and give "
+            "gpus for workers that move it to theirs"
+        )
 
 
 def check_workers(workers: int | None, gpus: int | None) -> None:

@@ -96,12 +96,14 @@ def explain(
         raise ValueError("texts come from --file or from the command line, not from both")
     if file_name is None and (column or delimiter or encoding or no_header or skip_bad):
         raise ValueError("--column, --delimiter and the like say how to read a --file; give one")
+    if resume and overwrite:
+        raise ValueError("--resume keeps what --overwrite replaces; leave one out")
     columns, dialect = inputs.columns_named(column), dialect_of(delimiter, encoding, no_header)
     reading: dict[str, Any] = {"columns": columns, "dialect": dialect, "skip_bad": skip_bad, "batch_size": batch_size}
     on_ray = {"address": address, "workers": workers, "gpus": gpus}
     if shards.are_meant(engine, file_name):
         source, folder = shards.check(engine, file_name, out_name, form, device, on_ray)
-        how = {"engine": engine, "resume": resume, "overwrite": overwrite, "device": device, **reading, **on_ray}
+        how = {"engine": engine, "resume": resume, "overwrite": overwrite, **reading, **on_ray}
         shards.explain_many(source, folder, _model(find_model(run), budget, constraint, device), shard_rows, **how)
         return
     shards.refuse({**on_ray, "shard_rows": shard_rows})
@@ -112,7 +114,7 @@ def explain(
         raise ValueError("Parquet is written of a --file to an --out; give both, or another --format")
     model = _model(find_model(run), budget, constraint, device)
     if chosen == "parquet" and file is not None and out_file is not None:
-        shards.explain_one(file, out_file, model, device=device, **reading)
+        shards.explain_one(file, out_file, model, **reading)
     else:
         _explain(model, texts, file, out_file, chosen, resume, title=f"Explained by {run.resolve().name}", **reading)
 
@@ -199,8 +201,6 @@ def _check_out(out_file: Path | None, form: str, resume: bool, overwrite: bool) 
         if resume or overwrite:
             raise ValueError(f"--{'resume' if resume else 'overwrite'} needs --out, the file to write to")
         return
-    if resume and overwrite:
-        raise ValueError("--resume keeps what --overwrite replaces; leave one out")
     if resume and form not in outputs.RESUMABLE:
         raise ValueError(f"only {' and '.join(outputs.RESUMABLE)} can be resumed, not {form}; leave --resume out")
     if out_file.is_dir():

@@ -126,7 +126,9 @@ def count_rows(path: Path, dialect: Dialect | None = None) -> int:
 
 
 def columns_named(column: Sequence[str] | None) -> Columns | None:
-    """What --column says."""
+    """What --column says; None where it is not given."""
+    if not column:
+        return None
     from rationalizer.data import Source
     from rationalizer.study.grid import parse_assignments
 

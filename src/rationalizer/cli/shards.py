@@ -15,15 +15,16 @@ if TYPE_CHECKING:
     from rationalizer.bulk import Outcome
     from rationalizer.rationalizer import Rationalizer
 
-ENGINES = ("local", "ray")
-
 
 def are_meant(engine: str, file: str | None) -> bool:
     """Whether the input is many files, or work for many processes."""
-    if engine not in ENGINES:
-        raise ValueError(f"there is no engine {engine!r}; known are {', '.join(ENGINES)}")
-    if file is None or engine == "ray":
-        return engine == "ray"
+    if engine != "local":
+        from rationalizer.bulk.files import check_engine
+
+        check_engine(engine)
+        return True
+    if file is None:
+        return False
     from rationalizer.bulk.places import is_one_file
 
     return not is_one_file(file)
