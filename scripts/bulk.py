@@ -86,20 +86,24 @@ def main() -> None:
     options.add_argument("--texts", type=int, default=1_000_000)
     options.add_argument("--workers", type=int, default=2)
     options.add_argument("--minutes", type=float, default=60, help="after which it is stopped, as by Ctrl-C")
+    options.add_argument("--resume", action="store_true", help="go on with what an earlier call left")
     given = options.parse_args()
     folder = given.folder
-    write_texts(folder / "in", given.texts)
+    if not given.resume:
+        write_texts(folder / "in", given.texts)
     parquet.write_table(parquet.read_table(folder / "in" / "0.parquet").slice(0, SAMPLE), folder / "sample.parquet")
     plain = Watched("--file", f"{folder}/sample.parquet", "--out", f"{folder}/sample.csv", "--overwrite")
     plain_took = plain.wait(600)
+    clock = time.time()
     ray = Watched(
-        *("--file", f"{folder}/in/*.parquet", "--out", f"{folder}/out", "--overwrite"),
-        *("--engine", "ray", "--workers", str(given.workers)),
+        *("--file", f"{folder}/in/*.parquet", "--out", f"{folder}/out", "--engine", "ray"),
+        *("--workers", str(given.workers), "--resume" if given.resume else "--overwrite"),
     )
     ray_took = ray.wait(60 * given.minutes)
     shards = sorted((folder / "out").rglob("*.parquet"), key=lambda path: path.stat().st_mtime)
-    done = sum(parquet.read_metadata(path).num_rows for path in shards)
-    first = shards[0].stat().st_mtime - (time.time() - time.monotonic() + ray.began)
+    new = [path for path in shards if path.stat().st_mtime > clock]
+    done = sum(parquet.read_metadata(path).num_rows for path in new)
+    first = new[0].stat().st_mtime - clock
     whole = len({n for path in shards for n in parquet.read_table(path, columns=["id"])["id"].to_pylist()})
     later = [memory for seconds, memory, _ in ray.memory if seconds > first]
     tenths = [later[len(later) * k // 10 : len(later) * (k + 1) // 10] for k in range(10)]
@@ -107,7 +111,7 @@ def main() -> None:
         json.dumps(
             {
                 "texts": done,
-                "different": whole,
+                "different, with those of earlier calls": whole,
                 "plain": {
                     "texts/s": SAMPLE / plain_took,
                     "texts/s of processor": SAMPLE / sum(plain.seconds.values()),
@@ -123,7 +127,7 @@ def main() -> None:
                     "MB by tenths of the time after the first shard": [sum(t) / len(t) for t in tenths if t],
                 },
                 "bytes a text, in": sum(p.stat().st_size for p in (folder / "in").iterdir()) / given.texts,
-                "bytes a text, out": sum(p.stat().st_size for p in shards) / max(done, 1),
+                "bytes a text, out": sum(p.stat().st_size for p in new) / done,
             },
             indent=1,
         )

@@ -13,6 +13,8 @@ import rationalizer
 PACKAGE = Path(rationalizer.__file__).parent
 # Bottom to top: a module may import its own layer and those before it.
 ORDER = [
+    "apart",
+    "ray_cluster",
     "suggest",
     "ranges",
     "ops",

@@ -76,8 +76,8 @@ class Rationalizer(Estimator):
 
     def fit(
         self,
-        texts: Iterable[Any],
-        labels: Iterable[Any],
+        texts: Iterable[Any] | Corpus,
+        labels: Iterable[Any] | None = None,
         *,
         budget: Budget | float | str | None = None,
         rationales: Iterable[Any] | None = None,
@@ -89,11 +89,12 @@ class Rationalizer(Estimator):
         device: str = "auto",
         **trainer: Any,
     ) -> Rationalizer:
-        """Trains on texts, or pairs of texts, and their labels: lists, arrays or pandas columns.
+        """Trains on texts, or pairs of texts, and their labels: lists, arrays or pandas columns; or on a corpus.
 
         Args:
             texts: strings, or lists of tokens; or tuples (premise, hypothesis) of two such texts, or a table
-                with two columns. A table has its texts in the column `text`, or in its only one.
+                with two columns. A table has its texts in the column `text`, or in its only one. Or a corpus with its
+                labels and splits, as `data.load("large.parquet")` gives it, whose texts may be more than fit in memory.
             labels: names or integers are classes, floats are values.
             budget: how much may be selected, from now on; as in `Rationalizer(budget=...)`.
             rationales: human rationales, a token mask or character spans per text, or for pairs the aligned
@@ -104,15 +105,28 @@ class Rationalizer(Estimator):
             resume: go on with the run in `run_dir`.
             progress: show a progress bar; by default on a terminal and in notebooks.
             device: "cpu", "cuda", "cuda:1", "mps"; or "auto", a GPU if there is one.
-            trainer: `devices` (how many), `precision`, `strategy` of Lightning's Trainer.
+            trainer: `devices` (how many, each with its part of every batch), `num_nodes`, `precision`, `strategy` of
+                Lightning's Trainer.
         """
-        texts = list(texts) if isinstance(texts, Iterator) else texts
-        labels = list(labels) if isinstance(labels, Iterator) else labels
         given = self._given if budget is None else {**self._given, "budget": budget}
-        pairs = are_pairs(texts, expected=configured(given).pairs)
-        config = configured(given, pairs=pairs)
-        corpus = _corpus(config, texts, labels, rationales, dev, task)
-        label_type = _label_type(list(labels)) if corpus.classes else "str"
+        label_type: LabelType = "str"
+        if isinstance(texts, Corpus):
+            _refuse_beside_a_corpus(labels=labels, rationales=rationales, dev=dev, task=task)
+            corpus = texts
+            config = configured(given, pairs=corpus.pairs)
+            if config.cut not in (None, corpus.rule):
+                raise ValueError(
+                    f"the corpus was cut by {corpus.rule!r}, not by {config.cut!r}; load it with rule={config.cut!r}"
+                )
+        else:
+            if labels is None:
+                raise ValueError("fit needs labels: fit(texts, labels), or fit(corpus) with a corpus of data.load")
+            texts = list(texts) if isinstance(texts, Iterator) else texts
+            labels = list(labels) if isinstance(labels, Iterator) else labels
+            config = configured(given, pairs=are_pairs(texts, expected=configured(given).pairs))
+            corpus = _corpus(config, texts, labels, rationales, dev, task)
+            if corpus.classes:
+                label_type = _label_type(list(labels))
         trainer = {**trainer_device(device, trainer.get("devices", 1)), **trainer}
         done = run(corpus, config, run_dir, resume=resume, progress=progress, label_type=label_type, **trainer)
         # Together, at the end: a training that fails changes nothing.
@@ -451,6 +465,12 @@ class Rationalizer(Estimator):
         if is_table(texts):
             texts = texts_of(texts, pairs=self.pairs, remembered=self._columns)
         return any_examples_from(texts, marks=rationales, pairs=self.pairs, rule=self.trained.reader.rule)
+
+
+def _refuse_beside_a_corpus(**given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"a corpus has its own {name}; leave {name} out, or give texts and labels")
 
 
 def _corpus(

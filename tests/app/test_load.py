@@ -93,8 +93,10 @@ def _stop_in_the_middle(process, address):
     assert process.stderr.read() == "Stopped.\n"
 
 
-def test_sigterm_an_access_log_and_a_token_of_the_environment(serving):
-    process, address = serving("--access-log", "--allow-host", "models.example", RATIONALIZER_TOKEN="s3cret")
+def test_sigterm_an_access_log_and_a_token_in_a_file(serving, tmp_path):
+    (tmp_path / "token").write_text("s3cret\n")
+    variables = {"RATIONALIZER_TOKEN_FILE": str(tmp_path / "token")}
+    process, address = serving("--access-log", "--allow-host", "models.example", **variables)
     token = {"Authorization": "Bearer s3cret"}
     assert httpx.get(f"{address}/models").status_code == 401
     assert httpx.get(f"{address}/models", headers=token).status_code == 200
@@ -179,7 +181,7 @@ def test_workers_stop_together_and_finish_what_they_began(serving, sent, code, s
     assert process.stderr.read() == said
 
 
-def test_what_cannot_be_served(spectra_run, tmp_path):
+def test_what_cannot_be_served(spectra_run, tmp_path, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         message = refused("serve", spectra_run, "--port", port)
@@ -192,6 +194,8 @@ def test_what_cannot_be_served(spectra_run, tmp_path):
     table = tmp_path / "examples.csv"
     table.write_text("review\nlovely care\n")
     assert "there is no column 'text'" in refused("serve", spectra_run, "--examples", table)
+    monkeypatch.setenv("RATIONALIZER_TOKEN", "s3cret")
+    assert "a token is given twice" in refused("serve", spectra_run, "--token-file", tmp_path / "token")
 
 
 def test_without_the_extra_the_error_names_it(monkeypatch):

@@ -11,6 +11,7 @@ from pyarrow import parquet
 
 from rationalizer.bulk import Explainer, Outcome, explain, explain_files, on_ray
 from rationalizer.data import Columns
+from rationalizer.ray_cluster import connected
 from tests.bulk.conftest import ROWS
 
 ray = pytest.importorskip("ray", reason="pip install ray[data]")
@@ -19,7 +20,7 @@ REVIEW = Columns(text="review")
 
 def test_on_ray(small, table, tmp_path, monkeypatch):
     """One test: to start Ray takes longer than all the rest."""
-    with on_ray.running(None, workers=2):
+    with connected(None, cores=2):
         a_worker_dies(small, table, tmp_path)
         a_dataset_is_explained(small, table)
         what_ends_every_process_does_not_go_on_for_ever(monkeypatch)

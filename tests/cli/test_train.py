@@ -27,6 +27,22 @@ def corpus():
     return reviews(train=240, dev=60, test=60)
 
 
+def test_texts_stay_on_disk_if_asked(table, tmp_path, monkeypatch):
+    short = tmp_path / "short.csv"
+    short.write_text("".join([*table.open().readlines()[:60], ",good\n"]))
+    given = ["--column", "text=review", "--column", "label=stars"]
+    training = [*TINY, "--out", tmp_path / "run", "--stream", "--cache-dir", tmp_path / "cache"]
+    assert "row 60: the text is empty" in refused("train", short, *given, *training)
+    told = run("train", short, *given, *training, "--skip-bad")
+    (folder,) = (tmp_path / "cache").iterdir()
+    assert f"texts stay in {folder}" in told.stdout.replace("\n", "")
+    assert "1 row skipped: row 60: the text is empty" in told.stderr.replace("\n", " ")
+    monkeypatch.delattr("rationalizer.data.label_column.LabelColumn.see")  # the file is not read again
+    assert "dev" in run("evaluate", tmp_path / "run").stdout
+    stored = json.loads((tmp_path / "run" / "data.json").read_text())["source"]
+    assert (stored["stream"], stored["cache_dir"]) == (True, str(tmp_path / "cache"))
+
+
 @pytest.fixture(scope="module")
 def table(corpus, tmp_path_factory):
     """A user's own CSV, with names of its own for the columns."""
@@ -152,6 +168,10 @@ def test_degenerate_models_are_warned_of(tmp_path):
         (["compare", "reviews", "--split", "train"], "--split is dev or test, got 'train'"),
         (["compare", "sst", "imdb", "--data-dir", "x"], "write --data-dir sst=x"),
         (["compare", "revews", "--methods", "sfe"], "did you mean 'reviews'?"),
+        (["compare", "reviews", "--engine", "slrum"], "there is no engine 'slrum'; did you mean 'slurm'?"),
+        (["compare", "reviews", "--address", "auto"], "--address is for --engine ray; leave it out"),
+        (["compare", "reviews", "--engine", "ray", "--slurm", "mem=8G"], "--slurm is for --engine slurm"),
+        (["compare", "reviews", "--engine", "slurm", "--slurm", "mem"], "--slurm takes KEY=VALUE, got 'mem'"),
     ],
 )
 def test_bad_input(arguments, message, tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from rationalizer.data import generated_reviews as reviews
 from rationalizer.data.generated_reviews import ASPECTS, NEGATIONS, SHARED
+from rationalizer.data.stored import word_counts
 from rationalizer.text import Vocabulary, is_punctuation
 
 
@@ -74,7 +75,7 @@ def test_correlation_sets_how_often_other_aspects_agree(correlation, agreement):
 
 def bag_of_words_accuracy(corpus):
     """Logistic regression on word counts, the ridge chosen on dev: what a model blind to order can do."""
-    vocabulary = Vocabulary.of((example.tokens for example in corpus.train), lower=True)
+    vocabulary = Vocabulary.of(word_counts(corpus.train), lower=True)
 
     def counts(examples):
         table = torch.zeros(len(examples), len(vocabulary))

@@ -20,6 +20,7 @@ from rationalizer.constraints import CONSTRAINTS
 from rationalizer.data import generated_pairs as pairs
 from rationalizer.data import generated_reviews as reviews
 from rationalizer.nn import EXTRACTORS, READERS
+from tests.cli.calls import run
 from tests.docs.pages import PAGES, Block, blocks, commands
 
 RUN = [
@@ -27,6 +28,7 @@ RUN = [
     "docs/tutorial.md",
     "docs/concepts.md",
     "docs/how-to/constraints.md",
+    "docs/how-to/large-data.md",
     "docs/how-to/own-data.md",
     "docs/how-to/own-method.md",
     "docs/how-to/pairs.md",
@@ -50,6 +52,7 @@ SET_UP = {
 # "sh" and "python" run; "bash" is for what takes long or needs data, and has its options checked only.
 LANGUAGES = {"python", "sh", "bash", "text", "csv", "json", "bibtex"}
 SMALLER = {"train=2000": "train=100", "test=200": "test=20"}  # the tutorial's corpus, so that its blocks take seconds
+PLAIN = re.compile(r"rationalizer [^|<>&;$`]*")  # a command that needs no shell
 PORT = "8000"
 
 
@@ -83,6 +86,10 @@ class Reader:
         elif any(line.startswith("rationalizer serve") for line in lines):
             assert len(lines) == 1, f"line {block.line}: a server needs a block of its own"
             self.serve(lines[0])
+        elif all(PLAIN.fullmatch(line) for line in lines):  # saves a process, and its imports, a command
+            self.namespace.setdefault("printed", []).append(
+                "".join(run(*shlex.split(line)[1:]).stdout for line in lines)
+            )
         else:
             done = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", block.code],
@@ -144,8 +151,8 @@ def test_readme(reader):
     space = reader.namespace
     assert reader.exempt == SET_UP
     assert space["explanation"].label in set(labels)
-    for run in ("mine", "csv"):
-        assert (reader.folder / "runs" / run / "model.safetensors").is_file()
+    for name in ("mine", "csv"):
+        assert (reader.folder / "runs" / name / "model.safetensors").is_file()
     assert "spotless" in space["printed"][-1]
     assert space["found"].label in of_pairs.classes
     assert space["y"].sum(-1).max() <= 40
@@ -179,6 +186,13 @@ def test_constraints(reader, capsys):
     told = [line for line in printed.splitlines() if "staff" in line and "slept" in line]
     assert told[-1].startswith("The staff was friendly."), "the page's own constraint leaves the first sentence out"
     assert re.search(r"\[[^]]*\bnot\b[^[]*\]", reader.namespace["printed"][-1])
+
+
+def test_large_data(reader):
+    reader.read("docs/how-to/large-data.md")
+    corpus = reader.namespace["corpus"]
+    assert (len(corpus.train), len(corpus.dev)) == (36, 4)
+    assert corpus.train.folder.parent.parent.resolve() == (reader.folder / "cache").resolve()
 
 
 def test_own_data(reader):

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from rationalizer.data import examples_from, pair_examples_from
+from rationalizer.data.stored import word_counts
 from rationalizer.learn.batch import Batch, BucketSampler, collate, loader
 from rationalizer.nn import VectorReader
 from rationalizer.text import Vocabulary
@@ -26,7 +27,7 @@ def examples():
 
 @pytest.fixture(scope="module")
 def reader(examples):
-    return VectorReader(Vocabulary.of(example.tokens for example in examples))
+    return VectorReader(Vocabulary.of(word_counts(examples)))
 
 
 def same(a: Batch, b: Batch) -> bool:

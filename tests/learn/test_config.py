@@ -35,6 +35,7 @@ def test_every_preset_is_valid_and_survives_json(dataset, method):
         ("at-most-one", {"slow_predictor": True}, "slow_predictor is for single texts"),
         ("spectra", {"slow_predictor": True, "shared": True, "encoder": "x/y"}, "slow_predictor is for single texts"),
         ("spectra", {"pooling": "last", "encoder": "x/y"}, "pooling=last is for the two directions of a BiLSTM"),
+        ("sfe", {"initial_weights": "xavier", "encoder": "x/y"}, "would draw a transformer's own weights anew"),
         ("spectra", {"embeddings": "none", "encoder": "x/y"}, "'embeddings' is a setting of the encoder bilstm"),
         ("spectra", {"window": 100}, "'window' is a setting of the encoder a transformer"),
     ],
@@ -46,6 +47,7 @@ def test_settings_that_do_not_go_together(method, settings, message):
 
 def test_epochs_on_whole_texts_leave_one_for_selections():
     assert configure(overrides={"encoder": "x/y"}).full_text_epochs == 1
+    assert [configure(overrides=given).options["start_spread"] for given in ({"encoder": "x/y"}, {})] == [1.0, None]
     assert configure(overrides={"encoder": "x/y", "epochs": 1}).full_text_epochs == 0
     assert configure("at-most-one", {"encoder": "x/y"}).full_text_epochs == 0
 
@@ -70,9 +72,10 @@ def test_no_setting_of_a_method_hides_a_common_one():
         ("imdb", "spectra", {"learning_rate": 1e-4, "temperature": 0.05, "transition": 1e-3, "patience": 5}),
         ("beer", "spectra", {"learning_rate": 1e-4, "temperature": 0.05}),
         ("hotels", "spectra", {"temperature": 0.1, "transition": 0.01, "patience": 20}),
-        ("sst", "fusedmax", {"weight_decay": 1e-5, "temperature": 0.1, "tv": 0.7, "learning_rate": 1e-4}),
+        ("sst", "fusedmax", {"weight_decay": 1e-5, "temperature": 0.1, "tv": 0.7, "patience": 25}),
         ("beer", "sparsemax", {"weight_decay": 1e-6, "temperature": 0.1, "learning_rate": 1e-4}),
-        ("sst", "sfe", {"learning_rate": 2e-4, "weight_decay": 1e-5, "sparsity": 0.01, "fused": 0.02}),
+        ("sst", "sfe", {"learning_rate": 2e-4, "weight_decay": 1e-5, "sparsity": 0.01, "fused": 0.02, "patience": 25}),
+        ("sst", "gumbel", {"learning_rate": 1e-4, "temperature": 0.1, "patience": 25}),
         ("agnews", "sfe-baseline", {"learning_rate": 1e-3}),
         ("hotels", "sfe", {"learning_rate": 1e-3, "sparsity": 0.01}),
         ("beer", "sfe", {"learning_rate": 1e-4, "weight_decay": 1e-6, "sparsity": 0.001, "fused": 0.002}),
@@ -82,7 +85,7 @@ def test_no_setting_of_a_method_hides_a_common_one():
             "hardkuma",
             {"lagrangian_rate": 0.01, "lambda_max": 1.0, "patience": None, "lambda_init": 1e-4},
         ),
-        ("imdb", "hardkuma", {"lagrangian_rate": 0.05, "lambda_max": 2.0, "fused_target": 0.0}),
+        ("imdb", "hardkuma", {"lagrangian_rate": 0.05, "lambda_max": 2.0, "fused_target": None}),
         ("beer", "hardkuma", {"learning_rate": 1e-3, "lambda_max": 2.0, "fused_target": 0.02}),
     ],
 )
@@ -90,9 +93,18 @@ def test_presets_hold_the_papers_values(dataset, method, expected):
     config = configure(method, dataset=dataset)
     flat = {**config.to_json(), **config.options, **config.reading}
     assert {key: flat[key] for key in expected} == expected
-    common = {"hidden": 200, "dropout": 0.1, "batch_size": 32, "clip": 5.0, "epochs": 25, "min_epochs": 5}
+    common = {
+        "hidden": 200,
+        "dropout": 0.1,
+        "pooling": "last",
+        "batch_size": 32,
+        "clip": 5.0,
+        "epochs": 25,
+        "min_epochs": 5,
+    }
     common |= {"averaging": 0.0, "keep_by": "score", "word_scores": False, "word_sums": False}
     assert {key: flat[key] for key in common} == common
+    assert config.initial_weights == ("pytorch" if method == "spectra" else "xavier")
     assert config.full_text_weight == 0
     assert (config.punctuation, config.reading["tuned"]) == ("count", False)
 

@@ -11,7 +11,6 @@ import torch
 from rationalizer.data import Corpus
 from rationalizer.data import generated_reviews as reviews
 from rationalizer.learn import TrainedModel, configure, evaluate, predict, train
-from rationalizer.learn.checkpoint import digest
 from rationalizer.learn.module import Learner
 from rationalizer.learn.training import describe
 from rationalizer.nn import EXTRACTORS
@@ -43,13 +42,22 @@ def test_the_callers_generators_go_on_undisturbed(corpus):
 
 
 def test_methods_advance_their_own_state(corpus):
-    kuma = train(corpus, configure("hardkuma", SMALL)).model.method
+    kuma = train(corpus, configure("hardkuma", {**SMALL, "warmup_batches": 0, "fused_target": 0})).model.method
     assert kuma.violations[0] > 0
     assert kuma.multipliers[0] > 1e-4
     assert kuma.multipliers[1] > 1e-4  # any change exceeds the target 0
+    assert kuma.batches.item() == 18
     sfe = train(corpus, configure("sfe-baseline", {**SMALL, "patience": None})).model.method
     assert sfe.batches.item() == 18
     assert 0.3 < sfe.average.item() < 2
+
+
+def test_weights_start_as_asked(corpus):
+    still = {**SMALL, "epochs": 1, "learning_rate": 0}
+    for initial, empty in (("pytorch", False), ("xavier", True)):
+        model = train(corpus, configure("sfe", {**still, "initial_weights": initial})).model
+        biases = [weight for name, weight in model.named_parameters() if "bias" in name]
+        assert [not bias.any() for bias in biases] == [empty] * 10  # two LSTMs in two directions, scorer and head
 
 
 def test_run_directory(corpus, tmp_path):
@@ -155,9 +163,9 @@ def test_diverging_training_is_named(corpus):
 def test_digest_tells_texts_and_labels_apart(corpus):
     changed = [replace(corpus.train[0], label=1 - corpus.train[0].label), *corpus.train[1:]]
     moved = replace(corpus, train=corpus.train[:-1], dev=[corpus.train[-1], *corpus.dev])
-    digests = {digest(corpus), digest(replace(corpus, train=changed)), digest(moved)}
+    digests = {corpus.digest, replace(corpus, train=changed).digest, moved.digest}
     assert len(digests) == 3
-    assert digest(corpus) == digest(reviews(train=96, dev=24, test=24))
+    assert corpus.digest == reviews(train=96, dev=24, test=24).digest
 
 
 def test_no_pickle(tmp_path, corpus, monkeypatch):

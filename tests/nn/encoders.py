@@ -1,5 +1,6 @@
 """Tiny encoders with drawn weights, in folders as the Hub has them."""
 
+from collections import Counter
 from pathlib import Path
 
 import torch
@@ -74,7 +75,7 @@ def write_encoder(folder: Path, kind="bert", *, seed=0, **settings) -> str:
 
 def reader(folder, *, pairs=False, generates=True, rule="spaces", punctuation="free", **options):
     how = {"rule": rule, "punctuation": punctuation, "generates": generates, "predicts": not pairs, "dropout": 0.1}
-    return TransformerReader.prepare(folder, [WORDS], TransformerOptions(**options), **how).eval()
+    return TransformerReader.prepare(folder, Counter(WORDS), TransformerOptions(**options), **how).eval()
 
 
 def highlight_model(folder, method="spectra", *, generates=True, punctuation="free", settings=None, **options):

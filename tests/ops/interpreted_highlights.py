@@ -174,4 +174,5 @@ def support() -> None:
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]]()
+    for case in sys.argv[1:]:
+        globals()[case]()

@@ -17,34 +17,38 @@ from rationalizer import ops
 from rationalizer.ops.kernels.budget_cpu import budget_rows
 from rationalizer.ops.kernels.runtime import for_rows, for_slow_rows
 
+# Two kernels as small as can be, of which one calls the other, compiled as all of them are.
+KERNELS = {
+    "inner_cpu.py": "from rationalizer.ops.kernels.runtime import jit\n\n\n@jit\ndef inner(x):\n    return 2.0 * x\n",
+    "outer_cpu.py": "from rationalizer.ops.kernels.inner_cpu import inner\n"
+    "from rationalizer.ops.kernels.runtime import jit\n\n\n@jit\ndef outer(x):\n    return inner(x) + 1.0\n",
+}
 SOLVE = """
-import torch
-from rationalizer import ops
-from rationalizer.ops.kernels import budget_cpu, pair_budget_cpu
-print(ops.budget(torch.ones(1, 4), 2)[0, 0].item())
-ops.pair_budget(torch.ones(1, 4), 2)
-for kernel in (budget_cpu.budget_rows, pair_budget_cpu.pair_budget_rows):
-    print(sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()))
+from rationalizer.ops.kernels.outer_cpu import outer
+print(outer(1.0), sum(outer.stats.cache_hits.values()), sum(outer.stats.cache_misses.values()))
 """
 
 
-def run(source: Path, cache: Path) -> list[str]:
+def run(source: Path, cache: Path) -> str:
     environment = os.environ | {"PYTHONPATH": str(source), "NUMBA_CACHE_DIR": str(cache)}
     done = subprocess.run([sys.executable, "-c", SOLVE], env=environment, capture_output=True, text=True, check=True)
-    return done.stdout.split("\n")[:-1]
+    return done.stdout.strip()
 
 
 def test_second_process_compiles_nothing_and_an_edit_is_seen(tmp_path):
     source = tmp_path / "src"
-    package = Path(rationalizer.__file__).parent
-    shutil.copytree(package / "ops", source / "rationalizer" / "ops", ignore=shutil.ignore_patterns("__pycache__"))
-    (source / "rationalizer" / "__init__.py").write_text("from rationalizer import ops\n")
-    assert run(source, tmp_path / "cache") == ["0.5", "0 1", "0 1"]
-    assert run(source, tmp_path / "cache") == ["0.5", "1 0", "1 0"]
+    kernels = source / "rationalizer" / "ops" / "kernels"
+    kernels.mkdir(parents=True)
+    for folder in (source / "rationalizer", source / "rationalizer" / "ops", kernels):
+        (folder / "__init__.py").touch()
+    shutil.copy(Path(rationalizer.__file__).parent / "ops" / "kernels" / "runtime.py", kernels)
+    for name, code in KERNELS.items():
+        (kernels / name).write_text(code)
+    assert run(source, tmp_path / "cache") == "3.0 0 1"
+    assert run(source, tmp_path / "cache") == "3.0 1 0"
     # An edit in one file, seen through a kernel of another that calls it.
-    edited = source / "rationalizer" / "ops" / "kernels" / "budget_cpu.py"
-    edited.write_text(edited.read_text() + "\n# edited\n")
-    assert run(source, tmp_path / "cache") == ["0.5", "0 1", "0 1"]
+    (kernels / "inner_cpu.py").write_text(KERNELS["inner_cpu.py"].replace("2.0", "5.0"))
+    assert run(source, tmp_path / "cache") == "6.0 0 1"
 
 
 PLAIN = """

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from rationalizer.metrics import Calibration, Spread, calibration
-from rationalizer.plot import Dot, Point, Series, histogram, line_plot, reliability_diagram, scatter_plot
+from rationalizer.plot import Bar, Dot, Point, Series, bar_plot, histogram, line_plot, reliability_diagram, scatter_plot
 from rationalizer.plot.axes import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -29,6 +29,47 @@ def test_lines_go_through_their_points():
     assert all(0 < y < HEIGHT for y in heights)
     assert {"a & b", "spectra", "full <text>", "2", "5", "20", "budget", "score"} <= set(words(root))
     assert "prefers-color-scheme: dark" in text
+
+
+def test_bands_reach_from_the_least_to_the_greatest_value():
+    points = tuple(Point(x, Spread(y, y - 0.05, y + 0.02)) for x, y in ((2, 0.5), (20, 0.8)))
+    level = Series("level", (Point(0, Spread(0.7, 0.65, 0.75)),), everywhere=True)
+    single = Series("same", tuple(Point(x, Spread.of([0.6])) for x in (2, 20)))
+    root = ElementTree.fromstring(
+        line_plot([Series("spectra", points), level, single], title="t", x_label="", y_label="")
+    )
+    bands = [node for node in root.iter(f"{SVG}polygon") if "band" in node.get("class")]
+    assert [node.get("class") for node in bands] == ["band dot0", "band dot1"]  # nothing of one value
+    corners = [[tuple(map(float, pair.split(","))) for pair in node.get("points").split()] for node in bands]
+    line = root.find(f"{SVG}polyline")
+    for (x, y), high, low in zip(
+        [tuple(map(float, pair.split(","))) for pair in line.get("points").split()],
+        corners[0][:2],
+        corners[0][:1:-1],
+        strict=True,
+    ):
+        assert high[0] == low[0] == x
+        assert (low[1] - y) == pytest.approx(2.5 * (y - high[1]), abs=0.3)
+    assert {x for x, _ in corners[1]} == {LEFT, WIDTH - RIGHT}  # from side to side
+    drawn = list(root.iter())
+    assert max(map(drawn.index, bands)) < drawn.index(line)  # none hides a line
+
+
+def test_bars_stand_for_amounts_the_least_first():
+    bars = [
+        Bar("slow", Spread(4, 3, 5)),
+        Bar("fast <one>", Spread(1, 1, 1)),
+        Bar("a very long name " * 5, Spread.of([2])),
+    ]
+    root = ElementTree.fromstring(bar_plot(bars, title="t", x_label="seconds", words=lambda value: f"{value:.1f} s"))
+    drawn = [node for node in root.iter(f"{SVG}rect") if "bar" in node.get("class")]
+    assert [node.get("class") for node in drawn] == ["bar dot1", "bar dot2", "bar dot0"]  # colours go by their order
+    widths = [float(node.get("width")) for node in drawn]
+    assert widths == pytest.approx([widths[0], 2 * widths[0], 4 * widths[0]], abs=0.2)
+    assert {"fast <one>", "slow", "1.0 s", "4.0 s", "0", "seconds"} <= set(words(root))
+    for node in root.iter(f"{SVG}text"):
+        assert 0 <= float(node.get("x")) <= WIDTH
+    assert any(name.startswith("a very long") and name.endswith("…") for name in words(root))
 
 
 def test_one_line_needs_no_legend():
@@ -95,6 +136,7 @@ def test_nothing_cannot_be_plotted():
         line_plot,
         scatter_plot,
         lambda v, title, x_label, y_label: histogram(v, title=title, x_label=x_label),
+        lambda v, title, x_label, y_label: bar_plot(v, title=title, x_label=x_label, words=str),
     ):
         with pytest.raises(ValueError, match="nothing to plot as 'empty'"):
             draw([], title="empty", x_label="", y_label="")

@@ -3,6 +3,8 @@ import json
 import pytest
 
 from rationalizer.data import generated_reviews as reviews
+from rationalizer.study import compare
+from tests.study.small import jobs_of
 
 
 @pytest.fixture(scope="package")
@@ -18,3 +20,11 @@ def folder(tmp_path_factory):
         ]
         (directory / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return directory
+
+
+@pytest.fixture(scope="package")
+def study(folder, tmp_path_factory):
+    """One comparison, run in this process."""
+    out = tmp_path_factory.mktemp("study")
+    jobs = jobs_of(folder, out)
+    return out, jobs, compare(jobs, out)

@@ -1,52 +1,20 @@
-"""Comparisons that really train: resumed, killed, run side by side, their tables computed anew."""
+"""Comparisons that really train, in this process; their tables computed anew."""
 
 import json
 import shutil
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from rationalizer.data import DataError, Source, read_corpus
+from rationalizer.data import Source, read_corpus
 from rationalizer.learn import TrainedModel, predict
 from rationalizer.learn.module import Learner
 from rationalizer.study import compare, parse_methods, plan
 from rationalizer.text import Budget, is_punctuation
+from tests.study.small import SMALL, jobs_of
 
 BUDGETS = [Budget.share(0.1), Budget.share(0.2)]
-SMALL = {"hidden": 8, "vector_size": 8, "epochs": 2, "min_epochs": 1, "batch_size": 16, "learning_rate": 0.02}
-
-
-def jobs_of(folder, out, methods="pair-budget,sparsemax", seeds=(0, 1), **changed):
-    return plan([Source.of(str(folder))], parse_methods(methods), seeds, None, {**SMALL, **changed}, out)
-
-
-@pytest.fixture(scope="module")
-def study(folder, tmp_path_factory):
-    """One comparison, run in this process."""
-    out = tmp_path_factory.mktemp("study")
-    jobs = jobs_of(folder, out)
-    return out, jobs, compare(jobs, out)
-
-
-def timeless(record):
-    """A record without what the clock says."""
-    scores = {
-        split: {name: value for name, value in found.items() if name != "seconds_per_epoch"}
-        for split, found in record["scores"].items()
-    }
-    return {**record, "seconds": None, "scores": scores, "checksum": None}
-
-
-def records(out):
-    return {
-        str(path.relative_to(out)): timeless(json.loads(path.read_text())) for path in sorted(out.rglob("scores.json"))
-    }
 
 
 def test_tables_hold_what_the_kept_models_do(study, folder):
@@ -121,65 +89,6 @@ def test_scores_of_other_texts_are_not_taken_for_these(folder, tmp_path):
         compare(jobs, tmp_path / "out")
 
 
-def test_processes_side_by_side_learn_the_same(study, folder, tmp_path):
-    out, _, _ = study
-    jobs = jobs_of(folder, tmp_path)
-    assert compare(jobs, tmp_path, workers=2).ran == 4
-    expected = {name: record for name, record in records(out).items() if "full-text" not in name}
-    assert records(tmp_path) == expected
-    for job in jobs:
-        weights = (job.directory / "model.safetensors").read_bytes()
-        assert weights == (out / job.directory.relative_to(tmp_path) / "model.safetensors").read_bytes()
-
-
-COMMAND = [sys.executable, "-m", "rationalizer", "compare"]
-
-
-def test_a_killed_comparison_goes_on(folder, tmp_path):
-    """A real process, ended by SIGKILL in the middle of a run; the next call ends where an undisturbed one does."""
-    settings = {**SMALL, "epochs": 3, "batch_size": 8, "checkpoint_seconds": 0}
-    arguments = [str(folder), "--methods", "full-text,sparsemax", "--seeds", "0", "--out", str(tmp_path / "killed")]
-    for key, value in settings.items():
-        arguments += ["--set", f"{key}={value}"]
-    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.DEVNULL)
-    second = tmp_path / "killed/runs/small/sparsemax/any-budget/seed-0"
-    wait_for(second / "checkpoint.safetensors", process)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not (second / "scores.json").exists()
-    first = tmp_path / "killed/runs/small/full-text/any-budget/seed-0/scores.json"
-    written = first.stat().st_mtime_ns
-
-    killed = plan(
-        [Source.of(str(folder))], parse_methods("full-text,sparsemax"), [0], None, settings, tmp_path / "killed"
-    )
-    steps = []
-    original = Learner.training_step
-
-    def counted(self, batch, batch_idx):
-        steps.append(self.progress.step)
-        return original(self, batch, batch_idx)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Learner, "training_step", counted)
-        assert compare(killed, tmp_path / "killed").ran == 1
-    assert steps[0] > 0, "it began anew instead of going on"
-    assert first.stat().st_mtime_ns == written
-    whole = plan(
-        [Source.of(str(folder))], parse_methods("full-text,sparsemax"), [0], None, settings, tmp_path / "whole"
-    )
-    compare(whole, tmp_path / "whole")
-    assert records(tmp_path / "killed") == records(tmp_path / "whole")
-
-
-def wait_for(path: Path, process: subprocess.Popen) -> None:
-    deadline = time.monotonic() + 120
-    while not path.exists():
-        assert process.poll() is None, "the process ended by itself"
-        assert time.monotonic() < deadline, f"{path} did not appear"
-        time.sleep(0.005)
-
-
 def test_a_run_that_fails_does_not_end_the_others(folder, tmp_path, monkeypatch):
     original = Learner.training_step
 
@@ -196,21 +105,17 @@ def test_a_run_that_fails_does_not_end_the_others(folder, tmp_path, monkeypatch)
     assert [row.method for row in done.rows] == ["full-text"]
 
 
-def test_bad_texts_end_the_comparison_in_whatever_process(tmp_path):
-    path = tmp_path / "bad.csv"
-    path.write_text("text,label\ngood,1\n,0\n")
-    for workers in (1, 2):
-        with pytest.raises(DataError, match=r"bad\.csv, row 2"):
-            compare(jobs_of(path, tmp_path, "full-text", [0, 1]), tmp_path / "out", workers=workers)
-
-
 def test_a_sweep_is_drawn(folder, tmp_path):
-    jobs = plan([Source.of(str(folder))], parse_methods("pair-budget,full-text"), [0], BUDGETS, SMALL, tmp_path)
-    done = compare(jobs, tmp_path, plots=True, notes={"small": "reduced"})
+    own = tmp_path / "small"
+    shutil.copytree(folder, own)
+    (own / "note.txt").write_text("reduced\n")
+    jobs = plan([Source.of(str(own))], parse_methods("pair-budget,full-text"), [0], BUDGETS, SMALL, tmp_path)
+    done = compare(jobs, tmp_path)
     names = [path.name for path in done.files]
-    pictures = ["small-score-size.svg", "small-macro-f1.svg", "small-token-f1.svg"]
-    assert names == ["table.md", "table.csv", "table.json", *pictures]
+    against_budget = ["small-macro-f1.svg", "small-token-f1.svg", "small-iou-f1.svg", "small-auprc.svg"]
+    assert names == ["table.md", "table.csv", "table.json", "small-score-size.svg", *against_budget, "small-cost.svg"]
     assert "![small-macro-f1.svg](small-macro-f1.svg)" in (tmp_path / "table.md").read_text()
     assert "small (reduced), test: macro-F1 against budget" in (tmp_path / "small-macro-f1.svg").read_text()
     sizes = [row.scores["size"].mean for row in done.rows if row.method == "pair-budget"]
     assert 0 < sizes[0] < sizes[1] < 0.25
+    assert {row.note for row in compare(jobs, tmp_path, notes={"small": "rebuilt"}).rows} == {"rebuilt"}

@@ -20,6 +20,7 @@ from rationalizer.learn.lock import held
 from rationalizer.learn.storage import checksum
 from rationalizer.ranges import Count, check_ranges, ranges_of
 from rationalizer.rationalizer import Rationalizer
+from rationalizer.ray_cluster import connected
 from rationalizer.text.errors import DataError
 
 Engine = Literal["local", "ray"]
@@ -117,7 +118,7 @@ def explain_files(
         on_cluster = engine == "ray" and bool(left)
         if on_cluster:
             on_ray.check_can_be_sent(explainer.model)
-        with on_ray.running(address, workers) if on_cluster else nullcontext():
+        with connected(address, workers) if on_cluster else nullcontext():
             if overwrite:
                 shards.clear()
             arguments = (explainer.model, shards, dialect, how)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +10,8 @@ from rationalizer.bulk.explainer import Explainer
 from rationalizer.data import Columns
 from rationalizer.learn.inference import BATCH, TOGETHER
 from rationalizer.rationalizer import Rationalizer
+from rationalizer.ray_cluster import require_ray
 
-MiB = 2**20
-# Of shared memory, on a machine where we start Ray. Texts do not pass through it, the model does, once; what it cannot
-# hold goes to the disk. Ray's own default is a third of the machine.
-OBJECT_STORE = 512 * MiB
 # How often an item is tried again whose worker died, and a worker made anew: what ends every process that reads it must
 # not do so for ever.
 RETRIES, DEATHS = 5, 20
@@ -50,6 +44,9 @@ def explain(
         gpus: processes of one GPU each, in their place.
     """
     check_workers(workers, gpus)
+    require_ray()
+    from ray.data import ActorPoolStrategy
+
     model = model if isinstance(model, Rationalizer) else Rationalizer.load(model)
     check_can_be_sent(model)
     count, resources, on = _share(workers, gpus, spare=1)
@@ -61,7 +58,7 @@ def explain(
         batch_size=TOGETHER * batch_size,
         batch_format="pyarrow",
         zero_copy_batch=True,
-        compute=require_ray().data.ActorPoolStrategy(size=count),
+        compute=ActorPoolStrategy(size=count),
         **resources,
     )
 
@@ -69,7 +66,7 @@ def explain(
 def each(
     worker: type, arguments: tuple[Any, ...], items: Sequence[Any], workers: int | None, gpus: int | None
 ) -> Iterator[Any]:
-    """What workers' `explain` says of items, as they finish, while Ray is `running`. A worker is made once in each
+    """What workers' `explain` says of items, as they finish, while Ray is connected. A worker is made once in each
     process; one that dies is made anew, and its item comes again."""
     ray = require_ray()
     count, resources, on = _share(workers, gpus)
@@ -93,45 +90,6 @@ def each(
         if item is not None:
             answers += 1
             yield answer
-
-
-def require_ray() -> Any:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
-    try:
-        import ray.data
-    except ImportError as error:
-        raise ImportError('explaining on Ray needs the package ray: pip install ".[ray]" in a checkout') from error
-    return ray
-
-
-@contextmanager
-def running(address: str | None, workers: int | None) -> Iterator[None]:
-    """Ray as it runs in this process, that of a cluster, or one of our own, which ends with us; in any case silent."""
-    ray = require_ray()
-    begun = not ray.is_initialized()
-    if begun:
-        own = {} if address else {"num_cpus": workers, "include_dashboard": False, "object_store_memory": OBJECT_STORE}
-        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-        with _nothing_on_stderr():  # where Ray tells that the level was set
-            ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **own)
-    try:
-        yield
-    finally:
-        if begun:
-            ray.shutdown()
-
-
-@contextmanager
-def _nothing_on_stderr() -> Iterator[None]:
-    """Not even of what is compiled. Exceptions are raised all the same."""
-    kept = os.dup(2)
-    try:
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 def _share(workers: int | None, gpus: int | None, spare: int = 0) -> tuple[int, dict[str, Any], dict[str, Any]]:

@@ -20,11 +20,14 @@ from rationalizer.cli.options import (
     require_folder,
 )
 from rationalizer.cli.progress import progress
+from rationalizer.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from rationalizer.study import Comparison
-    from rationalizer.study.pool import Outcome
+    from rationalizer.study.engines import Engine
+    from rationalizer.study.run import Outcome
 
+ENGINES = ("local", "ray", "slurm")
 LEFT_OUT = ("token_f1_paper", "iou_f1", "auprc")  # the files have them
 HEADLINE = ("macro_f1", "mse", "size", "alignments")
 
@@ -32,6 +35,7 @@ HEADLINE = ("macro_f1", "mse", "size", "alignments")
 @command(
     "rationalizer compare reviews --methods spectra,sfe,full-text --seeds 0,1,2 --workers 2",
     "rationalizer compare mine.csv --methods all --budgets 5,10,20 --out study",
+    "rationalizer compare reviews --engine slurm --slurm partition=gpu --slurm gres=gpu:1 --slurm time=2:00:00",
     "rationalizer compare pairs --methods at-most-one,budget,budget:not-faithful,softmax:not-faithful",
     stopped="Stopped. What is finished stays; the same command goes on from here.",
 )
@@ -41,11 +45,14 @@ def compare(
     seeds: Annotated[str, typer.Option(help="Separated by commas.")] = "0,1,2",
     budgets: Annotated[str | None, typer.Option(help="A sweep in percent, as 2,5,10,15,20.")] = None,
     out_dir: Annotated[Path, typer.Option("--out", help="Where to keep runs and tables.")] = Path("study"),
-    workers: Annotated[int, typer.Option(min=1, help="Trainings that run at once.")] = 1,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Trainings at once; by default 1, on a cluster as many as it takes.")
+    ] = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads of each training.")] = 1,
     split: Annotated[str | None, typer.Option(help="test or dev; by default test, or dev if none.")] = None,
     note: Annotated[
-        list[str] | None, typer.Option(metavar="[NAME=]NOTE", help="What the data is, as reduced or rebuilt.")
+        list[str] | None,
+        typer.Option(metavar="[NAME=]NOTE", help="What the data is, if not what its folder or size says."),
     ] = None,
     data_dir: Annotated[list[str] | None, typer.Option(metavar="[NAME=]DIR", help="A dataset's local copy.")] = None,
     aspect: Annotated[list[str] | None, typer.Option(metavar="[NAME=]ASPECT", help="What the label is about.")] = None,
@@ -59,14 +66,26 @@ def compare(
     ] = None,
     device: Device = "auto",
     precision: Precision = None,
+    engine: Annotated[str, typer.Option(help="Where the runs run: local, ray or slurm.")] = "local",
+    address: Annotated[str | None, typer.Option(help="ray: a running cluster, as auto or ray://head:10001.")] = None,
+    gpus: Annotated[float | None, typer.Option(min=0, help="ray: GPUs of each run; 0.25 is a quarter of one.")] = None,
+    slurm: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE", help="slurm: an option of sbatch, as partition=gpu, gres=gpu:1, time=2:00:00."
+        ),
+    ] = None,
 ) -> None:
     """Train methods × seeds (× budgets) and write tables; go on where an earlier call stopped."""
     from rationalizer import study
     from rationalizer.data import Source
-    from rationalizer.learn.devices import trainer_device
+    from rationalizer.learn.devices import check_device
     from rationalizer.study.run import finished
 
     require_folder(out_dir)
+    runs_on = _engine(engine, workers, address, gpus, slurm, out_dir)
+    if engine == "local":
+        check_device(device)
     columns = study.parse_assignments(column, "--column")
     dirs, aspects = study.by_source(data_dir, sources, "--data-dir"), study.by_source(aspect, sources, "--aspect")
     places = [Source.of(source, dirs.get(source), aspects.get(source), columns, task=task) for source in sources]
@@ -95,18 +114,36 @@ def compare(
         done = study.compare(
             jobs,
             out_dir,
-            workers=workers,
+            engine=runs_on,
             threads=threads,
+            device=device,
+            precision=precision,
             split=split,
             notes={place.name: notes[source] for place, source in zip(places, sources, strict=True) if source in notes},
-            plots=budgets is not None,
             ended=ended,
-            **trainer_device(device),
-            precision=precision,
         )
     _print_comparison(done)
     if done.failed:
         raise typer.Exit(1)
+
+
+def _engine(
+    name: str, workers: int | None, address: str | None, gpus: float | None, slurm: list[str] | None, out_dir: Path
+) -> Engine | None:
+    """None: this process."""
+    from rationalizer.study import parse_assignments
+    from rationalizer.study.engines import Local, Ray, Slurm
+
+    if name not in ENGINES:
+        raise ValueError(f"there is no engine {name!r}; {did_you_mean(name, ENGINES)}")
+    for option, given, owner in (("--address", address, "ray"), ("--gpus", gpus, "ray"), ("--slurm", slurm, "slurm")):
+        if given is not None and name != owner:
+            raise ValueError(f"{option} is for --engine {owner}; leave it out, or write --engine {owner}")
+    if name == "ray":
+        return Ray(address, gpus or 0, workers)
+    if name == "slurm":
+        return Slurm(out_dir / "slurm", parse_assignments(slurm, "--slurm"), workers)
+    return Local(workers) if workers and workers > 1 else None
 
 
 def _headline(outcome: Outcome) -> str:
@@ -126,8 +163,8 @@ def _print_comparison(done: Comparison) -> None:
 
     shown = [metric for metric in COLUMNS if metric.name not in LEFT_OUT]
     for dataset in dict.fromkeys(row.dataset for row in done.rows):
-        heads, cells = table([row for row in done.rows if row.dataset == dataset], shown)
-        show_table(heads, cells, title=dataset)
+        rows = [row for row in done.rows if row.dataset == dataset]
+        show_table(*table(rows, shown), title=rows[0].data)
     for outcome in done.failed:
         err.print(f"failed: {outcome.job.title}: {outcome.error}", style="red", markup=False)
     out.print(f"{done.ran} trained now; {', '.join(map(str, done.files))}", markup=False)

@@ -169,7 +169,7 @@ def _examples(
         for note in bad.notes():
             err.print(note, style="yellow", markup=False)
         return "all rows", rows
-    corpus = where.load(trained.reader.rule)
+    corpus = where.load(trained.reader.rule, watch=progress)
     if sorted(corpus.classes) != sorted(trained.classes):
         ours = ", ".join(trained.classes) or "values"
         raise DataError(f"the run predicts {ours}, but {where.name} has {', '.join(corpus.classes) or 'values'}")

@@ -135,6 +135,7 @@ def _explain(
 ) -> None:
     """Round by round, as text."""
     from rationalizer.data import BadRows
+    from rationalizer.data.tables import columns_of
     from rationalizer.learn.inference import TOGETHER
 
     asking = sys.stdin.isatty() and file is None and texts in (None, [], ["-"])
@@ -143,7 +144,7 @@ def _explain(
     bad = BadRows(skip=skip_bad)
     if file is not None:
         given = inputs.begun(inputs.from_file(file, columns, model, dialect, bad))
-        kept = inputs.columns_of(file, dialect) if chosen == "csv" else ()
+        kept = columns_of(file, dialect) if chosen == "csv" else ()
     else:
         given = inputs.begun(_given(model, texts))
         kept = ("premise", "hypothesis") if model.pairs else ("text",)

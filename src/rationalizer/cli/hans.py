@@ -29,7 +29,9 @@ def hans(
     encoder: Encoder = None,
     embeddings: Vectors = None,
     settings: Setting = None,
-    note: Annotated[str, typer.Option(help="What the data is, as reduced or rebuilt; stands over the table.")] = "",
+    note: Annotated[
+        str | None, typer.Option(help="What the data is, as rebuilt; by default what its folder or its size says.")
+    ] = None,
     device: Device = "auto",
     precision: Precision = None,
 ) -> None:
@@ -58,6 +60,7 @@ def hans(
     evaluation = load("hans", data_dir=hans_dir, rule=config.cut)
     # Both before any training: data that cannot be augmented are refused at once.
     parts = {"vanilla": (vanilla, vanilla.load(config.cut)), "augmented": (augmented, augmented.load(config.cut))}
+    note = vanilla.note(config.cut) if note is None else note
     columns = {}
     for name, (where, corpus) in parts.items():
         out.print(f"{name}: {len(corpus.train)} training pairs, {study.method_text(config)}: {out_dir / name}")

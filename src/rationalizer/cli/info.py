@@ -100,7 +100,7 @@ def _in_words(facts: dict[str, Any]) -> dict[str, str]:
     words["parameters"] = f"{facts['parameters']:,}, of which {facts['trainable']:,} were trained"
     versions = facts["versions"]
     words["trained with"] = ", ".join(f"{name} {v}" for name, v in versions.items()) if versions else "unknown"
-    words["on disk"] = f"{_size(facts['bytes'])}, with logs {_size(facts['bytes_with_logs'])}"
+    words["on disk"] = f"{size_in_words(facts['bytes'])}, with logs {size_in_words(facts['bytes_with_logs'])}"
     return words
 
 
@@ -110,7 +110,8 @@ def _faithfulness(faithful: bool | None) -> str:
     return ", the premise through the alignment only" if faithful else ", the premise also past the alignment"
 
 
-def _size(count: float) -> str:
+def size_in_words(count: float) -> str:
+    """A number of bytes."""
     for unit in ("bytes", "KB", "MB"):
         if count < 1000:
             return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -106,16 +105,6 @@ def from_file(
 def examples_of(path: Path, column: Sequence[str] | None, model: Rationalizer) -> Iterator[AnyExample]:
     """What of a table can be explained."""
     return (given.example for given in from_file(path, columns_named(column), model) if given.example is not None)
-
-
-def columns_of(path: Path, dialect: Dialect | None = None) -> tuple[str, ...]:
-    """The columns of a table; one of JSON is read through, since any row may add some."""
-    from rationalizer.data.tables import ending, stream_table
-
-    stream = stream_table(path, dialect=dialect)
-    if ending(path) in (".jsonl", ".json"):
-        deque(stream.rows, maxlen=0)
-    return stream.columns
 
 
 def count_rows(path: Path, dialect: Dialect | None = None) -> int:

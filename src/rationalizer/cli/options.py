@@ -60,6 +60,16 @@ NoHeader = Annotated[
     bool, typer.Option("--no-header", help="The first line is a row, not names; columns are called 1, 2, 3, ...")
 ]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Pass over rows that cannot be used, and list them.")]
+Stream = Annotated[
+    bool | None,
+    typer.Option(
+        "--stream/--no-stream",
+        help="Whether texts stay on disk, for files larger than memory; by default those over 100 MB (Parquet: 25 MB).",
+    ),
+]
+CacheDir = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Where they stay; by default ~/.cache/rationalizer.")
+]
 Setting = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Any setting; `rationalizer settings METHOD` lists them."),

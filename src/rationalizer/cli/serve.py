@@ -46,6 +46,10 @@ def serve(
     token: Annotated[
         str | None, typer.Option(envvar="RATIONALIZER_TOKEN", help="Answer only those who send this token.")
     ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(envvar="RATIONALIZER_TOKEN_FILE", help="A file with the token, as containers get their secrets."),
+    ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes, each with its own copy of the models.")] = 1,
     max_batch: Annotated[int, typer.Option(min=1, help="Texts of one request.")] = 64,
     max_characters: Annotated[int, typer.Option(min=1, help="Characters of one text.")] = 10_000,
@@ -68,6 +72,10 @@ def serve(
     runs = runs or [Path(name) for name in STARTERS]
     if len(runs) > 2:
         raise ValueError(f"the page compares two models, got {len(runs)}; leave {len(runs) - 2} out")
+    if token_file is not None:
+        if token is not None:
+            raise ValueError(f"a token is given twice, by itself and in {token_file}; leave one out")
+        token = token_file.read_text(encoding="utf-8").strip()
     limits = Limits(items=max_batch, characters=max_characters, seconds=max_seconds)
     options: dict[str, Any] = {"limits": limits, "hosts": (host, *(allow_host or ())), "token": token}
     if dataset is not None:

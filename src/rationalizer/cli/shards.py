@@ -53,7 +53,8 @@ def refuse(options: Mapping[str, Any]) -> None:
     """An error for an option that would do nothing."""
     for name, value in options.items():
         if value is not None:
-            raise ValueError(f"--{name.replace('_', '-')} belongs to --engine ray; leave it out, or add that")
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(f"{option} is for --engine ray; leave it out, or write --engine ray")
 
 
 def explain_many(file: str, out: str, model: Rationalizer, shard_rows: int | None, **how: Any) -> None:

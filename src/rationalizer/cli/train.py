@@ -11,6 +11,7 @@ from rationalizer.cli.base import command, err, out, show_table
 from rationalizer.cli.options import (
     METHODS,
     Aspect,
+    CacheDir,
     Column,
     Constraint,
     DataDir,
@@ -23,16 +24,17 @@ from rationalizer.cli.options import (
     Setting,
     SkipBad,
     SourceArgument,
+    Stream,
     Task,
     Vectors,
     collect_settings,
     dialect_of,
     require_folder,
 )
-from rationalizer.cli.progress import begun_when_told
+from rationalizer.cli.progress import begun_when_told, progress
 
 if TYPE_CHECKING:
-    from rationalizer.data import Corpus
+    from rationalizer.data import Corpus, StoredExamples
     from rationalizer.learn import TrainedModel
     from rationalizer.text import AnyExample
 
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     "rationalizer train mine.csv --column text=review --column label=stars --out runs/mine",
     "rationalizer train reviews --method sfe --set epochs=5 --seed 1 --out runs/sfe",
     "rationalizer train mine.csv --constraint spans=2 --constraint never=stopwords",
+    "rationalizer train large.parquet --cache-dir /scratch/cache --set min_count=5",
     "rationalizer train mine.csv --encoder sentence-transformers/all-MiniLM-L6-v2",
     "rationalizer train mine.csv --column premise=question --column hypothesis=answer --method budget --budget 4",
     stopped="Stopped. What is finished stays; the same command with --resume goes on from here.",
@@ -65,21 +68,27 @@ def train(
     encoding: Encoding = None,
     no_header: NoHeader = False,
     skip_bad: SkipBad = False,
+    stream: Stream = None,
+    cache_dir: CacheDir = None,
     encoder: Encoder = None,
     embeddings: Vectors = None,
     settings: Setting = None,
     seed: Annotated[int | None, typer.Option(help="Of the weights, the order of texts, and all that is drawn.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     device: Device = "auto",
-    devices: Annotated[str, typer.Option(help="As of Lightning's Trainer: 1, 2, auto, ...")] = "1",
+    devices: Annotated[
+        str, typer.Option(help="How many on each node: 1, 2, auto, ... They share out every batch.")
+    ] = "1",
+    nodes: Annotated[int, typer.Option(min=1, help="How many machines train together.")] = 1,
     precision: Precision = None,
     strategy: Annotated[str, typer.Option(help="As of Lightning's Trainer: auto, ddp, ...")] = "auto",
 ) -> None:
     """Train a model and keep it in a folder."""
-    from rationalizer.data import EMBEDDED, Source
+    from rationalizer.data import EMBEDDED, Source, StoredExamples
     from rationalizer.learn import configure, run, suspicions
     from rationalizer.learn.devices import trainer_device
-    from rationalizer.learn.training import is_first_process, require_new
+    from rationalizer.learn.processes import is_first_process
+    from rationalizer.learn.training import require_new
     from rationalizer.metrics import headlines, score_lines
     from rationalizer.study import method_text, parse_assignments
 
@@ -93,17 +102,21 @@ def train(
         task=task,
         dialect=dialect_of(delimiter, encoding, no_header),
         skip_bad=skip_bad,
+        stream=stream,
+        cache_dir=cache_dir,
     )
     on = trainer_device(device, devices)
     config = configure(method, {"budget": where.budget, **given}, dataset=where.dataset, pairs=where.pairs)
     directory = out_dir or Path("runs") / f"{where.name}-{config.method}"
     require_folder(directory)
-    first = is_first_process()
-    if not resume:
+    first = is_first_process(on["devices"], nodes)
+    if first and not resume:
         require_new(directory)  # before the data is read
-    corpus = where.load(config.cut)
+    corpus = where.load(config.cut, watch=progress if first else None)
     if first:
         out.print(_described(corpus, generated=where.source in EMBEDDED))
+        if isinstance(corpus.train, StoredExamples):
+            out.print(_stored(corpus.train), markup=False)
         for note in corpus.skipped:
             err.print(note, style="yellow", markup=False)
         out.print(f"{method_text(config)}, seed {config.seed}: {directory}")
@@ -120,6 +133,7 @@ def train(
             **on,
             precision=precision,
             strategy=strategy,
+            num_nodes=nodes,
         )
     if not first:
         return
@@ -132,14 +146,26 @@ def train(
 
 
 def _described(corpus: Corpus, *, generated: bool) -> str:
+    from rationalizer.data import StoredExamples
+    from rationalizer.data.columns import ANNOTATIONS
+
     splits = {"train": corpus.train, "dev": corpus.dev, "test": corpus.test}
     counts = ", ".join(f"{len(examples)} {name}" for name, examples in splits.items() if examples)
     target = f"classes {', '.join(corpus.classes)}" if corpus.classes else "values to regress on"
-    annotated = [name for name, examples in splits.items() if any(map(_is_annotated, examples))]
+    marked = not isinstance(corpus.train, StoredExamples) or ANNOTATIONS & corpus.columns.keys()
+    annotated = [name for name, examples in splits.items() if marked and any(map(_is_annotated, examples))]
     kind = "gold alignments" if corpus.pairs else "generated rationales" if generated else "human rationales"
     rationales = f"; {kind} in {', '.join(annotated)} (not learned from)" if annotated else ""
     dropped = ", ".join(f"{count} of {split}" for split, count in corpus.dropped.items() if count)
     return f"{corpus.name}: {counts}; {target}{rationales}{f'; left out for their label: {dropped}' if dropped else ''}"
+
+
+def _stored(examples: StoredExamples) -> str:
+    from rationalizer.cli.info import size_in_words
+
+    folder = examples.folder.parent
+    size = size_in_words(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()))
+    return f"texts stay in {folder} ({size}); every epoch reads all of them in a new random order, without a buffer"
 
 
 def _hint_at_segments(corpus: Corpus) -> None:

@@ -13,6 +13,8 @@ from rationalizer.data.generated_stays import generated_stays
 from rationalizer.data.labels import Labels
 from rationalizer.data.nli import with_hans
 from rationalizer.data.source import Source, pick_split
+from rationalizer.data.stored import StoredExamples
+from rationalizer.data.streaming import stream_corpus
 from rationalizer.text.errors import DataError
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "Given",
     "Labels",
     "Source",
+    "StoredExamples",
     "Task",
     "any_examples_from",
     "are_pairs",
@@ -42,5 +45,6 @@ __all__ = [
     "pick_split",
     "read_corpus",
     "read_examples",
+    "stream_corpus",
     "with_hans",
 ]

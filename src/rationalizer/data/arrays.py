@@ -122,7 +122,7 @@ def corpus_from(
     pairs: bool = False,
     task: Task | None = None,
     dev: Sequence[AnyExample] | None = None,
-    dev_fraction: float = 0.1,
+    dev_fraction: float | None = None,
     seed: int = 0,
     budget: Budget | None = None,
     rule: Rule | None = None,

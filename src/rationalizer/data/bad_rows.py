@@ -59,7 +59,7 @@ class BadRows:
         notes = []
         for path, rows in self._found.items():
             by_reason: dict[str, list[str]] = {}
-            for number, reason in rows[:LISTED]:
+            for number, reason in sorted(rows)[:LISTED]:
                 by_reason.setdefault(reason, []).append(str(number))
             listed = [
                 f"row{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {reason}"

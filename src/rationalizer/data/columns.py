@@ -12,6 +12,7 @@ from rationalizer.text.errors import DataError, at
 _TEXT = ("text", "tokens")
 _SIDES = (("premise", "premise_tokens"), ("hypothesis", "hypothesis_tokens"))
 _RATIONALES = ("rationale_spans", "rationale_mask", "rationale_chars")
+ANNOTATIONS = {*_RATIONALES, "alignment"}  # what models are compared with, and do not learn from
 _OF_TEXTS = (*_TEXT, *_RATIONALES, "sentence_lengths")
 _OF_PAIRS = (*_SIDES[0], *_SIDES[1], "alignment", "group")
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
+from rationalizer.data.stored import StoredExamples, remembered
 from rationalizer.text import AnyExample, Budget, PairExample, Rule
 
 Task = Literal["classification", "regression"]
@@ -48,6 +51,23 @@ class Corpus:
     def pairs(self) -> bool:
         """Whether the examples are pairs of texts."""
         return True in self._kinds()
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of the texts and labels that training and early stopping depend on."""
+        if isinstance(self.train, StoredExamples):
+            return remembered(self._digest, "digest", self.train, self.dev)
+        return self._digest()
+
+    def _digest(self) -> str:
+        sha = hashlib.sha256()
+        for split in (self.train, self.dev):
+            for example in split:
+                words = "\x1d".join("\x1f".join(text.tokens) for text in example.texts)
+                lengths = [text.sentence_lengths for text in example.texts if text.sentence_lengths is not None]
+                sha.update(f"{words}\x1f{example.label!r}\x1f{lengths or ''}\n".encode("utf-8", "surrogatepass"))
+            sha.update(b"\x1e")
+        return sha.hexdigest()
 
     def _kinds(self) -> set[bool]:
         return {isinstance(split[0], PairExample) for split in (self.train, self.dev, self.test) if len(split)}

@@ -42,6 +42,7 @@ from rationalizer.data.nli import (
     tidy_hans,
 )
 from rationalizer.data.split import hold_out
+from rationalizer.data.streaming import Watch, is_large, stream_corpus
 from rationalizer.data.tables import Row, Table
 from rationalizer.suggest import closest, did_you_mean
 from rationalizer.text.budget import Budget
@@ -67,6 +68,8 @@ class Dataset:
     `format` reads the authors' files (called `original`) for an aspect. Their tables and others are then brought into
     the form of users' own files by `prepare`, for an aspect, with the columns `reads` if they are there; `relabel` says
     what a label stands for. Pairs of texts have `tidy` instead of `prepare`.
+
+    `texts` is how many there are in train and dev together as published; a copy with fewer is a reduced one.
     """
 
     name: str
@@ -86,6 +89,7 @@ class Dataset:
     halve_dev: bool = False
     splits: SplitNames = field(default_factory=lambda: SPLIT_NAMES)
     tidy: Callable[[Table, Columns], Table] | None = None
+    texts: int | None = None
 
     @property
     def task(self) -> Task:
@@ -108,20 +112,22 @@ _BEER = Dataset(
     reads=("aspect", "rationale_{aspect}"),
     prepare=prepare_beer,
     splits=BEER_SPLITS,
+    texts=90_000,
 )
 
 DATASETS = {
     dataset.name: dataset
     for dataset in (
         # Neutral sentences carry the label -1 in copies of the five-class treebank.
-        Dataset("sst", BINARY, hub="SetFit/sst2", rule="spaces", drop_labels=(-1,)),
+        Dataset("sst", BINARY, hub="SetFit/sst2", rule="spaces", drop_labels=(-1,), texts=7_792),
         Dataset(
             "agnews",
             ("World", "Sports", "Business", "Sci/Tech"),
             hub="fancyzhx/ag_news",
             dev_fraction=0.15,
+            texts=120_000,
         ),
-        Dataset("imdb", BINARY, hub="stanfordnlp/imdb"),
+        Dataset("imdb", BINARY, hub="stanfordnlp/imdb", texts=25_000),
         _BEER,
         replace(
             _BEER,
@@ -147,6 +153,7 @@ DATASETS = {
             format=read_movies,
             original="train.jsonl with the folder docs",
             prepare=prepare_movies,
+            texts=1_800,
         ),
         Dataset(
             "hatexplain",
@@ -158,6 +165,7 @@ DATASETS = {
             original="dataset.json with post_id_divisions.json",
             reads=MARKS,
             prepare=prepare_hatexplain,
+            texts=17_305,
         ),
         Dataset(
             "snli",
@@ -167,6 +175,7 @@ DATASETS = {
             drop_labels=NO_GOLD,
             splits=SNLI_SPLITS,
             tidy=tidy,
+            texts=559_209,
         ),
         Dataset(
             "mnli",
@@ -177,8 +186,9 @@ DATASETS = {
             halve_dev=True,
             splits=MNLI_SPLITS,
             tidy=tidy,
+            texts=392_702,
         ),
-        Dataset("hans", HANS, Budget.count(4), hub="jhu-cogsci/hans", splits=HANS_SPLITS, tidy=tidy_hans),
+        Dataset("hans", HANS, Budget.count(4), hub="jhu-cogsci/hans", splits=HANS_SPLITS, tidy=tidy_hans, texts=30_000),
     )
 }
 
@@ -299,15 +309,22 @@ def load(
     seed: int = 0,
     dialect: Dialect | None = None,
     skip_bad: bool = False,
+    stream: bool | None = None,
+    cache_dir: str | Path | None = None,
+    watch: Watch | None = None,
 ) -> Corpus:
     """The corpus that `source` names: "reviews", "stays" or "pairs" (the embedded ones), a dataset of the
     literature, a file or a folder.
 
     A name wins over a file of the same name: write `./imdb` for a folder called imdb. `seed` chooses the
     rows held out for dev, and the texts of an embedded corpus. An option that the source cannot use is an error.
+
+    Files of more than 100 MB (of Parquet, or packed by gzip: 25 MB) are not read into memory, but through a cache on
+    disk in `cache_dir`, which gives the same corpus (see `stream_corpus`; `watch` shows how far the reading is).
+    `stream` says whether others are, too, or none.
     """
     key = str(source).lower()
-    own: dict[str, object] = {"dialect": dialect, "skip_bad": skip_bad or None}
+    own: dict[str, object] = {"dialect": dialect, "skip_bad": skip_bad or None, "stream": stream or None}
     if isinstance(source, str) and key in EMBEDDED:
         _refuse(key, data_dir=data_dir, columns=columns, task=task, classes=classes, **own)
         _refuse(key, dev_fraction=dev_fraction)
@@ -328,17 +345,11 @@ def load(
             f"the datasets are {', '.join([*EMBEDDED, *DATASETS])}"
         )
     _refuse("users' own files", data_dir=data_dir, aspect=aspect)
-    return read_corpus(
-        source,
-        columns=columns,
-        task=task,
-        classes=classes,
-        rule=rule,
-        dev_fraction=0.1 if dev_fraction is None else dev_fraction,
-        seed=seed,
-        dialect=dialect,
-        skip_bad=skip_bad,
-    )
+    given: dict[str, Any] = {"columns": columns, "task": task, "classes": classes, "rule": rule, "seed": seed}
+    given |= {"dev_fraction": dev_fraction, "dialect": dialect, "skip_bad": skip_bad}
+    if is_large(source) if stream is None else stream:
+        return stream_corpus(source, **given, cache_dir=cache_dir, watch=watch)
+    return read_corpus(source, **given)
 
 
 def _refuse(source: str, **options: object) -> None:

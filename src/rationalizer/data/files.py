@@ -39,7 +39,7 @@ def read_corpus(
     task: Task | None = None,
     classes: Sequence[str] | None = None,
     rule: Rule | None = None,
-    dev_fraction: float = 0.1,
+    dev_fraction: float | None = None,
     seed: int = 0,
     dialect: Dialect | None = None,
     skip_bad: bool = False,
@@ -47,9 +47,9 @@ def read_corpus(
     """A user's file or folder as a corpus, of texts or of pairs of texts (see `Columns`).
 
     A folder holds `train`, and may hold `dev` (or `validation`) and `test`; a single file is all `train`.
-    Without dev files, `dev_fraction` of train is held out, the same rows for the same seed, classes in
-    proportion. A float among the labels means regression, unless `task` says otherwise; the classes are
-    train's, unless given. `rule` says how texts are cut into words ("words", "spaces" or "segments").
+    Without dev files, `dev_fraction` of train is held out (by default a tenth, at most 20,000), the same rows for the
+    same seed, classes in proportion. A float among the labels means regression, unless `task` says otherwise; the
+    classes are train's, unless given. `rule` says how texts are cut into words ("words", "spaces" or "segments").
     `dialect` says how text files are written, where it is not found out. With `skip_bad`, rows that cannot be
     used are left out and listed in the corpus' `skipped`; otherwise the error names all of them.
     """
@@ -168,7 +168,7 @@ def _is_blank(row: Row, columns: Columns) -> bool:
 
 def _unlabelled_or_not(row: Row, columns: Columns, labels: Labels | None, rule: Rule) -> AnyExample:
     unlabelled = columns.label is None or row.get(columns.label) in (None, "")
-    return _example(row, columns, None if unlabelled else labels, rule)
+    return example_of(row, columns, None if unlabelled else labels, rule)
 
 
 def holds_pairs(source: str | Path, columns: Columns | None = None, dialect: Dialect | None = None) -> bool:
@@ -200,7 +200,7 @@ def assemble(
     task: Task | None = None,
     classes: Sequence[str] | None = None,
     rule: Rule | None = None,
-    dev_fraction: float = 0.1,
+    dev_fraction: float | None = None,
     seed: int = 0,
     drop_labels: Collection[Label] = (),
     budget: Budget | None = None,
@@ -221,7 +221,7 @@ def assemble(
     train, dev = parts["train"], parts["dev"]
     if not train:
         raise DataError(f"{at(splits['train'][0].path)}: there are no rows to train on")
-    _check_one_kind(splits, columns)
+    check_one_kind({table.path: columns.found_in(table) for tables in splits.values() for table in tables})
     if not dev:
         train, dev = hold_out(train, dev_fraction, seed=seed, stratify=labels.task == "classification")
     budget = budget or default_budget(pairs=isinstance(train[0], PairExample))
@@ -240,12 +240,12 @@ def assemble(
     )
 
 
-def _check_one_kind(splits: Splits, columns: Columns) -> None:
-    tables = [table for part in splits.values() for table in part]
-    kinds = [columns.found_in(table).are_pairs for table in tables]
-    if len(set(kinds)) > 1:
-        pair, text = tables[kinds.index(True)], tables[kinds.index(False)]
-        raise DataError(f"{at(pair.path)} holds pairs of texts, {text.path} single texts; give all files one form")
+def check_one_kind(found: Mapping[Path, Columns]) -> None:
+    """DataError where the columns found in some files are of pairs, in others of single texts."""
+    pairs = [path for path, columns in found.items() if columns.are_pairs]
+    texts = [path for path, columns in found.items() if not columns.are_pairs]
+    if pairs and texts:
+        raise DataError(f"{at(pairs[0])} holds pairs of texts, {texts[0]} single texts; give all files one form")
 
 
 def _labels_of(
@@ -295,13 +295,15 @@ def _examples(
                 if labels is not None and drop and plain(row.get(found.label or "")) in drop:
                     dropped += 1
                 else:
-                    examples.append(_example(row, found, labels, rule))
+                    examples.append(example_of(row, found, labels, rule))
             except ValueError as error:
                 bad.add(table.path, number, str(error))
     return examples, dropped
 
 
-def _example(row: Row, columns: Columns, labels: Labels | None, rule: Rule) -> AnyExample:
+def example_of(row: Row, columns: Columns, labels: Labels | None, rule: Rule) -> AnyExample:
+    """What a row of a file holds, in the columns that were found in it; ValueError where that cannot be used."""
+
     def cell(name: str | None) -> Any:
         value = row.get(name) if name is not None else None
         return None if value == "" and name != columns.text else value  # an empty CSV field holds nothing

@@ -134,10 +134,17 @@ class MixedLabels(ValueError):
         self.position = position
 
 
-def infer_labels(values: Sequence[Label], task: Task | None = None, classes: Sequence[str] | None = None) -> Labels:
+def infer_labels(
+    values: Sequence[Label],
+    task: Task | None = None,
+    classes: Sequence[str] | None = None,
+    *,
+    count: int | None = None,
+) -> Labels:
     """Reads the task and the classes off the labels (as `plain` gives them), where they are not given.
 
-    A float means regression; otherwise integers are classes in numerical, names in alphabetical order.
+    A float means regression; otherwise integers are classes in numerical, names in alphabetical order. `count` says how
+    many labels there are, where `values` has equal ones only once.
     """
     if task not in (None, "classification", "regression"):
         raise ValueError(f"task must be 'classification' or 'regression', got {task!r}")
@@ -164,5 +171,5 @@ def infer_labels(values: Sequence[Label], task: Task | None = None, classes: Seq
     else:
         classes = [str(value) for value in sorted({int(value) for value in values})]
     if task is None:
-        _require_classes(classes, len(values))
+        _require_classes(classes, len(values) if count is None else count)
     return Labels("classification", tuple(classes))

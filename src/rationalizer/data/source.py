@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -14,12 +14,14 @@ from rationalizer.data.datasets import DATASETS, EMBEDDED, load
 from rationalizer.data.dialect import Dialect
 from rationalizer.data.files import holds_pairs
 from rationalizer.data.nli import with_hans
+from rationalizer.data.streaming import Watch, is_large
 from rationalizer.data.tables import stem
 from rationalizer.suggest import did_you_mean
 from rationalizer.text.budget import Budget
 from rationalizer.text.cutting import Rule
 from rationalizer.text.errors import DataError
 
+NOTE = "note.txt"  # in a folder of texts: what a reader of results must know of them
 SEED = 0  # of what is held out for dev: runs with other seeds learn from the same texts
 
 
@@ -35,6 +37,9 @@ class Source:
     dialect: Dialect | None = None  # how text files are written, where it is given
     skip_bad: bool = False  # whether rows that cannot be used are left out
     hans: str | None = None  # a copy of HANS (empty: the Hub's) whose training pairs are added
+    # Whether files stay on disk (None: large ones do), and where if not in the usual place. The texts are the same.
+    stream: bool | None = field(default=None, compare=False)
+    cache_dir: str | None = field(default=None, compare=False)
 
     @classmethod
     def of(
@@ -47,8 +52,10 @@ class Source:
         task: str | None = None,
         dialect: Dialect | None = None,
         skip_bad: bool = False,
+        stream: bool | None = None,
+        cache_dir: str | Path | None = None,
     ) -> Source:
-        known = [field.name for field in fields(Columns)]
+        known = [each.name for each in fields(Columns)]
         for key in columns or {}:
             if key not in known:
                 raise ValueError(f"there is no column {key!r} to name; {did_you_mean(key, known)}")
@@ -64,6 +71,8 @@ class Source:
             task=_task(task),
             dialect=None if dialect == Dialect() else dialect,
             skip_bad=skip_bad,
+            stream=stream,
+            cache_dir=None if cache_dir is None else str(Path(cache_dir).absolute()),
         )
 
     @property
@@ -106,9 +115,19 @@ class Source:
         """None for the usual names. A column with an empty name is not used."""
         return Columns(**{kind: name or None for kind, name in self.columns}) if self.columns else None
 
-    def load(self, rule: Rule | None = None) -> Corpus:
-        """The corpus, its texts cut by `rule`; by default as its data is."""
+    def load(self, rule: Rule | None = None, watch: Watch | None = None) -> Corpus:
+        """The corpus, its texts cut by `rule`; by default as its data is. `watch` shows how far the reading of large
+        files is."""
+        if self.streams:  # the cache on disk remembers it
+            return _loaded(self, rule, watch)
         return _load(self, rule, self._stamps())
+
+    @property
+    def streams(self) -> bool:
+        """Whether the texts stay on disk."""
+        if self.source in (*EMBEDDED, *DATASETS) or not Path(self.source).exists():
+            return bool(self.stream)
+        return is_large(self.source) if self.stream is None else self.stream
 
     @property
     def place(self) -> Path | None:
@@ -116,6 +135,19 @@ class Source:
         if self.data_dir is not None:
             return Path(self.data_dir)
         return Path(self.source) if Path(self.source).is_absolute() else None
+
+    def note(self, rule: Rule | None = None) -> str:
+        """What a reader of results must know of this copy of a dataset: what its folder says in a file `note.txt`, as
+        "rebuilt", or that it has fewer texts than were published. Empty where there is nothing to say."""
+        told = None if self.place is None else self.place / NOTE
+        if told is not None and told.is_file():
+            return " ".join(told.read_text(encoding="utf-8").split())
+        published = None if self.dataset is None else DATASETS[self.dataset].texts
+        if published is None:
+            return ""
+        corpus = self.load(rule)
+        there = len(corpus.train) + len(corpus.dev) + sum(corpus.dropped.get(split, 0) for split in ("train", "dev"))
+        return f"reduced to {there / published:.0%} of its texts" if there < published else ""
 
     def _stamps(self) -> tuple[tuple[str, int, int], ...]:
         """What tells whether the files have changed since they were read."""
@@ -134,6 +166,8 @@ class Source:
             "dialect": None if self.dialect is None else self.dialect.to_json(),
             "skip_bad": self.skip_bad,
             "hans": self.hans,
+            "stream": self.stream,
+            "cache_dir": self.cache_dir,
         }
 
     @classmethod
@@ -149,6 +183,8 @@ class Source:
             dialect,
             stored["skip_bad"],
             stored["hans"],
+            stored.get("stream"),
+            stored.get("cache_dir"),
         )
 
 
@@ -168,6 +204,10 @@ def _load(source: Source, rule: Rule | None, stamps: tuple[tuple[str, int, int],
     if source.hans is not None:  # the corpus without HANS was often the one before
         hans = load("hans", data_dir=source.hans or None, rule=rule)
         return with_hans(replace(source, hans=None).load(rule), hans)
+    return _loaded(source, rule, None)
+
+
+def _loaded(source: Source, rule: Rule | None, watch: Watch | None) -> Corpus:
     return load(
         source.source,
         data_dir=source.data_dir,
@@ -178,6 +218,9 @@ def _load(source: Source, rule: Rule | None, stamps: tuple[tuple[str, int, int],
         seed=SEED,
         dialect=source.dialect,
         skip_bad=source.skip_bad,
+        stream=source.stream,
+        cache_dir=source.cache_dir,
+        watch=watch,
     )
 
 

@@ -3,40 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rationalizer.text.errors import DataError
 from rationalizer.text.example import Example, PairExample
 
+MOST = 20_000  # held out where nothing else is asked for: a share of so many has a standard error below 0.4%
+
 E = TypeVar("E", Example, PairExample, Example | PairExample)
 
 
-def hold_out(examples: Sequence[E], fraction: float, *, seed: int, stratify: bool) -> tuple[list[E], list[E]]:
-    """(train, held out), both in the order given.
+def hold_out(examples: Sequence[E], fraction: float | None, *, seed: int, stratify: bool) -> tuple[list[E], list[E]]:
+    """(train, held out), both in the order given; see `held_out`."""
+    held = held_out([example.label for example in examples], fraction, seed=seed, stratify=stratify)
+    train = [example for example, taken in zip(examples, held.tolist(), strict=True) if not taken]
+    return train, [examples[position] for position in np.flatnonzero(held).tolist()]
 
-    round(fraction · n) examples are held out, at least one. With `stratify` every class gives its share, what
-    rounding takes away going to the classes that lost most; a class with one example keeps it in train.
+
+def held_out(labels: Any, fraction: float | None, *, seed: int, stratify: bool) -> NDArray[np.bool_]:
+    """Which of the examples that have these labels are held out.
+
+    round(fraction · n) examples are, at least one; without a fraction a tenth of them, at most `MOST`. With `stratify`
+    every class gives its share, what rounding takes away going to the classes that lost most; a class with one example
+    keeps it in train.
     """
-    if not 0 < fraction < 1:
+    if fraction is not None and not 0 < fraction < 1:
         raise ValueError(f"the fraction held out must lie between 0 and 1, got {fraction!r}")
-    if len(examples) < 2:
-        raise DataError(f"{len(examples)} example is too few to hold some out for dev; add rows, or give a dev split")
-    wanted = min(max(1, round(fraction * len(examples))), len(examples) - 1)
-    groups: dict[object, list[int]] = {}
-    for position, example in enumerate(examples):
-        groups.setdefault(example.label if stratify else None, []).append(position)
-    members = [groups[key] for key in sorted(groups, key=str)]
-    held: set[int] = set()
+    if len(labels) < 2:
+        raise DataError(f"{len(labels)} example is too few to hold some out for dev; add rows, or give a dev split")
+    share = min(round(0.1 * len(labels)), MOST) if fraction is None else round(fraction * len(labels))
+    wanted = min(max(1, share), len(labels) - 1)
+    groups = np.asarray(labels) if stratify else np.zeros(len(labels), dtype=np.int64)
+    found, counts = np.unique(groups, return_counts=True)
+    by_label = np.split(np.argsort(groups, kind="stable"), np.cumsum(counts)[:-1])
+    members = [by_label[k] for k in sorted(range(len(found)), key=lambda k: str(found[k]))]
+    held = np.zeros(len(labels), dtype=bool)
     generator = np.random.default_rng(seed)
     for positions, count in zip(members, _shares([len(m) for m in members], wanted), strict=True):
-        order = generator.permutation(len(positions))
-        held.update(positions[k] for k in order[:count])
-    if not held:
+        held[positions[generator.permutation(len(positions))[:count]]] = True
+    if not held.any():
         raise DataError("every class has a single example, none can be held out for dev; give a dev split")
-    train = [example for position, example in enumerate(examples) if position not in held]
-    return train, [examples[position] for position in sorted(held)]
+    return held
 
 
 def _shares(sizes: Sequence[int], wanted: int) -> list[int]:

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import zlib
+from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -144,6 +145,14 @@ def stream_table(
     if not seen and ahead and isinstance(ahead[0], BadRow):  # no row of this kind of file is to be had
         raise DataError(f"{at(path, 1)}: {ahead[0].reason}")
     return Stream(path, chain(ahead, rows), seen)
+
+
+def columns_of(path: Path, dialect: Dialect | None = None) -> tuple[str, ...]:
+    """The columns of a file; one of JSON is read through, since any row may add some."""
+    stream = stream_table(path, dialect=dialect)
+    if ending(path) in (".jsonl", ".json"):
+        deque(stream.rows, maxlen=0)
+    return stream.columns
 
 
 _CLAIMED = {

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rationalizer.graph import batched
 from rationalizer.graph.columns import ask, differentiable_costs
 from rationalizer.graph.kernels.face_cpu import AT_LOWER, FREE, make_orthogonal
 from rationalizer.graph.kernels.solve_cpu import project_rows
@@ -38,10 +37,6 @@ class _Face(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        if batched.applies(ctx.program):
-            g = g * torch.from_numpy(ctx.program.quadratic).to(g.device)
-            directions = batched.project(ctx.program, *_open_pairs(ctx.program, ctx.result), g)
-            return directions, g.new_zeros(ctx.result.weights.shape), None, None
         h, weight_h = project(ctx.program, ctx.result, host(g) * ctx.program.quadratic)
         return torch.from_numpy(h).to(g.device), torch.from_numpy(weight_h).to(g.device), None, None
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from rationalizer.graph import batched
 from rationalizer.graph.columns import Columns, ask, grown
 from rationalizer.graph.kernels.interior_cpu import INFEASIBLE
 from rationalizer.graph.kernels.solve_cpu import EXACT, solve_rows
@@ -122,8 +121,6 @@ def blank(program: Program, columns: Columns, scale: Array) -> Result:
 
 def run(program: Program, costs: Array, gap: Array, todo: BoolArray, result: Result) -> IntArray:
     """One solve over the known columns, into `result`; returns how each instance ended."""
-    if batched.applies(program):
-        return _run_batched(program, todo, result)
     result.fit_columns()
     columns = result.columns
     ended, steps = np.zeros(program.batch, np.int64), np.zeros(program.batch, np.int64)
@@ -136,19 +133,6 @@ def run(program: Program, costs: Array, gap: Array, todo: BoolArray, result: Res
         result.residual,
     )  # fmt: skip
     result.iterations += steps
-    return ended
-
-
-def _run_batched(program: Program, todo: BoolArray, result: Result) -> IntArray:
-    x, multipliers, status, residual, ended, steps = map(host, batched.solve(program, todo, result.tolerance))
-    for kept, values in (
-        (result.x, x),
-        (result.multipliers, multipliers),
-        (result.status, status),
-        (result.residual, np.where(ended == INFEASIBLE, np.inf, residual)),
-    ):
-        kept[todo] = values[todo]
-    result.iterations += np.where(todo, steps, 0)
     return ended
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from rationalizer.constraints import Limits, PairLimits
+from rationalizer.data.stored import lengths
 from rationalizer.learn.limiting import Limiting
 from rationalizer.nn import Reader
 from rationalizer.text import AnyExample, Words
@@ -20,6 +22,8 @@ from rationalizer.text import AnyExample, Words
 # Shuffled examples are sorted by length within pools of this many batches: enough for little padding,
 # few enough that who shares a batch with whom changes from epoch to epoch.
 POOL_BATCHES = 50
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,7 @@ class Batch:
     labels: Tensor | None  # (batch,) int64 classes or float32 values
     index: Tensor  # (batch,) int64: position of each example in its dataset
     limits: Limits | PairLimits | None = None  # what constraints ask of these texts
+    share: float = 1.0  # what part of the whole batch this is; see `Part`
 
     def to(self, device: torch.device | str) -> Batch:
         labels = None if self.labels is None else self.labels.to(device)
@@ -38,6 +43,19 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.index)
+
+
+class Part(NamedTuple):
+    """What one of several processes that train together takes of every batch: each example is in one part."""
+
+    number: int = 0
+    of: int = 1
+
+    def take(self, batch: Sequence[T]) -> tuple[Sequence[T], float]:
+        """The part, and what share of the batch it is. All processes must take every step: where a small batch has too
+        few, one gets an example that counts nothing."""
+        own = batch[self.number :: self.of]  # batches are sorted by length: the parts are alike
+        return (own, len(own) / len(batch)) if own else (batch[:1], 0.0)
 
 
 def collate(examples: Sequence[tuple[int, AnyExample]], reader: Reader, limiting: Limiting | None = None) -> Batch:
@@ -69,7 +87,7 @@ class BucketSampler(Sampler[list[int]]):
 
     def __init__(
         self,
-        lengths: Sequence[int],
+        lengths: Sequence[int] | NDArray[np.int64],
         batch_size: int,
         *,
         shuffle: bool = True,
@@ -100,32 +118,41 @@ class BucketSampler(Sampler[list[int]]):
         return self.batches - self.start
 
     def __iter__(self) -> Iterator[list[int]]:
-        yield from self._plan()[self.start :]
+        order, batches = self._plan()
+        for k in batches[self.start :].tolist():
+            yield order[k * self.batch_size : (k + 1) * self.batch_size].tolist()
 
-    def _plan(self) -> list[list[int]]:
-        size = self.batch_size
+    def _plan(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """All positions, those of a batch side by side; and the order of the batches. Two numbers a text, however many
+        there are: no lists."""
         if not self.shuffle:
-            order = np.argsort(self.lengths, kind="stable")
-            return [order[k : k + size].tolist() for k in range(0, len(order), size)]
+            return np.argsort(self.lengths, kind="stable"), np.arange(self.batches)
         generator = np.random.default_rng((self.seed, self.epoch))
         order = generator.permutation(len(self.lengths))
-        plan = []
-        for k in range(0, len(order), size * POOL_BATCHES):
-            pool = order[k : k + size * POOL_BATCHES]
-            pool = pool[np.argsort(self.lengths[pool], kind="stable")]
-            plan += [pool[j : j + size].tolist() for j in range(0, len(pool), size)]
-        return [plan[k] for k in generator.permutation(len(plan))]
+        for k in range(0, len(order), self.batch_size * POOL_BATCHES):
+            pool = order[k : k + self.batch_size * POOL_BATCHES]
+            pool[:] = pool[np.argsort(self.lengths[pool], kind="stable")]
+        return order, generator.permutation(self.batches)
 
 
-class _Positioned(Dataset[tuple[int, Any]]):
-    def __init__(self, examples: Sequence[Any]) -> None:
+class _Parts(Dataset[Any]):
+    """The examples at positions that share a batch; of other processes' parts none is read."""
+
+    def __init__(self, examples: Sequence[AnyExample], part: Part) -> None:
         self.examples = examples
+        self.part = part
 
-    def __getitem__(self, position: int) -> tuple[int, Any]:
-        return position, self.examples[position]
+    def __getitems__(self, batch: list[int]) -> tuple[list[tuple[int, AnyExample]], float]:
+        own, share = self.part.take(batch)
+        return [(position, self.examples[position]) for position in own], share
 
     def __len__(self) -> int:
         return len(self.examples)
+
+
+def _collated(taken: tuple[list[tuple[int, AnyExample]], float], reader: Reader, limiting: Limiting | None) -> Batch:
+    examples, share = taken
+    return replace(collate(examples, reader, limiting), share=share)
 
 
 def loader(
@@ -138,21 +165,16 @@ def loader(
     epoch: int = 0,
     workers: int = 0,
     limiting: Limiting | None = None,
+    part: Part = Part(),  # noqa: B008 (a tuple)
 ) -> DataLoader[Any]:
-    """Batches of `examples`; its `batch_sampler` is the BucketSampler, for `set_epoch`.
+    """Batches of `examples`, or a part of each; its `batch_sampler` is the BucketSampler, for `set_epoch`.
 
     Without `shuffle` batches go from the shortest texts to the longest: put results back by `Batch.index`.
     """
-    sampler = BucketSampler(list(map(_length, examples)), batch_size, shuffle=shuffle, seed=seed, epoch=epoch)
+    sampler = BucketSampler(lengths(examples), batch_size, shuffle=shuffle, seed=seed, epoch=epoch)
     return DataLoader(
-        _Positioned(examples),
+        _Parts(examples, part),
         batch_sampler=sampler,
-        collate_fn=partial(collate, reader=reader, limiting=limiting),
+        collate_fn=partial(_collated, reader=reader, limiting=limiting),
         num_workers=workers,
     )
-
-
-def _length(example: AnyExample) -> int:
-    """What batches are sorted by; of pairs the premise, which is mostly longer, and then the hypothesis."""
-    first, *second = example.shape
-    return (first << 20) + second[0] if second else first

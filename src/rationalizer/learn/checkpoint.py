@@ -9,7 +9,6 @@ reader, which does not change, lies beside it (see `trained.py`).
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -132,7 +131,7 @@ def identify(description: Description, corpus: Corpus) -> dict[str, Any]:
     """What must be the same for a run to be continued."""
     described = description.to_json()
     del described["config"], described["columns"]  # the weights do not depend on what columns were called
-    return {**described, **settings_of(description.config), "data": digest(corpus)}
+    return {**described, **settings_of(description.config), "data": corpus.digest}
 
 
 def settings_of(config: Config) -> dict[str, Any]:
@@ -149,18 +148,6 @@ def require_same(stored: Mapping[str, Any], given: Mapping[str, Any], path: Path
             raise ValueError(
                 f"{path.parent} holds a run with {what}; give what it was started with, or another directory"
             )
-
-
-def digest(corpus: Corpus) -> str:
-    """A fingerprint of the texts and labels that training and early stopping depend on."""
-    sha = hashlib.sha256()
-    for split in (corpus.train, corpus.dev):
-        for example in split:
-            words = "\x1d".join("\x1f".join(text.tokens) for text in example.texts)
-            lengths = [text.sentence_lengths for text in example.texts if text.sentence_lengths is not None]
-            sha.update(f"{words}\x1f{example.label!r}\x1f{lengths or ''}\n".encode("utf-8", "surrogatepass"))
-        sha.update(b"\x1e")
-    return sha.hexdigest()
 
 
 def host_state(model: nn.Module) -> dict[str, Tensor]:

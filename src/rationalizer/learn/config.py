@@ -64,6 +64,8 @@ class Config:
     # What the generator learns from: the labels, or (as in MCD) how far the selection's prediction is from the text's.
     guide: Literal["label", "full-text"] = "label"
 
+    # How they are drawn: PyTorch's way, or as Glorot and Bengio do with biases of 0, which stochastic methods live on.
+    initial_weights: Literal["pytorch", "xavier"] = "pytorch"
     seed: Annotated[int, Range(0, 2**32 - 1)] = 0  # of the weights, the order of texts, and all that is drawn
     epochs: Count = 12  # at most
     min_epochs: Number = 5  # before early stopping may stop
@@ -262,6 +264,8 @@ def _check_together(config: Config) -> None:
         raise ValueError(
             "slow_predictor is for single texts, with an encoder for the generator and one for the predictor"
         )
+    if config.initial_weights == "xavier" and reader_of(config.encoder) is TransformerReader:
+        raise ValueError("initial_weights=xavier would draw a transformer's own weights anew; leave it out")
     if config.pooling == "last" and reader_of(config.encoder) is TransformerReader:
         raise ValueError("pooling=last is for the two directions of a BiLSTM; use mean or max")
     under(config, config.constraints)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Sampler
+from torch.utils.data import DataLoader
 
 from rationalizer.data import Corpus
 from rationalizer.learn.averaging import Average
-from rationalizer.learn.batch import Batch, BucketSampler, loader
+from rationalizer.learn.batch import Batch, BucketSampler, Part, loader
 from rationalizer.learn.checkpoint import (
     Checkpoint,
     CheckpointFile,
@@ -23,9 +23,11 @@ from rationalizer.learn.checkpoint import (
     host_state,
     optimizer_state,
     restore_optimizer,
+    settings_of,
 )
 from rationalizer.learn.config import Config
 from rationalizer.learn.limiting import Limiting
+from rationalizer.learn.processes import require_agreement
 from rationalizer.learn.rates import optimizer_of, set_rates
 from rationalizer.learn.seeding import seed_all
 from rationalizer.metrics.task import score_task
@@ -59,7 +61,8 @@ class Learner(pl.LightningModule):
             model.load_state_dict(resumed.model, strict=False)
         self.average = Average(model, config.averaging, resumed.average if resumed else None)
         self._resumed = resumed
-        self._validated: list[tuple[Tensor, ...]] = []
+        self._validated: Tensor | None = None  # of every text of dev: label, prediction, size and loss
+        self._share = 1.0  # of the batch, that this process has
         self._loss = torch.zeros(())
         self._selected = 1.0  # the share of the words, in the last batch
         self._clock = self._saved = time.perf_counter()
@@ -72,6 +75,10 @@ class Learner(pl.LightningModule):
             restore_optimizer(self.model, optimizer, self._resumed.optimizer)
         return optimizer
 
+    def on_fit_start(self) -> None:
+        own = {**settings_of(self.config), "data": self.corpus.digest, "step": self.progress.step}
+        require_agreement(self.trainer, own)
+
     def on_train_start(self) -> None:
         if self._resumed and self._resumed.precision:
             self.trainer.precision_plugin.load_state_dict(self._resumed.precision)
@@ -80,39 +87,25 @@ class Learner(pl.LightningModule):
     # Data
 
     def train_dataloader(self) -> DataLoader[Batch]:
-        config = self.config
-        batches = loader(
-            self.corpus.train,
-            self.model.reader,
-            batch_size=config.batch_size,
-            shuffle=True,
-            seed=config.seed,
-            workers=config.workers,
-            limiting=self._limiting(self.corpus.train),
-        )
+        batches = self._loader(self.corpus.train, shuffle=True, seed=self.config.seed)
         order = batches.batch_sampler
         assert isinstance(order, BucketSampler)
-        processes = self.trainer.world_size
-        order.set_epoch(self.progress.epoch, start=self.progress.batch * processes)
-        if processes == 1:
-            return batches
-        return DataLoader(
-            batches.dataset,
-            batch_sampler=Share(order, self.trainer.global_rank, processes),
-            collate_fn=batches.collate_fn,
-            num_workers=config.workers,
-        )
+        order.set_epoch(self.progress.epoch, start=self.progress.batch)
+        return batches
 
     def val_dataloader(self) -> DataLoader[Batch]:
-        # Every process validates on the whole dev set: all then stop at the same epoch, without a word.
+        return self._loader(self.corpus.dev, shuffle=False, seed=0)
+
+    def _loader(self, examples: Sequence[AnyExample], *, shuffle: bool, seed: int) -> DataLoader[Batch]:
         return loader(
-            self.corpus.dev,
+            examples,
             self.model.reader,
             batch_size=self.config.batch_size,
-            shuffle=False,
-            seed=0,
+            shuffle=shuffle,
+            seed=seed,
             workers=self.config.workers,
-            limiting=self._limiting(self.corpus.dev),
+            limiting=self._limiting(examples),
+            part=Part(self.trainer.global_rank, self.trainer.world_size),
         )
 
     def _limiting(self, examples: Sequence[AnyExample]) -> Limiting | None:
@@ -133,8 +126,24 @@ class Learner(pl.LightningModule):
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         seed_all(self.config.seed, self.progress.step, self.trainer.global_rank)
+        self._share = batch.share
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        return self._weight * self._batch_loss(batch)
+
+    @property
+    def _weight(self) -> float:
+        """Of a mean over this process' part of the batch. DDP takes the mean over processes of the gradients, whatever
+        their parts' sizes; weighted by this, it comes to the gradient of the mean over the whole batch."""
+        return self._share * self.trainer.world_size
+
+    def _whole_batch_mean(self, mean: Tensor) -> Tensor:
+        """From that over this process' part."""
+        whole = self.trainer.strategy.reduce(self._share * mean.detach(), reduce_op="sum")
+        assert isinstance(whole, Tensor)
+        return whole
+
+    def _batch_loss(self, batch: Batch) -> Tensor:
         assert batch.labels is not None
         if self.progress.epoch < self.config.full_text_epochs:
             outputs = self.model.full_text_outputs(*batch.texts)
@@ -142,15 +151,16 @@ class Learner(pl.LightningModule):
                 return self._noted(self.model.head.loss(outputs, batch.labels)).mean()
         output = self.model(*batch.texts, budget=self.config.budget, limits=batch.limits)
         task_loss = self._noted(self.model.head.loss(output.outputs, batch.labels))
-        objective = self.model.objective(output, task_loss)
+        with self.model.method.in_parts(self._whole_batch_mean):
+            objective = self.model.objective(output, task_loss)
         for name, value in objective.state.items():
             setattr(self.model.method, name, value.detach())
         if self.config.slow_predictor:
-            self._selected = float(self.model.size(output).detach().mean())
+            self._selected = float(self._whole_batch_mean(self.model.size(output).mean()))
         return objective.loss + self._full_text_loss(batch, batch.labels, output)
 
     def _noted(self, losses: Tensor) -> Tensor:
-        mean = losses.detach().mean()
+        mean = self._whole_batch_mean(losses.mean())
         self._loss += mean
         self.log("loss", mean, prog_bar=True, logger=False, batch_size=len(losses))
         return losses
@@ -172,22 +182,18 @@ class Learner(pl.LightningModule):
         the labels' gradient ends at z, and this one goes on in its place."""
         if not output.z.requires_grad:
             return
-        divergence = self.model.head.divergence(output.outputs, full_text).mean() / self.config.accumulate
+        divergence = self._weight * self.model.head.divergence(output.outputs, full_text).mean()
+        divergence = divergence / self.config.accumulate
         scaler = getattr(self.trainer.precision_plugin, "scaler", None)
         scale = 1.0 if scaler is None else float(scaler.get_scale())
         (gradient,) = torch.autograd.grad(scale * divergence, output.z, retain_graph=True)
         output.z.register_hook(lambda _: gradient)  # type: ignore[no-untyped-call]
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        total = self.config.epochs * self.batches_per_epoch
+        total = self.config.epochs * -(-len(self.corpus.train) // self.config.batch_size)
         # The middle of the step's batches: neither the first step nor the last one has a rate of 0.
         middle = max(0.5, self.progress.step + 1 - self.config.accumulate / 2)
         set_rates(optimizer, self.config, middle / total, self._selected)
-
-    @property
-    def batches_per_epoch(self) -> int:
-        batches = -(-len(self.corpus.train) // self.config.batch_size)
-        return max(1, batches // self.trainer.world_size)
 
     def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
         stepped = (batch_idx + 1) % self.config.accumulate == 0 or self.trainer.is_last_batch
@@ -206,17 +212,24 @@ class Learner(pl.LightningModule):
     def on_validation_start(self) -> None:
         self._stop_clock()
         self.average.swap(self.model)
+        self._validated = torch.zeros((len(self.corpus.dev), 4), dtype=self._sum_type, device=self.device)
 
     def on_validation_end(self) -> None:
         self.average.swap(self.model)
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         assert batch.labels is not None
+        assert self._validated is not None
+        if not batch.share:
+            return
         output = self.model(*batch.texts, budget=self.config.budget, limits=batch.limits)
         predicted = self.model.head.predict(output.outputs)
         predicted = predicted.argmax(-1) if self.corpus.task == "classification" else predicted
         loss = self.model.head.loss(output.outputs, batch.labels)
-        self._validated.append((batch.labels, predicted, self.model.size(output), loss))
+        found = torch.stack(
+            [each.to(self._sum_type) for each in (batch.labels, predicted, self.model.size(output), loss)]
+        )
+        self._validated[batch.index.to(self.device)] = found.T
 
     def on_train_epoch_end(self) -> None:
         self._stop_clock()
@@ -245,13 +258,16 @@ class Learner(pl.LightningModule):
                 f"(now {self.config.learning_rate}) or clip (now {self.config.clip})"
             )
         row: dict[str, float] = {"epoch": self.progress.epoch + 1, "loss": loss}
-        if self._validated:
-            columns = zip(*self._validated, strict=True)
-            truth, predicted, sizes, losses = (torch.cat(column).tolist() for column in columns)
+        if self._validated is not None:
+            # Every process has filled in other texts' rows; the sum has them all.
+            found = self.trainer.strategy.reduce(self._validated, reduce_op="sum")
+            truth, predicted, sizes, losses = found.cpu().numpy().T
+            if self.corpus.classes:
+                truth, predicted = truth.astype(int), predicted.astype(int)
             classes = range(len(self.corpus.classes)) if self.corpus.classes else None
             row |= score_task(self.corpus.task, truth, predicted, classes)
             row |= {"size": float(np.mean(sizes)), "dev_loss": float(np.mean(losses))}
-            self._validated.clear()
+            self._validated = None
             for name in (self.score_name, "size"):
                 self.log(name, row[name], prog_bar=True, logger=False)
         return row | {"seconds": round(self.progress.seconds, 3)}
@@ -309,19 +325,3 @@ class Learner(pl.LightningModule):
             )
         )
         self._saved = time.perf_counter()
-
-
-class Share(Sampler[list[int]]):
-    """Every `processes`-th batch, beginning with the `rank`-th; the same number for every process."""
-
-    def __init__(self, batches: BucketSampler, rank: int, processes: int) -> None:
-        self.batches = batches
-        self.rank = rank
-        self.processes = processes
-
-    def __len__(self) -> int:
-        return len(self.batches) // self.processes
-
-    def __iter__(self) -> Iterator[list[int]]:
-        own = list(self.batches)[self.rank :: self.processes]
-        yield from own[: len(self)]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rationalizer.data import Corpus, Source
-from rationalizer.learn.checkpoint import digest, settings_of
+from rationalizer.learn.checkpoint import settings_of
 from rationalizer.learn.config import Config
 from rationalizer.learn.inference import Done, evaluate
 from rationalizer.learn.storage import read_record, write_record
@@ -32,6 +32,8 @@ SOURCE = {
     "dialect": ({"delimiter": (str, None), "encoding": (str, None), "header": bool}, None),
     "skip_bad": bool,
     "hans": (str, None),
+    "stream?": (bool, None),  # runs of before have not been asked
+    "cache_dir?": (str, None),
 }
 ORIGIN = {"source": (SOURCE, None), "texts": str}
 RECORD = {
@@ -88,10 +90,11 @@ def run(
         done: told of every batch that was scored.
         training: further arguments of `train`, such as `resume`, `progress` and `devices`.
     """
-    from rationalizer.learn.training import is_first_process, train  # Lightning takes seconds to import
+    from rationalizer.learn.processes import is_first_process  # Lightning takes seconds to import
+    from rationalizer.learn.training import train
 
     trained = train(corpus, config, directory, **training)
-    if directory is None or not is_first_process():
+    if directory is None or not is_first_process(training.get("devices", 1), training.get("num_nodes", 1)):
         return Run(trained, {})
     splits = {"dev": corpus.dev, "test": corpus.test}
     scores = {name: evaluate(trained, examples, done=done) for name, examples in splits.items() if examples}
@@ -104,7 +107,7 @@ def run(
 
 def origin_of(corpus: Corpus, source: Source | None) -> dict[str, Any]:
     """Where texts came from, and a fingerprint of them."""
-    return {"source": None if source is None else source.to_json(), "texts": digest(corpus)}
+    return {"source": None if source is None else source.to_json(), "texts": corpus.digest}
 
 
 def source_of(directory: Path) -> Source | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import platform
 import signal
 import sys
@@ -17,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from lightning_fabric.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.callbacks import Callback, TQDMProgressBar
 from pytorch_lightning.callbacks.progress.tqdm_progress import Tqdm
 from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger
@@ -25,15 +23,16 @@ from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from rationalizer import __version__
 from rationalizer.data import Corpus
+from rationalizer.data.stored import StoredExamples, labels, word_counts
 from rationalizer.learn.batch import collate
-from rationalizer.learn.checkpoint import CheckpointFile, digest, identify, require_same
+from rationalizer.learn.checkpoint import CheckpointFile, identify, require_same
 from rationalizer.learn.config import Config, configure
 from rationalizer.learn.kept_examples import choose_examples
 from rationalizer.learn.limiting import check_constraints
-from rationalizer.learn.lock import held
 from rationalizer.learn.module import Learner
+from rationalizer.learn.processes import alone_in, is_first_process, losses_named, on_gpu, strategy_of
 from rationalizer.learn.seeding import seed_all, untouched_generators
-from rationalizer.learn.storage import clear_leftovers, write_record
+from rationalizer.learn.storage import write_record
 from rationalizer.learn.trained import (
     CHECKPOINT,
     CONFIG,
@@ -48,6 +47,7 @@ from rationalizer.learn.trained import (
 )
 from rationalizer.learn.watching import in_notebook, is_watched
 from rationalizer.nn import Reader, TransformerReader, reader_of
+from rationalizer.nn.initial import draw_xavier
 from rationalizer.text import AnyExample
 
 START_TEXTS = 64  # that say how large states are
@@ -79,14 +79,11 @@ def train(
         progress: show a progress bar, or "lines": a line every few seconds, for logs; by default a bar if standard
             error is a terminal, and in notebooks.
         accelerator, devices, precision, strategy, num_nodes: as of `pytorch_lightning.Trainer`; without a wish the
-            precision is "32-true", for transformers on a GPU "bf16-mixed".
+            precision is "32-true", for transformers on a GPU "bf16-mixed". Several devices share out every batch, and
+            come to the same result as one does, but for rounding and for what is drawn at random.
         label_type: what class labels were before they became the corpus' class names; kept with the model.
     """
     _check_corpus(corpus, config)
-    precision = precision or _usual_precision(config, accelerator)
-    if strategy == "auto" and config.full_text_epochs and (devices != 1 or num_nodes > 1):
-        strategy = "ddp_find_unused_parameters_true"  # nothing reaches the generator while whole texts are read
-    _check_trainer(accelerator, devices, precision=precision, strategy=strategy, num_nodes=num_nodes)
     directory = Path(run_dir) if run_dir is not None else None
     if directory is None and resume:
         raise ValueError("resume=True needs the run_dir of the run to go on with")
@@ -94,24 +91,14 @@ def train(
     settings = {
         "accelerator": accelerator,
         "devices": devices,
-        "precision": precision,
-        "strategy": strategy,
+        "precision": precision or _usual_precision(config, accelerator),
         "num_nodes": num_nodes,
     }
-    with _alone_in(directory), untouched_generators():
-        return _train(corpus, description, directory, resume, progress, settings)
-
-
-@contextmanager
-def _alone_in(directory: Path | None) -> Iterator[None]:
-    """The folder for this training only. Of several processes that train together, one holds it for all."""
-    ranks = ("LOCAL_RANK", "RANK", "NODE_RANK", "GROUP_RANK", "SLURM_PROCID")
-    if directory is None or any(os.environ.get(name, "0") != "0" for name in ranks):
-        yield
-        return
-    with held(directory):
-        clear_leftovers(directory)
-        yield
+    with _quiet():
+        settings["strategy"] = strategy_of(config, **settings, strategy=strategy)
+    first = is_first_process(devices, num_nodes)
+    with alone_in(directory, first=first), untouched_generators():
+        return _train(corpus, description, directory, resume, progress, settings, first)
 
 
 def _train(
@@ -121,17 +108,18 @@ def _train(
     resume: bool,
     progress: bool | Literal["lines"] | None,
     settings: dict[str, Any],
+    first: bool,
 ) -> TrainedModel:
     config = description.config
-    first = is_first_process()  # the others find its files
-    if directory is not None and not resume:
+    if directory is not None and first and not resume:
         require_new(directory)
     if directory is not None and (directory / METRICS).is_file():
         finished = TrainedModel.load(directory)
         given = identify(description, corpus)
         stored = identify(finished.description, corpus) | {"data": finished.metrics["data"]}
         require_same(stored, given, directory / METRICS)
-        (directory / CHECKPOINT).unlink(missing_ok=True)
+        if first:
+            (directory / CHECKPOINT).unlink(missing_ok=True)
         return finished
     file = CheckpointFile.of(directory / CHECKPOINT, description, corpus) if directory else None
     resumed = file.read() if file and resume else None
@@ -142,7 +130,9 @@ def _train(
         reader = _reader(corpus, description)
     check_constraints(corpus, config, reader)
     model = description.build(reader)
-    if resumed is None:  # every process does it by itself, and all alike
+    if resumed is None and config.initial_weights == "xavier":
+        draw_xavier(model)
+    if resumed is None and model.method.starts_from_texts:  # every process does it by itself, and all alike
         model.eval().start(*collate(list(enumerate(corpus.train[:START_TEXTS])), reader).texts)
     if file and resumed and (wrong := resumed.fault(model)):
         raise file.error(wrong)
@@ -151,7 +141,7 @@ def _train(
         write_reader(directory, reader)
         write_record(directory / CONFIG, description.to_json())
     if not learner.progress.finished:
-        first = _fit(learner, directory, progress, settings)
+        _fit(learner, directory, progress, settings)
     model.load_state_dict(learner.best, strict=False)
     examples = choose_examples(corpus, config.keep_examples)
     trained = TrainedModel(description, model.eval(), _metrics(learner), examples)
@@ -161,14 +151,9 @@ def _train(
     return trained
 
 
-def is_first_process() -> bool:
-    """Of those that Lightning starts for one training on several devices, by calling the program again."""
-    return int(os.environ.get("LOCAL_RANK", 0)) == 0
-
-
 def require_new(directory: Path) -> None:
     """An error where another run is kept in the folder."""
-    if is_first_process() and (directory / CONFIG).exists():
+    if (directory / CONFIG).exists():
         raise FileExistsError(
             f"{directory} already holds a run; go on with it by --resume, in Python by resume=True, or give another "
             "folder"
@@ -178,7 +163,7 @@ def require_new(directory: Path) -> None:
 def describe(corpus: Corpus, config: Config, label_type: LabelType = "str") -> Description:
     target: dict[str, Any] = {}
     if corpus.task == "regression":
-        values = np.array([example.label for example in corpus.train], dtype=np.float64)
+        values = labels(corpus.train).astype(np.float64)
         unit = bool(values.min() >= 0 and values.max() <= 1)
         target = {"sigmoid": True} if unit else _standard(values)
     return Description(
@@ -195,35 +180,10 @@ def _standard(values: np.ndarray) -> dict[str, Any]:
     return {"sigmoid": False, "mean": float(values.mean()), "deviation": float(values.std()) or 1.0}
 
 
-def _on_gpu(accelerator: str) -> bool:
-    return accelerator in ("auto", "gpu", "cuda") and torch.cuda.is_available()
-
-
 def _usual_precision(config: Config, accelerator: str) -> str:
     """Transformers lose nothing by short numbers in their products, and are twice as fast."""
-    fast = reader_of(config.encoder) is TransformerReader and _on_gpu(accelerator)
+    fast = reader_of(config.encoder) is TransformerReader and on_gpu(accelerator)
     return "bf16-mixed" if fast and torch.cuda.is_bf16_supported() else "32-true"
-
-
-def _check_trainer(accelerator: str, devices: Any, **others: Any) -> None:
-    """What cannot be trained on is refused before anything is written, and before a hundred processes are started."""
-    if isinstance(devices, int):
-        cores = os.cpu_count() or 1
-        on_cpu = accelerator in ("auto", "cpu") and not _on_gpu(accelerator)
-        if devices == 0 or devices < -1 or (on_cpu and devices == -1):
-            raise ValueError(f"devices must be at least 1, or -1 for all GPUs, got {devices}")
-        if on_cpu and devices > cores:
-            raise ValueError(f"{devices} devices were asked for, but this machine has {cores} CPU cores; use fewer")
-    if str(others.get("precision")) in ("16-true", "bf16-true"):
-        raise ValueError(f"the layers need more digits than precision={others['precision']!r} keeps; use bf16-mixed")
-    with _quiet():
-        try:
-            pl.Trainer(accelerator=accelerator, devices=devices, logger=False, enable_checkpointing=False, **others)
-        except (TypeError, ValueError, MisconfigurationException) as error:
-            given = ", ".join(
-                f"{k}={v!r}" for k, v in {"accelerator": accelerator, "devices": devices, **others}.items()
-            )
-            raise ValueError(f"Lightning cannot train with {given}: {error}") from None
 
 
 def _check_corpus(corpus: Corpus, config: Config) -> None:
@@ -239,6 +199,8 @@ def _check_corpus(corpus: Corpus, config: Config) -> None:
         kind = "pairs of" if corpus.pairs else "single"
         raise ValueError(f"{corpus.name!r} holds {kind} texts; configure with pairs={corpus.pairs}")
     for split, examples in (("train", corpus.train), ("dev", corpus.dev)):
+        if isinstance(examples, StoredExamples):
+            continue  # each was looked at when it was written
         for i, example in enumerate(examples):
             _check_example(example, f"{corpus.name} {split}[{i}]", corpus)
 
@@ -254,10 +216,10 @@ def _check_example(example: AnyExample, where: str, corpus: Corpus) -> None:
 
 def _reader(corpus: Corpus, description: Description) -> Reader:
     config = description.config
-    texts = [text.tokens for example in corpus.train for text in example.texts]
+    words = word_counts(corpus.train)
     how: dict[str, Any] = {"rule": corpus.rule, "punctuation": config.punctuation, "sentences": config.sentences}
     how |= description.network()
-    return reader_of(config.encoder).prepare(config.encoder, texts, description.reader_options(), **how)
+    return reader_of(config.encoder).prepare(config.encoder, words, description.reader_options(), **how)
 
 
 def _fit(
@@ -265,8 +227,7 @@ def _fit(
     directory: Path | None,
     progress: bool | Literal["lines"] | None,
     settings: dict[str, Any],
-) -> bool:
-    """Fits; says whether this is the process that writes the results."""
+) -> None:
     show = progress is True or (progress is None and is_watched())
     callbacks: list[Callback] = [_Bar()] if show else [_Lines()] if progress == "lines" else []
     with _quiet():
@@ -285,10 +246,9 @@ def _fit(
             reload_dataloaders_every_n_epochs=1,  # an epoch's batches depend on its number
             use_distributed_sampler=False,  # the learner shares the batches out itself
         )
-        with _interruptible():
+        with _interruptible(), losses_named():
             trainer.fit(learner)
     learner.model.to(trainer.strategy.root_device)
-    return trainer.is_global_zero
 
 
 @contextmanager
@@ -386,6 +346,6 @@ def _metrics(learner: Learner) -> dict[str, Any]:
         "steps": progress.step,
         "seconds_per_epoch": round(float(np.median([row["seconds"] for row in progress.history])), 3),
         "epochs": progress.history,
-        "data": digest(learner.corpus),
+        "data": learner.corpus.digest,
         "versions": {"rationalizer": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }

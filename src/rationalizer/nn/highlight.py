@@ -55,8 +55,7 @@ class HighlightModel(Model):
     @torch.no_grad()
     def start(self, *texts: Words) -> None:
         (words,) = texts
-        if self.method.starts_from_texts:
-            self.method.start(self.reader.states(words), words.counted)
+        self.method.start(self.reader.states(words), words.counted)
 
     def forward(self, *texts: Words, budget: Budget, limits: Limits | None = None) -> Output:
         (words,) = texts

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, TypeVar, get_type_hints
 
 from torch import Tensor, nn
@@ -26,6 +27,7 @@ class Method(nn.Module):
 
     takes_factors: ClassVar[bool] = False  # whether constraints may be users' own factors
     excludes: ClassVar[frozenset[str]] = frozenset()  # names of constraints that say what the method has settled
+    starts_from_texts: bool = False  # whether the model's `start` has something to do
 
     # What comes in differs: the states of one text, or the scores of two texts' words.
     decode: Callable[..., Any]
@@ -35,6 +37,23 @@ class Method(nn.Module):
     def size(z: Tensor, *masks: Tensor) -> Tensor:
         """(batch,) how much is selected: the share of a text, or the number of pairs."""
         raise NotImplementedError
+
+    def whole_batch_mean(self, mean: Tensor) -> Tensor:
+        """The mean over the whole batch, from that over the texts at hand, which are part of it where several processes
+        train together; without gradient. Whatever the `state` of an `objective` depends on goes through here, and is
+        then the same in all processes."""
+        return self._over_parts(mean.detach())
+
+    _over_parts: Callable[[Tensor], Tensor] = staticmethod(lambda mean: mean)
+
+    @contextmanager
+    def in_parts(self, over_parts: Callable[[Tensor], Tensor]) -> Iterator[None]:
+        """Within, batches are parts, and `over_parts` makes a mean over all of them from that over one."""
+        self._over_parts = over_parts
+        try:
+            yield
+        finally:
+            del self._over_parts
 
     @property
     def follows_budget(self) -> bool:

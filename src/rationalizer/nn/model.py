@@ -42,7 +42,8 @@ class Model(nn.Module):
         raise NotImplementedError
 
     def start(self, *texts: Words) -> None:
-        """Called once, before training, with some of its texts: what depends on the size of states is set to suit."""
+        """Called once, before training, with some of its texts, if the method `starts_from_texts`: what depends on the
+        size of states is set to suit."""
 
     def objective(self, output: Output, task_loss: Tensor) -> Objective:
         """What to minimise, from the (batch,) losses of the task."""

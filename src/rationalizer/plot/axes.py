@@ -14,6 +14,7 @@ SIZE = 13.0
 # After Okabe and Ito, darker on white and lighter on black; every series also has a marker and a dash of its own.
 LIGHT = ("#0072b2", "#c44f00", "#007a59", "#a8497f", "#946800", "#2f86b8", "#6b5b95", "#5b6570", "#1e3a6e")
 DARK = ("#56b4e9", "#f08a43", "#35c79d", "#e09cc4", "#edb33c", "#9bd2f3", "#b9a9e0", "#b6bec9", "#8fa9e8")
+COLOURS = len(LIGHT)
 DASHES = ("", "7 3", "2 3", "9 3 2 3")
 MARKERS = ("circle", "square", "triangle", "diamond")
 
@@ -32,6 +33,7 @@ STYLE = f"""
 .rz-plot .axis {{ stroke: currentColor; stroke-opacity: .6 }}
 .rz-plot .line {{ fill: none; stroke-width: 2 }}
 .rz-plot .spread {{ stroke-width: 1.2; opacity: .6 }}
+.rz-plot .band {{ fill-opacity: .13 }}
 .rz-plot .bar {{ fill-opacity: .75 }}
 {_colours(LIGHT)}
 @media screen and (prefers-color-scheme: dark) {{
@@ -53,34 +55,43 @@ def document(title: str, body: Sequence[str]) -> str:
 
 
 class Axes:
-    """A frame around the ticks of either axis, with a margin at the right, and where values lie in it."""
+    """A frame around the ticks of either axis, with margins at its sides, and where values lie in it."""
 
     def __init__(
         self,
         x_ticks: Sequence[float],
         y_ticks: Sequence[float],
         *,
+        left: int = LEFT,
         right: int = RIGHT,
         x_range: tuple[float, float] | None = None,
     ) -> None:
-        self.x_ticks, self.y_ticks, self.right = x_ticks, y_ticks, WIDTH - right
+        self.x_ticks, self.y_ticks, self.left, self.right = x_ticks, y_ticks, left, WIDTH - right
         self.x_low, self.x_high = x_range or _ends(x_ticks)
         self.y_low, self.y_high = _ends(y_ticks)
 
     def x(self, value: float) -> float:
-        return LEFT + (value - self.x_low) / (self.x_high - self.x_low) * (self.right - LEFT)
+        return self.left + (value - self.x_low) / (self.x_high - self.x_low) * (self.right - self.left)
 
     def y(self, value: float) -> float:
         return HEIGHT - BOTTOM - (value - self.y_low) / (self.y_high - self.y_low) * (HEIGHT - TOP - BOTTOM)
 
     def draw(self, x_label: str, y_label: str) -> list[str]:
-        bottom = HEIGHT - BOTTOM
         drawn = []
         for tick in self.y_ticks:
             y = self.y(tick)
-            drawn.append(line("grid", LEFT, y, self.right, y))
-            drawn.append(text(LEFT - 8, y + 4, f"{tick:g}", anchor="end"))
-        drawn.append(line("axis", LEFT, bottom, self.right, bottom))
+            drawn.append(line("grid", self.left, y, self.right, y))
+            drawn.append(text(self.left - 8, y + 4, f"{tick:g}", anchor="end"))
+        drawn += self.draw_floor(x_label)
+        middle = (TOP + HEIGHT - BOTTOM) / 2
+        turned = f'transform="rotate(-90 18 {middle:.1f})"'
+        drawn.append(f'<text x="18" y="{middle:.1f}" text-anchor="middle" {turned}>{escape(y_label)}</text>')
+        return drawn
+
+    def draw_floor(self, x_label: str) -> list[str]:
+        """The lower axis alone."""
+        bottom = HEIGHT - BOTTOM
+        drawn = [line("axis", self.left, bottom, self.right, bottom)]
         free = -math.inf
         for tick in self.x_ticks:
             x, name = self.x(tick), f"{tick:g}"
@@ -89,10 +100,7 @@ class Axes:
             if x - half >= free:  # ticks that lie close together share one number
                 drawn.append(text(x, bottom + 20, name, anchor="middle"))
                 free = x + half + 6
-        drawn.append(text((LEFT + self.right) / 2, HEIGHT - 12, x_label, anchor="middle"))
-        middle = (TOP + bottom) / 2
-        turned = f'transform="rotate(-90 18 {middle:.1f})"'
-        drawn.append(f'<text x="18" y="{middle:.1f}" text-anchor="middle" {turned}>{escape(y_label)}</text>')
+        drawn.append(text((self.left + self.right) / 2, HEIGHT - 12, x_label, anchor="middle"))
         return drawn
 
 
@@ -126,12 +134,12 @@ def dashed(pattern: str) -> str:
 
 
 def colour(k: int) -> str:
-    return f"c{k % len(LIGHT)}"
+    return f"c{k % COLOURS}"
 
 
 def marker(k: int, x: float, y: float, scale: float = 1.0) -> str:
     """A dot of series k. Series with the same shape differ in colour, with the same colour in shape."""
-    kind, fill = MARKERS[k % len(MARKERS)], f"dot{k % len(LIGHT)}"
+    kind, fill = MARKERS[k % len(MARKERS)], f"dot{k % COLOURS}"
     if kind == "circle":
         return f'<circle class="{fill}" cx="{x:.1f}" cy="{y:.1f}" r="{3.5 * scale:.1f}"/>'
     corners = {
@@ -144,14 +152,13 @@ def marker(k: int, x: float, y: float, scale: float = 1.0) -> str:
 
 
 def legend(entries: Sequence[tuple[int, str, str | None]]) -> list[str]:
-    """Names beside the plot: (series, name, dash of its line); None draws a marker only, "1 5" a line only."""
+    """Names beside the plot: (series, name, dash of its line); None draws a marker only."""
     drawn = []
     for row, (k, name, dash) in enumerate(entries):
         x, y = WIDTH - RIGHT + 22, TOP + 8 + 22 * row
         if dash is not None:
             drawn.append(line(f"line {colour(k)}", x, y, x + 30, y, dashed(dash)))
-        if dash != LEVEL:
-            drawn.append(marker(k, x + 15, y))
+        drawn.append(marker(k, x + 15, y))
         drawn.append(text(x + 38, y + 4, shorten(name, RIGHT - 66, SIZE)))
     return drawn
 

@@ -1,4 +1,4 @@
-"""Lines with a range at each point."""
+"""Lines with the band of their ranges."""
 
 from __future__ import annotations
 
@@ -6,7 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rationalizer.metrics import Spread
-from rationalizer.plot.axes import DASHES, LEFT, LEVEL, Axes, colour, dashed, document, legend, line, marker, ticks
+from rationalizer.plot.axes import (
+    COLOURS,
+    DASHES,
+    LEFT,
+    LEVEL,
+    Axes,
+    colour,
+    dashed,
+    document,
+    legend,
+    line,
+    marker,
+    ticks,
+)
 
 
 @dataclass(frozen=True)
@@ -17,7 +30,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """A line with a point, and its range, at each x; one point that `everywhere` holds is a level line."""
+    """A line with a point, and its range, at each x; one point that holds `everywhere` is a level line."""
 
     name: str
     points: tuple[Point, ...]
@@ -33,6 +46,8 @@ def line_plot(series: Sequence[Series], *, title: str, x_label: str, y_label: st
     y_ticks = ticks(min(p.y.low for p in points), max(p.y.high for p in points))
     axes = Axes(xs, y_ticks) if len(series) > 1 else Axes(xs, y_ticks, right=30)
     body = axes.draw(x_label, y_label)
+    for k, one in enumerate(series):  # all of them under the lines
+        body += _band(axes, one, k)
     for k, one in enumerate(series):
         body += _line(axes, one, k)
     if len(series) > 1:  # names in the order in which the lines end
@@ -41,16 +56,30 @@ def line_plot(series: Sequence[Series], *, title: str, x_label: str, y_label: st
     return document(title, body)
 
 
+def _band(axes: Axes, series: Series, k: int) -> list[str]:
+    """From the least to the greatest value of each point; a bar where a single point has no width."""
+    if all(point.y.low == point.y.high for point in series.points):
+        return []
+    places = [(axes.x(p.x), axes.y(p.y.low), axes.y(p.y.high)) for p in series.points]
+    if series.everywhere:
+        places = [(x, *places[0][1:]) for x in (LEFT, axes.right)]
+    if len(places) == 1:
+        x, low, high = places[0]
+        return [line(f"spread {colour(k)}", x, low, x, high)]
+    edge = [(x, high) for x, _, high in places] + [(x, low) for x, low, _ in reversed(places)]
+    return [f'<polygon class="band dot{k % COLOURS}" points="{_joined(edge)}"/>']
+
+
 def _line(axes: Axes, series: Series, k: int) -> list[str]:
     if series.everywhere:
         y = axes.y(series.points[0].y.mean)
         round_ends = dashed(LEVEL) + ' stroke-linecap="round"'
-        return [line(f"line {colour(k)}", LEFT, y, axes.right, y, round_ends)]
+        level = line(f"line {colour(k)}", LEFT, y, axes.right, y, round_ends)
+        return [level, marker(k, LEFT, y), marker(k, axes.right, y)]
     places = [(axes.x(p.x), axes.y(p.y.mean)) for p in series.points]
-    joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    drawn = [f'<polyline class="line {colour(k)}"{dashed(DASHES[k % len(DASHES)])} points="{joined}"/>']
-    for point, (x, y) in zip(series.points, places, strict=True):
-        if point.y.low < point.y.high:
-            drawn.append(line(f"spread {colour(k)}", x, axes.y(point.y.low), x, axes.y(point.y.high)))
-        drawn.append(marker(k, x, y))
-    return drawn
+    drawn = [f'<polyline class="line {colour(k)}"{dashed(DASHES[k % len(DASHES)])} points="{_joined(places)}"/>']
+    return drawn + [marker(k, x, y) for x, y in places]
+
+
+def _joined(places: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)

@@ -78,6 +78,20 @@ class Job:
         budget = f", budget {self.config.budget.in_words(self.method.unit)}" if self.method.uses_budget else ""
         return f"{self.source.name}, {self.method.label}{budget}, seed {self.config.seed}"
 
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "source": self.source.to_json(),
+            "method": self.method.label,
+            "config": self.config.to_json(),
+            "directory": str(self.directory),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Job:
+        config = Config.from_json(stored["config"])
+        method = Variant.parse(stored["method"], config.pairs)
+        return cls(Source.from_json(stored["source"]), method, config, Path(stored["directory"]))
+
 
 def parse_methods(text: str, pairs: bool = False) -> list[Variant]:
     """A list such as "spectra,sfe:contiguous", or "all"."""

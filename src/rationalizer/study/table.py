@@ -39,6 +39,11 @@ class Row:
         return "any" if self.budget is None else self.budget.in_words("pair" if self.pairs else "word")
 
     @property
+    def data(self) -> str:
+        """The dataset, and what is to be known of it."""
+        return f"{self.dataset} ({self.note})" if self.note else self.dataset
+
+    @property
     def task_score(self) -> str:
         return "macro_f1" if "macro_f1" in self.scores else "mse"
 
@@ -125,8 +130,7 @@ def markdown(rows: Sequence[Row], plots: Mapping[str, Sequence[str]]) -> str:
 
 
 def _section(dataset: str, rows: Sequence[Row], plots: Sequence[str]) -> list[str]:
-    note = rows[0].note
-    lines = [f"## {dataset}" + (f" ({note})" if note else ""), "", _caption(dataset, rows), ""]
+    lines = [f"## {rows[0].data}", "", _caption(dataset, rows), ""]
     heads, cells = table(rows)
     lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     lines += [f"| {' | '.join(row)} |" for row in cells]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
+from importlib.metadata import version
 from itertools import accumulate, pairwise
 from typing import Any, Literal, get_args
 
@@ -121,6 +122,13 @@ def cut(text: str, rule: Rule = "words") -> tuple[tuple[str, ...], Offsets]:
     # Tokens and spans recur by the million; one object for each keeps large corpora in memory.
     tokens = tuple([sys.intern(text[start:end]) for start, end in spans])
     return tokens, tuple([_span(*span) for span in spans])
+
+
+def rule_version(rule: Rule) -> str:
+    """Another text whenever a rule cuts texts in another way."""
+    if rule == "spaces":
+        return _SOLID.pattern
+    return f"{_TOKEN.pattern}\n{_PIECE.pattern if rule == 'words' else version('budoux')}"
 
 
 def _segmenter(text: str) -> Callable[[str], list[str]]:

@@ -42,6 +42,11 @@ class Example:
         """Of what is said about it: a number per token."""
         return (len(self.tokens),)
 
+    @property
+    def length(self) -> int:
+        """What batches are sorted by."""
+        return len(self.tokens)
+
 
 @dataclass(frozen=True, slots=True)
 class PairExample:
@@ -63,6 +68,11 @@ class PairExample:
     def shape(self) -> tuple[int, ...]:
         """Of what is said about it: a number per pair of words."""
         return len(self.premise.tokens), len(self.hypothesis.tokens)
+
+    @property
+    def length(self) -> int:
+        """What batches are sorted by: the premise, which is mostly longer, and then the hypothesis."""
+        return (len(self.premise.tokens) << 20) + len(self.hypothesis.tokens)
 
     def __post_init__(self) -> None:
         m, n = len(self.premise.tokens), len(self.hypothesis.tokens)

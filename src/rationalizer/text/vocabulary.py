@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 NOTHING = 0  # padding, and every word that the vocabulary does not have
@@ -27,14 +27,15 @@ class Vocabulary:
             raise ValueError(f"a lower-cased vocabulary cannot hold {cased!r}; use lower=False or word.lower()")
 
     @classmethod
-    def of(cls, texts: Iterable[Iterable[str]], lower: bool = False, min_count: int = 1) -> Vocabulary:
-        """Every word that the tokens of the texts hold at least `min_count` times, the most frequent first, ties in
-        alphabetical order."""
+    def of(cls, words: Counter[str], lower: bool = False, min_count: int = 1) -> Vocabulary:
+        """Every word that comes at least `min_count` times, the most frequent first, ties in alphabetical order."""
         if min_count < 1:
             raise ValueError(f"min_count must be at least 1, got {min_count}")
-        counts: Counter[str] = Counter()
-        for tokens in texts:
-            counts.update(token.lower() for token in tokens) if lower else counts.update(tokens)
+        counts = words
+        if lower:
+            counts = Counter()
+            for word, count in words.items():
+                counts[word.lower()] += count
         kept = [word for word, count in counts.items() if count >= min_count]
         return cls(sorted(kept, key=lambda word: (-counts[word], word)), lower=lower)
 

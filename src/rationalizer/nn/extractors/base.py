@@ -25,13 +25,12 @@ class Extractor(Method):
 
     reads_text: ClassVar[bool] = True  # whether it needs the generator's states
     passes_gradient: ClassVar[bool] = True  # whether what the predictor makes of z tells the generator what to change
-    starts_from_texts: bool = False  # whether `start` has something to do
 
     def __init__(self, size: int) -> None:
         super().__init__()
 
     def start(self, states: Tensor, mask: Tensor) -> None:
-        """Called once, before training, with the states of some of its texts."""
+        """Called once, before training, with the states of some of its texts, if the method `starts_from_texts`."""
 
     def forward(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
         raise NotImplementedError

@@ -131,7 +131,7 @@ class ScoreFunctionWithBaseline(ScoreFunction):
     def moved(self, cost: Tensor) -> dict[str, Tensor]:
         # Early batches all count the same, so that the average starts at the first cost and not at 0.
         weight = (1 / (self.batches + 1)).clamp(min=1 - self.momentum)
-        average = self.average + weight * (cost.mean() - self.average)
+        average = self.average + weight * (self.whole_batch_mean(cost.mean()) - self.average)
         return {"average": average, "batches": self.batches + 1}
 
 

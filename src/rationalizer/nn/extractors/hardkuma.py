@@ -14,7 +14,7 @@ from rationalizer.constraints import Limits
 from rationalizer.nn.extractors.base import Extraction, Extractor, neighbours, register
 from rationalizer.nn.extractors.bernoulli import decode_to_budget
 from rationalizer.nn.method import Objective
-from rationalizer.ranges import Fraction, Positive, Range, Share
+from rationalizer.ranges import Fraction, Number, Positive, Range, Weight
 
 Decoding = Literal["deterministic", "top-k", "contiguous"]
 
@@ -57,13 +57,17 @@ class HardKumaDistribution:
 
 @register("hardkuma")
 class HardKuma(Extractor):
-    """Selection by HardKuma variables, kept to the budget on average over texts by two Lagrange multipliers.
+    """Selection by HardKuma variables, kept to the budget on average over texts by an augmented Lagrangian.
 
-    Minimises E[task loss] s.t. rate <= budget/length and changes <= fused_target, both means over the batch,
-    with rate = Σ P(z_i ≠ 0)/length and changes = Σ P(exactly one of z_i, z_{i+1} is 0)/length. Each
-    multiplier follows the moving average c of its constraint's violation: λ ← λ · exp(lagrangian_rate · c),
-    within [lambda_min, lambda_max]. No selection but all or nothing has no changes, so with fused_target = 0 the
-    second multiplier grows to its maximum and stays there: a constant price on changes.
+    Minimises E[task loss] s.t. rate = target and changes <= fused_target, all means over the batch, with
+    rate = Σ P(z_i ≠ 0)/length and changes = Σ P(exactly one of z_i, z_{i+1} is 0)/length. To the loss comes λ c for
+    each constraint, violated by c, and for the rate penalty/2 · c². Each multiplier follows the moving average of its
+    violation: λ ← λ · exp(lagrangian_rate · c), within [lambda_min, lambda_max]. Without a fused_target changes are
+    free, as in the code of Bastings et al.
+
+    Multipliers alone, as first published, come late: until they have grown all words are selected for certain, where no
+    gradient tells them apart, and then all are dropped at once. So the penalty holds the rate at a target that comes
+    down from the whole text to the budget in the first `warmup_batches` batches, while the predictor can still read.
 
     `decoding="deterministic"` takes 0, 1 or the mean of each variable, whichever is most likely: the
     selection has the learned size, whatever budget is asked for. "top-k" and "contiguous" keep to the budget.
@@ -71,13 +75,16 @@ class HardKuma(Extractor):
 
     multipliers: Tensor
     violations: Tensor
+    batches: Tensor
 
     def __init__(
         self,
         size: int,
         *,
         decoding: Decoding = "deterministic",
-        fused_target: Share = 0.0,
+        penalty: Weight = 10.0,
+        warmup_batches: Number = 200,
+        fused_target: Annotated[float | None, Range(0, 1, none=True)] = None,
         lagrangian_rate: Annotated[float, Range(0, 10)] = 0.05,
         lagrangian_momentum: Fraction = 0.99,
         lambda_init: Positive = 1e-4,
@@ -89,12 +96,15 @@ class HardKuma(Extractor):
             raise ValueError(f"decoding must be one of {', '.join(get_args(Decoding))}, got {decoding!r}")
         self.parameters_of = nn.Linear(size, 2)
         self.decoding: Decoding = decoding
+        self.penalty = penalty
+        self.warmup_batches = warmup_batches
         self.fused_target = fused_target
         self.rate = lagrangian_rate
         self.momentum = lagrangian_momentum
         self.bounds = (lambda_min, lambda_max)
         self.register_buffer("multipliers", torch.full((2,), lambda_init))
         self.register_buffer("violations", torch.zeros(2))
+        self.register_buffer("batches", torch.zeros(()))
 
     @classmethod
     def check(cls, options: Mapping[str, Any]) -> None:
@@ -136,16 +146,23 @@ class HardKuma(Extractor):
         limits: Limits | None = None,
     ) -> Objective:
         constraints = self.constraints(extraction.scores, mask, budget)
-        violations = self.momentum * self.violations + (1 - self.momentum) * constraints.detach()
+        whole = self.whole_batch_mean(constraints)
+        violations = self.momentum * self.violations + (1 - self.momentum) * whole
         multipliers = (self.multipliers * torch.exp(self.rate * violations)).clamp(*self.bounds)
-        loss = task_loss.mean() + multipliers @ constraints
-        return Objective(loss, {"multipliers": multipliers, "violations": violations})
+        # With the gradient of penalty/2 · c², c of the whole batch, however many processes share it.
+        held = self.penalty * whole[0] * constraints[0]
+        loss = task_loss.mean() + multipliers @ constraints + held
+        return Objective(loss, {"multipliers": multipliers, "violations": violations, "batches": self.batches + 1})
 
     def constraints(self, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
         """By how much the rate and the changes exceed their targets, (2,)."""
         lengths = mask.sum(-1).clamp(min=1)
         selected = scores.exp() * mask
+        # The share of what is above the budget that may still be selected.
+        open_yet = (1 - self.batches / max(1, self.warmup_batches)).clamp(min=0) * (self.warmup_batches > 0)
+        rate = (selected.sum(-1) - budget - open_yet * (lengths - budget)) / lengths
+        if self.fused_target is None:
+            return torch.stack([rate.mean(), rate.new_zeros(())])
         left, right, real = neighbours(selected, mask)
         changes = ((left * (1 - right) + (1 - left) * right) * real).sum(-1) / lengths
-        rate = (selected.sum(-1) - budget) / lengths
         return torch.stack([rate.mean(), changes.mean() - self.fused_target])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, ClassVar, Literal, NamedTuple, get_type_hints
@@ -60,9 +61,9 @@ class Reader(nn.Module):
         check_ranges(ranges_of(cls.Options), options)
 
     @classmethod
-    def prepare(cls, source: str, texts: Sequence[Sequence[str]], options: Any, **how: Any) -> Reader:
-        """A reader for a training on these texts (their tokens). `source` is the encoder's name or folder; `how` it
-        reads: rule, punctuation, sentences, dropout, and what is asked of it (generates, predicts)."""
+    def prepare(cls, source: str, words: Counter[str], options: Any, **how: Any) -> Reader:
+        """A reader for a training on texts in which the words come so often. `source` is the encoder's name or folder;
+        `how` it reads: rule, punctuation, sentences, dropout, and what is asked of it (generates, predicts)."""
         raise NotImplementedError
 
     def cut(self, text: str) -> tuple[tuple[str, ...], Offsets]:

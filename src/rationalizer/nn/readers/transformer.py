@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -117,7 +118,7 @@ class TransformerReader(Reader):
     def prepare(
         cls,
         source: str,
-        texts: Sequence[Sequence[str]],
+        words: Counter[str],
         options: TransformerOptions,
         *,
         dropout: float = 0.1,

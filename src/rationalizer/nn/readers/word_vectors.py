@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar, Literal
@@ -121,9 +122,9 @@ class VectorReader(Reader):
         self.whole_size = size if options.word_sums else 0
 
     @classmethod
-    def prepare(cls, source: str, texts: Sequence[Sequence[str]], options: VectorOptions, **how: Any) -> VectorReader:
-        vocabulary = Vocabulary.of(texts, lower=options.lower, min_count=options.min_count)
-        vectors = _vectors(options.embeddings, texts, vocabulary)
+    def prepare(cls, source: str, words: Counter[str], options: VectorOptions, **how: Any) -> VectorReader:
+        vocabulary = Vocabulary.of(words, lower=options.lower, min_count=options.min_count)
+        vectors = _vectors(options.embeddings, words, vocabulary)
         reader = cls(vocabulary, vectors, options, **how)
         reader._start()
         return reader
@@ -259,22 +260,23 @@ def _closed_up(vectors: Tensor, selected: Tensor) -> tuple[Tensor, Tensor]:
     return vectors.gather(1, order[..., None].expand(-1, -1, vectors.shape[-1])), selected.gather(1, order)
 
 
-def _vectors(source: str | None, texts: Sequence[Sequence[str]], vocabulary: Vocabulary) -> WordVectors | None:
+def _vectors(source: str | None, words: Counter[str], vocabulary: Vocabulary) -> WordVectors | None:
     if source is None:
         return None
     if source != "auto":
         vectors = load_vectors(source, keep=set(vocabulary.words))
-        if vocabulary.words and not coverage(Lookup(vectors.words), texts):
+        if vocabulary.words and not coverage(Lookup(vectors.words), words):
             raise DataError(
                 f"{source}: none of the {len(vocabulary.words)} words of the training texts has a vector; check that "
                 "the vectors are of the texts' language and written as words"
             )
         return vectors
     vectors = load_vectors(BUNDLED)
-    return vectors if coverage(Lookup(vectors.words), texts) >= FITS else None
+    return vectors if coverage(Lookup(vectors.words), words) >= FITS else None
 
 
-def coverage(lookup: Lookup, texts: Iterable[Sequence[str]]) -> float:
+def coverage(lookup: Lookup, words: Counter[str]) -> float:
     """The share of the running words that the vectors know."""
-    found = [bool(lookup.rows(token)) for tokens in texts for token in tokens if not is_punctuation(token)]
-    return sum(found) / len(found) if found else 1.0
+    running = {word: count for word, count in words.items() if not is_punctuation(word)}
+    known = sum(count for word, count in running.items() if lookup.rows(word))
+    return known / sum(running.values()) if running else 1.0

@@ -1,0 +1,106 @@
+"""Trains on ten million short texts from Parquet files, and says how long it takes and how much memory.
+
+    python scripts/large_data.py FOLDER [TEXTS]
+
+The texts are made in FOLDER/data, in shards of a million; a clause of the generated stays and a remark with numbers and
+names, 8 to 12 words. The model is a small one and is trained for one epoch over all of them. Every second the resident
+memory of the training and of what it started is added up (Linux only); memory.csv has the course of it.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rationalizer.data.generated_stays import CLASSES, CLAUSES
+
+SHARD = 1_000_000
+NAMES = 20_000  # made up ones: the vocabulary is as large as that of real texts
+SETTINGS = {
+    "epochs": 1,
+    "min_epochs": 0,
+    "batch_size": 1024,
+    "hidden": 8,
+    "vector_size": 8,
+    "embeddings": "none",
+    "min_count": 5,
+    "full_text_weight": 0,
+    "learning_rate": 0.005,
+}
+
+
+def write_shard(path: Path, count: int, number: int) -> None:
+    generator = np.random.default_rng(number)
+    clauses = [
+        (text.replace("[", "").replace("]", "").capitalize(), side)
+        for sides in CLAUSES.values()
+        for side, texts in zip(CLASSES, sides, strict=True)
+        for text in texts
+    ]
+    chosen = generator.integers(len(clauses), size=count)
+    syllables = ["ba", "de", "fi", "go", "lu", "ma", "ne", "pi", "ro", "su", "ta", "ve", "wi", "xo", "yu", "za"]
+    names = ["".join(syllables[(k // 16**place) % 16] for place in range(4)).capitalize() for k in range(NAMES)]
+
+    def column(values: list[str]) -> pa.Array:
+        return pa.array(values).take(pa.array(generator.integers(len(values), size=count)))
+
+    text = pc.binary_join_element_wise(
+        pa.array([text for text, _ in clauses]).take(pa.array(chosen)),
+        column([f"in room {k}" for k in range(1, 1000)]),
+        column([f"{how} {name}" for how in ("says", "wrote") for name in names]),
+        " ",
+    )
+    label = pa.array([side for _, side in clauses]).take(pa.array(chosen))
+    pq.write_table(pa.table({"text": pc.binary_join_element_wise(text, ".", ""), "label": label}), path)
+
+
+def resident(process: int) -> int:
+    """Bytes of a process and of all that it started."""
+    status = Path(f"/proc/{process}/status")
+    try:
+        own = next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmRSS"))
+        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    except (OSError, StopIteration):  # it has ended
+        return 0
+    return 1024 * own + sum(resident(int(child)) for child in children)
+
+
+def main() -> None:
+    folder, count = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 10_000_000
+    (folder / "data").mkdir(parents=True, exist_ok=True)
+    shards = -(-count // SHARD)
+    for k in range(shards):
+        path = folder / "data" / f"train-{k:05d}-of-{shards:05d}.parquet"
+        if not path.exists():
+            write_shard(path, min(SHARD, count - k * SHARD), k)
+    command = [sys.executable, "-m", "rationalizer", "train", str(folder / "data"), "--device", "cpu"]
+    command += ["--out", str(folder / f"run-{int(time.time())}"), "--stream", "--cache-dir", str(folder / "cache")]
+    command += [part for key, value in SETTINGS.items() for part in ("--set", f"{key}={value}")]
+    begun = time.monotonic()
+    peak = 0
+    with (folder / "memory.csv").open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["seconds", "bytes"])
+        process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        while process.poll() is None:
+            now = resident(process.pid)
+            peak = max(peak, now)
+            table.writerow([round(time.monotonic() - begun, 1), now])
+            file.flush()
+            time.sleep(1)
+    print(
+        f"{count:,} texts, exit code {process.returncode}, {time.monotonic() - begun:.0f} s, peak {peak / 1e9:.2f} GB"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,256 @@
+"""Users' own files that are larger than memory: read once, cut into words once, and kept in a cache on disk.
+
+Files are read row by row, and what `stored.py` makes of them is kept in a folder named after a hash of the files' bytes
+and of all that decides what becomes of them. The folder is made under another name and renamed when it is complete; its
+files' checksums are compared whenever it is used. From then on any text can be read by its number, so a training goes
+through all texts in a new random order each epoch, exactly as it does with texts in memory: there is no shuffle buffer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rationalizer import __version__
+from rationalizer.data.bad_rows import BadRow, BadRows
+from rationalizer.data.columns import Columns
+from rationalizer.data.corpus import Corpus, Task, default_budget
+from rationalizer.data.dialect import Dialect
+from rationalizer.data.files import check_one_kind, example_of, find_splits
+from rationalizer.data.label_column import LabelColumn, usable
+from rationalizer.data.labels import Labels
+from rationalizer.data.split import held_out
+from rationalizer.data.stored import StoredExamples, Writer, close, signed, unsigned
+from rationalizer.data.tables import Table, columns_of, ending, stem, stream_table
+from rationalizer.text.cutting import Rule, rule_version
+from rationalizer.text.errors import DataError, at
+
+# Bytes of files, above which they are read so without being asked: in memory short texts take ten times as much.
+LARGE = 100_000_000
+PACKED = 4  # how much larger Parquet and .gz files are when they are unpacked, about
+LAYOUT = 1  # of a cache; other ones are not used
+RECORD = "record.json"
+ABANDONED = 24 * 3600  # seconds without a word after which a half-written cache is nobody's any more
+TOLD_EVERY = 1000  # rows
+
+# Shows how far the reading is: (title, number of rows or None) to a context that gives a function told of more rows.
+Watch = Callable[[str, int | None], AbstractContextManager[Callable[[int], object]]]
+Parts = Mapping[str, Sequence[Path]]
+
+
+def is_large(source: str | Path) -> bool:
+    """Whether a file or folder is better not read into memory."""
+    source = Path(source)
+    paths = [path for part in find_splits(source).values() for path in part] if source.is_dir() else [source]
+    packed = [path.stat().st_size for path in paths if ending(path) == ".parquet" or path.suffix.lower() == ".gz"]
+    return sum(path.stat().st_size for path in paths) + (PACKED - 1) * sum(packed) > LARGE
+
+
+def default_cache() -> Path:
+    """`rationalizer` in the user's folder for caches."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rationalizer"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """All that decides what becomes of files."""
+
+    parts: Parts
+    columns: Columns
+    rule: Rule
+    task: Task | None
+    classes: tuple[str, ...] | None
+    dialect: Dialect | None
+    skip_bad: bool
+
+    def key(self) -> str:
+        """Another one if a byte of the files, or anything else that matters, is another."""
+        files = {name: [(path.name, _sha256(path)) for path in paths] for name, paths in self.parts.items()}
+        settings = {name: value for name, value in asdict(self).items() if name != "parts"}
+        made = [LAYOUT, __version__, rule_version(self.rule), files, settings]
+        return hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def stream_corpus(
+    source: str | Path,
+    *,
+    columns: Columns | None = None,
+    task: Task | None = None,
+    classes: Sequence[str] | None = None,
+    rule: Rule | None = None,
+    dev_fraction: float | None = None,
+    seed: int = 0,
+    dialect: Dialect | None = None,
+    skip_bad: bool = False,
+    cache_dir: str | Path | None = None,
+    watch: Watch | None = None,
+) -> Corpus:
+    """As `files.read_corpus`, with the same result, for files larger than memory: the examples stay on disk.
+
+    `cache_dir` is where; by default `~/.cache/rationalizer`. A second call finds them there. `watch` shows how far the
+    reading is.
+    """
+    source, columns = Path(source), columns or Columns()
+    parts = find_splits(source) if source.is_dir() else {"train": [source]}
+    found = {
+        path: columns.found_in(Table(path, columns_of(path, dialect), [])) for paths in parts.values() for path in paths
+    }
+    first = found[parts["train"][0]]
+    used: Rule = rule or ("spaces" if first.are_tokenized else "words")
+    given = None if classes is None else tuple(classes)
+    reading = Reading(parts, columns, used, task, given, dialect, skip_bad)
+    cache, key = Path(cache_dir) if cache_dir is not None else default_cache(), reading.key()
+    record = _read_record(cache / key)
+    if record is None:
+        with _folder(cache, key) as folder, _watched(reading, watch) as done:
+            record = _write(folder, reading, found, done)
+    labels = Labels(record["task"], tuple(record["classes"]))
+    values = labels.task == "regression"
+    stored = {name: StoredExamples(cache / key / name, values=values) for name in record["parts"]}
+    stored = {name: part.taken(usable(part.labels)) for name, part in stored.items()}
+    train, dev, test = (stored.get(name, ()) for name in ("train", "dev", "test"))
+    assert isinstance(train, StoredExamples)
+    if not dev:
+        held = held_out(train.labels, dev_fraction, seed=seed, stratify=not values)
+        train, dev = train.taken(~held), train.taken(held)
+    return Corpus(
+        source.name if source.is_dir() else stem(source),
+        labels.task,
+        labels.classes,
+        train,
+        dev,
+        test,
+        default_budget(pairs=first.are_pairs),
+        rule=used,
+        columns=first.by_kind(),
+        skipped=tuple(record["skipped"]),
+    )
+
+
+def _write(
+    folder: Path, reading: Reading, found: Mapping[Path, Columns], done: Callable[[int], object]
+) -> dict[str, Any]:
+    """One pass over the files: their examples, labels and words into the folder."""
+    bad = BadRows(skip=reading.skip_bad)
+    labels: Labels | None = None
+    written = []
+    for name in ("train", "dev", "test"):
+        if name not in reading.parts:
+            continue
+        writer, column = Writer(folder / name), LabelColumn()
+        for path in reading.parts[name]:
+            column.begin(path)
+            _write_file(path, reading, found[path], writer, column, bad, done)
+        labels = labels or column.infer(reading.task, reading.classes)
+        writer.finish(column.encoded(labels, bad))
+        if writer.count:
+            written.append(name)
+        if name == "train" and not bad.stop and not writer.count:
+            raise DataError(f"{at(reading.parts['train'][0])}: there are no rows to train on")
+    bad.settle()
+    check_one_kind(found)
+    assert labels is not None
+    record = {
+        "task": labels.task,
+        "classes": labels.classes,
+        "parts": written,
+        "skipped": bad.notes(),
+        "files": {str(path.relative_to(folder)): _sha256(path) for name in written for path in _files(folder / name)},
+    }
+    with (folder / RECORD).open("wb") as file:
+        file.write(signed(json.dumps(record).encode()))
+        close(file)
+    return record
+
+
+def _write_file(
+    path: Path,
+    reading: Reading,
+    columns: Columns,
+    writer: Writer,
+    column: LabelColumn,
+    bad: BadRows,
+    done: Callable[[int], object],
+) -> None:
+    if columns.label is None:
+        raise DataError(f"{at(path)}: training needs labels; pass the label column's name")
+    for number, row in enumerate(stream_table(path, reading.columns.names(), dialect=reading.dialect).rows, 1):
+        if isinstance(row, BadRow):
+            bad.add(path, number, row.reason)
+        else:
+            try:
+                label = column.see(row.get(columns.label), number)
+                writer.add(example_of(row, columns, None, reading.rule))
+                column.keep(label, number)
+            except ValueError as error:
+                bad.add(path, number, str(error))
+        if bad.enough:
+            bad.settle()
+        if number % TOLD_EVERY == 0:
+            done(TOLD_EVERY)
+
+
+@contextmanager
+def _watched(reading: Reading, watch: Watch | None) -> Iterator[Callable[[int], object]]:
+    if watch is None:
+        yield lambda _: None
+        return
+    with watch("Reading", _rows(path for paths in reading.parts.values() for path in paths)) as done:
+        yield done
+
+
+def _rows(paths: Iterator[Path]) -> int | None:
+    """How many there are, as far as files say so."""
+    from pyarrow.parquet import read_metadata
+
+    count = 0
+    for path in paths:
+        if ending(path) != ".parquet":
+            return None
+        count += read_metadata(path).num_rows
+    return count
+
+
+@contextmanager
+def _folder(cache: Path, key: str) -> Iterator[Path]:
+    """A new folder, which is called `key` when all is done, and gone if anything went wrong."""
+    cache.mkdir(parents=True, exist_ok=True)
+    for left in cache.glob(".*.tmp"):  # of a process that was killed
+        if time.time() - max(path.stat().st_mtime for path in (left, *_files(left))) > ABANDONED:
+            shutil.rmtree(left, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=f".{key}.", suffix=".tmp", dir=cache))
+    try:
+        yield folder
+        if _read_record(cache / key) is None:  # else another process was faster, with the same result
+            shutil.rmtree(cache / key, ignore_errors=True)  # damaged
+            os.rename(folder, cache / key)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _read_record(folder: Path) -> dict[str, Any] | None:
+    """What stands in a cache, if it is whole."""
+    try:
+        record: dict[str, Any] = json.loads(unsigned((folder / RECORD).read_bytes()))
+        whole = all(_sha256(folder / name) == known for name, known in record["files"].items())
+    except (OSError, ValueError):
+        return None
+    return record if whole else None
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,146 @@
+"""Runs in processes of their own, on this machine, on Ray, through submitit: what they learn, and how they end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import ray
+
+from rationalizer.data import DataError
+from rationalizer.learn.lock import LOCK
+from rationalizer.learn.module import Learner
+from rationalizer.study import compare
+from rationalizer.study.engines import Local, Ray, Slurm
+from rationalizer.study.engines.slurm import _minutes
+from rationalizer.study.run import Order
+from tests.study.small import jobs_of, learned
+
+ENDLESS = {"epochs": 100_000, "patience": "none", "checkpoint_seconds": 0}
+
+
+@pytest.fixture
+def two(folder, tmp_path):
+    """A run as in `study`, and one that does not come to an end by itself."""
+    return jobs_of(folder, tmp_path, "pair-budget", [0]) + jobs_of(folder, tmp_path, "pair-budget", [1], **ENDLESS)
+
+
+def when_trained_on(job, deadline=300):
+    """The number of the process that trains, once it has kept a checkpoint."""
+    begun = time.monotonic()
+    while not (job.directory / "checkpoint.safetensors").exists():
+        assert time.monotonic() - begun < deadline, f"{job.title} has kept no checkpoint"
+        time.sleep(0.01)
+    return int((job.directory / LOCK).read_text())
+
+
+def is_alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def assert_learned_the_same(job, tmp_path, study):
+    assert learned(job.directory) == learned(study[0] / job.directory.relative_to(tmp_path))
+
+
+def test_processes_learn_the_same_and_end_with_the_comparison(two, tmp_path, study, monkeypatch):
+    """Ctrl-C after the first of two runs; the next call goes on with the second from its checkpoint."""
+    done, endless = two
+    trained_by = []
+
+    def ended(count, outcome):
+        assert (outcome.job, outcome.error) == (done, None)
+        trained_by.append(when_trained_on(endless))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compare(two, tmp_path, engine=Local(2), ended=ended)
+    assert not is_alive(trained_by[0])
+    assert_learned_the_same(done, tmp_path, study)
+
+    steps = []
+
+    def training_step(self, batch, batch_idx):
+        steps.append(self.progress.step)
+        raise RuntimeError("enough")
+
+    monkeypatch.setattr(Learner, "training_step", training_step)
+    again = compare(two, tmp_path)
+    assert [outcome.job for outcome in again.failed] == [endless]
+    assert steps[0] > 0, "it began anew instead of going on"
+
+
+def test_ray_learns_the_same_and_a_killed_process_costs_its_run_only(two, tmp_path, study):
+    done, endless = two
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            killing = pool.submit(lambda: os.kill(when_trained_on(endless), signal.SIGKILL))
+            comparison = compare(two, tmp_path, engine=Ray())
+            killing.result()
+    finally:
+        ray.shutdown()
+    assert_learned_the_same(done, tmp_path, study)
+    assert [row.seeds for row in comparison.rows] == [(0,)]
+    log = endless.directory / "logs/process.log"
+    assert [(outcome.job, outcome.error) for outcome in comparison.failed] == [
+        (endless, f"its process ended by SIGKILL; see {log}")
+    ]
+    assert log.is_file()
+
+
+def test_submitit_learns_the_same(folder, tmp_path, study):
+    jobs = jobs_of(folder, tmp_path, "pair-budget", [0])
+    engine = Slurm(tmp_path / "slurm", {"partition": "any", "time": "0:10:00"}, cluster="local")
+    assert compare(jobs, tmp_path, engine=engine).ran == 1
+    assert_learned_the_same(jobs[0], tmp_path, study)
+
+
+def test_bad_texts_end_the_comparison_wherever_it_runs(tmp_path):
+    path = tmp_path / "bad.csv"
+    path.write_text("text,label\ngood,1\n,0\n")
+    for engine in (None, Local(2)):
+        with pytest.raises(DataError, match=r"bad\.csv, row 2"):
+            compare(jobs_of(path, tmp_path, "full-text", [0]), tmp_path / "out", engine=engine)
+
+
+def test_a_process_ends_with_whoever_started_it(two):
+    """However that ends: nobody is left to hold the other end of its standard input."""
+    order = json.dumps(Order(two[1]).to_json()) + "\n"
+    process = subprocess.Popen([sys.executable, "-m", "rationalizer.study"], stdin=subprocess.PIPE, text=True)
+    try:
+        process.communicate(order, timeout=120)
+        assert process.returncode == -signal.SIGTERM
+    finally:
+        process.kill()
+
+
+def test_orders_are_read_back(two):
+    for job in two:
+        order = Order(job, 3, "cuda:1", "bf16-mixed")
+        assert Order.from_json(json.loads(json.dumps(order.to_json()))) == order
+
+
+def test_what_an_engine_lacks_is_said(two, tmp_path, monkeypatch):
+    orders = [Order(job) for job in two]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(OSError, match="no command sbatch here; call this where Slurm's jobs are submitted"):
+        next(Slurm(tmp_path).run(orders))
+    for engine, package in ((Slurm(tmp_path), "submitit"), (Ray(), "ray")):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ImportError, match=rf"needs the package {package}: pip install"):
+            next(engine.run(orders))
+
+
+def test_times_as_sbatch_takes_them():
+    for text, minutes in {"90": 90, "90:30": 91, "2:00:00": 120, "1-12": 2160, "1-0:05": 1445, "0:30": 1}.items():
+        assert _minutes(text) == minutes, text
+    with pytest.raises(ValueError, match="time limit '2h' is none that sbatch knows; write 120, 2:00:00 or 1-12"):
+        _minutes("2h")
