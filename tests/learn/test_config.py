@@ -83,7 +83,7 @@ def test_no_setting_of_a_method_hides_a_common_one():
         (
             "sst",
             "hardkuma",
-            {"lagrangian_rate": 0.01, "lambda_max": 1.0, "patience": None, "lambda_init": 1e-4},
+            {"lagrangian_rate": 0.01, "lambda_max": 1.0, "patience": 25, "learning_rate": 2e-4},
         ),
         ("imdb", "hardkuma", {"lagrangian_rate": 0.05, "lambda_max": 2.0, "fused_target": None}),
         ("beer", "hardkuma", {"learning_rate": 1e-3, "lambda_max": 2.0, "fused_target": 0.02}),

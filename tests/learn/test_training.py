@@ -108,8 +108,15 @@ def test_early_stopping_keeps_the_best_epoch(corpus, monkeypatch):
 def test_without_patience_the_last_epoch_is_kept(corpus, monkeypatch):
     scores = iter([0.9, 0.5, 0.4])
     monkeypatch.setattr("rationalizer.learn.module.score_task", lambda *_: {"macro_f1": next(scores), "accuracy": 0.0})
-    trained = train(corpus, configure("hardkuma", SMALL))
+    trained = train(corpus, configure("spectra", {**SMALL, "patience": None}))
     assert (trained.metrics["best"], trained.metrics["best_epoch"]) == (0.4, 3)
+
+
+def test_epochs_in_which_too_much_is_selected_are_not_kept(corpus, monkeypatch):
+    scores = iter([0.9, 0.5, 0.4])
+    monkeypatch.setattr("rationalizer.learn.module.score_task", lambda *_: {"macro_f1": next(scores), "accuracy": 0.0})
+    trained = train(corpus, configure("hardkuma", {**SMALL, "target_warmup": 0.5, "keep_by": "score"}))
+    assert (trained.metrics["best"], trained.metrics["best_epoch"]) == (0.5, 2)
 
 
 def test_a_corpus_without_dev_trains_to_the_end(corpus):

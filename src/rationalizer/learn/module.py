@@ -304,7 +304,8 @@ class Learner(pl.LightningModule):
         value = row.get(measure)
         if value is not None:
             value = -value if measure in ("dev_loss", "mse") else value  # more is better
-        if progress.epoch <= config.full_text_epochs:  # nothing was selected: any later epoch is better
+        # Nothing was selected, or far too much: any later epoch is better.
+        if progress.epoch <= config.full_text_epochs or not self.model.method.settled:
             value = None
         last = value is None or config.patience is None
         if last or progress.best_value is None or value > progress.best_value:  # type: ignore[operator]

@@ -9,10 +9,6 @@ from rationalizer.data import DATASETS
 
 Values = Mapping[str, Any]
 
-# What methods need whatever the data is. HardKuma's selection changes its size all through training; early
-# stopping would favour the epochs in which nearly everything is selected.
-METHODS: dict[str, Values] = {"hardkuma": {"patience": None}}
-
 # What pairs of texts need whatever the method: ESIM pools by maximum and mean.
 PAIRS: Values = {
     "pooling": "max-mean",
@@ -77,7 +73,7 @@ PAPER_METHODS: dict[str, Values] = {
     "sfe": _STOCHASTIC,
     "sfe-baseline": _STOCHASTIC,
     "gumbel": {**_STOCHASTIC, "temperature": 0.1},
-    "hardkuma": {**_STOCHASTIC, "patience": None},
+    "hardkuma": _STOCHASTIC,
 }
 _LONG_TEXTS = {"sparsity": 0.001, "fused": 0.002}
 PAPER_DATASETS: dict[str, dict[str, Values]] = {
@@ -138,7 +134,7 @@ PAPER_PAIR_DATASETS: dict[str, dict[str, Values]] = {
 
 
 def preset(dataset: str | None, method: str, *, pairs: bool = False, reader: str = "bilstm") -> dict[str, Any]:
-    """What differs from the defaults: the paper's settings for its datasets, else only what method and reader need.
+    """What differs from the defaults: the paper's settings for its datasets, else only what the reader needs.
 
     A dataset may name its aspect, as "hotels-location" does. The paper's settings are for its own reader, "bilstm".
     """
@@ -147,12 +143,9 @@ def preset(dataset: str | None, method: str, *, pairs: bool = False, reader: str
     aligned = ALIGNED if name and len(DATASETS[name].classes) == 1 else {}
     if reader == "transformer":
         own = TRANSFORMER_PAIRS if pairs else TRANSFORMER_METHODS.get(method, {})
-        return {**METHODS.get(method, {}), **aligned, **TRANSFORMERS, **own}
+        return {**aligned, **TRANSFORMERS, **own}
     if pairs:
         paper = PAPER_PAIR_DATASETS.get(name)
         return {**PAIRS, **aligned, **({} if paper is None else {**PAPER_PAIRS, **paper.get(method, {})})}
-    values = dict(METHODS.get(method, {}))
     paper = PAPER_DATASETS.get(name)
-    if paper is not None:
-        values |= {**PAPER, **PAPER_METHODS.get(method, {}), **paper.get(method, {})}
-    return values
+    return {} if paper is None else {**PAPER, **PAPER_METHODS.get(method, {}), **paper.get(method, {})}

@@ -31,6 +31,11 @@ class Method(nn.Module):
     starts_from_texts: bool = False  # whether the model's `start` has something to do
     progress: float = 0.0  # the share of the training that is done; set by what trains, before every batch
 
+    @property
+    def settled(self) -> bool:
+        """Whether, so far in the training, what is selected is what will be asked for: epochs before are never kept."""
+        return True
+
     # What comes in differs: the states of one text, or the scores of two texts' words.
     decode: Callable[..., Any]
     objective: Callable[..., Objective]

@@ -120,6 +120,10 @@ class HardKuma(Extractor):
         return options["decoding"] != "deterministic"
 
     @property
+    def settled(self) -> bool:
+        return self.progress >= self.target_warmup
+
+    @property
     def follows_budget(self) -> bool:
         return self.decoding != "deterministic"
 
