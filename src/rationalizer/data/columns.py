@@ -55,6 +55,10 @@ class Columns:
         usual = {field.name for field in fields(self) if getattr(self, field.name) == field.default}
         return replace(self, **{kind: name for kind, name in names.items() if kind in usual and name in there})
 
+    def without_marks(self) -> Columns:
+        """Of the texts alone: no labels, human rationales or alignments."""
+        return replace(self, **dict.fromkeys(("label", *_RATIONALES, "alignment", "group")))
+
     @property
     def are_pairs(self) -> bool:
         """Whether the columns found in a file are those of pairs."""

@@ -104,32 +104,36 @@ class Given:
 
 
 def iter_rows(
-    path: str | Path,
+    source: str | Path | Stream,
     *,
     columns: Columns | None = None,
     remembered: Mapping[str, str] | None = None,
-    labels: Labels,
+    labels: Labels | None,
     rule: Rule = "words",
     dialect: Dialect | None = None,
     bad: BadRows | None = None,
+    pairs: bool | None = None,
+    first: int = 1,
 ) -> Iterator[Given]:
     """Every row of a file, one at a time, for files larger than memory; a label may be missing, or all of them.
 
     Row k that comes is row k of the file, blank ones among them. Rows that cannot be used are added to `bad`, and
     come without an example if they may be skipped; if not, none come after the first of them, but the rest is read
-    to name them all.
+    to name them all. Without `labels`, no label is read. `pairs` says what the model reads, where one does. `first` is
+    the number of the first row of a stream.
     """
     given, bad = columns or Columns(), BadRows() if bad is None else bad
-    stream = stream_table(path, dialect=dialect, blank=True)
+    given = given if labels is not None else replace(given, label=None)
+    stream = source if isinstance(source, Stream) else stream_table(source, dialect=dialect, blank=True)
     found, known = given, 0
-    for number, row in enumerate(stream.rows, 1):
+    for number, row in enumerate(stream.rows, first):
         if isinstance(row, BadRow):
             bad.add(stream.path, number, row.reason)
             item = Given(row.row, None)
         else:
             if len(stream.columns) > known:  # a row of JSON may have columns that those before it had not
                 known = len(stream.columns)
-                found = _found_so_far(given.remembering(remembered or {}, stream.columns), stream)
+                found = found_columns(given.remembering(remembered or {}, stream.columns), stream, pairs)
             try:
                 item = Given(row, None if _is_blank(row, found) else _unlabelled_or_not(row, found, labels, rule))
             except ValueError as error:
@@ -142,12 +146,17 @@ def iter_rows(
     bad.settle()
 
 
-def _found_so_far(columns: Columns, stream: Stream) -> Columns:
-    if columns.label not in stream.columns:  # to explain, none is needed
+def found_columns(columns: Columns, stream: Stream, pairs: bool | None = None) -> Columns:
+    """What a file's texts are read from; a label is not needed to explain them."""
+    if columns.label not in stream.columns:
         if columns.label not in (None, Columns.label):
             columns.found_in(Table(stream.path, stream.columns, []))  # says what is missing
         columns = replace(columns, label=None)
-    return columns.found_in(Table(stream.path, stream.columns, []))
+    found = columns.found_in(Table(stream.path, stream.columns, []))
+    if pairs is not None and found.are_pairs != pairs:
+        has, wants = ("single texts", "pairs") if pairs else ("pairs", "single texts")
+        raise DataError(f"{at(stream.path)} holds {has}, but the model reads {wants}; name the columns by --column")
+    return found
 
 
 def _is_blank(row: Row, columns: Columns) -> bool:
@@ -157,7 +166,7 @@ def _is_blank(row: Row, columns: Columns) -> bool:
     return all(cell is None or cell != cell or (isinstance(cell, str) and not cell.strip()) for cell in cells)
 
 
-def _unlabelled_or_not(row: Row, columns: Columns, labels: Labels, rule: Rule) -> AnyExample:
+def _unlabelled_or_not(row: Row, columns: Columns, labels: Labels | None, rule: Rule) -> AnyExample:
     unlabelled = columns.label is None or row.get(columns.label) in (None, "")
     return example_of(row, columns, None if unlabelled else labels, rule)
 

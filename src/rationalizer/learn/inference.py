@@ -23,6 +23,9 @@ from rationalizer.text import AnyExample, Budget, Example, PairExample
 from rationalizer.text.cutting import join
 
 BATCH = 128
+# Batches of a file that are read and written in one round: out of several, texts of like length come together, and the
+# model has less padding to read. A larger number gains little.
+TOGETHER = 8
 Done = Callable[[int], object]
 FAITHFULNESS_PASSES = 3 + 1 + 2 * len(AOPC_FRACTIONS)  # how often `metrics.evaluate` asks for all texts
 

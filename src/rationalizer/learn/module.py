@@ -61,6 +61,9 @@ class Learner(pl.LightningModule):
         if resumed:
             model.load_state_dict(resumed.model, strict=False)
         self.average = Average(model, config.averaging, resumed.average if resumed else None)
+        if config.full_text_epochs:
+            # Of several processes each would warn of epochs in which no weight is left out, as one always is here.
+            self.left_out = torch.nn.Parameter(torch.zeros(1))
         self._resumed = resumed
         self._validated: Tensor | None = None  # of every text of dev: label, prediction, size and loss
         self._share = 1.0  # of the batch, that this process has
@@ -129,6 +132,12 @@ class Learner(pl.LightningModule):
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         seed_all(self.config.seed, self.progress.step, self.trainer.global_rank)
         self._share = batch.share
+        self.model.method.progress = self.progress.step / self._batches
+
+    @property
+    def _batches(self) -> int:
+        """Of the whole training, if it does not stop early."""
+        return self.config.epochs * -(-len(self.corpus.train) // self.config.batch_size)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         return self._weight * self._batch_loss(batch)
@@ -196,10 +205,9 @@ class Learner(pl.LightningModule):
         output.z.register_hook(lambda _: gradient)  # type: ignore[no-untyped-call]
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        total = self.config.epochs * -(-len(self.corpus.train) // self.config.batch_size)
         # The middle of the step's batches: neither the first step nor the last one has a rate of 0.
         middle = max(0.5, self.progress.step + 1 - self.config.accumulate / 2)
-        set_rates(optimizer, self.config, middle / total, self._selected)
+        set_rates(optimizer, self.config, middle / self._batches, self._selected)
 
     def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
         stepped = (batch_idx + 1) % self.config.accumulate == 0 or self.trainer.is_last_batch

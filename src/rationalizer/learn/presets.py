@@ -77,7 +77,7 @@ PAPER_METHODS: dict[str, Values] = {
     "sfe": _STOCHASTIC,
     "sfe-baseline": _STOCHASTIC,
     "gumbel": {**_STOCHASTIC, "temperature": 0.1},
-    "hardkuma": {**_STOCHASTIC, "patience": None, "warmup_batches": 1300},
+    "hardkuma": {**_STOCHASTIC, "patience": None},
 }
 _LONG_TEXTS = {"sparsity": 0.001, "fused": 0.002}
 PAPER_DATASETS: dict[str, dict[str, Values]] = {

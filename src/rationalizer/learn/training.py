@@ -30,7 +30,7 @@ from rationalizer.learn.config import Config, configure
 from rationalizer.learn.kept_examples import choose_examples
 from rationalizer.learn.limiting import check_constraints
 from rationalizer.learn.module import Learner
-from rationalizer.learn.processes import alone_in, is_first_process, losses_named, on_gpu, strategy_of
+from rationalizer.learn.processes import alone_in, is_first_process, lost_processes_named, on_gpu, strategy_of
 from rationalizer.learn.seeding import seed_all, untouched_generators
 from rationalizer.learn.storage import write_record
 from rationalizer.learn.trained import (
@@ -253,7 +253,7 @@ def _fit(
             reload_dataloaders_every_n_epochs=1,  # an epoch's batches depend on its number
             use_distributed_sampler=False,  # the learner shares the batches out itself
         )
-        with _interruptible(), losses_named():
+        with _interruptible(), lost_processes_named():
             trainer.fit(learner)
     learner.model.to(trainer.strategy.root_device)
 

@@ -29,6 +29,7 @@ class Method(nn.Module):
     takes_factors: ClassVar[bool] = False  # whether constraints may be users' own factors
     excludes: ClassVar[frozenset[str]] = frozenset()  # names of constraints that say what the method has settled
     starts_from_texts: bool = False  # whether the model's `start` has something to do
+    progress: float = 0.0  # the share of the training that is done; set by what trains, before every batch
 
     # What comes in differs: the states of one text, or the scores of two texts' words.
     decode: Callable[..., Any]
