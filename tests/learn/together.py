@@ -20,7 +20,7 @@ from rationalizer.nn import ALIGNERS, EXTRACTORS
 
 PAIRS = "pairs: "
 DRAWN = {"sfe", "sfe-baseline", "gumbel", "hardkuma", PAIRS + "gumbel"}  # every process draws numbers of its own
-SMALL = {"epochs": 2, "min_epochs": 1, "dropout": 0.0, "batch_size": 8, "full_text_epochs": 0}
+SMALL = {"epochs": 2, "min_epochs": 1, "dropout": 0.0, "batch_size": 5, "full_text_epochs": 0}
 VECTORS = {"hidden": 4, "vector_size": 6, "embeddings": None}
 # What processes could disagree on, beside methods.
 MORE = {
@@ -32,9 +32,9 @@ CASES = [*EXTRACTORS, *(PAIRS + name for name in ALIGNERS), "transformer"]
 
 
 def trained_case(case, folder, devices, run_dir=None, **others):
-    """The last batch of an epoch has one text, of training as of dev: a second process gets none of it."""
+    """Batches of five are uneven parts for two processes; of the last one, with one text, the second gets none."""
     of_pairs = case.startswith(PAIRS)
-    corpus = (generated_pairs if of_pairs else generated_reviews)(train=17, dev=9, test=0)
+    corpus = (generated_pairs if of_pairs else generated_reviews)(train=16, dev=11, test=0)
     settings = {**SMALL, **MORE.get(case, {})}
     if case == "transformer":
         method, settings = None, settings | {"encoder": str(folder / "encoder")}
@@ -100,7 +100,7 @@ def main(folder):
 
     # Each names another folder: the first alone writes.
     whole = trained_case("hardkuma", folder, 2, folder / f"run-{rank}", progress=True)
-    with ended_at(4):
+    with ended_at(6):
         trained_case("hardkuma", folder, 2, folder / "ended", checkpoint_seconds=0.0)
     torch.distributed.barrier()
     resumed = trained_case("hardkuma", folder, 2, folder / "ended", resume=True)
