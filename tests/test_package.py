@@ -14,6 +14,7 @@ PACKAGE = Path(rationalizer.__file__).parent
 # Bottom to top: a module may import its own layer and those before it.
 ORDER = [
     "apart",
+    "ray_cluster",
     "suggest",
     "ranges",
     "ops",
@@ -30,6 +31,7 @@ ORDER = [
     "sharing",
     "estimator",
     "rationalizer",
+    "bulk",
     "app",
     "cli",
     "__init__",
@@ -46,6 +48,7 @@ HEAVY = [
     "fastapi",
     "transformers",
     "datasets",
+    "ray",
     "huggingface_hub",
     "clarabel",
 ]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rationalizer.constraints import Constraint, constraints_of
-from rationalizer.data import Corpus, any_examples_from, are_pairs, corpus_from
+from rationalizer.data import Corpus, Given, any_examples_from, are_pairs, corpus_from
 from rationalizer.data.corpus import Task
 from rationalizer.data.frames import is_table, names_of, texts_of
 from rationalizer.estimator import Estimator, configured
@@ -98,7 +98,7 @@ class Rationalizer(Estimator):
             labels: names or integers are classes, floats are values.
             budget: how much may be selected, from now on; as in `Rationalizer(budget=...)`.
             rationales: human rationales, a token mask or character spans per text, or for pairs the aligned
-                words as (i, j) each; they are not learned from.
+                words as (i, j) each; they are learned from if `rationale_weight` is above 0.
             dev: (texts, labels) to stop by; without it a tenth of the texts is held out.
             task: "classification" or "regression", where the labels leave it open.
             run_dir: where to keep the model, its scores, checkpoints and logs: a folder as of `rationalizer train`.
@@ -268,6 +268,12 @@ class Rationalizer(Estimator):
         found = predictions or self._predicted("Explaining", examples, **how)
         rows = zip(examples, found.outputs, found.weights, strict=True)
         return Explanations(self._explanation(example, output, weights) for example, output, weights in rows)
+
+    def explain_rows(self, rows: Sequence[Given], *, batch_size: int = BATCH) -> list[AnyExplanation | None]:
+        """As `explain`, of rows of a file (see `data.iter_rows`): None for those that have nothing to explain."""
+        examples = [replace(given.example, label=None) for given in rows if given.example is not None]
+        explained = iter(self.explain_examples(examples, batch_size=batch_size))
+        return [None if given.example is None else next(explained) for given in rows]
 
     def _predicted(self, title: str, examples: Sequence[AnyExample], **how: Any) -> Predictions:
         with notebook_bar(title, len(examples)) as done:

@@ -242,7 +242,7 @@ def test_nothing_is_left_of_a_document_that_failed(spectra_run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["a", "--format", "pdf"], "there is no format 'pdf'; known are terminal, jsonl, csv, html, svg"),
+        (["a", "--format", "pdf"], "there is no format 'pdf'; known are terminal, jsonl, csv, parquet, html, svg"),
         (["a", "--file", "x.csv"], "from --file or from the command line, not from both"),
         (["a", "--column", "text=review"], "say how to read a --file; give one"),
         (["--file", "no.csv"], "no.csv: there is no such file"),
@@ -334,8 +334,8 @@ def test_ctrl_c_and_closed_pipes(spectra_run, table, tmp_path):
 
 
 def test_an_ending_that_tells_no_format_is_refused(spectra_run, tmp_path):
-    said = refused("explain", spectra_run, "Lovely.", "--out", tmp_path / "x.parquet")
-    assert "what should a .parquet file hold?" in said
+    said = refused("explain", spectra_run, "Lovely.", "--out", tmp_path / "x.docx")
+    assert "what should a .docx file hold?" in said
     assert not list(tmp_path.iterdir())
     run("explain", spectra_run, "Lovely.", "--out", tmp_path / "x.txt")
     assert "Lovely" in (tmp_path / "x.txt").read_text()

@@ -9,7 +9,7 @@ import pytest
 
 from tests.docs.pages import ROOT
 
-DOCUMENTED = ["ops", "graph", "constraints", "nn", "data", "metrics", "learn", "render"]
+DOCUMENTED = ["ops", "graph", "constraints", "nn", "data", "metrics", "learn", "render", "bulk"]
 
 
 @pytest.fixture(scope="module")

@@ -346,7 +346,7 @@ def test_a_folder_is_held_by_one_training_until_it_dies(corpus, tmp_path):
     try:
         assert holder.stdout.readline() == b"held\n"
         for resume in (False, True):
-            with pytest.raises(OSError, match=f"run is in use by the training of process {holder.pid}"):
+            with pytest.raises(OSError, match=f"run is in use by process {holder.pid}"):
                 train(corpus, config, folder, resume=resume)
         assert os.listdir(folder) == [".lock"]
     finally:

@@ -8,14 +8,13 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rationalizer.cli import inputs, outputs
+from rationalizer.cli import inputs, outputs, shards
 from rationalizer.cli.base import command, err, out
 from rationalizer.cli.options import (
     Delimiter,
@@ -31,13 +30,8 @@ from rationalizer.cli.options import (
 from rationalizer.cli.progress import progress
 
 if TYPE_CHECKING:
-    from rationalizer.data import Given
+    from rationalizer.data import Columns, Dialect, Given
     from rationalizer.rationalizer import Rationalizer
-
-
-# Batches that are read and written in one round: out of several, texts of like length come together, and the model has
-# less padding to read. A larger number gains little.
-TOGETHER = 8
 
 
 @command(
@@ -48,7 +42,8 @@ TOGETHER = 8
     "cat reviews.txt | rationalizer explain runs/mine --format jsonl > explained.jsonl",
     "rationalizer explain runs/mine --file new.csv --column text=review --out explained.csv",
     "rationalizer explain runs/mine --file new.csv --column text=review --out explained.csv --resume",
-    stopped="Stopped. What was written as JSONL or CSV stays; the same command with --resume goes on from here.",
+    "rationalizer explain runs/mine --file 'new/*.parquet' --out explained/ --engine ray",
+    stopped="Stopped. What was written as JSONL, CSV or shards stays; the same command with --resume goes on.",
 )
 def explain(
     run: RunArgument,
@@ -56,7 +51,13 @@ def explain(
         list[str] | None,
         typer.Argument(metavar="TEXT", help="Texts, or a premise and a hypothesis; by default the lines of stdin."),
     ] = None,
-    file: Annotated[Path | None, typer.Option(help="A table: .csv, .tsv, .jsonl, .parquet, .xlsx.")] = None,
+    file_name: Annotated[
+        str | None,
+        typer.Option(
+            "--file",
+            help="A table: .csv, .tsv, .jsonl, .parquet, .xlsx; or many: a folder, 'folder/*.parquet', s3://...",
+        ),
+    ] = None,
     column: Annotated[
         list[str] | None,
         typer.Option(metavar="KIND=NAME", help="A column's name, as text=review; label= leaves the labels out."),
@@ -67,53 +68,99 @@ def explain(
     skip_bad: SkipBad = False,
     form: Annotated[
         str | None,
-        typer.Option("--format", help="terminal, jsonl, csv, html or svg; by default as --out ends (.txt: terminal)."),
+        typer.Option(
+            "--format", help="terminal, jsonl, csv, parquet, html or svg; by default as --out ends (.txt: terminal)."
+        ),
     ] = None,
-    out_file: Annotated[Path | None, typer.Option("--out", help="Write to this file.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the .jsonl or .csv in --out.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file in --out.")] = False,
+    out_name: Annotated[
+        str | None, typer.Option("--out", help="Write to this file; of many, Parquet shards to this folder.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the .jsonl, .csv or shards in --out.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file or the shards in --out.")] = False,
     budget: Annotated[str | None, typer.Option(help="If not the one of the training: 20%, 0.2, or 5 words.")] = None,
     constraint: OtherConstraint = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Texts that the model reads at once.")] = 128,
     device: Device = "cpu",
+    engine: Annotated[str, typer.Option(help="local; or ray (extra ray): many processes or machines.")] = "local",
+    address: Annotated[str | None, typer.Option(help="Of a Ray cluster; by default Ray runs on this machine.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Of Ray; by default one for every core.")] = None,
+    gpus: Annotated[int | None, typer.Option(min=1, help="Of Ray: a worker for each of so many GPUs.")] = None,
+    shard_rows: Annotated[int | None, typer.Option(min=1, help="Of Parquet in one shard; by default 20000.")] = None,
 ) -> None:
     """Label texts and show the words that the labels rest on. Reads and writes bit by bit, so size is no matter.
 
-    Of a --file, every row and column is kept in .csv and .jsonl, rows without a text too; the columns of the training
-    are looked for by their names.
+    Of a --file, every row and column is kept in .csv, .jsonl and .parquet, rows without a text too; the columns of the
+    training are looked for by their names.
     """
-    from rationalizer.data import BadRows
-    from rationalizer.data.tables import columns_of
-
+    if file_name is not None and texts:
+        raise ValueError("texts come from --file or from the command line, not from both")
+    if file_name is None and (column or delimiter or encoding or no_header or skip_bad):
+        raise ValueError("--column, --delimiter and the like say how to read a --file; give one")
+    if resume and overwrite:
+        raise ValueError("--resume keeps what --overwrite replaces; leave one out")
+    columns, dialect = inputs.columns_named(column), dialect_of(delimiter, encoding, no_header)
+    reading: dict[str, Any] = {"columns": columns, "dialect": dialect, "skip_bad": skip_bad, "batch_size": batch_size}
+    on_ray = {"address": address, "workers": workers, "gpus": gpus}
+    if shards.are_meant(engine, file_name):
+        source, folder = shards.check(engine, file_name, out_name, form, device, on_ray)
+        how = {"engine": engine, "resume": resume, "overwrite": overwrite, **reading, **on_ray}
+        shards.explain_many(source, folder, _model(find_model(run), budget, constraint, device), shard_rows, **how)
+        return
+    shards.refuse({**on_ray, "shard_rows": shard_rows})
+    file, out_file = (None if name is None else Path(name) for name in (file_name, out_name))
     chosen = outputs.choose_format(form, out_file)
     _check_out(out_file, chosen, resume, overwrite)
-    if file is not None and texts:
-        raise ValueError("texts come from --file or from the command line, not from both")
-    if file is None and (column or delimiter or encoding or no_header or skip_bad):
-        raise ValueError("--column, --delimiter and the like say how to read a --file; give one")
+    if chosen == "parquet" and (file is None or out_file is None):
+        raise ValueError("Parquet is written of a --file to an --out; give both, or another --format")
     model = _model(find_model(run), budget, constraint, device)
+    if chosen == "parquet" and file is not None and out_file is not None:
+        shards.explain_one(file, out_file, model, **reading)
+    else:
+        _explain(model, texts, file, out_file, chosen, resume, title=f"Explained by {run.resolve().name}", **reading)
+
+
+def _explain(
+    model: Rationalizer,
+    texts: Sequence[str] | None,
+    file: Path | None,
+    out_file: Path | None,
+    chosen: str,
+    resume: bool,
+    *,
+    title: str,
+    columns: Columns | None,
+    dialect: Dialect | None,
+    skip_bad: bool,
+    batch_size: int,
+) -> None:
+    """Round by round, as text."""
+    from rationalizer.data import BadRows
+    from rationalizer.data.tables import columns_of
+    from rationalizer.learn.inference import TOGETHER
+
     asking = sys.stdin.isatty() and file is None and texts in (None, [], ["-"])
     if asking:
         err.print(f"One {'pair a line (premise, tab, hypothesis)' if model.pairs else 'text a line'}; Ctrl-D ends.")
-    dialect, bad = dialect_of(delimiter, encoding, no_header), BadRows(skip=skip_bad)
+    bad = BadRows(skip=skip_bad)
     if file is not None:
-        given = inputs.begun(inputs.from_file(file, column, model, dialect, bad))
-        columns = columns_of(file, dialect) if chosen == "csv" else ()
+        given = inputs.begun(inputs.from_file(file, columns, model, dialect, bad))
+        kept = columns_of(file, dialect) if chosen == "csv" else ()
     else:
         given = inputs.begun(_given(model, texts))
-        columns = ("premise", "hypothesis") if model.pairs else ("text",)
+        kept = ("premise", "hypothesis") if model.pairs else ("text",)
     shape = outputs.layout(
         chosen,
         pairs=model.pairs,
-        columns=columns,
+        columns=kept,
         table=file is not None,
-        title=f"Explained by {run.resolve().name}",
+        title=title,
         colour=out_file is None and out.is_terminal and not out.no_color,
         width=out.width if out_file is None and out.is_terminal else None,
     )
     start = 0
     if resume and out_file is not None and out_file.exists():
-        start, given = _skip(model, shape, given, outputs.Written(out_file, chosen, shape), batch_size)
+        written = outputs.Written(out_file, chosen, shape)
+        start, given = _skip(model, shape, given, written, batch_size, TOGETHER * batch_size)
     shown = (out_file is not None or _is_sent_to_a_file()) and not asking
     total = inputs.count_rows(file, dialect) - start if shown and file is not None else None
     # A file is explained in rounds of one size, so that it can be continued; who waits for an answer gets it at once.
@@ -144,13 +191,9 @@ def _tell(out_file: Path, explained: int, empty: int, start: int) -> None:
 
 def _said(model: Rationalizer, batch: Sequence[Given], batch_size: int) -> list[outputs.Said]:
     """What the model says of rows; nothing of those that have nothing to explain."""
-    examples = [replace(given.example, label=None) for given in batch if given.example is not None]
-    explained = iter(model.explain_examples(examples, batch_size=batch_size))
     return [
-        outputs.Said(given.row, None)
-        if given.example is None
-        else outputs.Said(given.row, next(explained), model.label_of(given.example))
-        for given in batch
+        outputs.Said(given.row, explanation, None if given.example is None else model.label_of(given.example))
+        for given, explanation in zip(batch, model.explain_rows(batch, batch_size=batch_size), strict=True)
     ]
 
 
@@ -159,8 +202,6 @@ def _check_out(out_file: Path | None, form: str, resume: bool, overwrite: bool) 
         if resume or overwrite:
             raise ValueError(f"--{'resume' if resume else 'overwrite'} needs --out, the file to write to")
         return
-    if resume and overwrite:
-        raise ValueError("--resume keeps what --overwrite replaces; leave one out")
     if resume and form not in outputs.RESUMABLE:
         raise ValueError(f"only {' and '.join(outputs.RESUMABLE)} can be resumed, not {form}; leave --resume out")
     if out_file.is_dir():
@@ -206,6 +247,7 @@ def _skip(
     given: Iterator[Given],
     written: outputs.Written,
     batch_size: int,
+    round_size: int,
 ) -> tuple[int, Iterator[Given]]:
     """How many rows the file has already, and those that are left to explain.
 
@@ -231,7 +273,7 @@ def _skip(
         begun.append(row)
         if kept == 0:
             records.append(record)
-        if len(begun) == TOGETHER * batch_size:
+        if len(begun) == round_size:
             if kept == 0:
                 _require_same_answers(model, written, begun, records, batch_size)
             kept, end, begun = count, record_end, []

@@ -81,35 +81,30 @@ def _pair(line: str) -> dict[str, Any]:
 
 def from_file(
     path: Path,
-    column: Sequence[str] | None,
+    columns: Columns | None,
     model: Rationalizer,
     dialect: Dialect | None = None,
     bad: BadRows | None = None,
 ) -> Iterator[Given]:
     """The rows of a table, with the labels and human rationales that it has."""
     from rationalizer.data import Labels, iter_rows
-    from rationalizer.text import DataError, PairExample
 
     trained = model.trained
-    rows = iter_rows(
+    return iter_rows(
         path,
-        columns=_columns(column),
+        columns=columns,
         remembered=trained.description.columns,
         labels=Labels(trained.task, trained.classes),
         rule=trained.reader.rule,
         dialect=dialect,
         bad=bad,
+        pairs=model.pairs,
     )
-    for given in rows:
-        if given.example is not None and isinstance(given.example, PairExample) != model.pairs:
-            has, wants = ("single texts", "pairs") if model.pairs else ("pairs", "single texts")
-            raise DataError(f"{path} holds {has}, but the model reads {wants}; name the columns by --column")
-        yield given
 
 
 def examples_of(path: Path, column: Sequence[str] | None, model: Rationalizer) -> Iterator[AnyExample]:
     """What of a table can be explained."""
-    return (given.example for given in from_file(path, column, model) if given.example is not None)
+    return (given.example for given in from_file(path, columns_named(column), model) if given.example is not None)
 
 
 def count_rows(path: Path, dialect: Dialect | None = None) -> int:
@@ -119,7 +114,10 @@ def count_rows(path: Path, dialect: Dialect | None = None) -> int:
     return sum(1 for _ in stream_table(path, (), dialect=dialect, blank=True).rows)
 
 
-def _columns(column: Sequence[str] | None) -> Columns | None:
+def columns_named(column: Sequence[str] | None) -> Columns | None:
+    """What --column says; None where it is not given."""
+    if not column:
+        return None
     from rationalizer.data import Source
     from rationalizer.study.grid import parse_assignments
 

@@ -15,8 +15,16 @@ if TYPE_CHECKING:
     from rationalizer.render import AnyExplanation, Label
     from rationalizer.text import AnyExample
 
-FORMATS = ("terminal", "jsonl", "csv", "html", "svg")
-ENDINGS = {".jsonl": "jsonl", ".json": "jsonl", ".csv": "csv", ".html": "html", ".htm": "html", ".svg": "svg"}
+FORMATS = ("terminal", "jsonl", "csv", "parquet", "html", "svg")
+ENDINGS = {
+    ".jsonl": "jsonl",
+    ".json": "jsonl",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".html": "html",
+    ".htm": "html",
+    ".svg": "svg",
+}
 RESUMABLE = ("jsonl", "csv")
 
 

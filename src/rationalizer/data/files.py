@@ -19,7 +19,7 @@ from rationalizer.data.tables import ENDINGS, Row, Stream, Table, ending, read_t
 from rationalizer.text.budget import Budget
 from rationalizer.text.cutting import Rule
 from rationalizer.text.errors import DataError, at
-from rationalizer.text.example import AnyExample, PairExample
+from rationalizer.text.example import AnyExample
 
 # Of files or of a folder's parts: regular expressions, matched as a whole or up to what is no letter.
 SplitNames = Mapping[str, tuple[str, ...]]
@@ -104,32 +104,36 @@ class Given:
 
 
 def iter_rows(
-    path: str | Path,
+    source: str | Path | Stream,
     *,
     columns: Columns | None = None,
     remembered: Mapping[str, str] | None = None,
-    labels: Labels,
+    labels: Labels | None,
     rule: Rule = "words",
     dialect: Dialect | None = None,
     bad: BadRows | None = None,
+    pairs: bool | None = None,
+    first: int = 1,
 ) -> Iterator[Given]:
     """Every row of a file, one at a time, for files larger than memory; a label may be missing, or all of them.
 
     Row k that comes is row k of the file, blank ones among them. Rows that cannot be used are added to `bad`, and
     come without an example if they may be skipped; if not, none come after the first of them, but the rest is read
-    to name them all.
+    to name them all. Without `labels`, no label is read. `pairs` says what the model reads, where one does. `first` is
+    the number of the first row of a stream.
     """
     given, bad = columns or Columns(), BadRows() if bad is None else bad
-    stream = stream_table(path, dialect=dialect, blank=True)
+    given = given if labels is not None else replace(given, label=None)
+    stream = source if isinstance(source, Stream) else stream_table(source, dialect=dialect, blank=True)
     found, known = given, 0
-    for number, row in enumerate(stream.rows, 1):
+    for number, row in enumerate(stream.rows, first):
         if isinstance(row, BadRow):
             bad.add(stream.path, number, row.reason)
             item = Given(row.row, None)
         else:
             if len(stream.columns) > known:  # a row of JSON may have columns that those before it had not
                 known = len(stream.columns)
-                found = _found_so_far(given.remembering(remembered or {}, stream.columns), stream)
+                found = found_columns(given.remembering(remembered or {}, stream.columns), stream, pairs)
             try:
                 item = Given(row, None if _is_blank(row, found) else _unlabelled_or_not(row, found, labels, rule))
             except ValueError as error:
@@ -142,12 +146,17 @@ def iter_rows(
     bad.settle()
 
 
-def _found_so_far(columns: Columns, stream: Stream) -> Columns:
-    if columns.label not in stream.columns:  # to explain, none is needed
+def found_columns(columns: Columns, stream: Stream, pairs: bool | None = None) -> Columns:
+    """What a file's texts are read from; a label is not needed to explain them."""
+    if columns.label not in stream.columns:
         if columns.label not in (None, Columns.label):
             columns.found_in(Table(stream.path, stream.columns, []))  # says what is missing
         columns = replace(columns, label=None)
-    return columns.found_in(Table(stream.path, stream.columns, []))
+    found = columns.found_in(Table(stream.path, stream.columns, []))
+    if pairs is not None and found.are_pairs != pairs:
+        has, wants = ("single texts", "pairs") if pairs else ("pairs", "single texts")
+        raise DataError(f"{at(stream.path)} holds {has}, but the model reads {wants}; name the columns by --column")
+    return found
 
 
 def _is_blank(row: Row, columns: Columns) -> bool:
@@ -157,7 +166,7 @@ def _is_blank(row: Row, columns: Columns) -> bool:
     return all(cell is None or cell != cell or (isinstance(cell, str) and not cell.strip()) for cell in cells)
 
 
-def _unlabelled_or_not(row: Row, columns: Columns, labels: Labels, rule: Rule) -> AnyExample:
+def _unlabelled_or_not(row: Row, columns: Columns, labels: Labels | None, rule: Rule) -> AnyExample:
     unlabelled = columns.label is None or row.get(columns.label) in (None, "")
     return example_of(row, columns, None if unlabelled else labels, rule)
 
@@ -180,7 +189,7 @@ def read_splits(
     if source.is_dir():
         found = find_splits(source, names, original=original)
         return {split: [read_table(path, columns, **reading) for path in paths] for split, paths in found.items()}
-    return {"train": [read_table(source, columns, **reading)]}
+    return {next(iter(names)): [read_table(source, columns, **reading)]}
 
 
 def assemble(
@@ -197,10 +206,12 @@ def assemble(
     budget: Budget | None = None,
     bad: BadRows | None = None,
 ) -> Corpus:
-    """Tables of rows as a corpus; rows whose label is in `drop_labels` are left out and counted."""
+    """Tables of rows as a corpus; rows whose label is in `drop_labels` are left out and counted. Without a train split
+    it is one to score models on."""
     bad = BadRows() if bad is None else bad
-    labels = _labels_of(splits["train"], columns, task, classes, drop_labels)
-    found = columns.found_in(splits["train"][0])
+    first = splits["train"] if "train" in splits else [table for part in splits.values() for table in part]
+    labels = _labels_of(first, columns, task, classes, drop_labels)
+    found = columns.found_in(first[0])
     used: Rule = rule or ("spaces" if found.are_tokenized else "words")
     parts: dict[str, list[AnyExample]] = {}
     dropped: dict[str, int] = {}
@@ -210,12 +221,12 @@ def assemble(
             dropped[part] = count
     bad.settle()
     train, dev = parts["train"], parts["dev"]
-    if not train:
-        raise DataError(f"{at(splits['train'][0].path)}: there are no rows to train on")
+    if not train and "train" in splits:
+        raise DataError(f"{at(first[0].path)}: there are no rows to train on")
     check_one_kind({table.path: columns.found_in(table) for tables in splits.values() for table in tables})
-    if not dev:
+    if train and not dev:
         train, dev = hold_out(train, dev_fraction, seed=seed, stratify=labels.task == "classification")
-    budget = budget or default_budget(pairs=isinstance(train[0], PairExample))
+    budget = budget or default_budget(pairs=found.are_pairs)
     return Corpus(
         name,
         labels.task,
@@ -307,6 +318,8 @@ def example_of(row: Row, columns: Columns, labels: Labels | None, rule: Rule) ->
             premise_tokens=cell(columns.premise_tokens),
             hypothesis_tokens=cell(columns.hypothesis_tokens),
             alignment=cell(columns.alignment),
+            premise_characters=cell(columns.premise_chars),
+            hypothesis_characters=cell(columns.hypothesis_chars),
             label=label,
             group=cell(columns.group),
             rule=rule,
@@ -316,6 +329,7 @@ def example_of(row: Row, columns: Columns, labels: Labels | None, rule: Rule) ->
         tokens=cell(columns.tokens),
         spans=cell(columns.rationale_spans),
         mask=cell(columns.rationale_mask),
+        masks=cell(columns.rationale_masks),
         characters=cell(columns.rationale_chars),
         sentence_lengths=cell(columns.sentence_lengths),
         label=label,
@@ -343,11 +357,12 @@ def find_splits(
     """
     files = sorted(p for p in folder.iterdir() if p.is_file() and ending(p) in endings)
     splits = {path: split_of(stem(path), names) for path in files}
-    if "train" not in splits.values():
+    needed = ["train"] if "train" in names else list(names)  # some data are for scoring only
+    if not any(split in splits.values() for split in needed):
         seen = ", ".join(path.name for path in files[:8]) or "no data file"
+        others = ", and dev (or validation) and test if you have them" if "train" in names else ""
         raise DataError(
-            f"{at(folder)}: there is no train file; expected train{'|'.join(endings)}, "
-            f"and dev (or validation) and test if you have them"
+            f"{at(folder)}: there is no {' or '.join(needed)} file; expected {needed[0]}{'|'.join(endings)}{others}"
             f"{f', or the original {original}' if original else ''}; the folder holds {seen}"
         )
     found: dict[str, list[Path]] = {}

@@ -15,8 +15,8 @@ _as_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 def packed(example: AnyExample) -> bytes:
-    """[text, [start, end, start, end, ...]], then marks and sentence lengths if there are any; of a pair two of these,
-    the alignment and the group."""
+    """[text, [start, end, start, end, ...]], then marks, sentence lengths and what each person marked if there are any;
+    of a pair two of these, the alignment and the group."""
     if isinstance(example, PairExample):
         sides = [_listed(side) for side in example.texts]
         return _as_json([*sides, example.alignment, example.group]).encode()
@@ -27,8 +27,17 @@ def _listed(example: Example) -> list[Any]:
     spans = list(chain.from_iterable(example.offsets))
     if example.rationale is None and example.sentence_lengths is None:
         return [example.text, spans]
-    marks = None if example.rationale is None else "".join("1" if flag else "0" for flag in example.rationale)
-    return [example.text, spans, marks, example.sentence_lengths]
+    marks = None if example.rationale is None else _flags(example.rationale)
+    people = None if example.people is None else [_flags(mask) for mask in example.people]
+    return [example.text, spans, marks, example.sentence_lengths, people]
+
+
+def _flags(mask: Sequence[bool]) -> str:
+    return "".join("1" if flag else "0" for flag in mask)
+
+
+def _mask(flags: str) -> tuple[bool, ...]:
+    return tuple(flag == "1" for flag in flags)
 
 
 def unpacked(line: bytes, label: int | float | None) -> AnyExample:
@@ -43,15 +52,16 @@ def unpacked(line: bytes, label: int | float | None) -> AnyExample:
 
 def _text(listed: list[Any], label: int | float | None) -> Example:
     text, spans = listed[:2]
-    marks, sentences = listed[2:] if len(listed) > 2 else (None, None)
+    marks, sentences, people = (*listed[2:], None, None, None)[:3]
     ends = iter(spans)
     return Example(
         text,
         tuple(_tokens(text, spans)),
         tuple(zip(ends, ends, strict=True)),
         label,
-        None if marks is None else tuple(mark == "1" for mark in marks),
+        None if marks is None else _mask(marks),
         None if sentences is None else tuple(sentences),
+        None if people is None else tuple(map(_mask, people)),
     )
 
 

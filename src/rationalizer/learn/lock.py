@@ -1,4 +1,4 @@
-"""One training a folder: two would write over each other's files."""
+"""One writer a folder: two would write over each other's files."""
 
 from __future__ import annotations
 
@@ -78,6 +78,4 @@ def _lock(file: IO[str]) -> None:
 
 def _in_use(directory: Path, holder: str) -> OSError:
     process = f"process {holder}" if holder else "another process"
-    return BlockingIOError(
-        f"{directory} is in use by the training of {process}; wait for its end, stop it, or give another folder"
-    )
+    return BlockingIOError(f"{directory} is in use by {process}; wait for its end, stop it, or give another folder")

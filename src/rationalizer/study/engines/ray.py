@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-import os
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rationalizer.apart import PATIENCE, run_apart
+from rationalizer.ray_cluster import connected, is_elsewhere
 from rationalizer.study.run import Order, Outcome
 
 
@@ -29,7 +27,7 @@ class Ray:
 
     def run(self, orders: Sequence[Order]) -> Generator[Outcome]:
         waiting, running = list(orders)[::-1], dict[Any, Order]()
-        with _connected(self.address) as ray:
+        with connected(self.address) as ray:
             self._check_room(ray, max(order.threads for order in orders))
             task = ray.remote(run_apart)
             try:
@@ -49,7 +47,7 @@ class Ray:
 
     def _check_room(self, ray: Any, threads: int) -> None:
         """Ray would wait for ever for what no machine has; only a cluster that is elsewhere may grow."""
-        if self.address or "RAY_ADDRESS" in os.environ:
+        if is_elsewhere(self.address):
             return
         there = ray.cluster_resources()
         for kind, wanted, option in (("CPU", threads, "--threads"), ("GPU", self.gpus, "--gpus")):
@@ -65,19 +63,3 @@ def _outcome(ray: Any, reference: Any, order: Order) -> Outcome:
     except ray.exceptions.RayError as error:  # a worker or a machine is gone
         lines = str(error).strip().splitlines()
         return Outcome(order.job, error=f"Ray: {lines[-1] if lines else type(error).__name__}")
-
-
-@contextmanager
-def _connected(address: str | None) -> Iterator[Any]:
-    try:
-        import ray
-    except ImportError:
-        raise ImportError('the engine ray needs the package ray: pip install ".[ray]" in a checkout') from None
-    mine = not ray.is_initialized()
-    if mine:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.WARNING)
-    try:
-        yield ray
-    finally:
-        if mine:
-            ray.shutdown()

@@ -1,0 +1,138 @@
+"""Many short texts through `explain --engine ray`: how fast beside the plain command, and in how much memory.
+
+    python scripts/bulk.py FOLDER --texts 1000000 --workers 2
+
+Writes the texts (sentences of the embedded reviews, numbered, in ten Parquet files) and what comes out to FOLDER. The
+plain command explains a sample in the same run, with one thread. Speed is given in texts per second, and per second of
+the processors, which other programs on the machine disturb less. Memory is the sum over all processes of what each has
+in memory (RSS), every two seconds: what several share, such as PyTorch's code, counts several times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from rationalizer.data import generated_reviews
+
+FILES, SAMPLE = 10, 20_000
+TICKS, PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
+
+
+def write_texts(folder: Path, count: int) -> None:
+    reviews = [example.text for example in generated_reviews(train=1, dev=1, test=5000).test]
+    sentences = [
+        f"{part.strip()}." for review in reviews for part in review.replace("!", ".").split(".") if part.strip()
+    ]
+    print(f"{len(sentences)} sentences of {sum(len(s.split()) for s in sentences) / len(sentences):.1f} words")
+    folder.mkdir(parents=True, exist_ok=True)
+    each = -(-count // FILES)
+    for k, first in enumerate(range(0, count, each)):
+        numbers = range(first, min(first + each, count))
+        texts = [f"{sentences[n % len(sentences)]} {n}" for n in numbers]
+        parquet.write_table(pa.table({"id": numbers, "text": texts}), folder / f"{k}.parquet", row_group_size=50_000)
+
+
+class Watched:
+    """A command and all that it starts: their memory and their time of the processor."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.seconds: dict[int, float] = {}
+        self.memory: list[tuple[float, float, int]] = []  # seconds, MB, processes
+        self.began = time.monotonic()
+        command = [sys.executable, "-m", "rationalizer", "explain", "sentiment", *arguments]
+        self.process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
+
+    def wait(self, at_most: float) -> float:
+        while self.process.poll() is None:
+            self.look()
+            time.sleep(2)
+            if self.took() > at_most:
+                self.process.send_signal(signal.SIGINT)
+                at_most = float("inf")
+        return self.took()
+
+    def took(self) -> float:
+        return time.monotonic() - self.began
+
+    def look(self) -> None:
+        parents, facts = {}, {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            except OSError:  # gone meanwhile
+                continue
+            parents[int(folder.name)] = int(fields[1])
+            facts[int(folder.name)] = (int(fields[11]) + int(fields[12])) / TICKS, int(fields[21]) * PAGE / 1e6
+        ours = {self.process.pid}
+        while more := {child for child, parent in parents.items() if parent in ours} - ours:
+            ours |= more
+        self.seconds |= {process: facts[process][0] for process in ours if process in facts}
+        self.memory.append((self.took(), sum(facts[p][1] for p in ours if p in facts), len(ours)))
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("folder", type=Path)
+    options.add_argument("--texts", type=int, default=1_000_000)
+    options.add_argument("--workers", type=int, default=2)
+    options.add_argument("--minutes", type=float, default=60, help="after which it is stopped, as by Ctrl-C")
+    options.add_argument("--resume", action="store_true", help="go on with what an earlier call left")
+    given = options.parse_args()
+    folder = given.folder
+    if not given.resume:
+        write_texts(folder / "in", given.texts)
+    parquet.write_table(parquet.read_table(folder / "in" / "0.parquet").slice(0, SAMPLE), folder / "sample.parquet")
+    plain = Watched("--file", f"{folder}/sample.parquet", "--out", f"{folder}/sample.csv", "--overwrite")
+    plain_took = plain.wait(600)
+    clock = time.time()
+    ray = Watched(
+        *("--file", f"{folder}/in/*.parquet", "--out", f"{folder}/out", "--engine", "ray"),
+        *("--workers", str(given.workers), "--resume" if given.resume else "--overwrite"),
+    )
+    ray_took = ray.wait(60 * given.minutes)
+    shards = sorted((folder / "out").rglob("*.parquet"), key=lambda path: path.stat().st_mtime)
+    new = [path for path in shards if path.stat().st_mtime > clock]
+    done = sum(parquet.read_metadata(path).num_rows for path in new)
+    first = new[0].stat().st_mtime - clock
+    whole = len({n for path in shards for n in parquet.read_table(path, columns=["id"])["id"].to_pylist()})
+    later = [memory for seconds, memory, _ in ray.memory if seconds > first]
+    tenths = [later[len(later) * k // 10 : len(later) * (k + 1) // 10] for k in range(10)]
+    print(
+        json.dumps(
+            {
+                "texts": done,
+                "different, with those of earlier calls": whole,
+                "plain": {
+                    "texts/s": SAMPLE / plain_took,
+                    "texts/s of processor": SAMPLE / sum(plain.seconds.values()),
+                    "MB at most": max(memory for _, memory, _ in plain.memory),
+                },
+                "ray": {
+                    "seconds": ray_took,
+                    "seconds to the first shard": first,
+                    "texts/s": done / ray_took,
+                    "texts/s of processor": done / sum(ray.seconds.values()),
+                    "processes": max(count for _, _, count in ray.memory),
+                    "MB at most": max(memory for _, memory, _ in ray.memory),
+                    "MB by tenths of the time after the first shard": [sum(t) / len(t) for t in tenths if t],
+                },
+                "bytes a text, in": sum(p.stat().st_size for p in (folder / "in").iterdir()) / given.texts,
+                "bytes a text, out": sum(p.stat().st_size for p in new) / done,
+            },
+            indent=1,
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""The worker: batches of rows in, the same batches with what the model says of them out."""
+
+import pickle
+
+import pyarrow as pa
+import pytest
+
+from rationalizer import Rationalizer
+from rationalizer.bulk import Explainer
+from rationalizer.data import Columns, DataError, generated_pairs
+from rationalizer.render.cells import cells_of
+
+REVIEW = Columns(text="review")
+
+
+@pytest.mark.parametrize("kind", ["table", "batch"])
+def test_columns_are_added_and_all_else_is_kept(small, table, kind):
+    given = table if kind == "table" else table.to_batches()[0]
+    found = Explainer(small, columns=REVIEW)(given)
+    assert type(found) is type(given)
+    assert found.schema.names == [*table.schema.names, "predicted_2", "probability", "rationale", "spans"]
+    assert pa.table(found.to_pydict(), schema=found.schema).select(table.schema.names).equals(table)
+    rows = found.to_pylist()
+    texts = {k: row["review"] for k, row in enumerate(rows) if row["review"] and row["review"].strip()}
+    assert sorted(set(range(len(rows))) - set(texts)) == [3, 4]
+    for k in (3, 4):
+        assert [rows[k][name] for name in ("predicted_2", "probability", "rationale", "spans")] == [None] * 4
+    for k, explanation in zip(texts, small.explain(list(texts.values())), strict=True):
+        label, probability, rationale, spans = cells_of(explanation)
+        assert (rows[k]["predicted_2"], rows[k]["rationale"], rows[k]["spans"]) == (label, rationale, spans)
+        assert rows[k]["probability"] == pytest.approx(probability, abs=1e-5)
+
+
+def test_no_rows_have_the_columns_of_some(small, table):
+    explainer = Explainer(small, columns=REVIEW)
+    assert explainer(table.slice(0, 0)).schema == explainer(table.slice(0, 2)).schema
+
+
+def test_pairs(pair_run):
+    pairs = generated_pairs(train=1, dev=1, test=5).test
+    given = pa.table({"premise": [p.premise.text for p in pairs], "hypothesis": [p.hypothesis.text for p in pairs]})
+    model = Rationalizer.load(pair_run)
+    found = Explainer(model)(given).to_pylist()
+    for row in found:
+        explanation = model.explain(row["premise"], row["hypothesis"])
+        assert row["alignment"] == " ".join(f"{i}-{j}" for i, j in explanation.pairs)
+    with pytest.raises(DataError, match="holds single texts, but the model reads pairs"):
+        Explainer(model)(pa.table({"text": ["a"]}))
+
+
+def test_labels_keep_their_type(small):
+    texts = ["good room", "bad room", "good bed", "bad bed"] * 8
+    settings = {"hidden": 4, "vector_size": 4, "embeddings": None, "epochs": 1, "min_epochs": 1}
+    for labels, kind in (([1, 0] * 16, pa.int64()), ([0.5, 1.5] * 16, pa.float64())):
+        model = Rationalizer(**settings).fit(texts, labels, progress=False)
+        assert Explainer(model)(pa.table({"text": texts[:2]})).schema.field("predicted").type == kind
+
+
+def test_it_travels_with_its_budget(small, table):
+    other = pickle.loads(pickle.dumps(small))
+    other.budget = 1
+    found = Explainer(pickle.loads(pickle.dumps(other)), columns=REVIEW)(table.slice(0, 3)).to_pylist()
+    assert [len(row["rationale"].split()) for row in found] == [1, 1, 1]
+    assert small.budget != other.budget
+
+
+def test_rows_that_cannot_be_used(small):
+    given = pa.table({"text": pa.array([1, 2])})
+    with pytest.raises(DataError, match="batch: 2 rows cannot be used"):
+        Explainer(small)(given)
+    assert Explainer(small, skip_bad=True)(given).column("predicted").null_count == 2
+
+
+def test_half_a_surrogate_pair_is_written(small):
+    found = Explainer(small).with_cells(pa.table({"n": [1]}), list(_rows(small, "good \ud83d room")))
+    assert found.num_rows == 1
+
+
+def _rows(model, text):
+    from rationalizer.data import Given
+    from rationalizer.data.rows import make_example
+
+    yield Given({}, make_example(text=text, rule=model.trained.reader.rule))

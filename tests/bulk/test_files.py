@@ -1,0 +1,215 @@
+"""Files into Parquet: one into one, many into shards, and what is left when it stops."""
+
+import csv
+import json
+import os
+import sys
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from rationalizer.bulk import Outcome, explain_files
+from rationalizer.bulk.places import find
+from rationalizer.data import Columns, DataError
+from rationalizer.learn.lock import held
+from tests.bulk.conftest import ROWS
+from tests.cli.calls import refused, run
+
+REVIEW = Columns(text="review")
+
+
+@pytest.fixture
+def files(table, tmp_path):
+    """Two Parquet files, of several row groups, in two folders."""
+    for name in ("one.parquet", "more/two.parquet"):
+        path = tmp_path / "in" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        parquet.write_table(table, path, row_group_size=25)
+    return tmp_path / "in"
+
+
+def explained(files, out, model, **how):
+    return explain_files(files, out, model, **{"columns": REVIEW, "rows": 50, **how})
+
+
+def test_every_row_once_whatever_the_row_groups(files, table, small, tmp_path):
+    out = tmp_path / "out"
+    done = explained(files, out, small)
+    assert done == Outcome(explained=2 * (ROWS - 2), empty=4, written=6)
+    names = [f"{file}-0000{k}.parquet" for file in ("more/two.parquet", "one.parquet") for k in range(3)]
+    assert sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()) == names
+    for file in ("more/two.parquet", "one.parquet"):
+        shards = [parquet.read_table(out / f"{file}-0000{k}.parquet") for k in range(3)]
+        assert [shard.num_rows for shard in shards] == [50, 50, 20]
+        assert pa.concat_tables(shards).select(table.schema.names).equals(table)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_one_file_says_what_csv_says(spectra_run, table, tmp_path, ending):
+    kept = table.drop(["when", "predicted"] if ending != "csv" else ["when", "predicted", "tags"])
+    file = tmp_path / f"in.{ending}"
+    if ending == "parquet":
+        parquet.write_table(kept, file)
+    elif ending == "jsonl":
+        file.write_text("".join(json.dumps(row) + "\n" for row in kept.to_pylist()))
+    else:
+        kept.to_pandas().to_csv(file, index=False)
+    for out in ("out.csv", "out.parquet"):
+        run("explain", spectra_run, "--file", file, "--column", "text=review", "--out", tmp_path / out)
+    with (tmp_path / "out.csv").open(newline="") as lines:
+        expected = list(csv.DictReader(lines))
+    found = parquet.read_table(tmp_path / "out.parquet")
+    assert found.schema.field("id").type == (pa.string() if ending == "csv" else pa.int64())
+    rows = found.to_pylist()
+    assert len(rows) == len(expected) == ROWS
+    assert list(rows[0]) == list(expected[0])
+    for row, cells in zip(rows, expected, strict=True):
+        assert (row["predicted"] or "", row["rationale"] or "") == (cells["predicted"], cells["rationale"])
+        assert (row["review"] or "") == cells["review"]
+        assert row["spans"] == (json.loads(cells["spans"]) if cells["spans"] else None)
+        assert float(row["probability"] or 0) == pytest.approx(float(cells["probability"] or 0), abs=1e-5)
+
+
+def test_resume_makes_what_is_missing(files, table, small, tmp_path):
+    out = tmp_path / "out"
+    explained(files, out, small)
+    shards = sorted(out.rglob("*.parquet"))
+    before = {path: path.read_bytes() for path in shards}
+    (out / ".one.parquet-00001.parquet.0123456789abcdef0123456789abcdef.tmp").write_bytes(b"half")
+    shards[0].unlink()
+    shards[1].write_bytes(before[shards[1]][:1000])  # the disk was full
+    made = {path: path.stat().st_mtime_ns for path in shards[2:]}
+    assert explained(files, out, small, resume=True) == Outcome(explained=98, empty=2, written=2, there=4)
+    assert {path: path.stat().st_mtime_ns for path in shards[2:]} == made
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    # A file that was written anew is explained anew.
+    parquet.write_table(table.slice(0, 60), files / "one.parquet")
+    with pytest.raises(ValueError, match=r"one.parquet-00002.parquet, which is of none of these files"):
+        explained(files, out, small, resume=True)
+    (out / "one.parquet-00002.parquet").unlink()
+    assert explained(files, out, small, resume=True) == Outcome(explained=58, empty=2, written=2, there=3)
+
+
+def test_shards_of_another_model_are_not_continued(files, small, sparsemax_run, tmp_path):
+    out = tmp_path / "out"
+    explained(files / "one.parquet", out, small)
+    with pytest.raises(FileExistsError, match="go on with it by --resume"):
+        explained(files / "one.parquet", out, small)
+    with pytest.raises(ValueError, match="was made by another model"):
+        explained(files / "one.parquet", out, sparsemax_run, resume=True)
+    assert explained(files / "one.parquet", out, sparsemax_run, overwrite=True, rows=70).written == 2
+    assert len(list(out.iterdir())) == 2
+    (out / "mine.parquet").write_bytes((files / "one.parquet").read_bytes())
+    with pytest.raises(FileExistsError, match=r"mine.parquet was not written by this command"):
+        explained(files / "one.parquet", out, small, overwrite=True)
+    assert len(list(out.iterdir())) == 3
+
+
+def test_a_row_that_cannot_be_used_stops_its_shard_only(small, tmp_path):
+    for name, rows in {
+        "a": ['{"text": "good"}'],
+        "b": ['{"text": "bad"}', '{"text": 5}'],
+        "c": ['{"text": ""}'],
+    }.items():
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(rows))
+    source, out = f"{tmp_path}/*.jsonl", tmp_path / "out"
+    with pytest.raises(DataError, match=r"1 of 3 shards could not be written: .*b\.jsonl, row 2: .*--resume goes on"):
+        explain_files(source, out, small)
+    assert sorted(path.name for path in out.iterdir()) == ["a.jsonl-00000.parquet", "c.jsonl-00000.parquet"]
+    done = explain_files(source, out, small, skip_bad=True, resume=True)
+    assert (done.explained, done.empty, done.there) == (1, 0, 2)
+    assert "b.jsonl: 1 row skipped: row 2" in done.notes[0]
+    assert parquet.read_table(out / "b.jsonl-00000.parquet").column("text").to_pylist() == ["bad", "5"]
+
+
+def test_columns_of_json_hold_what_all_rows_do(small, tmp_path):
+    rows = [
+        {"text": "good \ud83d", "a": 1, "b": 1, "c": {"x": 1}},
+        {"text": "bad", "a": 2.5, "b": "z", "d": [1]},
+        {"e": None},
+    ]
+    (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    explain_files(tmp_path / "in.jsonl", tmp_path / "out", small)
+    found = parquet.read_table(tmp_path / "out")
+    assert found.select(["a", "b", "c", "d", "e"]).to_pydict() == {
+        "a": [1.0, 2.5, None],
+        "b": ["1", "z", None],
+        "c": ['{"x": 1}', None, None],
+        "d": [None, [1], None],
+        "e": [None, None, None],
+    }
+
+
+def test_which_files_are_meant(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.csv", "b.jsonl", "c/d.parquet", "c/e/f.csv", "notes.md", ".g.csv", "_h/i.csv", "[x].csv"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+
+    def names(pattern):
+        return [found.relative for found in find(pattern)]
+
+    assert names(".") == names(str(tmp_path)) == ["[x].csv", "a.csv", "b.jsonl", "c/d.parquet", "c/e/f.csv"]
+    assert names("*.csv") == ["[x].csv", "a.csv"]
+    assert names("[ab].*") == ["a.csv", "b.jsonl"]
+    assert names("[x].csv") == ["[x].csv"]
+    assert names("c/*/*.csv") == ["e/f.csv"]
+    assert names("**/*.csv") == ["[x].csv", "a.csv", "c/e/f.csv"]
+    assert names(f"file://{tmp_path}/c") == ["d.parquet", "e/f.csv"]
+    for nothing in ("no.csv", "*.xlsx", "nowhere/*.csv"):
+        with pytest.raises(DataError, match="there is no such file"):
+            find(nothing)
+    with pytest.raises(DataError, match="cannot be reached"):
+        find("what://is/this")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a", "--out", "x.parquet"], "Parquet is written of a --file to an --out"),
+        (["--file", "*.csv"], "into a folder of Parquet shards; name it by --out"),
+        (["--file", "*.csv", "--out", "x.csv"], "name one by --out, not x.csv"),
+        (["--file", "*.csv", "--out", "x", "--format", "html"], "name one by --out, not x"),
+        (["--file", ".", "--out", "./in"], "lies in"),
+        (["--file", "in", "--out", "x", "--resume", "--overwrite"], "--resume keeps what --overwrite replaces"),
+        (["--file", "*.csv", "--out", "x", "--workers", "2"], "--workers is for --engine ray"),
+        (["--file", "in/a.csv", "--shard-rows", "2"], "--shard-rows is for --engine ray"),
+        (["a", "--engine", "spark"], "there is no engine 'spark'; known are local, ray"),
+        (["a", "--engine", "ray"], "--engine ray explains files"),
+        (["--file", "in/a.csv", "--engine", "ray", "--out", "x", "--device", "cuda"], "--gpus says how many workers"),
+        (["--file", "in/a.csv", "--engine", "ray", "--out", "x", "--gpus", "1", "--workers", "1"], "not both"),
+        (["--file", "in", "--column", "text=b", "--out", "x"], "there is no column 'b'"),
+    ],
+)
+def test_bad_input(spectra_run, arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text("text\ngood\n")
+    (tmp_path / "b.csv").write_text("text\ngood\n")
+    assert message in refused("explain", spectra_run, *arguments)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.csv", "in"]
+
+
+def test_ray_is_named_where_it_is_missing(spectra_run, tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text("text\ngood\n")
+    monkeypatch.setitem(sys.modules, "ray", None)
+    said = refused("explain", spectra_run, "--file", tmp_path, "--out", tmp_path.parent / "x", "--engine", "ray")
+    assert 'needs the package ray: pip install ".[ray]"' in said
+    assert not (tmp_path.parent / "x").exists()
+
+
+def test_addresses(files, small, tmp_path):
+    """As of S3: files that are not Parquet are fetched first, and options may follow."""
+    (files / "three.jsonl").write_text('{"review": "good"}\n{"review": 5}\n')
+    source, out = f"file://{files}?use_mmap=true", f"file://{tmp_path}/out?use_mmap=true"
+    with pytest.raises(DataError, match=r"1 of 7 shards .*in/three\.jsonl\?use_mmap=true, row 2: "):
+        explained(source, out, small)
+    assert len(list((tmp_path / "out").rglob("*.parquet"))) == 6
+    done = explained(f"file://{files}/*.parquet?use_mmap=true", f"{tmp_path}/other", small)
+    assert done == Outcome(explained=ROWS - 2, empty=2, written=3)
+
+
+def test_two_do_not_write_to_one_folder(files, small, tmp_path):
+    with held(tmp_path / "out"), pytest.raises(OSError, match=f"in use by process {os.getpid()}"):
+        explained(files, tmp_path / "out", small)

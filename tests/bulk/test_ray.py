@@ -1,0 +1,92 @@
+"""Explaining on a real Ray of this machine: the same as without it, whatever dies."""
+
+import os
+import signal
+from contextlib import nullcontext
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from rationalizer.bulk import Explainer, Outcome, explain, explain_files, on_ray
+from rationalizer.data import Columns
+from rationalizer.ray_cluster import connected
+from tests.bulk.conftest import ROWS
+
+ray = pytest.importorskip("ray", reason="pip install ray[data]")
+REVIEW = Columns(text="review")
+
+
+def test_on_ray(small, table, tmp_path, monkeypatch):
+    """One test: to start Ray takes longer than all the rest."""
+    with connected(None, cores=2):
+        a_worker_dies(small, table, tmp_path)
+        a_dataset_is_explained(small, table)
+        what_ends_every_process_does_not_go_on_for_ever(monkeypatch)
+    assert not ray.is_initialized()
+
+
+def same(found, expected):
+    """Row for row; probabilities to 1e-5, since the last digits depend on which texts were read together."""
+    found, expected = (table.sort_by("id").combine_chunks() for table in (found, expected))
+    assert found.drop(["probability"]).equals(expected.drop(["probability"]))
+    for one, other in zip(found["probability"].to_pylist(), expected["probability"].to_pylist(), strict=True):
+        assert one == (None if other is None else pytest.approx(other, abs=1e-5))
+
+
+def workers():
+    """The processes of our own Ray that explain."""
+    parents, found = {}, []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if (folder / "cmdline").read_bytes().startswith(b"ray::PieceWorker"):
+                found.append(int(folder.name))
+        except OSError:  # gone meanwhile
+            continue
+
+    def is_ours(process):
+        return process == os.getpid() or (process in parents and is_ours(parents[process]))
+
+    return [process for process in found if is_ours(process)]
+
+
+def a_worker_dies(small, table, tmp_path):
+    """Nothing is lost, nothing comes twice, and nothing is left behind."""
+    parquet.write_table(table, tmp_path / "in.parquet", row_group_size=25)
+    killed = []
+
+    def kill(_):
+        if not killed:  # one shard is done, and each worker has another to do
+            killed.append(workers()[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    how = {"columns": REVIEW, "rows": 15}
+    done = explain_files(
+        tmp_path / "in.parquet", tmp_path / "ray", small, engine="ray", watch=lambda _: nullcontext(kill), **how
+    )
+    assert killed
+    assert done == Outcome(explained=ROWS - 2, empty=2, written=8)
+    explain_files(tmp_path / "in.parquet", tmp_path / "local", small, **how)
+    same(parquet.read_table(tmp_path / "ray"), parquet.read_table(tmp_path / "local"))
+    names = [sorted(path.name for path in (tmp_path / engine).iterdir()) for engine in ("ray", "local")]
+    assert names[0] == names[1]
+
+
+def a_dataset_is_explained(small, table):
+    found = explain(ray.data.from_arrow(table), small, columns=REVIEW, workers=1)
+    same(pa.concat_tables(ray.get(found.to_arrow_refs())), Explainer(small, columns=REVIEW)(table))
+
+
+def what_ends_every_process_does_not_go_on_for_ever(monkeypatch):
+    class Deadly:
+        def __init__(self, **on):
+            pass
+
+        def explain(self, item):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(on_ray, "RETRIES", 1)
+    with pytest.raises(ChildProcessError, match="again and again of the item"):
+        list(on_ray.each(Deadly, (), ["the item"], 1, None))
