@@ -36,6 +36,9 @@ PAIRS = [
     }
     for k in range(20)
 ]
+for row in PAIRS[5:9]:
+    row |= {"premise_chars": [[2, 5]], "hypothesis_chars": [[0, 4]]}
+PEOPLE = [{"text": f"one two {k}", "rationale_masks": [[0, 1, 0], [k % 2, 0, 0]], "label": k % 2} for k in range(20)]
 VALUES = [{"text": f"word {k}", "label": 3 if k == 7 else k / 8} for k in range(20)]
 WHOLE_VALUES = [{"text": f"word {k}", "label": float(k // 4)} for k in range(20)]
 
@@ -66,6 +69,7 @@ def same(one, other):
         ("x.jsonl", MARKED, {}),
         ("x.parquet", SENTENCES, {}),
         ("x.jsonl", PAIRS, {}),
+        ("x.parquet", PEOPLE, {}),
         ("x.jsonl", VALUES, {}),
         ("x.parquet", WHOLE_VALUES, {}),
         ("x.parquet", WHOLE_VALUES, {"task": "classification"}),
