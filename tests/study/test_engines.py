@@ -9,11 +9,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import ray
 
 from rationalizer.data import DataError
 from rationalizer.learn.lock import LOCK
 from rationalizer.learn.module import Learner
+from rationalizer.ray_cluster import connected
 from rationalizer.study import compare
 from rationalizer.study.engines import Local, Ray, Slurm
 from rationalizer.study.engines.slurm import _minutes
@@ -79,14 +79,10 @@ def test_processes_learn_the_same_and_end_with_the_comparison(two, tmp_path, stu
 
 def test_ray_learns_the_same_and_a_killed_process_costs_its_run_only(two, tmp_path, study):
     done, endless = two
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            killing = pool.submit(lambda: os.kill(when_trained_on(endless), signal.SIGKILL))
-            comparison = compare(two, tmp_path, engine=Ray())
-            killing.result()
-    finally:
-        ray.shutdown()
+    with connected(None, cores=2), ThreadPoolExecutor(1) as pool:
+        killing = pool.submit(lambda: os.kill(when_trained_on(endless), signal.SIGKILL))
+        comparison = compare(two, tmp_path, engine=Ray())
+        killing.result()
     assert_learned_the_same(done, tmp_path, study)
     assert [row.seeds for row in comparison.rows] == [(0,)]
     log = endless.directory / "logs/process.log"
