@@ -25,10 +25,11 @@ from rationalizer.data.generated_stays import CLASSES, CLAUSES
 
 SHARD = 1_000_000
 NAMES = 20_000  # made up ones: the vocabulary is as large as that of real texts
+METHOD = "sparsemax"  # half the time of the default
 SETTINGS = {
     "epochs": 1,
     "min_epochs": 0,
-    "batch_size": 1024,
+    "batch_size": 4096,
     "hidden": 8,
     "vector_size": 8,
     "embeddings": "none",
@@ -82,11 +83,22 @@ def main() -> None:
         path = folder / "data" / f"train-{k:05d}-of-{shards:05d}.parquet"
         if not path.exists():
             write_shard(path, min(SHARD, count - k * SHARD), k)
-    command = [sys.executable, "-m", "rationalizer", "train", str(folder / "data"), "--device", "cpu"]
+    command = [
+        sys.executable,
+        "-m",
+        "rationalizer",
+        "train",
+        str(folder / "data"),
+        "--method",
+        METHOD,
+        "--device",
+        "cpu",
+    ]
     command += ["--out", str(folder / f"run-{int(time.time())}"), "--stream", "--cache-dir", str(folder / "cache")]
     command += [part for key, value in SETTINGS.items() for part in ("--set", f"{key}={value}")]
     begun = time.monotonic()
     peak = 0
+    stored: float | None = None  # when all texts were
     with (folder / "memory.csv").open("w", newline="") as file:
         table = csv.writer(file)
         table.writerow(["seconds", "bytes"])
@@ -94,12 +106,16 @@ def main() -> None:
         while process.poll() is None:
             now = resident(process.pid)
             peak = max(peak, now)
+            if stored is None and any((folder / "cache").glob("*/record.json")):
+                stored = time.monotonic() - begun
             table.writerow([round(time.monotonic() - begun, 1), now])
             file.flush()
             time.sleep(1)
+    seconds = time.monotonic() - begun
     print(
-        f"{count:,} texts, exit code {process.returncode}, {time.monotonic() - begun:.0f} s, peak {peak / 1e9:.2f} GB"
+        f"{count:,} texts, exit code {process.returncode}: {seconds:.0f} s, the first pass {stored or 0:.0f} s of them"
     )
+    print(f"at most {peak / 1e9:.2f} GB")
 
 
 if __name__ == "__main__":

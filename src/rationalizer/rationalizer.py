@@ -98,7 +98,7 @@ class Rationalizer(Estimator):
             labels: names or integers are classes, floats are values.
             budget: how much may be selected, from now on; as in `Rationalizer(budget=...)`.
             rationales: human rationales, a token mask or character spans per text, or for pairs the aligned
-                words as (i, j) each; they are not learned from.
+                words as (i, j) each; they are learned from if `rationale_weight` is above 0.
             dev: (texts, labels) to stop by; without it a tenth of the texts is held out.
             task: "classification" or "regression", where the labels leave it open.
             run_dir: where to keep the model, its scores, checkpoints and logs: a folder as of `rationalizer train`.

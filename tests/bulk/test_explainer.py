@@ -70,6 +70,8 @@ def test_rows_that_cannot_be_used(small):
     with pytest.raises(DataError, match="batch: 2 rows cannot be used"):
         Explainer(small)(given)
     assert Explainer(small, skip_bad=True)(given).column("predicted").null_count == 2
+    unknown = pa.table({"text": ["good"], "label": ["unheard of"], "rationale_mask": ["no mask"]})
+    assert Explainer(small)(unknown).column("predicted").null_count == 0, "only the text is read"
 
 
 def test_half_a_surrogate_pair_is_written():

@@ -8,6 +8,7 @@ from tests.cli.calls import refused, run
 from tests.data.test_beer import beer_folder
 from tests.data.test_files import write
 from tests.data.test_hatexplain import originals, post
+from tests.data.test_word_alignment import jacana
 
 SETTINGS = ("hidden=8", "vector_size=8", "epochs=1", "min_epochs=1", "batch_size=16", "embeddings=none")
 TINY = [word for setting in SETTINGS for word in ("--set", setting)]
@@ -44,6 +45,36 @@ def test_movies_as_tables(tmp_path):
     write(tmp_path / "val.parquet", rows[:4])
     shown = run("train", "movies", "--data-dir", tmp_path, "--out", tmp_path / "run", *TINY).stdout
     assert "movies: 20 train, 4 dev; classes negative, positive; human rationales in train, dev" in shown
+
+
+def test_models_beside_people(tmp_path):
+    jacana(tmp_path / "RTE2_dev_M.align.json")
+    found = run("evaluate", "nli", "msr-rte", "--data-dir", tmp_path, "--split", "train", "--overview").stdout
+    assert "alignment, exact match" in found
+    assert "accuracy" not in found  # there is nothing to predict
+    shown = run("train", "msr-rte", "--data-dir", tmp_path, "--out", tmp_path / "run", *TINY).stdout
+    assert "msr-rte: 18 train, 2 dev; classes pair; gold alignments in train, dev (learned from)" in shown
+    assert "alignment-F1" in shown
+    assert "accuracy" not in run("evaluate", tmp_path / "run", "--report", tmp_path / "report.html").stdout
+    assert "macro-F1" not in (tmp_path / "report.html").read_text()
+    facts = run("info", tmp_path / "run").stdout
+    assert "alignment-F1" in facts
+    row = {"premise": "Two women hug .", "hypothesis_tokens": ["They", "touch", "."], "label": "neutral"}
+    write(tmp_path / "dev.jsonl", [row | {"hypothesis_highlight": [0, 1, 0]}])
+    assert "marked words aligned, hypothesis" in run("evaluate", "nli", "esnli", "--data-dir", tmp_path).stdout
+
+
+def test_a_model_in_the_place_of_a_person(tmp_path):
+    people = [[1, 0, 0, 0], [1, 1, 0, 0]]
+    row = {"tokens": ["Great", "food", "rude", "staff"], "label": 1, "masks": people}
+    write(tmp_path / "dev.parquet", [row] * 3)
+    kept = tmp_path / "scores.json"
+    shown = run("evaluate", "sentiment", "yelp-hat", "--data-dir", tmp_path, "--json", kept).stdout
+    assert "in the place of a person" in shown
+    assert "3 texts, marked by 2.0 people each" in shown
+    found = json.loads(kept.read_text())["people"]
+    assert found["person"]["token_f1"] == pytest.approx(2 / 3)
+    assert "has no training examples" in refused("train", "yelp-hat", "--data-dir", tmp_path, "--out", tmp_path / "run")
 
 
 def test_a_mistyped_name_lists_the_datasets():

@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 
 from rationalizer.data import generated_reviews
 from rationalizer.learn.batch import Part
+from rationalizer.learn.processes import is_first_process
 from rationalizer.learn.storage import read_tensors
 from tests.cli.calls import run as call
 from tests.learn.together import CASES, DRAWN, batches_noted, state, trained_case
@@ -80,6 +81,7 @@ def test_the_first_process_writes_and_speaks_for_both(two):
     said = {path.parent.name: path.read_text() for path in two.rglob("stderr.log")}
     assert "Epoch 2/2" in said["0"]
     assert "Epoch" not in said["1"]
+    assert not any("warning" in text.lower() for text in said.values())
 
 
 def test_two_processes_resume_to_the_same_weights(two, facts):
@@ -115,6 +117,23 @@ def test_where_one_is_killed_the_other_says_so_and_the_run_can_be_resumed(tmp_pa
     resumed, whole = (load_file(tmp_path / name / "model.safetensors") for name in ("run", "whole"))
     for name in whole.keys() - {"method.scorer.bias"}:
         torch.testing.assert_close(resumed[name], whole[name], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("variables", "devices", "first"),
+    [
+        ({}, 2, True),
+        ({"LOCAL_RANK": "1"}, 2, False),
+        ({"RANK": "4", "LOCAL_RANK": "0"}, 4, False),  # of a second machine
+        ({"NODE_RANK": "1"}, 1, False),
+        ({"SLURM_PROCID": "1"}, 2, False),
+        ({"SLURM_PROCID": "1"}, 1, True),  # a training of its own
+    ],
+)
+def test_one_process_is_the_first(variables, devices, first, monkeypatch):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert is_first_process(devices) is first
 
 
 def test_parts_hold_every_example_once():

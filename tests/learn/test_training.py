@@ -42,11 +42,11 @@ def test_the_callers_generators_go_on_undisturbed(corpus):
 
 
 def test_methods_advance_their_own_state(corpus):
-    kuma = train(corpus, configure("hardkuma", {**SMALL, "warmup_batches": 0, "fused_target": 0})).model.method
+    kuma = train(corpus, configure("hardkuma", {**SMALL, "target_warmup": 0, "fused_target": 0})).model.method
     assert kuma.violations[0] > 0
     assert kuma.multipliers[0] > 1e-4
     assert kuma.multipliers[1] > 1e-4  # any change exceeds the target 0
-    assert kuma.batches.item() == 18
+    assert kuma.progress == pytest.approx(17 / 18)  # before the last batch
     sfe = train(corpus, configure("sfe-baseline", {**SMALL, "patience": None})).model.method
     assert sfe.batches.item() == 18
     assert 0.3 < sfe.average.item() < 2
@@ -248,6 +248,9 @@ def test_what_is_kept_is_the_average_of_the_weights(corpus, monkeypatch):
         ({"precision": "nope"}, "Lightning cannot train with .*precision='nope'"),
         ({"strategy": "nope"}, "Lightning cannot train with .*strategy='nope'"),
         ({"accelerator": "nope"}, "Lightning cannot train with accelerator='nope'"),
+        ({"num_nodes": 0}, "the number of nodes must be at least 1, got 0"),
+        ({"devices": 2, "strategy": "ddp_spawn"}, "with the strategy auto or ddp, not with 'ddp_spawn'; leave it out"),
+        ({"num_nodes": 99}, "a batch of 16 cannot be shared out among 99 processes; use fewer devices, or a larger"),
     ],
 )
 def test_what_cannot_be_trained_on_is_refused_before_anything_is_written(corpus, tmp_path, trainer, message):

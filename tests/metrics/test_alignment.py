@@ -13,6 +13,8 @@ def test_by_hand():
     found = alignment_scores(predicted, gold)
     # Document 0: 1 hit of 2 predicted and of 3 wanted. Document 1: nothing predicted. The others: no gold.
     assert (found.precision, found.recall, found.f1) == pytest.approx((1 / 4, 1 / 6, 0.4 / 2))
+    assert found.exact == 0
+    assert alignment_scores([np.eye(2), np.eye(2)], [{(0, 0), (1, 1)}, {(0, 0)}]).exact == 0.5
     assert found.alignments == (2 + 0 + 2 + 1) / 4
     assert (found.documents, found.skipped) == (2, 2)
     assert found.by_document[0].f1 == pytest.approx(0.4)

@@ -247,7 +247,7 @@ def test_hardkuma_is_finite_at_its_parameters_limits(extreme):
 
 def test_multipliers_follow_the_moving_average_of_the_violations():
     settings = {"lagrangian_momentum": 0.5, "lagrangian_rate": 2.0, "lambda_init": 0.1, "fused_target": 0.2}
-    settings |= {"penalty": 4.0, "warmup_batches": 0}
+    settings |= {"penalty": 4.0, "target_warmup": 0.0}
     extractor = build("hardkuma", lambda_min=0.09, lambda_max=0.15, **settings)
     mask = torch.tensor([[True, True, True, True], [True, True, False, False]])
     p = torch.tensor([[0.9, 0.6, 0.5, 0.4], [0.8, 0.1, 0.0, 0.0]], requires_grad=True)
@@ -289,13 +289,14 @@ def test_multipliers_follow_the_moving_average_of_the_violations():
 
 def test_hardkuma_comes_down_to_its_rate_and_stays_there():
     """The task wants everything; without a penalty all stays selected until the multiplier drops all of it."""
-    extractor = build("hardkuma", warmup_batches=200)
+    extractor = build("hardkuma", target_warmup=0.5)
     states, mask = batch((10, 10, 10, 10))
     budget = Budget.of(0.3).words(mask)
     optimizer = torch.optim.Adam(extractor.parameters(), lr=0.02)
     rates = []
     torch.manual_seed(0)
-    for _ in range(400):
+    for step in range(400):
+        extractor.progress = step / 400
         extraction = extractor(states, mask, budget)
         rates.append(extraction.scores.exp().mean().item())
         loss, state = extractor.objective(extraction, -0.1 * extraction.z.mean(1), mask, budget)
@@ -310,7 +311,7 @@ def test_hardkuma_comes_down_to_its_rate_and_stays_there():
 
 
 def test_changes_cost_nothing_without_a_target():
-    free, priced = build("hardkuma", warmup_batches=0), build("hardkuma", warmup_batches=0, fused_target=0.0)
+    free, priced = build("hardkuma", target_warmup=0.0), build("hardkuma", target_warmup=0.0, fused_target=0.0)
     p = torch.tensor([[0.9, 0.1, 0.9, 0.1]])
     extraction, mask = Extraction(torch.zeros(1, 4), p.log()), torch.ones(1, 4, dtype=torch.bool)
     given = (extraction, torch.zeros(1), mask, torch.tensor([2]))

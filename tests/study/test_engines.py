@@ -6,10 +6,10 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from rationalizer.apart import Ended
 from rationalizer.data import DataError
 from rationalizer.learn.lock import LOCK
 from rationalizer.learn.module import Learner
@@ -17,7 +17,7 @@ from rationalizer.ray_cluster import connected
 from rationalizer.study import compare
 from rationalizer.study.engines import Local, Ray, Slurm
 from rationalizer.study.engines.slurm import _minutes
-from rationalizer.study.run import Order
+from rationalizer.study.run import Order, Outcome
 from tests.study.small import jobs_of, learned
 
 ENDLESS = {"epochs": 100_000, "patience": "none", "checkpoint_seconds": 0}
@@ -77,19 +77,12 @@ def test_processes_learn_the_same_and_end_with_the_comparison(two, tmp_path, stu
     assert steps[0] > 0, "it began anew instead of going on"
 
 
-def test_ray_learns_the_same_and_a_killed_process_costs_its_run_only(two, tmp_path, study):
-    done, endless = two
-    with connected(None, cores=2), ThreadPoolExecutor(1) as pool:
-        killing = pool.submit(lambda: os.kill(when_trained_on(endless), signal.SIGKILL))
-        comparison = compare(two, tmp_path, engine=Ray())
-        killing.result()
-    assert_learned_the_same(done, tmp_path, study)
-    assert [row.seeds for row in comparison.rows] == [(0,)]
-    log = endless.directory / "logs/process.log"
-    assert [(outcome.job, outcome.error) for outcome in comparison.failed] == [
-        (endless, f"its process ended by SIGKILL; see {log}")
-    ]
-    assert log.is_file()
+def test_ray_learns_the_same(folder, tmp_path, study):
+    jobs = jobs_of(folder, tmp_path, "pair-budget", [0])
+    with connected(None, cores=2):
+        comparison = compare(jobs, tmp_path, engine=Ray())
+    assert (comparison.ran, comparison.failed) == (1, [])
+    assert_learned_the_same(jobs[0], tmp_path, study)
 
 
 def test_submitit_learns_the_same(folder, tmp_path, study):
@@ -116,6 +109,12 @@ def test_a_process_ends_with_whoever_started_it(two):
         assert process.returncode == -signal.SIGTERM
     finally:
         process.kill()
+
+
+def test_what_a_dead_process_is_reported_as(two):
+    job, log = two[0], two[0].directory / "logs/process.log"
+    assert Outcome.of(job, Ended(-9, "")) == Outcome(job, error=f"its process ended by SIGKILL; see {log}")
+    assert Outcome.of(job, Ended(1, "ValueError: no")) == Outcome(job, error="ValueError: no")
 
 
 def test_orders_are_read_back(two):

@@ -25,6 +25,7 @@ from rationalizer.cli.options import (
     find_model,
 )
 from rationalizer.cli.overview import show_overview
+from rationalizer.cli.people import show_people
 from rationalizer.cli.progress import progress
 from rationalizer.cli.report import write_report
 
@@ -112,9 +113,10 @@ def evaluate(
     shown = replace(scores, seconds_per_epoch=None)  # which says nothing of these texts
     model = Rationalizer.of(trained)
     explanations = model.explain_examples(examples, predictions=predictions)
-    truths = [label for example in examples if (label := model.label_of(example)) is not None]
+    truths = [label for example in examples if (label := model.label_of(example)) is not None] or None
     out.print(f"{run}: {method_text(trained.config)}; {where.name}, {chosen}")
     show_table(["score", chosen], score_lines({chosen: shown}))
+    people = show_people(trained, examples)
     if faithfulness:
         remark = "p(y|x) is this model's predictor on the whole text"
         out.print(remark if trained.classes else "comprehensiveness and sufficiency are not defined for a regression")
@@ -136,6 +138,7 @@ def evaluate(
             "constraints": [str(each) for each in trained.config.constraints],
         }
         kept |= {"scores": scores.as_dict(), "findings": [asdict(finding) for finding in found]}
+        kept |= {} if people is None else {"people": people}
         write_json(json_file, kept)
     if report is not None:
         facts = {"model": run.resolve().name, "method": method_text(trained.config)}
@@ -170,6 +173,9 @@ def _examples(
             err.print(note, style="yellow", markup=False)
         return "all rows", rows
     corpus = where.load(trained.reader.rule, watch=progress)
+    if len(corpus.classes) == 1:  # nothing to predict: what people marked is what there is to score
+        chosen, examples = pick_split(corpus, split)
+        return chosen, [replace(example, label=None) for example in examples]
     if sorted(corpus.classes) != sorted(trained.classes):
         ours = ", ".join(trained.classes) or "values"
         raise DataError(f"the run predicts {ours}, but {where.name} has {', '.join(corpus.classes) or 'values'}")

@@ -14,7 +14,7 @@ WORDS = 12  # of each prediction
 EXAMPLES = 3  # of each kind
 
 
-def show_overview(explanations: Sequence[AnyExplanation], truths: Sequence[Label]) -> None:
+def show_overview(explanations: Sequence[AnyExplanation], truths: Sequence[Label] | None) -> None:
     """The classes one by one, what is selected for which, and the texts to look at."""
     from rationalizer.render.overview import overview, unit_text
     from rationalizer.render.report import class_table, confusion_tables
@@ -31,7 +31,9 @@ def show_overview(explanations: Sequence[AnyExplanation], truths: Sequence[Label
         ("Farthest off" if valued else "Most surprising", seen.surprising),
         ("Least certain", seen.uncertain),
     ):
-        show_explanations(title, [explanations[k] for k in numbers], [truths[k] for k in numbers])
+        show_explanations(
+            title, [explanations[k] for k in numbers], None if truths is None else [truths[k] for k in numbers]
+        )
 
 
 def show_explanations(

@@ -25,7 +25,7 @@ def write_report(
     trained: TrainedModel,
     examples: Sequence[AnyExample],
     explanations: Sequence[AnyExplanation],
-    truths: Sequence[Label],
+    truths: Sequence[Label] | None,
     scores: Scores,
     findings: Sequence[Finding],
     facts: Mapping[str, str],

@@ -35,8 +35,7 @@ from rationalizer.cli.progress import begun_when_told, progress
 
 if TYPE_CHECKING:
     from rationalizer.data import Corpus, StoredExamples
-    from rationalizer.learn import TrainedModel
-    from rationalizer.text import AnyExample
+    from rationalizer.learn import Config, TrainedModel
 
 
 @command(
@@ -114,7 +113,7 @@ def train(
         require_new(directory)  # before the data is read
     corpus = where.load(config.cut, watch=progress if first else None)
     if first:
-        out.print(_described(corpus, generated=where.source in EMBEDDED))
+        out.print(_described(corpus, config, generated=where.source in EMBEDDED))
         if isinstance(corpus.train, StoredExamples):
             out.print(_stored(corpus.train), markup=False)
         for note in corpus.skipped:
@@ -145,7 +144,7 @@ def train(
     out.print(f"Next: rationalizer evaluate {directory}{'' if corpus.pairs else ' --faithfulness'}")
 
 
-def _described(corpus: Corpus, *, generated: bool) -> str:
+def _described(corpus: Corpus, config: Config, *, generated: bool) -> str:
     from rationalizer.data import StoredExamples
     from rationalizer.data.columns import ANNOTATIONS
 
@@ -153,9 +152,10 @@ def _described(corpus: Corpus, *, generated: bool) -> str:
     counts = ", ".join(f"{len(examples)} {name}" for name, examples in splits.items() if examples)
     target = f"classes {', '.join(corpus.classes)}" if corpus.classes else "values to regress on"
     marked = not isinstance(corpus.train, StoredExamples) or ANNOTATIONS & corpus.columns.keys()
-    annotated = [name for name, examples in splits.items() if marked and any(map(_is_annotated, examples))]
+    annotated = [name for name, examples in splits.items() if marked and any(one.marks for one in examples)]
     kind = "gold alignments" if corpus.pairs else "generated rationales" if generated else "human rationales"
-    rationales = f"; {kind} in {', '.join(annotated)} (not learned from)" if annotated else ""
+    learned = "learned from" if config.rationale_weight else "not learned from"
+    rationales = f"; {kind} in {', '.join(annotated)} ({learned})" if annotated else ""
     dropped = ", ".join(f"{count} of {split}" for split, count in corpus.dropped.items() if count)
     return f"{corpus.name}: {counts}; {target}{rationales}{f'; left out for their label: {dropped}' if dropped else ''}"
 
@@ -178,12 +178,6 @@ def _hint_at_segments(corpus: Corpus) -> None:
             style="yellow",
             markup=False,
         )
-
-
-def _is_annotated(example: AnyExample) -> bool:
-    from rationalizer.text import Example
-
-    return bool(example.rationale if isinstance(example, Example) else example.alignment)
 
 
 def _print_training(trained: TrainedModel) -> None:

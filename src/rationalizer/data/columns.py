@@ -11,10 +11,10 @@ from rationalizer.text.errors import DataError, at
 
 _TEXT = ("text", "tokens")
 _SIDES = (("premise", "premise_tokens"), ("hypothesis", "hypothesis_tokens"))
-_RATIONALES = ("rationale_spans", "rationale_mask", "rationale_chars")
-ANNOTATIONS = {*_RATIONALES, "alignment"}  # what models are compared with, and do not learn from
+_RATIONALES = ("rationale_spans", "rationale_mask", "rationale_chars", "rationale_masks")
+ANNOTATIONS = {*_RATIONALES, "alignment"}  # what models are compared with, and learn from only where that is asked for
 _OF_TEXTS = (*_TEXT, *_RATIONALES, "sentence_lengths")
-_OF_PAIRS = (*_SIDES[0], *_SIDES[1], "alignment", "group")
+_OF_PAIRS = (*_SIDES[0], *_SIDES[1], "alignment", "premise_chars", "hypothesis_chars", "group")
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,15 @@ class Columns:
     rationale_spans: str | None = "rationale_spans"
     rationale_mask: str | None = "rationale_mask"
     rationale_chars: str | None = "rationale_chars"
+    rationale_masks: str | None = "rationale_masks"
     sentence_lengths: str | None = "sentence_lengths"
     premise: str | None = "premise"
     hypothesis: str | None = "hypothesis"
     premise_tokens: str | None = "premise_tokens"
     hypothesis_tokens: str | None = "hypothesis_tokens"
     alignment: str | None = "alignment"
+    premise_chars: str | None = "premise_chars"
+    hypothesis_chars: str | None = "hypothesis_chars"
     group: str | None = "group"
 
     def names(self) -> set[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from rationalizer.data.stored import StoredExamples, remembered
+from rationalizer.data.stored import StoredExamples, contents, remembered
 from rationalizer.text import AnyExample, Budget, PairExample, Rule
 
 Task = Literal["classification", "regression"]
@@ -59,13 +59,22 @@ class Corpus:
             return remembered(self._digest, "digest", self.train, self.dev)
         return self._digest()
 
+    @cached_property
+    def digest_with_marks(self) -> str:
+        """The same with what people marked, for a training that learns from it."""
+        sha = hashlib.sha256(self.digest.encode())
+        for split in (self.train, self.dev):
+            for example in split:
+                sha.update(f"{example.marks}\n".encode())
+            sha.update(b"\x1e")
+        return sha.hexdigest()
+
     def _digest(self) -> str:
         sha = hashlib.sha256()
         for split in (self.train, self.dev):
-            for example in split:
-                words = "\x1d".join("\x1f".join(text.tokens) for text in example.texts)
-                lengths = [text.sentence_lengths for text in example.texts if text.sentence_lengths is not None]
-                sha.update(f"{words}\x1f{example.label!r}\x1f{lengths or ''}\n".encode("utf-8", "surrogatepass"))
+            for texts, label, lengths in contents(split):
+                words = "\x1d".join(map("\x1f".join, texts))
+                sha.update(f"{words}\x1f{label!r}\x1f{lengths or ''}\n".encode("utf-8", "surrogatepass"))
             sha.update(b"\x1e")
         return sha.hexdigest()
 

@@ -10,6 +10,7 @@ from typing import Any
 from rationalizer.data.columns import Columns
 from rationalizer.data.corpus import Corpus, Task
 from rationalizer.data.dialect import Dialect
+from rationalizer.data.esnli import ESNLI_COLUMNS, ESNLI_SPLITS, prepare_esnli
 from rationalizer.data.files import SPLIT_NAMES, SplitNames, assemble, read_corpus, read_splits
 from rationalizer.data.formats import (
     BEER_ASPECTS,
@@ -44,6 +45,8 @@ from rationalizer.data.nli import (
 from rationalizer.data.split import hold_out
 from rationalizer.data.streaming import Watch, is_large, stream_corpus
 from rationalizer.data.tables import Row, Table
+from rationalizer.data.word_alignment import PAIR, SOURCES, alignment_splits, prepare_alignments, read_multimwa
+from rationalizer.data.yelp_hat import YELP_HAT_SPLITS, prepare_yelp_hat, read_yelp_hat
 from rationalizer.suggest import closest, did_you_mean
 from rationalizer.text.budget import Budget
 from rationalizer.text.cutting import Rule
@@ -67,7 +70,8 @@ class Dataset:
 
     `format` reads the authors' files (called `original`) for an aspect. Their tables and others are then brought into
     the form of users' own files by `prepare`, for an aspect, with the columns `reads` if they are there; `relabel` says
-    what a label stands for. Pairs of texts have `tidy` instead of `prepare`.
+    what a label stands for. Pairs of SNLI's kind have `tidy` instead of `prepare`. Where `splits` has no train, the
+    data is for scoring models; of a single class, there is nothing to predict, and people's marks are learned from.
 
     `texts` is how many there are in train and dev together as published; a copy with fewer is a reduced one.
     """
@@ -89,16 +93,12 @@ class Dataset:
     halve_dev: bool = False
     splits: SplitNames = field(default_factory=lambda: SPLIT_NAMES)
     tidy: Callable[[Table, Columns], Table] | None = None
+    pairs: bool = False  # whether it holds pairs of texts
     texts: int | None = None
 
     @property
     def task(self) -> Task:
         return "classification" if self.classes else "regression"
-
-    @property
-    def pairs(self) -> bool:
-        """Whether it holds pairs of texts."""
-        return self.tidy is not None
 
 
 _BEER = Dataset(
@@ -114,6 +114,24 @@ _BEER = Dataset(
     splits=BEER_SPLITS,
     texts=90_000,
 )
+
+
+def _aligned(name: str, original: str, *names: str) -> Dataset:
+    """Pairs of sentences whose words people aligned; their files are called by these names."""
+    splits = alignment_splits(*names)
+    return Dataset(
+        name,
+        (PAIR,),
+        Budget.share(1.0),
+        rule="spaces",
+        format=read_multimwa(splits),
+        original=original,
+        reads=SOURCES,
+        prepare=prepare_alignments,
+        splits=splits,
+        pairs=True,
+    )
+
 
 DATASETS = {
     dataset.name: dataset
@@ -175,6 +193,7 @@ DATASETS = {
             drop_labels=NO_GOLD,
             splits=SNLI_SPLITS,
             tidy=tidy,
+            pairs=True,
             texts=559_209,
         ),
         Dataset(
@@ -187,8 +206,43 @@ DATASETS = {
             splits=MNLI_SPLITS,
             tidy=tidy,
             texts=392_702,
+            pairs=True,
         ),
-        Dataset("hans", HANS, Budget.count(4), hub="jhu-cogsci/hans", splits=HANS_SPLITS, tidy=tidy_hans, texts=30_000),
+        Dataset(
+            "hans",
+            HANS,
+            Budget.count(4),
+            hub="jhu-cogsci/hans",
+            splits=HANS_SPLITS,
+            tidy=tidy_hans,
+            texts=30_000,
+            pairs=True,
+        ),
+        Dataset(
+            "esnli",
+            NLI,
+            Budget.count(4),
+            drop_labels=NO_GOLD,
+            original="esnli_dev.csv",
+            reads=ESNLI_COLUMNS,
+            prepare=prepare_esnli,
+            splits=ESNLI_SPLITS,
+            pairs=True,
+        ),
+        Dataset(
+            "yelp-hat",
+            BINARY,
+            rule="spaces",
+            format=read_yelp_hat,
+            original="ham_part*.csv",
+            reads=("masks",),
+            prepare=prepare_yelp_hat,
+            splits=YELP_HAT_SPLITS,
+        ),
+        _aligned("msr-rte", "RTE2_dev_M.align.json", "msr_rte"),
+        _aligned("edinburgh", "gold.train.sure.json", "edinburgh", "gold"),
+        _aligned("mtref", "mtref-train.tsv", "mtref"),
+        _aligned("wiki-align", "wiki-train.tsv", "wiki"),
     )
 }
 
@@ -231,11 +285,11 @@ def load_dataset(
         columns = TIDY
     if dataset.prepare is not None:
         splits = {split: [dataset.prepare(table, aspect or "") for table in tables] for split, tables in splits.items()}
-        if not any(table.rows for table in splits["train"]):
+        if "train" in splits and not any(table.rows for table in splits["train"]):
             of_aspect = f" for the aspect {aspect!r}; choose another one, or add its rows" if aspect else ""
             raise DataError(f"{at(splits['train'][0].path)}: there are no rows to train on{of_aspect}")
     if columns is None:
-        known = splits["train"][0].columns
+        known = next(iter(splits.values()))[0].columns
         columns = replace(Columns(), label=next((label for label in candidates if label in known), candidates[0]))
     if dataset.relabel is not None:
         splits = {

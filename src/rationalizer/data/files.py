@@ -19,7 +19,7 @@ from rationalizer.data.tables import ENDINGS, Row, Stream, Table, ending, read_t
 from rationalizer.text.budget import Budget
 from rationalizer.text.cutting import Rule
 from rationalizer.text.errors import DataError, at
-from rationalizer.text.example import AnyExample, PairExample
+from rationalizer.text.example import AnyExample
 
 # Of files or of a folder's parts: regular expressions, matched as a whole or up to what is no letter.
 SplitNames = Mapping[str, tuple[str, ...]]
@@ -189,7 +189,7 @@ def read_splits(
     if source.is_dir():
         found = find_splits(source, names, original=original)
         return {split: [read_table(path, columns, **reading) for path in paths] for split, paths in found.items()}
-    return {"train": [read_table(source, columns, **reading)]}
+    return {next(iter(names)): [read_table(source, columns, **reading)]}
 
 
 def assemble(
@@ -206,10 +206,12 @@ def assemble(
     budget: Budget | None = None,
     bad: BadRows | None = None,
 ) -> Corpus:
-    """Tables of rows as a corpus; rows whose label is in `drop_labels` are left out and counted."""
+    """Tables of rows as a corpus; rows whose label is in `drop_labels` are left out and counted. Without a train split
+    it is one to score models on."""
     bad = BadRows() if bad is None else bad
-    labels = _labels_of(splits["train"], columns, task, classes, drop_labels)
-    found = columns.found_in(splits["train"][0])
+    first = splits["train"] if "train" in splits else [table for part in splits.values() for table in part]
+    labels = _labels_of(first, columns, task, classes, drop_labels)
+    found = columns.found_in(first[0])
     used: Rule = rule or ("spaces" if found.are_tokenized else "words")
     parts: dict[str, list[AnyExample]] = {}
     dropped: dict[str, int] = {}
@@ -219,12 +221,12 @@ def assemble(
             dropped[part] = count
     bad.settle()
     train, dev = parts["train"], parts["dev"]
-    if not train:
-        raise DataError(f"{at(splits['train'][0].path)}: there are no rows to train on")
+    if not train and "train" in splits:
+        raise DataError(f"{at(first[0].path)}: there are no rows to train on")
     check_one_kind({table.path: columns.found_in(table) for tables in splits.values() for table in tables})
-    if not dev:
+    if train and not dev:
         train, dev = hold_out(train, dev_fraction, seed=seed, stratify=labels.task == "classification")
-    budget = budget or default_budget(pairs=isinstance(train[0], PairExample))
+    budget = budget or default_budget(pairs=found.are_pairs)
     return Corpus(
         name,
         labels.task,
@@ -316,6 +318,8 @@ def example_of(row: Row, columns: Columns, labels: Labels | None, rule: Rule) ->
             premise_tokens=cell(columns.premise_tokens),
             hypothesis_tokens=cell(columns.hypothesis_tokens),
             alignment=cell(columns.alignment),
+            premise_characters=cell(columns.premise_chars),
+            hypothesis_characters=cell(columns.hypothesis_chars),
             label=label,
             group=cell(columns.group),
             rule=rule,
@@ -325,6 +329,7 @@ def example_of(row: Row, columns: Columns, labels: Labels | None, rule: Rule) ->
         tokens=cell(columns.tokens),
         spans=cell(columns.rationale_spans),
         mask=cell(columns.rationale_mask),
+        masks=cell(columns.rationale_masks),
         characters=cell(columns.rationale_chars),
         sentence_lengths=cell(columns.sentence_lengths),
         label=label,
@@ -352,11 +357,12 @@ def find_splits(
     """
     files = sorted(p for p in folder.iterdir() if p.is_file() and ending(p) in endings)
     splits = {path: split_of(stem(path), names) for path in files}
-    if "train" not in splits.values():
+    needed = ["train"] if "train" in names else list(names)  # some data are for scoring only
+    if not any(split in splits.values() for split in needed):
         seen = ", ".join(path.name for path in files[:8]) or "no data file"
+        others = ", and dev (or validation) and test if you have them" if "train" in names else ""
         raise DataError(
-            f"{at(folder)}: there is no train file; expected train{'|'.join(endings)}, "
-            f"and dev (or validation) and test if you have them"
+            f"{at(folder)}: there is no {' or '.join(needed)} file; expected {needed[0]}{'|'.join(endings)}{others}"
             f"{f', or the original {original}' if original else ''}; the folder holds {seen}"
         )
     found: dict[str, list[Path]] = {}

@@ -20,6 +20,7 @@ def make_example(
     tokens: Any = None,
     spans: Any = None,
     mask: Any = None,
+    masks: Any = None,
     characters: Any = None,
     sentence_lengths: Any = None,
     label: int | float | None = None,
@@ -28,7 +29,8 @@ def make_example(
     """An example from a text, or tokens, or both, and at most one form of rationale; ValueError says what is
     wrong.
 
-    `spans` are half-open token spans, `mask` has one flag a token, `characters` are half-open character
+    `spans` are half-open token spans, `mask` has one flag a token, `masks` one such list for each person that marked
+    the text (the rationale is what any of them did), `characters` are half-open character
     spans of the text and mark every token they touch; each may come as JSON text. `sentence_lengths` has the number of
     tokens of each sentence. `rule` says how a text is cut into tokens; given ones are kept as they are.
     """
@@ -46,15 +48,19 @@ def make_example(
     if not words:
         raise ValueError(f"the text {shown(text)} has no token; fill it in or leave the row out")
 
-    rationale = None
+    rationale, people = None, None
     if spans is not None:
         rationale = from_spans(parsed(spans, "the rationale's spans"), len(words))
     elif mask is not None:
         rationale = from_mask(parsed(mask, "the rationale's mask"), len(words))
+    elif masks is not None:
+        listed = [parsed(one, "a rationale's mask") for one in parsed(masks, "the rationales' masks")]
+        people = tuple(from_mask(one, len(words)) for one in listed) or None
+        rationale = None if people is None else tuple(map(any, zip(*people, strict=True)))
     elif characters is not None:
         rationale = from_characters(parsed(characters, "the rationale's character spans"), offsets, len(text or ""))
     lengths = None if sentence_lengths is None else _lengths(parsed(sentence_lengths, "sentence lengths"))
-    return Example(text or "", words, offsets, label, rationale, lengths)
+    return Example(text or "", words, offsets, label, rationale, lengths, people)
 
 
 def _lengths(lengths: Sequence[Any]) -> tuple[int, ...]:
@@ -77,6 +83,8 @@ def make_pair(
     premise_tokens: Any = None,
     hypothesis_tokens: Any = None,
     alignment: Any = None,
+    premise_characters: Any = None,
+    hypothesis_characters: Any = None,
     label: int | float | None = None,
     group: Any = None,
     rule: Rule = "words",
@@ -84,12 +92,16 @@ def make_pair(
     """A pair from two texts, or their tokens, or both; ValueError says what is wrong, and on which side.
 
     `alignment` holds pairs of token numbers counted from 0, the premise's first: [[0, 0], [1, 2]], as a list
-    or as JSON text, or in Pharaoh's notation "0-0 1-2".
+    or as JSON text, or in Pharaoh's notation "0-0 1-2". `premise_characters` and `hypothesis_characters` are what
+    people marked on each side, as half-open character spans.
     """
     sides = []
-    for name, text, tokens in (("premise", premise, premise_tokens), ("hypothesis", hypothesis, hypothesis_tokens)):
+    for name, text, tokens, marks in (
+        ("premise", premise, premise_tokens, premise_characters),
+        ("hypothesis", hypothesis, hypothesis_tokens, hypothesis_characters),
+    ):
         try:
-            sides.append(make_example(text=text, tokens=tokens, rule=rule))
+            sides.append(make_example(text=text, tokens=tokens, characters=marks, rule=rule))
         except ValueError as error:
             raise ValueError(f"the {name}: {error}") from None
     pairs = None if alignment is None else from_alignment(alignment)

@@ -2,7 +2,7 @@
 
 from rationalizer.learn.attribution import Comparison, attributions, compare_with_attributions
 from rationalizer.learn.config import Config, configure
-from rationalizer.learn.inference import Predictions, evaluate, predict, predict_from, survival
+from rationalizer.learn.inference import Predictions, beside_people, evaluate, predict, predict_from, survival
 from rationalizer.learn.runs import Run, run, source_of, suspicions
 from rationalizer.learn.trained import TrainedModel
 
@@ -13,6 +13,7 @@ __all__ = [
     "Run",
     "TrainedModel",
     "attributions",
+    "beside_people",
     "compare_with_attributions",
     "configure",
     "evaluate",

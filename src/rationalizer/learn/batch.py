@@ -34,12 +34,15 @@ class Batch:
     labels: Tensor | None  # (batch,) int64 classes or float32 values
     index: Tensor  # (batch,) int64: position of each example in its dataset
     limits: Limits | PairLimits | None = None  # what constraints ask of these texts
+    marked: Tensor | None = None  # (batch, n) bool: what people marked; of pairs (batch, m, n): aligned
     share: float = 1.0  # what part of the whole batch this is; see `Part`
 
     def to(self, device: torch.device | str) -> Batch:
         labels = None if self.labels is None else self.labels.to(device)
         limits = None if self.limits is None else self.limits.to(device)
-        return replace(self, texts=tuple(words.to(device) for words in self.texts), labels=labels, limits=limits)
+        marked = None if self.marked is None else self.marked.to(device)
+        texts = tuple(words.to(device) for words in self.texts)
+        return replace(self, texts=texts, labels=labels, limits=limits, marked=marked)
 
     def __len__(self) -> int:
         return len(self.index)
@@ -58,15 +61,30 @@ class Part(NamedTuple):
         return (own, len(own) / len(batch)) if own else (batch[:1], 0.0)
 
 
-def collate(examples: Sequence[tuple[int, AnyExample]], reader: Reader, limiting: Limiting | None = None) -> Batch:
-    """(position, example) pairs as words, padded to the longest."""
+def collate(
+    examples: Sequence[tuple[int, AnyExample]],
+    reader: Reader,
+    limiting: Limiting | None = None,
+    *,
+    marks: bool = False,
+) -> Batch:
+    """(position, example) pairs as words, padded to the longest; with `marks` also what people marked in them."""
     if not examples:
         raise ValueError("a batch needs at least one example")
     members = [example for _, example in examples]
     texts = tuple(reader.collate(side) for side in zip(*(example.texts for example in members), strict=True))
     index = torch.tensor([position for position, _ in examples], dtype=torch.int64)
     limits = None if limiting is None else limiting(examples, [words.counted for words in texts])
-    return Batch(texts, _labels([example.label for example in members]), index, limits)
+    labels = _labels([example.label for example in members])
+    return Batch(texts, labels, index, limits, _marked(members, texts) if marks else None)
+
+
+def _marked(examples: Sequence[AnyExample], texts: Sequence[Words]) -> Tensor:
+    marked = np.zeros((len(examples), *(words.mask.shape[1] for words in texts)), dtype=np.bool_)
+    for row, example in zip(marked, examples, strict=True):
+        for place in example.marks:
+            row[place] = True
+    return torch.from_numpy(marked)
 
 
 def _labels(labels: Sequence[int | float | None]) -> Tensor | None:
@@ -150,9 +168,11 @@ class _Parts(Dataset[Any]):
         return len(self.examples)
 
 
-def _collated(taken: tuple[list[tuple[int, AnyExample]], float], reader: Reader, limiting: Limiting | None) -> Batch:
+def _collated(
+    taken: tuple[list[tuple[int, AnyExample]], float], reader: Reader, limiting: Limiting | None, marks: bool
+) -> Batch:
     examples, share = taken
-    return replace(collate(examples, reader, limiting), share=share)
+    return replace(collate(examples, reader, limiting, marks=marks), share=share)
 
 
 def loader(
@@ -165,6 +185,7 @@ def loader(
     epoch: int = 0,
     workers: int = 0,
     limiting: Limiting | None = None,
+    marks: bool = False,
     part: Part = Part(),  # noqa: B008 (a tuple)
 ) -> DataLoader[Any]:
     """Batches of `examples`, or a part of each; its `batch_sampler` is the BucketSampler, for `set_epoch`.
@@ -175,6 +196,6 @@ def loader(
     return DataLoader(
         _Parts(examples, part),
         batch_sampler=sampler,
-        collate_fn=partial(_collated, reader=reader, limiting=limiting),
+        collate_fn=partial(_collated, reader=reader, limiting=limiting, marks=marks),
         num_workers=workers,
     )

@@ -131,7 +131,7 @@ def identify(description: Description, corpus: Corpus) -> dict[str, Any]:
     """What must be the same for a run to be continued."""
     described = description.to_json()
     del described["config"], described["columns"]  # the weights do not depend on what columns were called
-    return {**described, **settings_of(description.config), "data": corpus.digest}
+    return {**described, **settings_of(description.config), "data": digest_of(corpus, description.config)}
 
 
 def settings_of(config: Config) -> dict[str, Any]:
@@ -148,6 +148,11 @@ def require_same(stored: Mapping[str, Any], given: Mapping[str, Any], path: Path
             raise ValueError(
                 f"{path.parent} holds a run with {what}; give what it was started with, or another directory"
             )
+
+
+def digest_of(corpus: Corpus, config: Config) -> str:
+    """A fingerprint of what the run learns from."""
+    return corpus.digest_with_marks if config.rationale_weight else corpus.digest
 
 
 def host_state(model: nn.Module) -> dict[str, Tensor]:

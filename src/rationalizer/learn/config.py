@@ -61,6 +61,7 @@ class Config:
     pooling: Pooling = "max"  # how what was read of the words becomes one vector
     full_text_weight: Weight = 3.0  # of the predictor's loss on whole texts, beside that on the selections
     full_text_epochs: Number = 0  # in which the predictor learns from whole texts only, before anything is selected
+    rationale_weight: Weight = 0.0  # of the scores' loss against what people marked (of pairs: aligned), where they did
     # What the generator learns from: the labels, or (as in MCD) how far the selection's prediction is from the text's.
     guide: Literal["label", "full-text"] = "label"
 
@@ -260,6 +261,12 @@ def _check_together(config: Config) -> None:
         )
     if config.guide == "full-text" and not (selects and EXTRACTORS[config.method].passes_gradient):
         raise ValueError(f"guide=full-text needs a selection with a gradient, which {config.method} has not")
+    methods = methods_for(config.pairs)
+    if config.rationale_weight and not methods[config.method].imitates:
+        able = ", ".join(name for name, method in methods.items() if method.imitates)
+        raise ValueError(
+            f"rationale_weight needs scores to learn from people, and {config.method} has none; use {able}"
+        )
     if config.slow_predictor and (not selects or config.reading.get("shared")):
         raise ValueError(
             "slow_predictor is for single texts, with an encoder for the generator and one for the predictor"

@@ -14,7 +14,8 @@ from torch import Tensor
 from rationalizer.learn.batch import loader
 from rationalizer.learn.limiting import Limiting
 from rationalizer.learn.trained import TrainedModel
-from rationalizer.metrics import Scores, evaluate_pairs
+from rationalizer.metrics import BesidePeople, Scores, evaluate_pairs
+from rationalizer.metrics import beside_people as compare_with_people
 from rationalizer.metrics import evaluate as measure
 from rationalizer.metrics.faithfulness import AOPC_FRACTIONS
 from rationalizer.nn import Aligner, HighlightModel, Reader
@@ -114,11 +115,12 @@ def evaluate(
     predictions: Predictions | None = None,
     done: Done | None = None,
 ) -> Scores:
-    """All scores that the examples allow; they need labels.
+    """All scores that the examples allow; they need labels, or else human rationales or alignments.
 
     Args:
         trained: the model.
-        examples: labelled texts or pairs of texts, with or without human rationales or alignments.
+        examples: texts or pairs of texts, with labels, human rationales or alignments, or both. Where none has a label,
+            or the model knows one class only, its predictions are not scored.
         budget, constraints: if not the trained ones.
         faithfulness: (single texts) also comprehensiveness and sufficiency, which run the predictor on many
             other masks; the full-text prediction they compare with is this predictor's on an all-ones mask.
@@ -127,13 +129,16 @@ def evaluate(
     """
     trained = _asked(trained, budget, constraints)
     predictions = predictions or predict(trained, examples, done=done)
-    unlabelled = next((i for i, example in enumerate(examples) if example.label is None), None)
-    if unlabelled is not None:
-        raise ValueError(f"example {unlabelled} has no label to compare with; use predict")
-    classification = trained.task == "classification"
+    unlabelled = [i for i, example in enumerate(examples) if example.label is None]
+    marked = any(example.marks for example in examples)
+    if unlabelled and (len(unlabelled) < len(examples) or not marked):
+        other = "" if marked else ", and nothing that people marked"
+        raise ValueError(f"example {unlabelled[0]} has no label to compare with{other}; use predict")
+    predicts = not unlabelled and len(trained.classes) != 1
+    classification = predicts and trained.task == "classification"
     common: dict[str, Any] = {
-        "task": trained.task,
-        "truth": [example.label for example in examples],
+        "task": trained.task if predicts else None,
+        "truth": [example.label for example in examples] if predicts else None,
         "predictions": predictions.labels.tolist(),
         "classes": range(len(trained.classes)) if classification else None,
         "outputs": predictions.outputs if classification else None,
@@ -151,6 +156,7 @@ def evaluate(
             **common,
             alignments=predictions.weights,
             gold=[pair.alignment for pair in pairs],
+            highlights=[(pair.premise.rationale, pair.hypothesis.rationale) for pair in pairs],
             constraints=_constraints(trained, counted),
             counted=counted,
         )
@@ -176,6 +182,26 @@ def _constraints(trained: TrainedModel, counted: Sequence[tuple[Any, Any]]) -> l
         allowed = trained.config.budget.words(*(torch.from_numpy(side)[None] for side in sides))
         kept.append(aligner.constraints(int(sides[0].sum()), int(sides[1].sum()), int(allowed)))
     return None if any(each is None for each in kept) else cast("list[dict[str, Any]]", kept)
+
+
+def beside_people(trained: TrainedModel, examples: Sequence[Example], *, done: Done | None = None) -> BesidePeople:
+    """The model beside the people who marked the same texts, each of whom it replaces in turn: for that it selects as
+    many words as the person marked. Texts that fewer than two people marked are left out. `done` counts people."""
+    shared = [example for example in examples if example.people is not None and len(example.people) > 1]
+    if trained.pairs or not shared:
+        raise ValueError("no text was marked by two people or more; there is nobody to compare the model with")
+    places: dict[int, list[tuple[int, int]]] = {}
+    for i, example in enumerate(shared):
+        counted = trained.reader.counted(example.tokens)
+        for k, mask in enumerate(example.people or ()):
+            places.setdefault(max(1, int((np.array(mask) & counted).sum())), []).append((i, k))
+    selections: list[list[Any]] = [[None] * len(example.people or ()) for example in shared]
+    scores: list[Any] = [None] * len(shared)
+    for words, of_size in sorted(places.items()):  # one budget at a time
+        found = predict(trained, [shared[i] for i, _ in of_size], budget=Budget.count(words), done=done)
+        for (i, k), selected, ranking in zip(of_size, found.selected, found.scores, strict=True):
+            selections[i][k], scores[i] = selected, ranking
+    return compare_with_people([example.people for example in shared], selections, scores)
 
 
 def survival(trained: TrainedModel, examples: Sequence[Example], predictions: Predictions | None = None) -> float:

@@ -20,6 +20,7 @@ from rationalizer.learn.checkpoint import (
     Checkpoint,
     CheckpointFile,
     Progress,
+    digest_of,
     host_state,
     optimizer_state,
     restore_optimizer,
@@ -60,6 +61,9 @@ class Learner(pl.LightningModule):
         if resumed:
             model.load_state_dict(resumed.model, strict=False)
         self.average = Average(model, config.averaging, resumed.average if resumed else None)
+        if config.full_text_epochs:
+            # Of several processes each would warn of epochs in which no weight is left out, as one always is here.
+            self.left_out = torch.nn.Parameter(torch.zeros(1))
         self._resumed = resumed
         self._validated: Tensor | None = None  # of every text of dev: label, prediction, size and loss
         self._share = 1.0  # of the batch, that this process has
@@ -76,7 +80,7 @@ class Learner(pl.LightningModule):
         return optimizer
 
     def on_fit_start(self) -> None:
-        own = {**settings_of(self.config), "data": self.corpus.digest, "step": self.progress.step}
+        own = {**settings_of(self.config), "data": digest_of(self.corpus, self.config), "step": self.progress.step}
         require_agreement(self.trainer, own)
 
     def on_train_start(self) -> None:
@@ -106,6 +110,7 @@ class Learner(pl.LightningModule):
             workers=self.config.workers,
             limiting=self._limiting(examples),
             part=Part(self.trainer.global_rank, self.trainer.world_size),
+            marks=self.config.rationale_weight > 0,
         )
 
     def _limiting(self, examples: Sequence[AnyExample]) -> Limiting | None:
@@ -127,6 +132,12 @@ class Learner(pl.LightningModule):
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         seed_all(self.config.seed, self.progress.step, self.trainer.global_rank)
         self._share = batch.share
+        self.model.method.progress = self.progress.step / self._batches
+
+    @property
+    def _batches(self) -> int:
+        """Of the whole training, if it does not stop early."""
+        return self.config.epochs * -(-len(self.corpus.train) // self.config.batch_size)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         return self._weight * self._batch_loss(batch)
@@ -157,7 +168,11 @@ class Learner(pl.LightningModule):
             setattr(self.model.method, name, value.detach())
         if self.config.slow_predictor:
             self._selected = float(self._whole_batch_mean(self.model.size(output).mean()))
-        return objective.loss + self._full_text_loss(batch, batch.labels, output)
+        loss = objective.loss + self._full_text_loss(batch, batch.labels, output)
+        if batch.marked is None:
+            return loss
+        # A mean over all texts: one that nobody marked adds nothing, and any other one as much in every batch.
+        return loss + self.config.rationale_weight * self.model.imitation(output, batch.marked).mean()
 
     def _noted(self, losses: Tensor) -> Tensor:
         mean = self._whole_batch_mean(losses.mean())
@@ -190,10 +205,9 @@ class Learner(pl.LightningModule):
         output.z.register_hook(lambda _: gradient)  # type: ignore[no-untyped-call]
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        total = self.config.epochs * -(-len(self.corpus.train) // self.config.batch_size)
         # The middle of the step's batches: neither the first step nor the last one has a rate of 0.
         middle = max(0.5, self.progress.step + 1 - self.config.accumulate / 2)
-        set_rates(optimizer, self.config, middle / total, self._selected)
+        set_rates(optimizer, self.config, middle / self._batches, self._selected)
 
     def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
         stepped = (batch_idx + 1) % self.config.accumulate == 0 or self.trainer.is_last_batch
@@ -212,7 +226,7 @@ class Learner(pl.LightningModule):
     def on_validation_start(self) -> None:
         self._stop_clock()
         self.average.swap(self.model)
-        self._validated = torch.zeros((len(self.corpus.dev), 4), dtype=self._sum_type, device=self.device)
+        self._validated = torch.zeros((len(self.corpus.dev), 5), dtype=self._sum_type, device=self.device)
 
     def on_validation_end(self) -> None:
         self.average.swap(self.model)
@@ -226,9 +240,9 @@ class Learner(pl.LightningModule):
         predicted = self.model.head.predict(output.outputs)
         predicted = predicted.argmax(-1) if self.corpus.task == "classification" else predicted
         loss = self.model.head.loss(output.outputs, batch.labels)
-        found = torch.stack(
-            [each.to(self._sum_type) for each in (batch.labels, predicted, self.model.size(output), loss)]
-        )
+        agreement = loss.new_full(loss.shape, torch.nan) if batch.marked is None else _f1(output.z != 0, batch.marked)
+        columns = (batch.labels, predicted, self.model.size(output), loss, agreement)
+        found = torch.stack([each.to(self._sum_type) for each in columns])
         self._validated[batch.index.to(self.device)] = found.T
 
     def on_train_epoch_end(self) -> None:
@@ -248,7 +262,14 @@ class Learner(pl.LightningModule):
 
     @property
     def score_name(self) -> str:
-        return "macro_f1" if self.corpus.task == "classification" else "mse"
+        """What epochs are judged by; where there is nothing to predict, it is the agreement with people."""
+        if self.corpus.task == "regression":
+            return "mse"
+        return self._agreement_name if len(self.corpus.classes) == 1 else "macro_f1"
+
+    @property
+    def _agreement_name(self) -> str:
+        return "alignment_f1" if self.corpus.pairs else "token_f1"
 
     def _epoch_row(self) -> dict[str, float]:
         loss = float(self._loss) / max(self.progress.batch, 1)
@@ -261,24 +282,28 @@ class Learner(pl.LightningModule):
         if self._validated is not None:
             # Every process has filled in other texts' rows; the sum has them all.
             found = self.trainer.strategy.reduce(self._validated, reduce_op="sum")
-            truth, predicted, sizes, losses = found.cpu().numpy().T
+            truth, predicted, sizes, losses, agreement = found.cpu().numpy().T
             if self.corpus.classes:
                 truth, predicted = truth.astype(int), predicted.astype(int)
             classes = range(len(self.corpus.classes)) if self.corpus.classes else None
             row |= score_task(self.corpus.task, truth, predicted, classes)
             row |= {"size": float(np.mean(sizes)), "dev_loss": float(np.mean(losses))}
+            if not np.isnan(agreement).all():
+                row[self._agreement_name] = float(np.nanmean(agreement))
             self._validated = None
-            for name in (self.score_name, "size"):
+            for name in {self.score_name, self._agreement_name, "size"} & row.keys():
                 self.log(name, row[name], prog_bar=True, logger=False)
         return row | {"seconds": round(self.progress.seconds, 3)}
 
     def _keep_best(self, row: dict[str, float]) -> None:
-        """By dev loss or score; without a dev set or without early stopping the last epoch is the best."""
+        """By dev loss or score; without a dev set or without early stopping the last epoch is the best. Where there is
+        one class the loss is always 0, and the score decides."""
         progress, config = self.progress, self.config
-        measure = "dev_loss" if config.keep_by == "loss" else self.score_name
+        by_loss = config.keep_by == "loss" and len(self.corpus.classes) != 1
+        measure = "dev_loss" if by_loss else self.score_name
         value = row.get(measure)
         if value is not None:
-            value = -value if measure != "macro_f1" else value  # more is better
+            value = -value if measure in ("dev_loss", "mse") else value  # more is better
         if progress.epoch <= config.full_text_epochs:  # nothing was selected: any later epoch is better
             value = None
         last = value is None or config.patience is None
@@ -325,3 +350,9 @@ class Learner(pl.LightningModule):
             )
         )
         self._saved = time.perf_counter()
+
+
+def _f1(selected: Tensor, marked: Tensor) -> Tensor:
+    """(batch,) 2 |both| / (|selected| + |marked|); not a number where nothing is marked."""
+    both, chosen, wanted = (part.flatten(1).sum(-1) for part in (selected & marked, selected, marked))
+    return (2 * both / (chosen + wanted)).masked_fill(wanted == 0, torch.nan)

@@ -24,6 +24,9 @@ PAIRS: Values = {
     "epochs": 25,
 }
 
+# Where people's alignments are all that there is to learn; they align punctuation, too.
+ALIGNED: Values = {"rationale_weight": 1.0, "punctuation": "count", "batch_size": 8, "learning_rate": 5e-3}
+
 # What transformers need: small steps that begin and end slowly.
 TRANSFORMERS: Values = {
     "optimizer": "adamw",
@@ -74,7 +77,7 @@ PAPER_METHODS: dict[str, Values] = {
     "sfe": _STOCHASTIC,
     "sfe-baseline": _STOCHASTIC,
     "gumbel": {**_STOCHASTIC, "temperature": 0.1},
-    "hardkuma": {**_STOCHASTIC, "patience": None, "warmup_batches": 1300},
+    "hardkuma": {**_STOCHASTIC, "patience": None},
 }
 _LONG_TEXTS = {"sparsity": 0.001, "fused": 0.002}
 PAPER_DATASETS: dict[str, dict[str, Values]] = {
@@ -139,14 +142,15 @@ def preset(dataset: str | None, method: str, *, pairs: bool = False, reader: str
 
     A dataset may name its aspect, as "hotels-location" does. The paper's settings are for its own reader, "bilstm".
     """
-    if reader == "transformer":
-        own = TRANSFORMER_PAIRS if pairs else TRANSFORMER_METHODS.get(method, {})
-        return {**METHODS.get(method, {}), **TRANSFORMERS, **own}
     # The longest name that fits: beer-binary is a dataset of its own, not Beer with an aspect.
     name = max((known for known in DATASETS if f"{dataset}-".startswith(f"{known}-")), key=len, default="")
+    aligned = ALIGNED if name and len(DATASETS[name].classes) == 1 else {}
+    if reader == "transformer":
+        own = TRANSFORMER_PAIRS if pairs else TRANSFORMER_METHODS.get(method, {})
+        return {**METHODS.get(method, {}), **aligned, **TRANSFORMERS, **own}
     if pairs:
         paper = PAPER_PAIR_DATASETS.get(name)
-        return {**PAIRS, **({} if paper is None else {**PAPER_PAIRS, **paper.get(method, {})})}
+        return {**PAIRS, **aligned, **({} if paper is None else {**PAPER_PAIRS, **paper.get(method, {})})}
     values = dict(METHODS.get(method, {}))
     paper = PAPER_DATASETS.get(name)
     if paper is not None:

@@ -120,14 +120,14 @@ def require_agreement(trainer: pl.Trainer, own: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def losses_named() -> Iterator[None]:
+def lost_processes_named() -> Iterator[None]:
     """An error that says so where another process is gone, instead of what is said about its connection."""
     # Lightning kills this process seconds after one that it has started has failed, and tells no one but its log.
     watcher = logging.getLogger("lightning_fabric.strategies.launchers.subprocess_script")
-    told = _Told()
-    level = watcher.level
+    told, before = _Told(), (watcher.level, watcher.propagate)
     watcher.addHandler(told)
     watcher.setLevel(logging.INFO)
+    watcher.propagate = False
     try:
         yield
     except RuntimeError as error:
@@ -135,7 +135,8 @@ def losses_named() -> Iterator[None]:
             raise
         raise ConnectionError(LOST) from error
     finally:
-        watcher.setLevel(level)
+        watcher.setLevel(before[0])
+        watcher.propagate = before[1]
         watcher.removeHandler(told)
 
 

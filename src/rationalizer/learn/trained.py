@@ -46,6 +46,8 @@ from rationalizer.text import Budget, Rule, Sentences
 LabelType = Literal["str", "int", "float", "bool"]
 
 FORMAT = 4
+# Settings that came after the format, as they were before.
+LATER: Mapping[str, Any] = {"rationale_weight": 0.0, "initial_weights": "pytorch"}
 CONFIG, READER, MODEL, METRICS = "config.json", "reader.json", "model.safetensors", "metrics.json"
 VECTORS, CHECKPOINT, LOGS = "vectors.safetensors", "checkpoint.safetensors", "logs"
 EXAMPLES = "examples.json"
@@ -62,7 +64,7 @@ DESCRIBED = {
 }
 EPOCH = {"seconds": float, str: float}
 MEASURED = {
-    "score": {"macro_f1", "mse"},
+    "score": {"macro_f1", "mse", "token_f1", "alignment_f1"},
     "best": (float, None),
     "best_epoch": (int, None),
     "steps": int,
@@ -110,7 +112,8 @@ class Description:
             "pooling": config.pooling,
         }
         if self.pairs:
-            return PairModel(reader, **settings, faithful=config.faithful)
+            # Only people say which words have no partner.
+            return PairModel(reader, **settings, faithful=config.faithful, threshold=config.rationale_weight > 0)
         return HighlightModel(reader, **settings)
 
     def to_json(self) -> dict[str, Any]:
@@ -132,6 +135,7 @@ class Description:
                 "version that wrote it"
             )
         stored = verified(stored, path, DESCRIBED)
+        stored |= {"config": {**LATER, **stored["config"]}}
         try:
             config = Config.from_json(stored["config"])
             known: dict[str, Any] = dict.fromkeys(config.to_json(), object)  # what is missing must not become a default

@@ -25,12 +25,12 @@ from rationalizer import __version__
 from rationalizer.data import Corpus
 from rationalizer.data.stored import StoredExamples, labels, word_counts
 from rationalizer.learn.batch import collate
-from rationalizer.learn.checkpoint import CheckpointFile, identify, require_same
+from rationalizer.learn.checkpoint import CheckpointFile, digest_of, identify, require_same
 from rationalizer.learn.config import Config, configure
 from rationalizer.learn.kept_examples import choose_examples
 from rationalizer.learn.limiting import check_constraints
 from rationalizer.learn.module import Learner
-from rationalizer.learn.processes import alone_in, is_first_process, losses_named, on_gpu, strategy_of
+from rationalizer.learn.processes import alone_in, is_first_process, lost_processes_named, on_gpu, strategy_of
 from rationalizer.learn.seeding import seed_all, untouched_generators
 from rationalizer.learn.storage import write_record
 from rationalizer.learn.trained import (
@@ -188,11 +188,18 @@ def _usual_precision(config: Config, accelerator: str) -> str:
 
 def _check_corpus(corpus: Corpus, config: Config) -> None:
     if not corpus.train:
-        raise ValueError(f"the corpus {corpus.name!r} has no training examples")
-    if len(corpus.classes) == 1:
+        raise ValueError(f"the corpus {corpus.name!r} has no training examples; it can be scored by evaluate")
+    if config.rationale_weight and not any(example.marks for example in corpus.train):
+        kind, column = ("alignment", "alignment") if corpus.pairs else ("human rationale", "rationale_mask")
+        raise ValueError(
+            f"rationale_weight is {config.rationale_weight:g}, but {corpus.name!r} has no {kind} to learn from in "
+            f"train; name its column (on the command line: --column {column}=NAME), or leave rationale_weight out"
+        )
+    if len(corpus.classes) == 1 and not config.rationale_weight:
         raise ValueError(
             f"all labels are {corpus.classes[0]!r}, and a classifier learns to tell classes apart; give texts of "
-            "another class, or name another label column (on the command line: --column label=NAME)"
+            "another class, name another label column (on the command line: --column label=NAME), or learn from "
+            "what people marked alone (--set rationale_weight=1)"
         )
     if corpus.pairs != config.pairs:
         configure(config.method, pairs=corpus.pairs)  # says what is wrong, unless both kinds have such a method
@@ -246,7 +253,7 @@ def _fit(
             reload_dataloaders_every_n_epochs=1,  # an epoch's batches depend on its number
             use_distributed_sampler=False,  # the learner shares the batches out itself
         )
-        with _interruptible(), losses_named():
+        with _interruptible(), lost_processes_named():
             trainer.fit(learner)
     learner.model.to(trainer.strategy.root_device)
 
@@ -346,6 +353,6 @@ def _metrics(learner: Learner) -> dict[str, Any]:
         "steps": progress.step,
         "seconds_per_epoch": round(float(np.median([row["seconds"] for row in progress.history])), 3),
         "epochs": progress.history,
-        "data": learner.corpus.digest,
+        "data": digest_of(learner.corpus, learner.config),
         "versions": {"rationalizer": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }

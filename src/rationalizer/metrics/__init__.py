@@ -8,6 +8,8 @@ from rationalizer.metrics.calibration import Bin, Calibration, calibration
 from rationalizer.metrics.catalogue import METRICS, Metric, headlines, score_lines
 from rationalizer.metrics.degeneration import Finding, check, label_skill, position_skill
 from rationalizer.metrics.faithfulness import Aopc, Faithfulness, aopc, faithfulness, top_tokens
+from rationalizer.metrics.highlights import Touched, touched
+from rationalizer.metrics.people import BesidePeople, Reading, beside_people
 from rationalizer.metrics.plausibility import Agreement, RankingAgreement, auprc, iou_scores, token_scores
 from rationalizer.metrics.rationale import RationaleStatistics, rationale_statistics
 from rationalizer.metrics.scores import Scores, evaluate, evaluate_pairs
@@ -21,6 +23,7 @@ __all__ = [
     "Agreement",
     "AlignmentScores",
     "Aopc",
+    "BesidePeople",
     "Bin",
     "Calibration",
     "ClassScores",
@@ -29,14 +32,17 @@ __all__ = [
     "Metric",
     "RankingAgreement",
     "RationaleStatistics",
+    "Reading",
     "Scores",
     "Spread",
+    "Touched",
     "Violations",
     "WordUse",
     "accuracy",
     "alignment_scores",
     "aopc",
     "auprc",
+    "beside_people",
     "calibration",
     "check",
     "class_scores",
@@ -57,6 +63,7 @@ __all__ = [
     "spans_to_mask",
     "token_scores",
     "top_tokens",
+    "touched",
     "violations",
     "word_use",
 ]

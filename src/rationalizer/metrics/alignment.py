@@ -23,6 +23,11 @@ class PairScores:
     recall: float
     f1: float
 
+    @property
+    def exact(self) -> bool:
+        """Whether all gold pairs are predicted, and no others."""
+        return self.precision == self.recall == 1
+
 
 @dataclass(frozen=True)
 class AlignmentScores:
@@ -31,6 +36,7 @@ class AlignmentScores:
     precision: float
     recall: float
     f1: float
+    exact: float  # share of documents whose predicted alignment is the gold one
     alignments: float  # mean number of predicted alignments, over all documents
     documents: int  # that entered the means of precision, recall and F1
     skipped: int
@@ -52,8 +58,8 @@ class Violations:
 
 
 def alignment_scores(predicted: Sequence[Any], gold: Sequence[Iterable[tuple[int, int]] | None]) -> AlignmentScores:
-    """Precision, recall and F1 of predicted alignments against gold ones, per document and as means over
-    documents.
+    """Precision, recall, F1 and exact match of predicted alignments against gold ones, per document and as means
+    over documents.
 
     An empty prediction scores 0. Documents without gold alignments (None, or no pair at all) are skipped and
     counted.
@@ -73,8 +79,10 @@ def alignment_scores(predicted: Sequence[Any], gold: Sequence[Iterable[tuple[int
     scored = [row for row in rows if row is not None]
     if not scored:
         raise ValueError(f"none of the {total} documents has gold alignments; there is nothing to compare with")
-    precision, recall, f1 = np.array([(row.precision, row.recall, row.f1) for row in scored]).mean(axis=0).tolist()
-    return AlignmentScores(precision, recall, f1, float(np.mean(counts)), len(scored), total - len(scored), tuple(rows))
+    table = np.array([(row.precision, row.recall, row.f1, row.exact) for row in scored])
+    precision, recall, f1, exact = table.mean(axis=0).tolist()
+    mean, skipped = float(np.mean(counts)), total - len(scored)
+    return AlignmentScores(precision, recall, f1, exact, mean, len(scored), skipped, tuple(rows))
 
 
 def violations(

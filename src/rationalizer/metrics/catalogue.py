@@ -95,6 +95,12 @@ _METRICS = (
     Metric("alignment_precision", "alignment precision", _PEOPLE),
     Metric("alignment_recall", "alignment recall", _PEOPLE),
     Metric("alignment_f1", "alignment-F1", _PEOPLE, heading="alignment-F1", headline=True, large=True),
+    Metric("alignment_exact", "alignment, exact match", _PEOPLE),
+    Metric("highlighted", "pairs with marked words", _PEOPLE, "count"),
+    Metric("premise_marked", "marked words aligned, premise", _PEOPLE),
+    Metric("premise_words", "all words aligned, premise", _PEOPLE),
+    Metric("hypothesis_marked", "marked words aligned, hypothesis", _PEOPLE),
+    Metric("hypothesis_words", "all words aligned, hypothesis", _PEOPLE),
     Metric("alignments", "word pairs aligned", _SHAPE, "mean", heading="pairs aligned", headline=True, large=True),
     Metric(
         "violation",

@@ -18,6 +18,7 @@ from rationalizer.metrics._inputs import (
 from rationalizer.metrics.alignment import alignment_scores, violations
 from rationalizer.metrics.degeneration import Finding, check
 from rationalizer.metrics.faithfulness import Probabilities, aopc, faithfulness
+from rationalizer.metrics.highlights import touched
 from rationalizer.metrics.plausibility import auprc, iou_scores, token_scores
 from rationalizer.metrics.rationale import rationale_statistics
 from rationalizer.metrics.spans import Span, mask_to_spans
@@ -62,6 +63,12 @@ class Scores:
     alignment_precision: float | None = None  # per-pair means, empty alignments count as 0
     alignment_recall: float | None = None
     alignment_f1: float | None = None
+    alignment_exact: float | None = None  # share of pairs aligned just as the gold alignment has it
+    highlighted: int | None = None  # pairs of texts with words that people marked
+    premise_marked: float | None = None  # share of the marked words that are aligned,
+    premise_words: float | None = None  # and of all words of those texts
+    hypothesis_marked: float | None = None
+    hypothesis_words: float | None = None
     alignments: float | None = None  # mean number of aligned word pairs
     violation: float | None = None  # by how much an alignment breaks its constraints at worst
 
@@ -79,8 +86,8 @@ class Scores:
 
 def evaluate(
     *,
-    task: Task,
-    truth: Sequence[Any],
+    task: Task | None,
+    truth: Sequence[Any] | None,
     predictions: Sequence[Any],
     masks: Sequence[Any],
     classes: Sequence[Any] | None = None,
@@ -96,8 +103,8 @@ def evaluate(
     """Measure everything that the arguments allow.
 
     Args:
-        task: `"classification"` or `"regression"`.
-        truth: per document, the true class or number.
+        task: `"classification"` or `"regression"`; None where there is none to measure.
+        truth: per document, the true class or number; None without a task.
         predictions: per document, the predicted class or number.
         masks: per document, which tokens were selected: one 0/1 per token.
         classes: all classes of the task, for macro-F1.
@@ -115,11 +122,11 @@ def evaluate(
         seconds_per_epoch: training time, handed through.
     """
     rationales = as_masks(masks, "masks")
-    count = require_same_count(masks=rationales, truth=truth, predictions=predictions)
+    count = require_same_count(masks=rationales, truth=predictions if truth is None else truth, predictions=predictions)
     if weights is not None:
         weights = as_scores(weights, "weights")
         require_same_lengths(masks=rationales, weights=weights)
-    found: dict[str, Any] = dict(score_task(task, truth, predictions, classes, outputs))
+    found = _measured_on_task(task, truth, predictions, classes, outputs)
     found |= _measured_against_people(rationales, weights, gold, gold_spans)
     if probabilities is not None:
         found |= _measured_on_model(task, probabilities, rationales, weights, full)
@@ -138,19 +145,22 @@ def evaluate(
         empty=float(np.mean(np.array(shape.tokens.values) == 0)),
         full=float(np.mean(np.array(shape.fraction.values) == 1)),
         seconds_per_epoch=seconds_per_epoch,
-        findings=tuple(check(rationales, truth=truth, predictions=predictions, task=task)),
+        findings=tuple(
+            check(rationales) if task is None else check(rationales, truth=truth, predictions=predictions, task=task)
+        ),
     )
 
 
 def evaluate_pairs(
     *,
-    task: Task,
-    truth: Sequence[Any],
+    task: Task | None,
+    truth: Sequence[Any] | None,
     predictions: Sequence[Any],
     alignments: Sequence[Any],
     classes: Sequence[Any] | None = None,
     gold: Sequence[Iterable[tuple[int, int]] | None] | None = None,
     constraints: Sequence[Mapping[str, Any]] | None = None,
+    highlights: Sequence[tuple[Any, Any]] | None = None,
     counted: Sequence[tuple[Any, Any]] | None = None,
     outputs: Any = None,
     seconds_per_epoch: float | None = None,
@@ -158,20 +168,23 @@ def evaluate_pairs(
     """As `evaluate`, for pairs of texts.
 
     Args:
-        task: `"classification"` or `"regression"`.
-        truth: per pair, the true class or number.
+        task: `"classification"` or `"regression"`; None where there is none to measure.
+        truth: per pair, the true class or number; None without a task.
         predictions: per pair, the predicted class or number.
         alignments: per pair, an (m, n) matrix of weights; words with a weight other than 0 are aligned.
         classes: all classes of the task, for macro-F1.
         gold: per pair, the word pairs (i, j) that should be aligned, or None.
         constraints: per pair, what its alignment should keep to: arguments of `violations`.
+        highlights: per pair, what people marked in the premise and in the hypothesis: one 0/1 per token each, or None.
         counted: per pair, which tokens of either text can be aligned; the constraints hold among these. By default all.
         outputs: as of `evaluate`.
         seconds_per_epoch: training time, handed through.
     """
     matrices = [np.asarray(alignment) for alignment in alignments]
-    count = require_same_count(alignments=matrices, truth=truth, predictions=predictions)
-    found: dict[str, Any] = dict(score_task(task, truth, predictions, classes, outputs))
+    count = require_same_count(
+        alignments=matrices, truth=predictions if truth is None else truth, predictions=predictions
+    )
+    found = _measured_on_task(task, truth, predictions, classes, outputs)
     chosen = [matrix != 0 for matrix in matrices]
     if gold is not None:
         found["aligned"] = sum(bool(pairs) for pairs in gold)
@@ -181,7 +194,10 @@ def evaluate_pairs(
             "alignment_precision": scores.precision,
             "alignment_recall": scores.recall,
             "alignment_f1": scores.f1,
+            "alignment_exact": scores.exact,
         }
+    if highlights is not None:
+        found |= _measured_on_highlights(chosen, highlights, counted)
     inner = matrices if counted is None else [m[np.ix_(*sides)] for m, sides in zip(matrices, counted, strict=True)]
     if constraints is not None:
         require_same_count(alignments=matrices, constraints=constraints)
@@ -195,6 +211,16 @@ def evaluate_pairs(
         full=float(np.mean([matrix.all() for matrix in inner])),
         seconds_per_epoch=seconds_per_epoch,
     )
+
+
+def _measured_on_task(
+    task: Task | None, truth: Sequence[Any] | None, predictions: Sequence[Any], classes: Any, outputs: Any
+) -> dict[str, Any]:
+    if (task is None) != (truth is None):
+        raise ValueError("task and truth go together; give both, or None for both where nothing is to be predicted")
+    if task is None or truth is None:
+        return {}
+    return dict(score_task(task, truth, predictions, classes, outputs))
 
 
 def _measured_against_people(masks: Any, weights: Any, gold: Any, gold_spans: Any) -> dict[str, Any]:
@@ -227,9 +253,26 @@ def _measured_against_people(masks: Any, weights: Any, gold: Any, gold_spans: An
     }
 
 
-def _measured_on_model(task: Task, probabilities: Probabilities, masks: Any, weights: Any, full: Any) -> dict[str, Any]:
-    if task == "regression":
-        raise ValueError("faithfulness is defined on class probabilities; leave `probabilities` out for a regression")
+def _measured_on_highlights(
+    chosen: Sequence[Any], highlights: Sequence[tuple[Any, Any]], counted: Sequence[tuple[Any, Any]] | None
+) -> dict[str, Any]:
+    require_same_count(alignments=chosen, highlights=highlights)
+    marked = sum(any(np.any(marks) for marks in sides) for sides in highlights)
+    found: dict[str, Any] = {"highlighted": marked} if marked else {}
+    for side, name in enumerate(("premise", "hypothesis")):
+        aligned = [matrix.any(axis=1 - side) for matrix in chosen]
+        words = None if counted is None else [sides[side] for sides in counted]
+        scores = touched(aligned, [sides[side] for sides in highlights], words)
+        if scores is not None:
+            found |= {f"{name}_marked": scores.marked, f"{name}_words": scores.words}
+    return found
+
+
+def _measured_on_model(
+    task: Task | None, probabilities: Probabilities, masks: Any, weights: Any, full: Any
+) -> dict[str, Any]:
+    if task != "classification":
+        raise ValueError("faithfulness is defined on class probabilities; leave `probabilities` out of others")
     hard = faithfulness(probabilities, masks, full=full)
     found = {"comprehensiveness": hard.comprehensiveness, "sufficiency": hard.sufficiency}
     if weights is not None:

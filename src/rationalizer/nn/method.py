@@ -25,13 +25,17 @@ class Method(nn.Module):
     name: ClassVar[str]
     uses_budget: ClassVar[bool] = True  # whether the budget makes any difference, in training or in use
 
+    imitates: ClassVar[bool] = False  # whether `imitation` says how far its scores are from what people marked
     takes_factors: ClassVar[bool] = False  # whether constraints may be users' own factors
     excludes: ClassVar[frozenset[str]] = frozenset()  # names of constraints that say what the method has settled
     starts_from_texts: bool = False  # whether the model's `start` has something to do
+    progress: float = 0.0  # the share of the training that is done; set by what trains, before every batch
 
     # What comes in differs: the states of one text, or the scores of two texts' words.
     decode: Callable[..., Any]
     objective: Callable[..., Objective]
+    # (batch,) from the selection, what people marked (0/1, of what can be selected), and what `objective` gets.
+    imitation: Callable[..., Tensor]
 
     @staticmethod
     def size(z: Tensor, *masks: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from rationalizer.nn.heads import Head
@@ -48,6 +49,14 @@ class Model(nn.Module):
     def objective(self, output: Output, task_loss: Tensor) -> Objective:
         """What to minimise, from the (batch,) losses of the task."""
         return self.method.objective(output.selection, task_loss, *output.given, **self.limited(output.limits))
+
+    def imitation(self, output: Output, marked: Tensor) -> Tensor:
+        """(batch,) how far the scores are from selecting what people marked, (batch, n) or (batch, m, n) bool; 0 where
+        they marked nothing that can be selected."""
+        *masks, _ = output.given
+        marked = marked & (masks[0] if len(masks) == 1 else masks[0][:, :, None] & masks[1][:, None, :])
+        losses = self.method.imitation(output.selection, marked, *output.given, **self.limited(output.limits))
+        return torch.where(marked.flatten(1).any(1), losses, 0.0)
 
     def size(self, output: Output) -> Tensor:
         """(batch,) how much is selected: the share of a text's words, or the number of pairs."""

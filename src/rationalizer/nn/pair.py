@@ -32,6 +32,8 @@ class PairModel(Model):
         method: name of the aligner, one of `ALIGNERS`.
         method_options: its keyword arguments.
         faithful: whether the premise is read through the alignment only.
+        threshold: whether what a pair's score must exceed to be aligned is learned; otherwise it is 0. Products of
+            states are hardly ever negative on average, so without it a word that has no partner mostly gets one.
         classes: how many classes; 0 for regression.
         target: for regression, the keyword arguments of `Regression`.
         dropout: of composed words and pooled features.
@@ -47,6 +49,7 @@ class PairModel(Model):
         method: str = "at-most-one",
         method_options: Mapping[str, Any] | None = None,
         faithful: bool = True,
+        threshold: bool = False,
         classes: int = 3,
         target: Mapping[str, Any] | None = None,
         dropout: float = 0.1,
@@ -55,6 +58,7 @@ class PairModel(Model):
         super().__init__()
         self.reader = reader
         self.method = ALIGNERS[method](**(method_options or {}))
+        self.threshold = nn.Parameter(torch.zeros(())) if threshold else None
         self.pooling: Pooling = pooling
         self.dropout = nn.Dropout(dropout)
         size, hidden = reader.size, reader.read_size // 2
@@ -68,6 +72,8 @@ class PairModel(Model):
         premise, hypothesis = texts
         states = [self.reader.states(words) for words in texts]
         scores = self.reader.alikeness * states[0] @ states[1].mT
+        if self.threshold is not None:
+            scores = scores - self.threshold
         masks = [words.counted for words in texts]
         allowed = budget.words(*masks)
         align = self.method if self.training else self.method.decode

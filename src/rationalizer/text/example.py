@@ -11,6 +11,7 @@ class Example:
 
     Token k stands at `text[slice(*offsets[k])]`: what is said of tokens can be shown on the original text.
     `sentence_lengths` says how many tokens each sentence has, where the data knows; else a rule finds them.
+    `rationale` is what people marked; of several, `people` has what each of them did.
     """
 
     text: str
@@ -19,6 +20,7 @@ class Example:
     label: int | float | None = None
     rationale: tuple[bool, ...] | None = None
     sentence_lengths: tuple[int, ...] | None = None
+    people: tuple[tuple[bool, ...], ...] | None = None  # what each person marked, where that is known
 
     def __post_init__(self) -> None:
         if len(self.offsets) != len(self.tokens):
@@ -36,6 +38,11 @@ class Example:
     @property
     def texts(self) -> tuple[Example, ...]:
         return (self,)
+
+    @property
+    def marks(self) -> tuple[int, ...]:
+        """The numbers of the tokens that people marked; none where nobody did."""
+        return tuple(k for k, marked in enumerate(self.rationale or ()) if marked)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -63,6 +70,11 @@ class PairExample:
     @property
     def texts(self) -> tuple[Example, ...]:
         return self.premise, self.hypothesis
+
+    @property
+    def marks(self) -> tuple[tuple[int, int], ...]:
+        """The pairs of words that people aligned; none where nobody did."""
+        return self.alignment or ()
 
     @property
     def shape(self) -> tuple[int, ...]:

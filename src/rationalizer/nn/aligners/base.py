@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from rationalizer.constraints import PairLimits
+from rationalizer.nn.imitation import layer_loss, lifted, per_marked
 from rationalizer.nn.method import Method, Objective, register_in
 from rationalizer.ranges import Temperature
 
@@ -56,6 +57,28 @@ class Aligner(Method):
     def constraints(self, m: int, n: int, budget: int) -> dict[str, Any] | None:
         """What `decode` promises for m × n words, as arguments of `metrics.violations`; None: nothing."""
         return None
+
+
+class MatchingAligner(Aligner):
+    """Z = argmax ⟨scores/T, Z⟩ − Ω(Z) over matchings, relaxed in training; its best matching, 0/1, in use."""
+
+    imitates = True
+
+    def imitation(
+        self,
+        alignment: Alignment,
+        marked: Tensor,
+        premise_mask: Tensor,
+        hypothesis_mask: Tensor,
+        budget: Tensor,
+        limits: PairLimits | None = None,
+    ) -> Tensor:
+        """The layer's own loss against the matching nearest to what is marked: people align phrases, too."""
+        possible = premise_mask[:, :, None] & hypothesis_mask[:, None, :]
+        limited = {} if limits is None else {"limits": limits}
+        nearest = lifted(alignment.scores, marked, possible)
+        wanted = self.decode(nearest, premise_mask, hypothesis_mask, budget, **limited).z
+        return per_marked(layer_loss(alignment.scores, alignment.z, wanted, self.temperature), wanted)
 
 
 ALIGNERS: dict[str, type[Aligner]] = {}

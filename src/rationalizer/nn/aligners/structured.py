@@ -11,11 +11,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from rationalizer.constraints import PairLimits
-from rationalizer.nn.aligners.base import Aligner, Alignment, register
+from rationalizer.nn.aligners.base import Alignment, MatchingAligner, register
 from rationalizer.nn.aligners.solving import Solver, decide, relax
 
 
-class _Matching(Aligner):
+class _Matching(MatchingAligner):
     """Z = argmin ‖Z − scores/T‖² over the matchings that the method and its constraints allow; decoded by their MAP."""
 
     @classmethod

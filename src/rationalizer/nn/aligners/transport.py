@@ -10,11 +10,11 @@ from torch import Tensor
 
 from rationalizer import ops
 from rationalizer.constraints import PairLimits
-from rationalizer.nn.aligners.base import Aligner, Alignment, register
+from rationalizer.nn.aligners.base import Alignment, MatchingAligner, register
 from rationalizer.nn.aligners.solving import decide
 
 
-class _Transport(Aligner):
+class _Transport(MatchingAligner):
     """Keeps to constraints where it decodes; the plan that it learns by knows none."""
 
     @classmethod

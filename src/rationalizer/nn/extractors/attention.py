@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from rationalizer import ops
 from rationalizer.nn.extractors.base import Extraction, Extractor, register
+from rationalizer.nn.imitation import layer_loss
 from rationalizer.ranges import Temperature, Weight
 
 
@@ -15,6 +16,7 @@ class _Attention(Extractor):
     """Scores v·tanh(W h + b)/√d; weights on the simplex, in training as in use."""
 
     uses_budget = False
+    imitates = True
 
     def __init__(self, size: int, *, temperature: Temperature = 0.1) -> None:
         super().__init__(size)
@@ -34,6 +36,11 @@ class _Attention(Extractor):
 
     def attend(self, scores: Tensor, mask: Tensor) -> Tensor:
         raise NotImplementedError
+
+    def imitation(self, extraction: Extraction, marked: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
+        """The layer's own loss against equal weights on what is marked."""
+        wanted = marked / marked.sum(-1, keepdim=True).clamp(min=1)
+        return layer_loss(extraction.scores, extraction.z, wanted, self.temperature)
 
 
 @register("sparsemax")

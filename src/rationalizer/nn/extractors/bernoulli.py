@@ -17,6 +17,7 @@ from torch.nn import functional
 from rationalizer import ops
 from rationalizer.constraints import Limits
 from rationalizer.nn.extractors.base import Extraction, Extractor, best_of_most, neighbours, register
+from rationalizer.nn.imitation import per_marked
 from rationalizer.nn.method import Objective
 from rationalizer.ranges import Share, Temperature, Weight
 
@@ -36,7 +37,14 @@ def decode_to_budget(
     return select(scores, budget, mask).to(scores.dtype)
 
 
+def _negative_log(scores: Tensor, z: Tensor) -> Tensor:
+    """−log P(z) of every word by itself."""
+    return functional.binary_cross_entropy_with_logits(scores.float(), z.float(), reduction="none")
+
+
 class _Bernoulli(Extractor):
+    imitates = True
+
     def __init__(
         self, size: int, *, sparsity: Weight = 0.01, fused: Weight = 0.02, decoding: Decoding = "top-k"
     ) -> None:
@@ -56,6 +64,12 @@ class _Bernoulli(Extractor):
     def decode(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
         scores = self.scorer(states).squeeze(-1)
         return Extraction(decode_to_budget(self.decoding, scores, mask, budget, limits), scores)
+
+    def imitation(
+        self, extraction: Extraction, marked: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None
+    ) -> Tensor:
+        """−log p(what is marked)."""
+        return per_marked((_negative_log(extraction.scores, marked) * mask).sum(-1), marked)
 
     def penalty(self, z: Tensor, mask: Tensor) -> Tensor:
         """(batch,) λ0 Σ z_i + λ1 Σ |z_i − z_{i+1}|."""
@@ -94,8 +108,7 @@ class ScoreFunction(_Bernoulli):
 
     def log_probability(self, extraction: Extraction, mask: Tensor) -> Tensor:
         """(batch,) log p(z) = Σ z_i log σ(s_i) + (1 − z_i) log σ(−s_i)."""
-        scores, z = extraction.scores.float(), extraction.z.float()
-        return -(functional.binary_cross_entropy_with_logits(scores, z, reduction="none") * mask).sum(-1)
+        return -(_negative_log(extraction.scores, extraction.z) * mask).sum(-1)
 
     def baseline(self, cost: Tensor) -> Tensor:
         return cost.new_zeros(())

@@ -13,8 +13,9 @@ from torch.nn import functional
 from rationalizer.constraints import Limits
 from rationalizer.nn.extractors.base import Extraction, Extractor, neighbours, register
 from rationalizer.nn.extractors.bernoulli import decode_to_budget
+from rationalizer.nn.imitation import per_marked
 from rationalizer.nn.method import Objective
-from rationalizer.ranges import Fraction, Number, Positive, Range, Weight
+from rationalizer.ranges import Fraction, Positive, Range, Weight
 
 Decoding = Literal["deterministic", "top-k", "contiguous"]
 
@@ -67,15 +68,17 @@ class HardKuma(Extractor):
 
     Multipliers alone, as first published, come late: until they have grown all words are selected for certain, where no
     gradient tells them apart, and then all are dropped at once. So the penalty holds the rate at a target that comes
-    down from the whole text to the budget in the first `warmup_batches` batches, while the predictor can still read.
+    down from the whole text to the budget in the first `target_warmup` of the training, while the predictor learns to
+    read.
 
     `decoding="deterministic"` takes 0, 1 or the mean of each variable, whichever is most likely: the
     selection has the learned size, whatever budget is asked for. "top-k" and "contiguous" keep to the budget.
     """
 
+    imitates = True
+
     multipliers: Tensor
     violations: Tensor
-    batches: Tensor
 
     def __init__(
         self,
@@ -83,7 +86,7 @@ class HardKuma(Extractor):
         *,
         decoding: Decoding = "deterministic",
         penalty: Weight = 10.0,
-        warmup_batches: Number = 200,
+        target_warmup: Fraction = 0.25,
         fused_target: Annotated[float | None, Range(0, 1, none=True)] = None,
         lagrangian_rate: Annotated[float, Range(0, 10)] = 0.05,
         lagrangian_momentum: Fraction = 0.99,
@@ -97,14 +100,13 @@ class HardKuma(Extractor):
         self.parameters_of = nn.Linear(size, 2)
         self.decoding: Decoding = decoding
         self.penalty = penalty
-        self.warmup_batches = warmup_batches
+        self.target_warmup = target_warmup
         self.fused_target = fused_target
         self.rate = lagrangian_rate
         self.momentum = lagrangian_momentum
         self.bounds = (lambda_min, lambda_max)
         self.register_buffer("multipliers", torch.full((2,), lambda_init))
         self.register_buffer("violations", torch.zeros(2))
-        self.register_buffer("batches", torch.zeros(()))
 
     @classmethod
     def check(cls, options: Mapping[str, Any]) -> None:
@@ -152,15 +154,23 @@ class HardKuma(Extractor):
         # With the gradient of penalty/2 · c², c of the whole batch, however many processes share it.
         held = self.penalty * whole[0] * constraints[0]
         loss = task_loss.mean() + multipliers @ constraints + held
-        return Objective(loss, {"multipliers": multipliers, "violations": violations, "batches": self.batches + 1})
+        return Objective(loss, {"multipliers": multipliers, "violations": violations})
+
+    def imitation(
+        self, extraction: Extraction, marked: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None
+    ) -> Tensor:
+        """−log P(z ≠ 0 just where it is marked)."""
+        selected = extraction.scores.float().clamp(max=-1e-6)  # log P(z ≠ 0), short of certainty
+        left_out = torch.log(-torch.expm1(selected))
+        return per_marked(-(torch.where(marked, selected, left_out) * mask).sum(-1), marked)
 
     def constraints(self, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
         """By how much the rate and the changes exceed their targets, (2,)."""
         lengths = mask.sum(-1).clamp(min=1)
         selected = scores.exp() * mask
         # The share of what is above the budget that may still be selected.
-        open_yet = (1 - self.batches / max(1, self.warmup_batches)).clamp(min=0) * (self.warmup_batches > 0)
-        rate = (selected.sum(-1) - budget - open_yet * (lengths - budget)) / lengths
+        above = 1 - self.progress / self.target_warmup if self.progress < self.target_warmup else 0.0
+        rate = (selected.sum(-1) - budget - above * (lengths - budget)) / lengths
         if self.fused_target is None:
             return torch.stack([rate.mean(), rate.new_zeros(())])
         left, right, real = neighbours(selected, mask)

@@ -12,6 +12,7 @@ from rationalizer import ops
 from rationalizer.constraints import Limits
 from rationalizer.nn.extractors import factored
 from rationalizer.nn.extractors.base import Extraction, Extractor, best_of_most, register
+from rationalizer.nn.imitation import layer_loss, per_marked, raised
 from rationalizer.nn.method import Objective
 from rationalizer.ranges import Range, Temperature
 
@@ -22,6 +23,7 @@ Bonus = Annotated[float, Range(0, 1e4)]  # the closed form knows no price
 
 class _Structured(Extractor):
     takes_factors = True
+    imitates = True
 
     def __init__(
         self, size: int, *, temperature: Temperature = 1.0, transition: Transition = 0.1, start_spread: Spread = None
@@ -54,10 +56,13 @@ class _Structured(Extractor):
 
     def forward(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
         scores = self.scorer(states).squeeze(-1)
+        return Extraction(self.relaxed(scores, mask, budget, limits), scores)
+
+    def relaxed(self, scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None) -> Tensor:
         if limits is not None and limits.factors:
             how = {"transition": self.transition, "temperature": self.temperature}
-            return Extraction(factored.relax(scores, mask, budget, limits, **how), scores)
-        return Extraction(self.relax(scores, mask, budget, limits), scores)
+            return factored.relax(scores, mask, budget, limits, **how)
+        return self.relax(scores, mask, budget, limits)
 
     def relax(self, scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None) -> Tensor:
         raise NotImplementedError
@@ -82,6 +87,15 @@ class _Structured(Extractor):
             nearest = best_of_most(scores, mask, budget, limits)
             best = (scores * nearest).sum(-1) / nearest.sum(-1).clamp(min=1)
         return Objective(task_loss.mean() + torch.where(empty, -best / self.temperature, 0.0).mean())
+
+    def imitation(
+        self, extraction: Extraction, marked: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None
+    ) -> Tensor:
+        """The layer's own loss against the selections in which what is marked comes first."""
+        how = {"transition": self.transition, "temperature": self.temperature}
+        first = raised(extraction.scores, marked, mask, **how)
+        wanted = self.relaxed(first, mask, budget, limits)
+        return per_marked(layer_loss(extraction.scores, extraction.z, wanted, self.temperature), marked)
 
     @torch.no_grad()
     def decode(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:

@@ -1,0 +1,89 @@
+"""Texts that people marked one by one (Yelp-HAT), and pairs that they marked words of (e-SNLI)."""
+
+import csv
+import json
+
+import pytest
+
+from rationalizer.data import Columns, DataError, load, read_examples
+from tests.data.test_files import write
+
+WORDS = ["Great", "food,", "rude", "staff."]
+
+
+def attention_map(flags):
+    active = ("", ' class="active"')
+    spans = [f"<span{active[flag]}>{word} </span>" for word, flag in zip(WORDS, flags, strict=True)]
+    return "".join([*spans, "<span></span>"])  # the page that people marked on ends so
+
+
+def ham(path, maps):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        names = ["Input.label", "Input.text", "Answer.Q1Answer", "Answer.html_output"]
+        csv.writer(file).writerows([names, *([1, " ".join(WORDS), "yes", one] for one in maps)])
+
+
+def test_yelp_as_the_authors_give_it(tmp_path):
+    ham(tmp_path / "ham_part1(50words).csv", [attention_map(flags) for flags in ((1, 0, 0, 0), (1, 1, 0, 0))])
+    ham(tmp_path / "ham_part2.csv", [attention_map((0, 0, 1, 1)), attention_map((0, 0, 0, 0))])
+    corpus = load("yelp-hat", data_dir=tmp_path)
+    assert [len(split) for split in (corpus.train, corpus.dev, corpus.test)] == [0, 0, 2]
+    first, second = corpus.test
+    assert (first.tokens, corpus.classes[first.label]) == (tuple(WORDS), "positive")
+    assert first.people == ((True, False, False, False), (True, True, False, False))
+    assert first.rationale == (True, True, False, False)  # what any of them marked
+    assert second.people == ((False, False, True, True),)  # one marked nothing
+    ham(tmp_path / "ham_part3.csv", ["{}"])
+    with pytest.raises(DataError, match=r"ham_part3\.csv, row 1: Answer\.html_output has no <span>"):
+        load("yelp-hat", data_dir=tmp_path)
+
+
+def test_yelp_as_a_table(tmp_path):
+    row = {"tokens": [*WORDS, ""], "label": 0, "masks": [[1, 0, 0, 0, 0], [0, 0, 1, 0, 0]]}
+    write(tmp_path / "dev.parquet", [row])
+    (example,) = load("yelp-hat", data_dir=tmp_path).dev
+    assert (example.tokens, len(example.people)) == (tuple(WORDS), 2)
+    write(tmp_path / "dev.parquet", [row | {"masks": [[1, 0]]}])
+    with pytest.raises(DataError, match="a map has 2 flags for 5 tokens"):
+        load("yelp-hat", data_dir=tmp_path)
+    (tmp_path / "dev.parquet").unlink()
+    with pytest.raises(DataError, match=r"no dev or test file.*ham_part\*\.csv"):
+        load("yelp-hat", data_dir=tmp_path)
+
+
+def test_several_people_in_a_users_own_file(tmp_path):
+    row = {"tokens": "a b c", "rationale_masks": json.dumps([[1, 0, 0], [0, 0, 1]])}
+    path = write(tmp_path / "own.csv", [row])
+    (example,) = read_examples(path, columns=Columns(label=None))
+    assert example.people == ((True, False, False), (False, False, True))
+    assert example.marks == (0, 2)
+    write(path, [row | {"rationale_masks": "[[1, 0]]"}])
+    with pytest.raises(DataError, match="has 2 flags for 3 tokens"):
+        read_examples(path, columns=Columns(label=None))
+
+
+def test_esnli_as_the_authors_give_it(tmp_path):
+    row = {"gold_label": "entailment", "Sentence1": "Two women hug.", "Sentence2": "They touch."}
+    row |= {"Sentence1_marked_1": "Two women *hug.*", "Sentence2_marked_1": "They *touch.*"}
+    row |= {"Sentence1_marked_2": "*Two* *women* hug.", "Sentence2_marked_2": "They touch."}
+    write(tmp_path / "esnli_dev.csv", [row])
+    corpus = load("esnli", data_dir=tmp_path)
+    (pair,) = corpus.dev
+    assert (pair.premise.tokens, pair.premise.rationale) == (("Two", "women", "hug", "."), (True, True, True, True))
+    assert pair.hypothesis.rationale == (False, True, True)
+    assert corpus.classes[pair.label] == "entailment"
+    write(tmp_path / "esnli_dev.csv", [row | {"Sentence1_marked_2": "Another *one*."}])
+    with pytest.raises(DataError, match="the premise: the marked versions are of different sentences"):
+        load("esnli", data_dir=tmp_path)
+
+
+def test_esnli_as_a_table(tmp_path):
+    row = {"premise": "Two women hug .", "hypothesis_tokens": ["They", "touch", "."], "label": "neutral"}
+    write(tmp_path / "dev.parquet", [row | {"hypothesis_highlight": flags} for flags in ([0, 1, 0], [0, 0, 0])])
+    marked, unmarked = load("esnli", data_dir=tmp_path).dev
+    assert marked.premise.rationale is None
+    assert marked.hypothesis.rationale == (False, True, False)
+    assert unmarked.hypothesis.rationale is None
+    write(tmp_path / "dev.parquet", [row | {"hypothesis_highlight": [0, 1]}])
+    with pytest.raises(DataError, match="the hypothesis: the rationale mask has 2 flags for 3 tokens"):
+        load("esnli", data_dir=tmp_path)

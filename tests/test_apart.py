@@ -1,0 +1,62 @@
+"""Programs in processes of their own: what is heard of them, and that they end."""
+
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from rationalizer import apart
+from rationalizer.apart import Call, Ended, run_apart
+
+PROGRAMS = {
+    "answers": "import sys; print(input()[::-1]); print('a warning', file=sys.stderr); sys.exit(2)",
+    "dies": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+    "stays": "import sys; sys.stdin.read(); sys.stdin.read()",
+    "is_deaf": "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)",
+}
+
+
+@pytest.fixture
+def call(tmp_path):
+    for name, code in PROGRAMS.items():
+        (tmp_path / f"{name}.py").write_text(code)
+    return lambda name: Call(name, "abc", str(tmp_path), f"logs/{name}.log")
+
+
+def test_what_it_says_and_where_it_writes(call, tmp_path):
+    assert run_apart(call("answers")) == Ended(2, "cba")
+    assert run_apart(call("answers")).code == 2
+    assert (tmp_path / "logs/answers.log").read_text() == "a warning\n" * 2
+
+
+def test_one_that_dies(call):
+    assert run_apart(call("dies")) == Ended(-signal.SIGKILL, "")
+    assert [Ended(code, "").how for code in (-9, 143, 3)] == ["by SIGKILL", "by SIGTERM", "with code 3"]
+
+
+@pytest.mark.parametrize(("name", "code"), [("stays", -signal.SIGTERM), ("is_deaf", -signal.SIGKILL)])
+def test_it_can_be_ended_from_another_thread(call, name, code, monkeypatch):
+    monkeypatch.setattr(apart, "PATIENCE", 0.2)
+    started, ended = threading.Event(), []
+
+    def tell(process):
+        if name == "is_deaf":  # once it is
+            process.stdout.readline()
+        processes.append(process)
+        started.set()
+
+    processes = []
+    thread = threading.Thread(target=lambda: ended.append(run_apart(call(name), tell)))
+    thread.start()
+    assert started.wait(60)
+    apart.end(processes[0])
+    thread.join(60)
+    assert [found.code for found in ended] == [code]
+
+
+def test_it_needs_nothing_heavy():
+    """Ray and Slurm start a process that waits for each run; PyTorch in all of them would be hundreds of megabytes."""
+    code = "import rationalizer.apart, sys; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
