@@ -38,6 +38,8 @@ def connected(address: str | None, cores: int | None = None) -> Iterator[Any]:
         if not is_elsewhere(address):
             where = {"address": "local", "num_cpus": cores}
             where |= {"include_dashboard": False, "object_store_memory": OBJECT_STORE}
+            # Ray's own 15 is next to nothing beside any other program that works.
+            os.environ.setdefault("RAY_worker_niceness", "0")
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
         with _nothing_on_stderr():  # where Ray tells that the level was set
             ray.init(**where, logging_level=logging.ERROR, log_to_driver=False)

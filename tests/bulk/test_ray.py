@@ -54,7 +54,7 @@ def workers():
 
 def a_worker_dies(small, table, tmp_path):
     """Nothing is lost, nothing comes twice, and nothing is left behind."""
-    parquet.write_table(table, tmp_path / "in.parquet", row_group_size=25)
+    parquet.write_table(table, tmp_path / "in.parquet")
     killed = []
 
     def kill(_):

@@ -8,12 +8,12 @@ import sys
 import time
 
 import pytest
-import ray
 
 from rationalizer.apart import Ended
 from rationalizer.data import DataError
 from rationalizer.learn.lock import LOCK
 from rationalizer.learn.module import Learner
+from rationalizer.ray_cluster import connected
 from rationalizer.study import compare
 from rationalizer.study.engines import Local, Ray, Slurm
 from rationalizer.study.engines.slurm import _minutes
@@ -79,11 +79,8 @@ def test_processes_learn_the_same_and_end_with_the_comparison(two, tmp_path, stu
 
 def test_ray_learns_the_same(folder, tmp_path, study):
     jobs = jobs_of(folder, tmp_path, "pair-budget", [0])
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    try:
+    with connected(None, cores=2):
         comparison = compare(jobs, tmp_path, engine=Ray())
-    finally:
-        ray.shutdown()
     assert (comparison.ran, comparison.failed) == (1, [])
     assert_learned_the_same(jobs[0], tmp_path, study)
 
