@@ -115,7 +115,8 @@ def test_bad_rows_are_skipped_if_asked_and_counted(tmp_path):
     corpus = load(path, skip_bad=True)
     assert len(corpus.train) + len(corpus.dev) == 5
     (note,) = corpus.skipped
-    assert note.startswith(f"{path}: 6 rows skipped: row 6: 3 fields")
+    assert note.startswith(f"{path}: 6 rows skipped: rows 2, 7: the text is empty")
+    assert "; row 6: 3 fields" in note
     bad = BadRows(skip=True)
     assert len(read_examples(path, labels=Labels("classification", ("a", "b")), bad=bad)) == 5
     assert len(bad) == 6
