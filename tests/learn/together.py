@@ -6,7 +6,7 @@ Every process leaves what it has learned and seen in its own files; `test_severa
 import json
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from safetensors.torch import save_file
 from rationalizer.data import generated_pairs, generated_reviews
 from rationalizer.learn import configure, train
 from rationalizer.learn.module import Learner
+from rationalizer.learn.trained import Description
 from rationalizer.nn import ALIGNERS, EXTRACTORS
 
 PAIRS = "pairs: "
@@ -42,7 +43,24 @@ def trained_case(case, folder, devices, run_dir=None, **others):
         method, settings = case.removeprefix(PAIRS), settings | VECTORS
     config = configure(method, settings, pairs=of_pairs)
     changes = {name: others.pop(name) for name in ("seed", "checkpoint_seconds") if name in others}
-    return train(corpus, replace(config, **changes), run_dir, accelerator="cpu", devices=devices, **others)
+    with nullcontext() if case in DRAWN else in_double_precision():
+        return train(corpus, replace(config, **changes), run_dir, accelerator="cpu", devices=devices, **others)
+
+
+@contextmanager
+def in_double_precision():
+    """Where a gradient is rounding alone, as of what is added to all scores alike, Adam makes steps of single
+    precision's, but not of double's."""
+    original = Description.build
+
+    def build(self, reader):
+        return original(self, reader).double()
+
+    Description.build = build
+    try:
+        yield
+    finally:
+        Description.build = original
 
 
 @contextmanager
