@@ -20,7 +20,6 @@ import torch
 
 from benchmarks.timing import interleaved_ms, print_table
 from benchmarks.training_step import device_kind
-from rationalizer.learn.presets import TRANSFORMER_METHODS
 from rationalizer.nn import HighlightModel, TransformerReader
 from rationalizer.nn.readers.pretrained import Pretrained
 from rationalizer.nn.readers.subwords import Subwords
@@ -46,8 +45,6 @@ def steps() -> None:
     for n in (64, 256, 1024):
         for temperature, transition in ((1.0, 1.0), (0.1, 0.1)):
             model = shaped_like_minilm(temperature, transition)
-            with torch.no_grad():
-                model.start(planted_texts(n, seed=0)[0])
             for state in ("start", "trained"):
                 if state == "trained":
                     train_on_planted(model, n, steps=60)
@@ -71,7 +68,7 @@ def shaped_like_minilm(temperature: float, transition: float) -> HighlightModel:
     network = transformers.BertModel(config, add_pooling_layer=False)
     subwords = Subwords(Tokenizer(models.WordPiece({"[UNK]": 0}, unk_token="[UNK]")), (101,), (102,), 103, 0)
     reader = TransformerReader(Pretrained(network, {}, subwords, 512, "drawn", None))
-    options = {"temperature": temperature, "transition": transition, **TRANSFORMER_METHODS["spectra"]}
+    options = {"temperature": temperature, "transition": transition}
     return HighlightModel(reader, method_options=options, pooling="mean").to(device_kind()).train()
 
 

@@ -47,7 +47,6 @@ def test_settings_that_do_not_go_together(method, settings, message):
 
 def test_epochs_on_whole_texts_leave_one_for_selections():
     assert configure(overrides={"encoder": "x/y"}).full_text_epochs == 1
-    assert [configure(overrides=given).options["start_spread"] for given in ({"encoder": "x/y"}, {})] == [1.0, None]
     assert configure(overrides={"encoder": "x/y", "epochs": 1}).full_text_epochs == 0
     assert configure("at-most-one", {"encoder": "x/y"}).full_text_epochs == 0
 

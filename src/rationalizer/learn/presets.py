@@ -41,9 +41,6 @@ TRANSFORMERS: Values = {
     "pooling": "mean",
 }
 
-# Drawn scorers give all words nearly the same score: long spans are then hard to learn, and slow on long texts.
-_APART: Values = {"start_spread": 1.0}
-TRANSFORMER_METHODS: dict[str, Values] = {"spectra": _APART, "pair-budget": _APART}
 TRANSFORMER_PAIRS: Values = {"pooling": "max-mean", "budget": 0.5}
 
 # Common to the paper's experiments on highlights.
@@ -142,8 +139,7 @@ def preset(dataset: str | None, method: str, *, pairs: bool = False, reader: str
     name = max((known for known in DATASETS if f"{dataset}-".startswith(f"{known}-")), key=len, default="")
     aligned = ALIGNED if name and len(DATASETS[name].classes) == 1 else {}
     if reader == "transformer":
-        own = TRANSFORMER_PAIRS if pairs else TRANSFORMER_METHODS.get(method, {})
-        return {**aligned, **TRANSFORMERS, **own}
+        return {**aligned, **TRANSFORMERS, **(TRANSFORMER_PAIRS if pairs else {})}
     if pairs:
         paper = PAPER_PAIR_DATASETS.get(name)
         return {**PAIRS, **aligned, **({} if paper is None else {**PAPER_PAIRS, **paper.get(method, {})})}
