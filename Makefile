@@ -22,7 +22,9 @@ lint: $(VENV)/.test
 types: $(VENV)/.test
 	$(BIN)/mypy
 
+# Kernels first, each once: the workers would all compile the same ones at the same time.
 pytest: $(VENV)/.test
+	$(BIN)/python -m rationalizer.compile
 	$(BIN)/pytest -n auto --dist worksteal
 
 bench: $(VENV)/.bench

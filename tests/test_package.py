@@ -19,6 +19,7 @@ ORDER = [
     "ranges",
     "ops",
     "graph",
+    "compile",
     "text",
     "constraints",
     "nn",

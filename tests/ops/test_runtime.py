@@ -1,19 +1,23 @@
 """Compilation is cached on disk and never stale; threads and forks are safe."""
 
 import os
+import pkgutil
 import shutil
 import signal
 import subprocess
 import sys
 import threading
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from numba.core.dispatcher import Dispatcher
 
 import rationalizer
-from rationalizer import ops
+from rationalizer import graph, ops
+from rationalizer.compile import GROUPS
 from rationalizer.ops.kernels.budget_cpu import budget_rows
 from rationalizer.ops.kernels.runtime import for_rows, for_slow_rows
 
@@ -49,6 +53,25 @@ def test_second_process_compiles_nothing_and_an_edit_is_seen(tmp_path):
     # An edit in one file, seen through a kernel of another that calls it.
     (kernels / "inner_cpu.py").write_text(KERNELS["inner_cpu.py"].replace("2.0", "5.0"))
     assert run(source, tmp_path / "cache") == "6.0 0 1"
+
+
+def test_all_kernels_can_be_compiled_ahead():
+    for group in GROUPS:
+        group()
+    modules = [
+        import_module(f"{package.__name__}.{name}")
+        for package in (ops.kernels, graph.kernels)
+        for _, name, _ in pkgutil.iter_modules(package.__path__)
+        if name.endswith("_cpu")
+    ]
+    called_from_python = {
+        f"{module.__name__}.{name}": kernel
+        for module in modules
+        for name, kernel in vars(module).items()
+        if isinstance(kernel, Dispatcher) and kernel.py_func.__code__.co_varnames[:2] == ("first", "last")
+    }
+    assert len(called_from_python) > 10
+    assert [name for name, kernel in called_from_python.items() if not kernel.signatures] == []
 
 
 PLAIN = """

@@ -1,0 +1,80 @@
+"""Compiles the CPU kernels ahead of their first use, several at a time.
+
+    python -m rationalizer.compile [PROCESSES]
+
+A kernel is compiled when it is first called, which takes seconds to a minute, and kept on disk for later processes.
+Run this where a first user shall not wait: before a server starts, before tests, after an upgrade.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import torch
+
+from rationalizer import ops
+from rationalizer.graph import AtMostOne, Budget, FactorGraph, SequenceBudget
+
+SCORES = torch.randn(2, 9, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+PAIRS = SCORES[:, :8].reshape(2, 2, 4)
+
+
+def _highlights() -> None:
+    scores = SCORES.clone().requires_grad_()
+    # Rows that differ in difficulty: nearly the same scores take other ways than others.
+    for spread in (1e-2, 1.0):
+        ops.sequence_budget(spread * scores, 3, transition=0.1).sum().backward()
+    ops.sequence_budget_map(scores, 3, transition=0.1)
+
+
+def _closed_forms() -> None:
+    scores = SCORES.clone().requires_grad_()
+    for z in (
+        ops.sparsemax(scores),
+        ops.fusedmax(scores),
+        ops.budget(scores, 3),
+        ops.pair_budget(scores, 3, transition=0.1),
+    ):
+        z.square().sum().backward()
+
+
+def _spans() -> None:
+    scores = SCORES.clone().requires_grad_()
+    ops.spans(scores, 3, 0.1, spans=2).square().sum().backward()
+    ops.spans_map(scores, 3, 0.1, spans=2)
+
+
+def _matchings() -> None:
+    for layer, best in ((ops.matching, ops.matching_map), (ops.monotone_matching, ops.monotone_matching_map)):
+        scores = PAIRS.clone().requires_grad_()
+        layer(scores).square().sum().backward()
+        best(scores)
+    ops.sinkhorn(PAIRS)
+
+
+def _graphs() -> None:
+    graph = FactorGraph()
+    z = graph.variable(SCORES.clone().requires_grad_())
+    graph.add(SequenceBudget(z, 3, 0.1))
+    graph.add(AtMostOne(z[:, :4], dim=-1))
+    graph.add(Budget(z[:, 4:], 1))
+    graph.lp_sparsemap(solver="general")[z].square().sum().backward()
+    graph.map()
+
+
+GROUPS: tuple[Callable[[], None], ...] = (_highlights, _spans, _graphs, _matchings, _closed_forms)  # the longest first
+
+
+def compile_kernels(processes: int | None = None) -> None:
+    """Compiles all kernels that are not compiled yet, in as many processes as there are cores."""
+    with ProcessPoolExecutor(processes or os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        for done in [pool.submit(group) for group in GROUPS]:
+            done.result()
+
+
+if __name__ == "__main__":
+    compile_kernels(int(sys.argv[1]) if len(sys.argv) > 1 else None)
