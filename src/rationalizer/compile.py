@@ -23,11 +23,15 @@ SCORES = torch.randn(2, 9, dtype=torch.float64, generator=torch.Generator().manu
 PAIRS = SCORES[:, :8].reshape(2, 2, 4)
 
 
+def _both_ways(z: torch.Tensor) -> None:
+    torch.autograd.backward(z.square().sum())
+
+
 def _highlights() -> None:
     scores = SCORES.clone().requires_grad_()
     # Rows that differ in difficulty: nearly the same scores take other ways than others.
     for spread in (1e-2, 1.0):
-        ops.sequence_budget(spread * scores, 3, transition=0.1).sum().backward()
+        _both_ways(ops.sequence_budget(spread * scores, 3, transition=0.1))
     ops.sequence_budget_map(scores, 3, transition=0.1)
 
 
@@ -39,19 +43,19 @@ def _closed_forms() -> None:
         ops.budget(scores, 3),
         ops.pair_budget(scores, 3, transition=0.1),
     ):
-        z.square().sum().backward()
+        _both_ways(z)
 
 
 def _spans() -> None:
     scores = SCORES.clone().requires_grad_()
-    ops.spans(scores, 3, 0.1, spans=2).square().sum().backward()
+    _both_ways(ops.spans(scores, 3, 0.1, spans=2))
     ops.spans_map(scores, 3, 0.1, spans=2)
 
 
 def _matchings() -> None:
     for layer, best in ((ops.matching, ops.matching_map), (ops.monotone_matching, ops.monotone_matching_map)):
         scores = PAIRS.clone().requires_grad_()
-        layer(scores).square().sum().backward()
+        _both_ways(layer(scores))
         best(scores)
     ops.sinkhorn(PAIRS)
 
@@ -62,7 +66,7 @@ def _graphs() -> None:
     graph.add(SequenceBudget(z, 3, 0.1))
     graph.add(AtMostOne(z[:, :4], dim=-1))
     graph.add(Budget(z[:, 4:], 1))
-    graph.lp_sparsemap(solver="general")[z].square().sum().backward()
+    _both_ways(graph.lp_sparsemap(solver="general")[z])
     graph.map()
 
 
