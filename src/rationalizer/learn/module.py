@@ -80,8 +80,9 @@ class Learner(pl.LightningModule):
         return optimizer
 
     def on_fit_start(self) -> None:
-        own = {**settings_of(self.config), "data": digest_of(self.corpus, self.config), "step": self.progress.step}
-        require_agreement(self.trainer, own)
+        if self.trainer.world_size > 1:  # one process reads no fingerprint of all texts for this
+            own = {**settings_of(self.config), "data": digest_of(self.corpus, self.config), "step": self.progress.step}
+            require_agreement(own)
 
     def on_train_start(self) -> None:
         if self._resumed and self._resumed.precision:

@@ -103,11 +103,9 @@ def _check_strategy(strategy: Strategy, asked: Any) -> None:
         raise ValueError(f"models are trained with the strategy auto or ddp, not with {asked!r}; leave it out")
 
 
-def require_agreement(trainer: pl.Trainer, own: Mapping[str, Any]) -> None:
+def require_agreement(own: Mapping[str, Any]) -> None:
     """An error in all processes where one has other data, settings or checkpoints than the first."""
-    if trainer.world_size == 1:
-        return
-    each: list[Any] = [None] * trainer.world_size
+    each: list[Any] = [None] * torch.distributed.get_world_size()
     torch.distributed.all_gather_object(each, dict(own))
     first = each[0]
     for number, other in enumerate(each):
