@@ -8,7 +8,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from rationalizer.constraints import CONSTRAINTS, Constraint, Constraints
+from rationalizer.constraints import CONSTRAINTS, Conflict, Constraint, Constraints
 from rationalizer.rationalizer import Rationalizer
 from rationalizer.render import AnyExplanation
 from rationalizer.text import AnyExample, Budget, Example, PairExample
@@ -48,7 +48,10 @@ class Served:
         itself stays as it is."""
         read = [self._read(text) for text in texts]
         examples = [one for one in read if not isinstance(one, Unreadable)]
-        found = iter(self.model.explain_examples(examples, budget=budget, constraints=constraints))
+        try:
+            found = iter(self.model.explain_examples(examples, budget=budget, constraints=constraints))
+        except Conflict as error:  # of whom the number is one among the texts of several requests
+            raise error if error.position is None else error.at(f"the {error.text}") from None
         return [one if isinstance(one, Unreadable) else next(found) for one in read]
 
     def _read(self, text: Text) -> AnyExample | Unreadable:

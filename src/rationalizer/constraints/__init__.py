@@ -19,7 +19,7 @@ from rationalizer.constraints.base import (
 from rationalizer.constraints.ends import Ends
 from rationalizer.constraints.factors import FactorConstraint
 from rationalizer.constraints.limits import Draft, Limits, Text, TextConstraint, make_limits
-from rationalizer.constraints.pairs import PairConstraint, PairLimits, PairOfTexts, make_pair_limits, pair_conflict
+from rationalizer.constraints.pairs import PairConstraint, PairLimits, PairOfTexts, make_pair_limits
 from rationalizer.constraints.sentences import PerSentence, WholeSentences
 from rationalizer.constraints.spans import SpanLength, Spans
 from rationalizer.constraints.words import Must, Never
@@ -55,6 +55,5 @@ __all__ = [
     "constraints_of",
     "make_limits",
     "make_pair_limits",
-    "pair_conflict",
     "register",
 ]

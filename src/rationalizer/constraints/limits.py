@@ -70,6 +70,9 @@ class Text(NamedTuple):
     position: int
     of: int  # how many there are
 
+    def conflict(self, constraints: Constraints, reason: str) -> Conflict:
+        return Conflict(f"({shown(self.example.text)}) under {_named(constraints)}: {reason}", "text", self.position)
+
 
 class Draft:
     """What is asked of the words of one text, as one constraint after the other adds to it."""
@@ -196,11 +199,7 @@ def _check(limits: Limits, drafts: Sequence[Draft], counted: Tensor, budget: Bud
         if reason is None and not _feasible(limits, row, counted, allowed):
             reason = f"no selection of at most {int(allowed[row])} words keeps to all of them"
         if reason is not None:
-            example, position, _ = draft.text
-            raise Conflict(
-                f"text {position + 1} ({shown(example.text)}) under {_named(constraints)}: {reason}; "
-                "raise the budget, or leave a constraint out"
-            )
+            raise draft.text.conflict(constraints, f"{reason}; raise the budget, or leave a constraint out")
 
 
 def _feasible(limits: Limits, row: int, counted: Tensor, allowed: Tensor) -> bool:

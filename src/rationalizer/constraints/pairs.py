@@ -48,8 +48,14 @@ class PairOfTexts(NamedTuple):
     of: int  # how many there are
 
     def __str__(self) -> str:
-        texts = " / ".join(shown(text.text) for text in self.example.texts)
-        return f"pair {self.position + 1} ({texts})"
+        return f"pair {self.position + 1} ({self._shown()})"
+
+    def conflict(self, constraints: Constraints, reason: str) -> Conflict:
+        asked = ", ".join(map(str, constraints))
+        return Conflict(f"({self._shown()}) under {asked}: {reason}", "pair", self.position)
+
+    def _shown(self) -> str:
+        return " / ".join(shown(text.text) for text in self.example.texts)
 
 
 class PairDraft:
@@ -126,9 +132,3 @@ def make_pair_limits(
                 row[i, j] = 1
         limits = replace(limits, fixed=fixed)
     return limits, drafts
-
-
-def pair_conflict(draft: PairDraft, constraints: Constraints, reason: str) -> Conflict:
-    return Conflict(
-        f"{draft.pair} under {', '.join(map(str, constraints))}: {reason}; leave a constraint out, or change it"
-    )
