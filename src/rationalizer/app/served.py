@@ -74,9 +74,11 @@ class Served:
 
     def _offered(self) -> list[dict[str, str]]:
         """Constraints to click; none where the model follows none."""
-        kinds = [kind for kind in CONSTRAINTS.values() if kind.pairs == self.model.pairs]
-        offered = [Constraint.parse(text) for kind in kinds for text in kind.offered]
-        return list(map(constraint_facts, offered)) if self.takes_constraints else []
+        if not self.takes_constraints:
+            return []
+        settled = self.model.trained.model.method.excludes
+        kinds = [kind for name, kind in CONSTRAINTS.items() if kind.pairs == self.model.pairs and name not in settled]
+        return [constraint_facts(Constraint.parse(text)) for kind in kinds for text in kind.offered]
 
     @property
     def takes_constraints(self) -> bool:
