@@ -417,7 +417,9 @@ def test_constraints_of_pairs(outsider, both_kinds):
 
     page.get_by_role("button", name="equal words aligned").click()
     problem = page.locator("#problem")
-    expect(problem).to_contain_text("the pair ('Two old nurses help dogs.' / 'Dogs help two nurses.') under exactly-k=1")
+    expect(problem).to_contain_text(
+        "the pair ('Two old nurses help dogs.' / 'Dogs help two nurses.') under exactly-k=1"
+    )
     expect(problem).to_contain_text("no alignment by budget keeps to all of them")
     expect(page.locator("#results article")).to_have_count(0)
 

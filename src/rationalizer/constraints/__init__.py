@@ -17,7 +17,7 @@ from rationalizer.constraints.base import (
     register,
 )
 from rationalizer.constraints.ends import Ends
-from rationalizer.constraints.factors import FactorConstraint
+from rationalizer.constraints.factors import FactorConstraint, PairFactorConstraint
 from rationalizer.constraints.limits import Draft, Limits, Text, TextConstraint, make_limits
 from rationalizer.constraints.pairs import PairConstraint, PairLimits, PairOfTexts, make_pair_limits
 from rationalizer.constraints.sentences import PerSentence, WholeSentences
@@ -43,6 +43,7 @@ __all__ = [
     "Never",
     "NeverAlign",
     "PairConstraint",
+    "PairFactorConstraint",
     "PairLimits",
     "PairOfTexts",
     "PerSentence",

@@ -33,7 +33,7 @@ class Limits:
     per_group: int | None = None  # at most so many words are selected
     # What users' own factors ask, which is not for the ops: the constraints that make them, of these texts.
     factors: tuple[Any, ...] = ()
-    texts: tuple[Example, ...] = ()
+    texts: tuple[Text, ...] = ()
 
     def arguments(self) -> dict[str, Any]:
         names = [item.name for item in fields(self) if item.name not in ("factors", "texts")]
@@ -174,7 +174,7 @@ def make_limits(
     if any(draft.must.any() or draft.never.any() for draft in drafts):
         limits = replace(limits, fixed=_padded([draft.fixed for draft in drafts], n))
     if limits.factors:
-        limits = replace(limits, texts=tuple(text.example for text in texts))
+        limits = replace(limits, texts=tuple(texts))
     if limits.per_group is not None:
         limits = replace(limits, group=_padded([draft.sentence for draft in drafts], n))
     if check:
