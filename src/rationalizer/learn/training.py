@@ -52,6 +52,7 @@ from rationalizer.text import AnyExample
 
 START_TEXTS = 64  # that say how large states are
 EVERY = 5.0  # seconds between two lines of a log
+DOUBLE = ("64", "64-true")  # what Lightning calls double precision
 
 
 def train(
@@ -79,8 +80,9 @@ def train(
         progress: show a progress bar, or "lines": a line every few seconds, for logs; by default a bar if standard
             error is a terminal, and in notebooks.
         accelerator, devices, precision, strategy, num_nodes: as of `pytorch_lightning.Trainer`; without a wish the
-            precision is "32-true", for transformers on a GPU "bf16-mixed". Several devices share out every batch, and
-            come to the same result as one does, but for rounding and for what is drawn at random.
+            precision is "32-true", for transformers on a GPU "bf16-mixed"; what was trained in double precision
+            ("64-true") is kept in single. Several devices share out every batch, and come to the same result as one
+            does, but for rounding and for what is drawn at random.
         label_type: what class labels were before they became the corpus' class names; kept with the model.
     """
     _check_corpus(corpus, config)
@@ -88,17 +90,19 @@ def train(
     if directory is None and resume:
         raise ValueError("resume=True needs the run_dir of the run to go on with")
     description = describe(corpus, config, label_type)
+    double = str(precision) in DOUBLE
     settings = {
         "accelerator": accelerator,
         "devices": devices,
-        "precision": precision or _usual_precision(config, accelerator),
+        # The model itself is double then, before a checkpoint is read; Lightning has nothing to turn any more.
+        "precision": "32-true" if double else precision or _usual_precision(config, accelerator),
         "num_nodes": num_nodes,
     }
     with _quiet():
         settings["strategy"] = strategy_of(config, **settings, strategy=strategy)
     first = is_first_process(devices, num_nodes)
     with alone_in(directory, first=first), untouched_generators():
-        return _train(corpus, description, directory, resume, progress, settings, first)
+        return _train(corpus, description, directory, resume, progress, settings, first, double)
 
 
 def _train(
@@ -109,6 +113,7 @@ def _train(
     progress: bool | Literal["lines"] | None,
     settings: dict[str, Any],
     first: bool,
+    double: bool,
 ) -> TrainedModel:
     config = description.config
     if directory is not None and first and not resume:
@@ -130,6 +135,8 @@ def _train(
         reader = _reader(corpus, description)
     check_constraints(corpus, config, reader)
     model = description.build(reader)
+    if double:
+        model.double()
     if resumed is None and config.initial_weights == "xavier":
         draw_xavier(model)
     if resumed is None and model.method.starts_from_texts:  # every process does it by itself, and all alike
@@ -144,6 +151,8 @@ def _train(
         _fit(learner, directory, progress, settings)
     model.load_state_dict(learner.best, strict=False)
     examples = choose_examples(corpus, config.keep_examples)
+    if double:
+        model.float()
     trained = TrainedModel(description, model.eval(), _metrics(learner), examples)
     if directory is not None and first:
         trained.save(directory)
