@@ -112,12 +112,13 @@ class Learner(pl.LightningModule):
             shuffle=shuffle,
             seed=seed,
             workers=self.config.workers,
-            limiting=self._limiting(examples),
+            limiting=self.limiting(examples),
             part=Part(self.trainer.global_rank, self.trainer.world_size),
             marks=self.config.rationale_weight > 0,
         )
 
-    def _limiting(self, examples: Sequence[AnyExample]) -> Limiting | None:
+    def limiting(self, examples: Sequence[AnyExample]) -> Limiting | None:
+        """What the constraints ask of them."""
         config = self.config
         if not config.constraints:
             return None

@@ -72,6 +72,7 @@ MEASURED = {
     "epochs": [EPOCH],
     "data": str,
     "versions": {str: str},
+    "threads?": (int, None),  # of a training on a CPU; models of before do not say
 }
 KEPT = {"examples": [[str]]}  # one text each, or two
 
