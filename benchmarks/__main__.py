@@ -22,6 +22,7 @@ SECONDS = {
     "matching": 90,
     "graph": 60,
     "training_step": 60,
+    "training": 60,
     "serve": 120,
     "command_line": 90,
     "explain": 60,
