@@ -53,6 +53,7 @@ from rationalizer.text import AnyExample
 
 START_TEXTS = 64  # that say how large states are
 EVERY = 5.0  # seconds between two lines of a log
+DOUBLE = ("64", "64-true")  # what Lightning calls double precision
 
 
 def train(
@@ -81,8 +82,9 @@ def train(
         progress: show a progress bar, or "lines": a line every few seconds, for logs; by default a bar if standard
             error is a terminal, and in notebooks.
         accelerator, devices, precision, strategy, num_nodes: as of `pytorch_lightning.Trainer`; without a wish the
-            precision is "32-true", for transformers on a GPU "bf16-mixed". Several devices share out every batch, and
-            come to the same result as one does, but for rounding and for what is drawn at random.
+            precision is "32-true", for transformers on a GPU "bf16-mixed"; what was trained in double precision
+            ("64-true") is kept in single. Several devices share out every batch, and come to the same result as one
+            does, but for rounding and for what is drawn at random.
         threads: on a CPU, from 1 on; by default as many as help, which takes a second to be measured (see
             `threads.py`). The model's metrics say how many there were.
         label_type: what class labels were before they became the corpus' class names; kept with the model.
@@ -92,10 +94,12 @@ def train(
     if directory is None and resume:
         raise ValueError("resume=True needs the run_dir of the run to go on with")
     description = describe(corpus, config, label_type)
+    double = str(precision) in DOUBLE
     settings = {
         "accelerator": accelerator,
         "devices": devices,
-        "precision": precision or _usual_precision(config, accelerator),
+        # The model itself is double then, before a checkpoint is read; Lightning has nothing to turn any more.
+        "precision": "32-true" if double else precision or _usual_precision(config, accelerator),
         "num_nodes": num_nodes,
     }
     if threads is not None and threads < 1:
@@ -104,7 +108,7 @@ def train(
         settings["strategy"] = strategy_of(config, **settings, strategy=strategy)
     first = is_first_process(devices, num_nodes)
     with alone_in(directory, first=first), untouched_generators():
-        return _train(corpus, description, directory, resume, progress, settings, first, threads)
+        return _train(corpus, description, directory, resume, progress, settings, first, double, threads)
 
 
 def _train(
@@ -115,6 +119,7 @@ def _train(
     progress: bool | Literal["lines"] | None,
     settings: dict[str, Any],
     first: bool,
+    double: bool,
     threads: int | None,
 ) -> TrainedModel:
     config = description.config
@@ -137,6 +142,8 @@ def _train(
         reader = _reader(corpus, description)
     check_constraints(corpus, config, reader)
     model = description.build(reader)
+    if double:
+        model.double()
     if resumed is None and config.initial_weights == "xavier":
         draw_xavier(model)
     if resumed is None and model.method.starts_from_texts:  # every process does it by itself, and all alike
@@ -153,6 +160,8 @@ def _train(
             _fit(learner, directory, progress, settings)
     model.load_state_dict(learner.best, strict=False)
     examples = choose_examples(corpus, config.keep_examples)
+    if double:
+        model.float()
     trained = TrainedModel(description, model.eval(), _metrics(learner), examples)
     if directory is not None and first:
         trained.save(directory)
