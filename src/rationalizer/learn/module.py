@@ -314,7 +314,7 @@ class Learner(pl.LightningModule):
         return row | {"seconds": round(self.progress.seconds, 3)}
 
     def _ends(self) -> dict[str, float]:
-        """Of the epoch, how far the layer's selections were from exact, and a word on those that were left too early."""
+        """How far the epoch's selections were from exact, and a word on those that were left too early."""
         if not self._solved:
             return {}
         short, gap = int(self._short), float(self._gap)

@@ -118,7 +118,7 @@ class SequenceBudget(_Structured):
 
     max E_p[s·y + r Σ y_i y_{i+1}] − ½‖E_p[y]‖², s = scores/T and r = transition/T; decoded by its MAP, 0/1. Under
     constraints the distribution is over the sequences that keep to them, in training as in use. In training z may be
-    `mask_tolerance` from the exact one, which where scores hardly differ saves most of the time; what is decoded is exact.
+    `mask_tolerance` from the exact one, which saves time where scores hardly differ; what is decoded is exact.
     """
 
     def __init__(
