@@ -12,7 +12,7 @@ from rationalizer.text import Budget
 def test_defaults():
     config = configure()
     assert (config.method, str(config.budget), config.patience) == ("spectra", "20%", 5)
-    assert set(config.options) == {"temperature", "transition", "start_spread"}
+    assert set(config.options) == {"temperature", "transition", "start_spread", "mask_tolerance"}
 
 
 @pytest.mark.parametrize("method", sorted(EXTRACTORS))

@@ -28,8 +28,8 @@ FREE = ("workers", "checkpoint_seconds", "keep_examples")
 
 ANEW = "copy it again, or delete it and start anew by --resume, in Python by resume=True"
 PROGRESS = {
-    **dict.fromkeys(("epoch", "batch", "step", "waited"), int),
-    **dict.fromkeys(("loss", "seconds"), float),
+    **dict.fromkeys(("epoch", "batch", "step", "waited", "short"), int),
+    **dict.fromkeys(("loss", "seconds", "gap"), float),
     **dict.fromkeys(("best", "best_value"), (float, None)),
     "best_epoch": (int, None),
     "history": [EPOCH],
@@ -47,6 +47,8 @@ class Progress:
     step: int = 0
     loss: float = 0.0  # summed over the batches of the unfinished epoch
     seconds: float = 0.0  # spent on the unfinished epoch
+    short: int = 0  # texts in it whose selection was left before the optimum,
+    gap: float = 0.0  # and how far from it the objective of any text's was, at most
     best: float | None = None  # the score of the epoch whose weights are kept
     best_value: float | None = None  # by which it was chosen
     best_epoch: int | None = None

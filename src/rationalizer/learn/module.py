@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
+from rationalizer import ops
 from rationalizer.data import Corpus
 from rationalizer.learn.averaging import Average
 from rationalizer.learn.batch import Batch, BucketSampler, Part, loader
@@ -68,7 +70,8 @@ class Learner(pl.LightningModule):
         self._validated: Tensor | None = None  # of every text of dev: label, prediction, size and loss
         self._batches = 0  # of the epoch
         self._share = 1.0  # of the batch, that this process has
-        self._loss = torch.zeros(())
+        self._loss = self._short = self._gap = torch.zeros(())
+        self._solved = False  # whether, in this epoch, some layer said how its solver ended
         self._selected = 1.0  # the share of the words, in the last batch
         self._clock = self._saved = time.perf_counter()
 
@@ -131,7 +134,9 @@ class Learner(pl.LightningModule):
     # Training
 
     def on_train_epoch_start(self) -> None:
-        self._loss = torch.tensor(self.progress.loss, dtype=torch.float64).to(self.device, self._sum_type)
+        kept = (self.progress.loss, self.progress.short, self.progress.gap)
+        self._loss, self._short, self._gap = torch.tensor(kept, dtype=torch.float64).to(self.device, self._sum_type)
+        self._solved = False
         self._clock = time.perf_counter()
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
@@ -166,6 +171,7 @@ class Learner(pl.LightningModule):
             if outputs is not None:
                 return self._noted(self.model.head.loss(outputs, batch.labels)).mean()
         output = self.model(*batch.texts, budget=self.config.budget, limits=batch.limits)
+        self._note_ends(output.selection)
         task_loss = self._noted(self.model.head.loss(output.outputs, batch.labels))
         with self.model.method.in_parts(self._whole_batch_mean):
             objective = self.model.objective(output, task_loss)
@@ -184,6 +190,17 @@ class Learner(pl.LightningModule):
         self._loss += mean
         self.log("loss", mean, prog_bar=True, logger=False, batch_size=len(losses))
         return losses
+
+    def _note_ends(self, selection: Any) -> None:
+        """How the layer's solver ended, kept on the device: to look at it would make the host wait."""
+        info = getattr(selection, "info", None)
+        if info is None:
+            return
+        counts = self._share > 0  # where a batch has fewer texts than there are processes, some repeat one
+        reduce, kind = self.trainer.strategy.reduce, self._sum_type
+        self._short = self._short + reduce((counts & ~info.converged).sum().to(kind), reduce_op="sum")
+        self._gap = torch.maximum(self._gap, reduce((counts * info.gap).max().to(kind), reduce_op="max"))
+        self._solved = True
 
     def _full_text_loss(self, batch: Batch, labels: Tensor, output: Output) -> Tensor | float:
         """The predictor's loss on whole texts. It ties what words mean to the predictor to what they mean in
@@ -255,7 +272,7 @@ class Learner(pl.LightningModule):
         progress, row = self.progress, self._epoch_row()
         progress.history.append(row)
         progress.epoch += 1
-        progress.batch, progress.loss, progress.seconds = 0, 0.0, 0.0
+        progress.batch, progress.loss, progress.seconds, progress.short, progress.gap = 0, 0.0, 0.0, 0, 0.0
         self._keep_best(row)
         if progress.epoch >= self.config.epochs or self._out_of_patience():
             progress.finished = True
@@ -283,7 +300,7 @@ class Learner(pl.LightningModule):
                 f"the training loss is {loss} after epoch {self.progress.epoch + 1}; lower learning_rate "
                 f"(now {self.config.learning_rate}) or clip (now {self.config.clip})"
             )
-        row: dict[str, float] = {"epoch": self.progress.epoch + 1, "loss": loss}
+        row: dict[str, float] = {"epoch": self.progress.epoch + 1, "loss": loss, **self._ends()}
         if self._validated is not None:
             # Every process has filled in other texts' rows; the sum has them all.
             found = self.trainer.strategy.reduce(self._validated, reduce_op="sum")
@@ -299,6 +316,20 @@ class Learner(pl.LightningModule):
             for name in {self.score_name, self._agreement_name, "size"} & row.keys():
                 self.log(name, row[name], prog_bar=True, logger=False)
         return row | {"seconds": round(self.progress.seconds, 3)}
+
+    def _ends(self) -> dict[str, float]:
+        """How far the epoch's selections were from exact, and a word on those that were left too early."""
+        if not self._solved:
+            return {}
+        short, gap = int(self._short), float(self._gap)
+        if short:
+            warnings.warn(
+                f"epoch {self.progress.epoch + 1}: {short} of {len(self.corpus.train)} selections stopped before the "
+                f"optimum (gap up to {gap:.1e}); raise the temperature, or mask_tolerance",
+                ops.ConvergenceWarning,
+                stacklevel=2,
+            )
+        return {"stopped_short": short, "mask_gap": gap}
 
     def _keep_best(self, row: dict[str, float]) -> None:
         """By dev loss or score; without a dev set or without early stopping the last epoch is the best. Where there is
@@ -342,6 +373,7 @@ class Learner(pl.LightningModule):
             return
         if self.progress.batch:
             self.progress.loss = float(self._loss)
+            self.progress.short, self.progress.gap = int(self._short), float(self._gap)
             self._stop_clock()
         optimizer = self.optimizers(use_pl_optimizer=False)
         assert isinstance(optimizer, torch.optim.Optimizer)
