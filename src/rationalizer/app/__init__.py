@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-if any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
-    raise ImportError('the web page needs FastAPI and uvicorn; install them in a checkout by: pip install ".[web]"')
+if any(find_spec(name) is None for name in ("fastapi", "httptools", "uvicorn")):
+    raise ImportError(
+        'the web page needs FastAPI, uvicorn and httptools; install them in a checkout by: pip install ".[web]"'
+    )
 
 from rationalizer.app.listen import run
 from rationalizer.app.metrics import Metrics
