@@ -10,6 +10,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from rationalizer.app.refusals import Refused
 
 HEAD = 1 << 16  # bytes that may come before the head of a request is complete
+GONE = "rationalizer.gone"  # among the extensions of a request's scope: whether the client has hung up
 
 
 class Connection(HttpToolsProtocol):
@@ -48,6 +49,8 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._arriving = "body"
         super().on_headers_complete()
+        cycle = self.cycle
+        self.scope["extensions"] = {GONE: lambda: cycle.disconnected}
 
     def on_message_complete(self) -> None:
         self._arriving = "nothing"

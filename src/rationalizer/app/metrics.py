@@ -14,7 +14,7 @@ PATHS = (
     *("/", "/docs", "/explain", "/render/html", "/render/svg"),
     *("/models", "/examples", "/health", "/ready", "/metrics"),
 )
-STATUSES = (200, 400, 401, 404, 405, 408, 413, 421, 422, 500, 503)
+STATUSES = (200, 400, 401, 404, 405, 408, 413, 421, 422, 499, 500, 503)
 OTHER = "other"
 
 REQUESTS, TEXTS, WAITING = "rationalizer_requests_total", "rationalizer_texts_total", "rationalizer_waiting_texts"

@@ -14,7 +14,8 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
 from rationalizer import __version__, render
-from rationalizer.app.batcher import Batcher, Busy
+from rationalizer.app.batcher import Batcher, Busy, Gone
+from rationalizer.app.connection import GONE
 from rationalizer.app.door import Door
 from rationalizer.app.guard import Guard
 from rationalizer.app.metrics import BATCH, TEXTS, WAITING, Metrics
@@ -105,10 +106,13 @@ def create_app(
     async def answer(question: Question, asked: Request) -> list[AnyExplanation]:
         key = (question.served.name, question.budget, question.constraints)
         client = asked.client and asked.client.host
+        gone = asked.scope.get("extensions", {}).get(GONE, lambda: False)
         try:
-            answers = await batcher.submit(key, question.texts, client)
+            answers = await batcher.submit(key, question.texts, client, gone)
         except Busy as error:
             raise Refused(503, "body", str(error), "try again in a second") from None
+        except Gone:  # as nginx has it in its logs; nobody is told
+            raise Refused(499, "body", "the client has hung up", "wait for the answer") from None
         except ValueError as error:
             if not (question.constraints or question.served.model.constraints):
                 raise
