@@ -134,7 +134,9 @@ def test_what_nobody_waits_for_is_not_read(models, monkeypatch):
     assert 'rationalizer_requests_total{path="/explain",status="499"} 1.0' in counted
 
 
-@pytest.mark.parametrize("sent", [b"GET / HTTP/1.1\r\nX: " + b"x" * 70_000, b"GET / HTTP/1.1\r\n" + b"X: x\r\n" * 15_000])
+@pytest.mark.parametrize(
+    "sent", [b"GET / HTTP/1.1\r\nX: " + b"x" * 70_000, b"GET / HTTP/1.1\r\n" + b"X: x\r\n" * 15_000]
+)
 def test_a_head_that_does_not_end_is_refused(server, sent):
     with connect(server) as connection:
         connection.sendall(sent)

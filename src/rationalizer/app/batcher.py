@@ -110,8 +110,8 @@ class Batcher(Generic[Key, Item, Answer]):
         client: Hashable = None,
         gone: Callable[[], bool] = lambda: False,
     ) -> list[Answer]:
-        """The answers to the items. Raises what `run` raised for them, `Busy` at once, or `Gone` where `gone()` was true
-        before a batch took all of them."""
+        """The answers to the items. Raises what `run` raised for them; `Busy` at once; or `Gone`, where `gone` says so
+        before the last of them was in a batch."""
         if not self.open:
             raise Busy("the server is stopping")
         waiting = self.waiting

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
@@ -50,7 +50,7 @@ class Connection(HttpToolsProtocol):
         self._arriving = "body"
         super().on_headers_complete()
         cycle = self.cycle
-        self.scope["extensions"] = {GONE: lambda: cycle.disconnected}
+        self.scope["extensions"] = cast(Any, {GONE: lambda: cycle.disconnected})
 
     def on_message_complete(self) -> None:
         self._arriving = "nothing"

@@ -40,8 +40,8 @@ def _work(shape: tuple[int, ...]) -> int:
 
 
 def alike(shapes: Sequence[tuple[int, ...]]) -> list[list[int]]:
-    """Positions in groups of texts that are of about the same length. Whatever is read together is padded to the longest:
-    a long text among fifty short ones would take as long as fifty long ones."""
+    """Positions in groups of texts of about the same length. Whatever is read together is padded to the longest: a
+    long text among fifty short ones would take as long as fifty long ones."""
     groups: list[list[int]] = []
     longest: tuple[int, ...] = ()
     words = 0

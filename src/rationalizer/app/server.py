@@ -18,9 +18,10 @@ from rationalizer.app.batcher import Batcher, Busy, Gone
 from rationalizer.app.connection import GONE
 from rationalizer.app.door import Door
 from rationalizer.app.guard import Guard
+from rationalizer.app.limits import Limits
 from rationalizer.app.metrics import BATCH, TEXTS, WAITING, Metrics
 from rationalizer.app.refusals import Refusal, Refused, refuse_unread
-from rationalizer.app.requests import Answer, ExplainRequest, Limits, Question, problem_and_remedy, understand
+from rationalizer.app.requests import Answer, ExplainRequest, Question, problem_and_remedy, understand
 from rationalizer.app.routes import JSONRoute
 from rationalizer.app.served import Served, Text, Unreadable, budget_facts, work
 from rationalizer.constraints import Constraints
