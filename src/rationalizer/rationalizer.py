@@ -106,7 +106,7 @@ class Rationalizer(Estimator):
             progress: show a progress bar; by default on a terminal and in notebooks.
             device: "cpu", "cuda", "cuda:1", "mps"; or "auto", a GPU if there is one.
             trainer: `devices` (how many, each with its part of every batch), `num_nodes`, `precision`, `strategy` of
-                Lightning's Trainer.
+                Lightning's Trainer; and `threads` on a CPU, by default as many as help.
         """
         given = self._given if budget is None else {**self._given, "budget": budget}
         label_type: LabelType = "str"

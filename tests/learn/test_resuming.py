@@ -27,6 +27,7 @@ from tests.learn.interrupted import SMALL, Killed, killed_after, require_resumab
         ("spectra", {}, (0, 3, 5, 6, 11, 17)),
         ("spectra", {"tuned": False, "lower": False}, (3, 6)),  # frozen vectors are drawn, too
         ("spectra", {"averaging": 0.0, "embeddings": None, "start_spread": 1.0}, (3, 6)),
+        ("full-text", {"batch_tokens": 250, "warmup": 0.2, "decay": True}, (7, 12)),  # other numbers of steps
         ("sfe-baseline", {}, (5, 11)),
         ("hardkuma", {}, (5, 11)),
     ],

@@ -8,20 +8,22 @@ import os
 import socket
 from collections.abc import Callable
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import uvicorn
-from fastapi import FastAPI
 
 from rationalizer.app.connection import Connection
 from rationalizer.app.metrics import Metrics
 from rationalizer.app.workers import Workers
 
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
 # oneDNN keeps what it made for each shape of a batch, 1,024 of them by default, which is tens of megabytes after some
 # thousands of requests.
 SHAPES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32"}
 GRACE = 10  # seconds that requests under way have when the server stops
-MakeApp = Callable[[Metrics], FastAPI]
+MakeApp = Callable[[Metrics], "FastAPI"]
 
 
 def run(

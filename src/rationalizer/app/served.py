@@ -18,6 +18,8 @@ Text = str | tuple[str, str]  # one text, or premise and hypothesis
 # Pairs of words that an alignment may choose from: 500 words against 500 take a tenth of a second, 2,000 against 2,000
 # would take a hundred times as long, and nobody else would be answered meanwhile.
 COMPARED = 250_000
+# Words that a batch may be padded by: reading them takes about as long as another batch does whatever is in it.
+PADDING = 256
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,29 @@ class Unreadable:
 
 def work(text: Text) -> int:
     """How much work a text is, about, in words; without cutting it, at four characters a word."""
-    words = [1 + len(part) // 4 for part in ((text,) if isinstance(text, str) else text)]
-    return sum(words) + (prod(words) // 16 if len(words) > 1 else 0)
+    return _work(tuple(1 + len(part) // 4 for part in ((text,) if isinstance(text, str) else text)))
+
+
+def _work(shape: tuple[int, ...]) -> int:
+    return sum(shape) + (prod(shape) // 16 if len(shape) > 1 else 0)
+
+
+def alike(shapes: Sequence[tuple[int, ...]]) -> list[list[int]]:
+    """Positions in groups of texts of about the same length. Whatever is read together is padded to the longest: a
+    long text among fifty short ones would take as long as fifty long ones."""
+    groups: list[list[int]] = []
+    longest: tuple[int, ...] = ()
+    words = 0
+    for position in sorted(range(len(shapes)), key=lambda k: _work(shapes[k])):
+        shape = shapes[position]
+        longest = tuple(map(max, longest or shape, shape))
+        words += _work(shape)
+        if groups and (len(groups[-1]) + 1) * _work(longest) - words <= PADDING:
+            groups[-1].append(position)
+        else:
+            groups.append([position])
+            longest, words = shape, _work(shape)
+    return groups
 
 
 @dataclass(frozen=True)
@@ -49,10 +72,17 @@ class Served:
         read = [self._read(text) for text in texts]
         examples = [one for one in read if not isinstance(one, Unreadable)]
         try:
-            found = iter(self.model.explain_examples(examples, budget=budget, constraints=constraints))
+            found = iter(self._explain_alike(examples, budget=budget, constraints=constraints))
         except Conflict as error:  # of whom the number is one among the texts of several requests
             raise error if error.position is None else error.at(f"the {error.text}") from None
         return [one if isinstance(one, Unreadable) else next(found) for one in read]
+
+    def _explain_alike(self, examples: Sequence[AnyExample], **asked: Any) -> list[AnyExplanation]:
+        found: dict[int, AnyExplanation] = {}
+        for group in alike([example.shape for example in examples]):
+            explained = self.model.explain_examples([examples[k] for k in group], **asked)
+            found |= zip(group, explained, strict=True)
+        return [found[k] for k in range(len(examples))]
 
     def _read(self, text: Text) -> AnyExample | Unreadable:
         rule = self.model.trained.reader.rule

@@ -33,6 +33,7 @@ from rationalizer.learn.module import Learner
 from rationalizer.learn.processes import alone_in, is_first_process, lost_processes_named, on_gpu, strategy_of
 from rationalizer.learn.seeding import seed_all, untouched_generators
 from rationalizer.learn.storage import write_record
+from rationalizer.learn.threads import fewest, set_threads, step_seconds
 from rationalizer.learn.trained import (
     CHECKPOINT,
     CONFIG,
@@ -67,9 +68,10 @@ def train(
     precision: Any = None,
     strategy: Any = "auto",
     num_nodes: int = 1,
+    threads: int | None = None,
     label_type: LabelType = "str",
 ) -> TrainedModel:
-    """Trains a model. On one CPU, the same corpus and config give the same weights bit for bit.
+    """Trains a model. On one CPU, the same corpus, config and number of threads give the same weights bit for bit.
 
     Args:
         corpus: `train` is learned from; `dev` decides when to stop and which epoch's weights are kept.
@@ -83,6 +85,8 @@ def train(
             precision is "32-true", for transformers on a GPU "bf16-mixed"; what was trained in double precision
             ("64-true") is kept in single. Several devices share out every batch, and come to the same result as one
             does, but for rounding and for what is drawn at random.
+        threads: on a CPU, from 1 on; by default as many as help, which takes a second to be measured (see
+            `threads.py`). The model's metrics say how many there were.
         label_type: what class labels were before they became the corpus' class names; kept with the model.
     """
     _check_corpus(corpus, config)
@@ -98,11 +102,13 @@ def train(
         "precision": "32-true" if double else precision or _usual_precision(config, accelerator),
         "num_nodes": num_nodes,
     }
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads must be at least 1, got {threads}")
     with _quiet():
         settings["strategy"] = strategy_of(config, **settings, strategy=strategy)
     first = is_first_process(devices, num_nodes)
     with alone_in(directory, first=first), untouched_generators():
-        return _train(corpus, description, directory, resume, progress, settings, first, double)
+        return _train(corpus, description, directory, resume, progress, settings, first, double, threads)
 
 
 def _train(
@@ -114,6 +120,7 @@ def _train(
     settings: dict[str, Any],
     first: bool,
     double: bool,
+    threads: int | None,
 ) -> TrainedModel:
     config = description.config
     if directory is not None and first and not resume:
@@ -148,7 +155,9 @@ def _train(
         write_reader(directory, reader)
         write_record(directory / CONFIG, description.to_json())
     if not learner.progress.finished:
-        _fit(learner, directory, progress, settings)
+        learner.progress.threads = _threads(learner, threads, settings, told=progress == "lines")
+        with set_threads(learner.progress.threads):
+            _fit(learner, directory, progress, settings)
     model.load_state_dict(learner.best, strict=False)
     examples = choose_examples(corpus, config.keep_examples)
     if double:
@@ -236,6 +245,24 @@ def _reader(corpus: Corpus, description: Description) -> Reader:
     how: dict[str, Any] = {"rule": corpus.rule, "punctuation": config.punctuation, "sentences": config.sentences}
     how |= description.network()
     return reader_of(config.encoder).prepare(config.encoder, words, description.reader_options(), **how)
+
+
+def _threads(learner: Learner, asked: int | None, settings: dict[str, Any], *, told: bool) -> int | None:
+    """How many the run takes; None: as many as PyTorch does, for a GPU, or where processes share the cores."""
+    several = str(settings["devices"]) != "1" or settings["num_nodes"] > 1
+    on_cpu = settings["accelerator"] in ("auto", "cpu") and not on_gpu(settings["accelerator"])
+    if asked is not None or several or not on_cpu:
+        return asked
+    most, before = torch.get_num_threads(), learner.progress.threads
+    if before is not None and before <= most:
+        return before
+    if most == 1:
+        return 1
+    taken = step_seconds(learner)
+    if told:
+        steps = ", ".join(f"{seconds:.2g} s with {number}" for number, seconds in sorted(taken.items()))
+        print(f"Threads: {fewest(taken)} (a step takes {steps})", file=sys.stderr, flush=True)
+    return fewest(taken)
 
 
 def _fit(
@@ -362,6 +389,7 @@ def _metrics(learner: Learner) -> dict[str, Any]:
         "steps": progress.step,
         "seconds_per_epoch": round(float(np.median([row["seconds"] for row in progress.history])), 3),
         "epochs": progress.history,
+        "threads": progress.threads,
         "data": digest_of(learner.corpus, learner.config),
         "versions": {"rationalizer": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }
