@@ -21,10 +21,13 @@ def make(metrics):
     async def process(_):
         return PlainTextResponse(str(os.getpid()))
 
+    async def threads(_):
+        return PlainTextResponse(os.environ["OMP_NUM_THREADS"])
+
     async def told(_):
         return PlainTextResponse(metrics.exposition())
 
-    return Starlette(routes=[Route(f"/{answer.__name__}", answer) for answer in (slow, process, told)])
+    return Starlette(routes=[Route(f"/{answer.__name__}", answer) for answer in (slow, process, threads, told)])
 
 
 def tell(address):

@@ -27,6 +27,7 @@ def serving():
             stderr=subprocess.PIPE,
             text=True,
             cwd=Path(__file__).parents[2],
+            env={name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"},
             start_new_session=True,
         )
         processes.append(process)
@@ -96,6 +97,7 @@ def test_processes_stop_together_and_finish_what_they_began(serving, count, sent
 def test_one_that_dies_is_replaced_and_none_outlives_the_first(serving):
     process, address = serving(2)
     workers = children(process)
+    assert httpx.get(f"{address}/threads").text == str(max(1, os.cpu_count() // 2))  # they share the cores
     for left, right in (workers, workers[::-1]):  # whichever is stopped, the other goes on
         os.kill(left, signal.SIGSTOP)
         for _ in range(3):
