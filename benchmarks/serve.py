@@ -8,8 +8,8 @@ Starts `rationalizer serve` on a model trained for this, with one process and wi
   stay open; texts of 18 words and of 100. None may be lost, and answers must be those of the model. What counts is the
   95th percentile of the latter as a multiple of the median of the former, which shall be at most 3.
 - Where that comes from, and what other work on the machine changes less: seconds of the processor. Of 50 requests the
-  last one waits for all, so on P processes with a core each the multiple is about 50/P times what a request takes of the
-  processor in a crowd, over what it takes alone.
+  last one waits for all, so on P processes with a core each the multiple is about 50/P times what a request takes of
+  the processor in a crowd, over what it takes alone.
 - Fairness: ten requests of one line while fifteen of the largest allowed are waiting.
 - Memory: what the server's process holds in the course of 10,000 requests, each of words never seen before.
 """
