@@ -13,7 +13,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from rationalizer.constraints import Constraint, constraints_of
+from rationalizer.constraints import Conflict, Constraint, constraints_of
 from rationalizer.data import Corpus, Given, any_examples_from, are_pairs, corpus_from
 from rationalizer.data.corpus import Task
 from rationalizer.data.frames import is_table, names_of, texts_of
@@ -106,7 +106,7 @@ class Rationalizer(Estimator):
             progress: show a progress bar; by default on a terminal and in notebooks.
             device: "cpu", "cuda", "cuda:1", "mps"; or "auto", a GPU if there is one.
             trainer: `devices` (how many, each with its part of every batch), `num_nodes`, `precision`, `strategy` of
-                Lightning's Trainer.
+                Lightning's Trainer; and `threads` on a CPU, by default as many as help.
         """
         given = self._given if budget is None else {**self._given, "budget": budget}
         label_type: LabelType = "str"
@@ -235,14 +235,22 @@ class Rationalizer(Estimator):
     def _explain_as_they_come(
         self, texts: Iterator[Any], batch_size: int, constraints: Asked
     ) -> Iterator[AnyExplanation]:
+        before = 0
         while batch := list(islice(texts, batch_size)):
-            yield from self.explain_examples(self._examples(batch), constraints=constraints)
+            try:
+                yield from self.explain_examples(self._examples(batch), constraints=constraints)
+            except Conflict as error:
+                raise error.after(before) from None
+            before += len(batch)
 
     def _explain_table(self, table: Any, constraints: Asked) -> Any:
         """A copy of the table with columns added."""
         texts = texts_of(table, pairs=self.pairs, remembered=self._columns)
         there = [k for k, row in enumerate(texts) if all(map(_is_there, row if self.pairs else (row,)))]
-        found = self.explain_examples(self._examples([texts[k] for k in there]), constraints=constraints)
+        try:
+            found = self.explain_examples(self._examples([texts[k] for k in there]), constraints=constraints)
+        except Conflict as error:
+            raise error if error.position is None else error.at(f"row {there[error.position] + 1}") from None
         explained = dict(zip(there, found, strict=True))
         rows = [cells_of(explained.get(k)) for k in range(len(texts))]
         added = cell_names(table.columns, pairs=self.pairs)
@@ -271,8 +279,13 @@ class Rationalizer(Estimator):
 
     def explain_rows(self, rows: Sequence[Given], *, batch_size: int = BATCH) -> list[AnyExplanation | None]:
         """As `explain`, of rows of a file (see `data.iter_rows`): None for those that have nothing to explain."""
-        examples = [replace(given.example, label=None) for given in rows if given.example is not None]
-        explained = iter(self.explain_examples(examples, batch_size=batch_size))
+        there = [given for given in rows if given.example is not None]
+        examples = [replace(given.example, label=None) for given in there if given.example is not None]
+        try:
+            explained = iter(self.explain_examples(examples, batch_size=batch_size))
+        except Conflict as error:
+            place = "" if error.position is None else there[error.position].place
+            raise error.at(place) if place else error from None
         return [None if given.example is None else next(explained) for given in rows]
 
     def _predicted(self, title: str, examples: Sequence[AnyExample], **how: Any) -> Predictions:

@@ -1,6 +1,7 @@
 """The page in a real browser: Debian's Chromium, driven by Playwright."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -399,3 +400,31 @@ def test_models_of_both_kinds_take_turns(page, both_kinds):
     assert page.locator("#text").input_value() == "A warm, funny film."
     assert marked(page)
     expect(page.locator("#results article h2")).to_contain_text("spectra")
+
+
+def test_constraints_of_pairs(outsider, both_kinds):
+    page = outsider  # the console tells of the request that is refused
+    page.goto(both_kinds)
+    page.get_by_role("button", name="whole sentences").click()
+    page.get_by_text("matching", exact=True).click()
+    expect(page.locator("#own")).to_be_hidden()  # what held for single texts does not for pairs
+    expect(page.get_by_label("Another constraint")).to_have_attribute("placeholder", re.compile("align"))
+    page.get_by_label("Premise").fill("Two old nurses help dogs.")
+    page.get_by_label("Hypothesis").fill("Dogs help two nurses.")
+    page.get_by_role("button", name="exactly 1 pair").click()
+    expect(page.locator(".summary")).to_have_text("1 pair of words aligned")
+    expect(page.locator("#results h2")).to_contain_text("exactly-k=1")
+
+    page.get_by_role("button", name="equal words aligned").click()
+    problem = page.locator("#problem")
+    expect(problem).to_contain_text(
+        "the pair ('Two old nurses help dogs.' / 'Dogs help two nurses.') under exactly-k=1"
+    )
+    expect(problem).to_contain_text("no alignment by budget keeps to all of them")
+    expect(page.locator("#results article")).to_have_count(0)
+
+    page.get_by_role("button", name="no crossing links").click()
+    expect(problem).to_contain_text("must be aligned (must-align=equal), but they cross; leave a constraint out")
+    page.locator("#own").click()
+    expect(page.locator(".summary")).to_have_text("2 pairs of words aligned")
+    expect(problem).to_be_hidden()

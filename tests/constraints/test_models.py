@@ -1,8 +1,10 @@
 """Constraints in models: learned under, kept to, saved, changed in use."""
 
+import pickle
 import warnings
 
 import numpy as np
+import pandas
 import pytest
 import torch
 
@@ -74,6 +76,17 @@ def test_predictions_follow_from_the_selection(model):
 def test_conflicts_in_use_name_the_text(model):
     with pytest.raises(Conflict, match=r"text 2 \('It was dull.*must=words:dull, never=words:dull"):
         model.predict([WORDS, TEXTS[1]], constraints=[Must(words=["dull"]), Never(words=["dull"])])
+
+
+def test_conflicts_name_the_row_whatever_the_texts_come_in(model):
+    asked = {"constraints": [Must(words=["dull"]), Never(words=["dull"])]}
+    with pytest.raises(Conflict, match=r"^text 4 \('It was dull"):
+        list(model.explain(iter([WORDS] * 3 + [TEXTS[1]]), batch_size=2, **asked))
+    table = pandas.DataFrame({"text": [WORDS, "", TEXTS[1]]})
+    with pytest.raises(Conflict, match=r"^row 3 \('It was dull"):
+        model.explain(table, **asked)
+    error = Conflict("(...) under spans=1: no", "text", 3)
+    assert str(pickle.loads(pickle.dumps(error)).after(2)) == "text 6 (...) under spans=1: no"
 
 
 def test_conflicts_are_found_before_a_training(tmp_path):

@@ -8,7 +8,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from rationalizer.constraints import CONSTRAINTS, Constraint, Constraints
+from rationalizer.constraints import CONSTRAINTS, Conflict, Constraint, Constraints
 from rationalizer.rationalizer import Rationalizer
 from rationalizer.render import AnyExplanation
 from rationalizer.text import AnyExample, Budget, Example, PairExample
@@ -71,7 +71,10 @@ class Served:
         itself stays as it is."""
         read = [self._read(text) for text in texts]
         examples = [one for one in read if not isinstance(one, Unreadable)]
-        found = iter(self._explain_alike(examples, budget=budget, constraints=constraints))
+        try:
+            found = iter(self._explain_alike(examples, budget=budget, constraints=constraints))
+        except Conflict as error:  # of whom the number is one among the texts of several requests
+            raise error if error.position is None else error.at(f"the {error.text}") from None
         return [one if isinstance(one, Unreadable) else next(found) for one in read]
 
     def _explain_alike(self, examples: Sequence[AnyExample], **asked: Any) -> list[AnyExplanation]:
@@ -101,9 +104,11 @@ class Served:
 
     def _offered(self) -> list[dict[str, str]]:
         """Constraints to click; none where the model follows none."""
-        kinds = [kind for kind in CONSTRAINTS.values() if kind.pairs == self.model.pairs]
-        offered = [Constraint.parse(text) for kind in kinds for text in kind.offered]
-        return list(map(constraint_facts, offered)) if self.takes_constraints else []
+        if not self.takes_constraints:
+            return []
+        settled = self.model.trained.model.method.excludes
+        kinds = [kind for name, kind in CONSTRAINTS.items() if kind.pairs == self.model.pairs and name not in settled]
+        return [constraint_facts(Constraint.parse(text)) for kind in kinds for text in kind.offered]
 
     @property
     def takes_constraints(self) -> bool:

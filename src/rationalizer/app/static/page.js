@@ -198,6 +198,7 @@ function setUpModels() {
 }
 
 function show(names) {
+  if (state.shown.length && inPairs() !== model(names[0]).pairs) state.constraints = null; // others hold for pairs
   state.shown = names;
   setUpKind();
   setUpBudget();
@@ -272,6 +273,7 @@ function setUpConstraints() {
     }),
   );
   at("own").hidden = state.constraints === null;
+  at("other").placeholder = inPairs() ? "or never-align=words:a/b" : "another, such as must=words:not";
 }
 
 function constrain(constraints) {
