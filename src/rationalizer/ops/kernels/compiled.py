@@ -7,10 +7,10 @@ what Python calls is ever run, and everything is compiled into that.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
-
 
 from numba import _dynfunc
 from numba.core.codegen import JITCodeLibrary
@@ -19,6 +19,30 @@ from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 from numba.core.types import unliteral
+from numba.extending import overload
+from numba.np import arrayobj
+
+
+def _unequal_shapes(source: Any, target: Any) -> None:
+    raise ValueError("cannot assign an array of another shape")
+
+
+@overload(_unequal_shapes)
+def _raise_unequal_shapes(source: Any, target: Any) -> Callable[[Any, Any], None]:
+    return _unequal_shapes
+
+
+@contextmanager
+def _plain_messages() -> Iterator[None]:
+    """Assignments of arrays to slices without the words that Numba has for two shapes that differ: it compiles all that
+    strings need for them, which takes longer than most kernels."""
+    name = "raise_with_shape_context"
+    numbas = getattr(arrayobj, name)
+    setattr(arrayobj, name, _unequal_shapes)
+    try:
+        yield
+    finally:
+        setattr(arrayobj, name, numbas)
 
 
 class _Part(JITCodeLibrary):  # type: ignore[misc]
@@ -33,7 +57,16 @@ class _Part(JITCodeLibrary):  # type: ignore[misc]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _PartLowering(NativeLowering):  # type: ignore[misc]
+class _KernelLowering(NativeLowering):  # type: ignore[misc]
+    _name = "kernel_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        with _plain_messages():
+            return bool(super().run_pass(state))
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _PartLowering(_KernelLowering):
     _name = "part_lowering"
 
     def run_pass(self, state: Any) -> bool:
@@ -50,13 +83,21 @@ class _PartLowering(NativeLowering):  # type: ignore[misc]
         return True
 
 
-class PartCompiler(CompilerBase):  # type: ignore[misc]
-    """Numba's compiler up to the point where it would make machine code."""
+class KernelCompiler(CompilerBase):  # type: ignore[misc]
+    """Numba's compiler, of what Python calls."""
+
+    lowering: type = _KernelLowering
 
     def define_pipelines(self) -> list[PassManager]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.passes = [(_PartLowering if each is NativeLowering else each, why) for each, why in passes.passes]
+        passes.passes = [(self.lowering if each is NativeLowering else each, why) for each, why in passes.passes]
         return [passes]
+
+
+class PartCompiler(KernelCompiler):
+    """Numba's compiler up to the point where it would make machine code, of what kernels call."""
+
+    lowering = _PartLowering
 
 
 class Compiled(CPUDispatcher):  # type: ignore[misc]

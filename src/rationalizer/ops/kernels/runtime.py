@@ -18,7 +18,7 @@ import numba
 import numpy as np
 import torch
 
-from rationalizer.ops.kernels.compiled import Compiled
+from rationalizer.ops.kernels.compiled import Compiled, KernelCompiler
 
 # Numba keys its disk cache on a function's own file, although code from the files it calls is compiled in. All kernels
 # of the package together are the right key: with it an upgrade, or an edit, never runs yesterday's code.
@@ -30,7 +30,7 @@ def _compile(function: Callable[..., Any], **options: Any) -> Any:
     options |= {"nogil": True, "error_model": "numpy"}
 
     def kernel(function: Callable[..., Any]) -> Any:
-        compiled = numba.njit(**options)(function)
+        compiled = numba.njit(pipeline_class=KernelCompiler, **options)(function)
         try:
             compiled.enable_caching()
         except RuntimeError:  # no folder can be written to, as in a container without a home: compiled in each process
