@@ -30,7 +30,7 @@ def _compile(function: Callable[..., Any], **options: Any) -> Any:
     options |= {"nogil": True, "error_model": "numpy"}
 
     def kernel(function: Callable[..., Any]) -> Any:
-        compiled = numba.njit(pipeline_class=KernelCompiler, **options)(function)
+        compiled = numba.njit(pipeline_class=KernelCompiler, no_cfunc_wrapper=True, **options)(function)
         try:
             compiled.enable_caching()
         except RuntimeError:  # no folder can be written to, as in a container without a home: compiled in each process
