@@ -34,6 +34,7 @@ PROGRESS = {
     "best_epoch": (int, None),
     "history": [EPOCH],
     "finished": bool,
+    "threads?": (int, None),  # runs of before have not chosen
 }
 STATE = {"identity": dict, "progress": PROGRESS, "precision": dict}
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # Adam's
@@ -54,6 +55,7 @@ class Progress:
     waited: int = 0  # epochs since then
     history: list[dict[str, float]] = field(default_factory=list)
     finished: bool = False
+    threads: int | None = None  # of the run, where it has chosen them
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,7 @@ class Learner(pl.LightningModule):
             self.left_out = torch.nn.Parameter(torch.zeros(1))
         self._resumed = resumed
         self._validated: Tensor | None = None  # of every text of dev: label, prediction, size and loss
+        self._batches = 0  # of the epoch
         self._share = 1.0  # of the batch, that this process has
         self._loss = self._short = self._gap = torch.zeros(())
         self._solved = False  # whether, in this epoch, some layer said how its solver ended
@@ -99,6 +100,7 @@ class Learner(pl.LightningModule):
         order = batches.batch_sampler
         assert isinstance(order, BucketSampler)
         order.set_epoch(self.progress.epoch, start=self.progress.batch)
+        self._batches = order.batches
         return batches
 
     def val_dataloader(self) -> DataLoader[Batch]:
@@ -109,15 +111,17 @@ class Learner(pl.LightningModule):
             examples,
             self.model.reader,
             batch_size=self.config.batch_size,
+            batch_tokens=self.config.batch_tokens,
             shuffle=shuffle,
             seed=seed,
             workers=self.config.workers,
-            limiting=self._limiting(examples),
+            limiting=self.limiting(examples),
             part=Part(self.trainer.global_rank, self.trainer.world_size),
             marks=self.config.rationale_weight > 0,
         )
 
-    def _limiting(self, examples: Sequence[AnyExample]) -> Limiting | None:
+    def limiting(self, examples: Sequence[AnyExample]) -> Limiting | None:
+        """What the constraints ask of them."""
         config = self.config
         if not config.constraints:
             return None
@@ -138,12 +142,12 @@ class Learner(pl.LightningModule):
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         seed_all(self.config.seed, self.progress.step, self.trainer.global_rank)
         self._share = batch.share
-        self.model.method.progress = self.progress.step / self._batches
+        self.model.method.progress = self._done / (self.config.epochs * self._batches)
 
     @property
-    def _batches(self) -> int:
-        """Of the whole training, if it does not stop early."""
-        return self.config.epochs * -(-len(self.corpus.train) // self.config.batch_size)
+    def _done(self) -> int:
+        """Batches of the training so far, as if every epoch had as many as this one."""
+        return self.progress.epoch * self._batches + self.progress.batch
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         return self._weight * self._batch_loss(batch)
@@ -224,8 +228,8 @@ class Learner(pl.LightningModule):
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         # The middle of the step's batches: neither the first step nor the last one has a rate of 0.
-        middle = max(0.5, self.progress.step + 1 - self.config.accumulate / 2)
-        set_rates(optimizer, self.config, middle / self._batches, self._selected)
+        middle = max(0.5, self._done + 1 - self.config.accumulate / 2)
+        set_rates(optimizer, self.config, middle / (self.config.epochs * self._batches), self._selected)
 
     def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
         stepped = (batch_idx + 1) % self.config.accumulate == 0 or self.trainer.is_last_batch

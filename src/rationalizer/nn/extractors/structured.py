@@ -14,6 +14,7 @@ from rationalizer.nn.extractors import factored
 from rationalizer.nn.extractors.base import Extraction, Extractor, best_of_most, register
 from rationalizer.nn.imitation import layer_loss, per_marked, raised
 from rationalizer.nn.method import Objective
+from rationalizer.nn.precision import single_or_more
 from rationalizer.ranges import Range, Temperature
 
 Transition = Annotated[float, Range(-1e4, 1e4)]  # below 0 it is a price on neighbours
@@ -45,7 +46,7 @@ class _Structured(Extractor):
         """Scales the scorer so that the scores of a text differ by `start_spread` times the temperature: their standard
         deviation, whatever reader is below. Their mean is far enough above 0 for the budget to bind all the same."""
         assert self.start_spread is not None
-        scores = self.scorer(states).squeeze(-1).float() - self.scorer.bias
+        scores = single_or_more(self.scorer(states).squeeze(-1)) - self.scorer.bias
         means = scores.masked_fill(~mask, 0).sum(-1, keepdim=True) / mask.sum(-1, keepdim=True).clamp(min=1)
         spread = (scores - means)[mask].square().mean().sqrt().clamp(min=1e-6)
         wanted = self.start_spread * self.temperature
@@ -81,10 +82,12 @@ class _Structured(Extractor):
         """A text whose scores are all negative selects nothing, and gets no gradient that could change it: large steps
         can bring a model there for good. So its best score is pulled up until something is selected. To all other
         texts nothing is added."""
-        scores = extraction.scores.float()
+        scores = single_or_more(extraction.scores)
         empty = mask.any(-1) & (extraction.z == 0).all(-1)
         if limits is None:
             best = scores.masked_fill(~mask, -torch.inf).amax(-1)
+        elif not empty.any():  # as nearly always; what comes nearest is a problem to solve
+            return Objective(task_loss.mean())
         else:
             # The mean score of what comes nearest to being selected; 0 where nothing ever can be.
             nearest = best_of_most(scores, mask, budget, limits)
