@@ -4,31 +4,30 @@ import asyncio
 import os
 import sys
 
-from fastapi import FastAPI
-from fastapi.responses import PlainTextResponse
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 
 from rationalizer.app.listen import run
 from rationalizer.app.metrics import TEXTS
 
 
 def make(metrics):
-    app = FastAPI()
-
-    @app.get("/slow")
-    async def slow():
+    async def slow(_):
         metrics.add(TEXTS)
         await asyncio.sleep(0.5)
-        return "done"
+        return PlainTextResponse("done")
 
-    @app.get("/process")
-    async def process():
-        return os.getpid()
+    async def process(_):
+        return PlainTextResponse(str(os.getpid()))
 
-    @app.get("/metrics")
-    async def told():
+    async def threads(_):
+        return PlainTextResponse(os.environ["OMP_NUM_THREADS"])
+
+    async def told(_):
         return PlainTextResponse(metrics.exposition())
 
-    return app
+    return Starlette(routes=[Route(f"/{answer.__name__}", answer) for answer in (slow, process, threads, told)])
 
 
 def tell(address):

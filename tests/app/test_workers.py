@@ -1,5 +1,6 @@
 """One process or several at one port, and how they end; without a model, which takes seconds to load."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from rationalizer.app.workers import Workers
+from rationalizer.app.workers import READY, Workers, _say
 
 
 @pytest.fixture
@@ -26,6 +27,7 @@ def serving():
             stderr=subprocess.PIPE,
             text=True,
             cwd=Path(__file__).parents[2],
+            env={name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"},
             start_new_session=True,
         )
         processes.append(process)
@@ -66,7 +68,7 @@ def begin(address):
     answers = []
     asking = threading.Thread(target=lambda: answers.append(httpx.get(f"{address}/slow", timeout=60)))
     asking.start()
-    eventually(lambda: "rationalizer_texts_total 1.0" in httpx.get(f"{address}/metrics").text)
+    eventually(lambda: "rationalizer_texts_total 1.0" in httpx.get(f"{address}/told").text)
     return asking, answers
 
 
@@ -86,7 +88,7 @@ def test_processes_stop_together_and_finish_what_they_began(serving, count, sent
     os.killpg(process.pid, sent)  # as a terminal sends Ctrl-C: to all of them
     assert process.wait(30) == code
     asking.join()
-    assert answers[0].json() == "done"
+    assert answers[0].text == "done"
     assert not any(map(alive, workers))
     assert process.stderr.read() == ""
 
@@ -95,17 +97,22 @@ def test_processes_stop_together_and_finish_what_they_began(serving, count, sent
 def test_one_that_dies_is_replaced_and_none_outlives_the_first(serving):
     process, address = serving(2)
     workers = children(process)
+    assert httpx.get(f"{address}/threads").text == str(max(1, os.cpu_count() // 2))  # they share the cores
     for left, right in (workers, workers[::-1]):  # whichever is stopped, the other goes on
         os.kill(left, signal.SIGSTOP)
         for _ in range(3):
-            assert httpx.get(f"{address}/process", timeout=20).json() == right
+            assert httpx.get(f"{address}/process", timeout=20).text == str(right)
         os.kill(left, signal.SIGCONT)
     asking, _ = begin(address)
     asking.join()
     os.kill(workers[0], signal.SIGKILL)
     eventually(lambda: len(children(process)) == 2 and workers[0] not in children(process))
     assert process.stderr.readline() == "worker 1 ended with code -9; another takes its place\n"
-    assert "rationalizer_texts_total 1.0" in httpx.get(f"{address}/metrics").text  # whoever it was that counted
+    left, replaced = workers[1], (set(children(process)) - {workers[1]}).pop()
+    os.kill(left, signal.SIGSTOP)
+    assert httpx.get(f"{address}/process", timeout=60).text == str(replaced)
+    os.kill(left, signal.SIGCONT)
+    assert "rationalizer_texts_total 1.0" in httpx.get(f"{address}/told").text  # whoever it was that counted
 
     workers = children(process)
     process.kill()
@@ -121,3 +128,10 @@ def fail(metrics, started):
 def test_what_a_process_cannot_do_is_told_by_the_first():
     with pytest.raises(ValueError, match="there is nothing to serve"):
         Workers(fail, 2, patience=10).run(lambda: None)
+
+
+def test_one_that_is_ready_when_the_first_is_gone_says_nothing():
+    told, tell = multiprocessing.Pipe(duplex=False)
+    told.close()
+    _say(tell, READY)
+    tell.close()

@@ -24,7 +24,7 @@ FAMILIES = {
     TEXTS: ("counter", "Texts (or pairs of texts) explained."),
     WAITING: ("gauge", "Texts accepted and not yet answered."),
     SECONDS: ("histogram", "Seconds from a request for explanations to its answer."),
-    BATCH: ("histogram", "Texts that went through a model together."),
+    BATCH: ("histogram", "Texts of a batch for one model."),
 }
 BOUNDS: dict[str, tuple[float, ...]] = {
     SECONDS: (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30),
