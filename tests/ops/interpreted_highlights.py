@@ -115,8 +115,8 @@ def unanswered() -> None:
 def stopping() -> None:
     """Wherever a row stops, out of iterations or out of room for sequences, z is feasible and the gap a bound."""
     module = import_module(KERNELS + "sequence_budget_cuda")
-    scores, edges, _, _ = problem(9, 1.0, seed=16)
-    mask, limits = torch.ones(6, 9, dtype=torch.bool), torch.full((6,), 3)
+    scores, edges = (given[::2] for given in problem(9, 1.0, seed=16)[:2])  # of 0, 5 and 6 iterations
+    mask, limits = torch.ones(3, 9, dtype=torch.bool), torch.full((3,), 3)
     optimum, *_, iterations, _ = op("sequence_budget", "_sequence_budget")(scores, edges, mask, limits, 1000, 0.0)
     assert iterations.max() > 3
     capacity = module.support_capacity
@@ -137,9 +137,8 @@ def stopping() -> None:
 def tolerance() -> None:
     """z is as near as was asked for, within the budget, and the gap says so."""
     module = import_module(KERNELS + "sequence_budget_cuda")
-    scores, edges, _, _ = problem(9, 1.0, seed=16)
-    scores, edges = scores[:3], edges[:3]
-    mask, limits = torch.ones(3, 9, dtype=torch.bool), torch.full((3,), 3)
+    scores, edges = (given[:3:2] for given in problem(9, 1.0, seed=16)[:2])  # of 0 and 5 iterations
+    mask, limits = torch.ones(2, 9, dtype=torch.bool), torch.full((2,), 3)
     optimum = op("sequence_budget", "_sequence_budget")(scores, edges, mask, limits, 1000, 0.0)[0]
     exact = module.sequence_budget(scores, edges, mask, limits, 1000, 0.0)[5]
     saved = 0
@@ -174,5 +173,6 @@ def support() -> None:
 
 
 if __name__ == "__main__":
-    for case in sys.argv[1:]:
-        globals()[case]()
+    for case in (closed_forms, contiguous, anti_contiguous, unanswered, stopping, tolerance, support):
+        print(case.__name__, flush=True)
+        case()
