@@ -17,6 +17,8 @@ from rationalizer.learn import evaluate, survival
 from rationalizer.learn.storage import read_record, write_record
 from rationalizer.text import Budget
 
+pytestmark = pytest.mark.long
+
 SMALL = {"hidden": 8, "vector_size": 8, "epochs": 2, "batch_size": 16}
 TEXTS = ["A warm, funny film.", "Dull and far too long!", "Funny, warm and short.", "A dull, long evening."]
 TEXTS *= 10

@@ -17,6 +17,8 @@ from rationalizer.learn.module import Learner
 from rationalizer.learn.storage import read_tensors
 from tests.learn.interrupted import SMALL, Killed, killed_after, require_resumable, same, train_for_long, weights
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize(
     ("method", "settings", "steps"),  # 6 steps an epoch

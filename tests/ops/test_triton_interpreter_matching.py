@@ -15,6 +15,9 @@ from rationalizer.ops.matching import _matching, _matching_backward
 from rationalizer.ops.matching_map import _matching_map
 from tests.ops.oracles_matching import KINDS, randn, shape_for
 
+pytestmark = pytest.mark.long
+
+
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs triton")
 def test_kernels_in_the_interpreter():
     """In a process of its own: Triton decides at import whether it interprets."""

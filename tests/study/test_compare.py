@@ -14,6 +14,7 @@ from rationalizer.study import compare, parse_methods, plan
 from rationalizer.text import Budget, is_punctuation
 from tests.study.small import SMALL, jobs_of
 
+pytestmark = pytest.mark.long  # that is, beside `test_engines.py`, with which it shares a comparison
 BUDGETS = [Budget.share(0.1), Budget.share(0.2)]
 
 
