@@ -23,7 +23,7 @@ pytestmark = pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "settings", "steps"),  # 6 steps an epoch
     [
-        ("spectra", {}, (0, 3, 5, 6, 11, 17)),
+        ("spectra", {}, (0, 3, 5, 6, 17)),
         ("spectra", {"tuned": False, "lower": False}, (3, 6)),  # frozen vectors are drawn, too
         ("spectra", {"averaging": 0.0, "embeddings": None, "start_spread": 1.0}, (3, 6)),
         ("sfe-baseline", {}, (5, 11)),
