@@ -24,7 +24,7 @@ FEW = {
     "full_text_epochs": 0,
     "epochs": 2,
     "min_epochs": 1,
-    "batch_size": 16,
+    "batch_size": 8,
     "generator_rate": 1e-3,
     "predictor_rate": 1e-3,
 }
@@ -32,7 +32,7 @@ FEW = {
 
 @pytest.fixture(scope="module")
 def corpus():
-    return generated_reviews(train=48, dev=12, test=0)
+    return generated_reviews(train=24, dev=8, test=0)
 
 
 @pytest.fixture
@@ -186,7 +186,7 @@ def test_no_step_is_lost(corpus, encoder, accumulate, monkeypatch):
         rates.append(max(group["lr"] for group in optimizer.param_groups))
 
     monkeypatch.setattr(Learner, "on_before_optimizer_step", noted)
-    train(corpus, config_of(encoder, batch_size=8, accumulate=accumulate))
+    train(corpus, config_of(encoder, batch_size=4, accumulate=accumulate))
     assert len(rates) == 2 * -(-6 // accumulate)
     assert min(rates) > 0
     assert accumulate == 6 or rates[-1] < max(rates)
@@ -251,7 +251,7 @@ def test_every_method_trains(corpus, encoder, method):
 
 
 def test_pairs_train(encoder, tmp_path):
-    corpus = generated_pairs(train=32, dev=8, test=0)
+    corpus = generated_pairs(train=16, dev=4, test=0)
     config = configure("budget", {"encoder": encoder, **FEW}, pairs=True)
     trained = train(corpus, config, tmp_path / "run")
     again = TrainedModel.load(tmp_path / "run")
