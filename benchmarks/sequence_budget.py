@@ -11,7 +11,7 @@ import entmax
 import torch
 from torch import Tensor
 
-from benchmarks.timing import median_ms, print_table
+from benchmarks.timing import median_ms, print_table, verdict
 from rationalizer import ops
 
 BATCH = 32
@@ -69,7 +69,7 @@ def against_sparsemax() -> None:
             if n == 256:
                 targets.append((times["seq. r = spread"] / times["sequence_budget"], 10))
             met = all(limit is None or value <= limit for value, limit in targets)
-            rows.append([temperature, n, f"{base:.2f} ms", *ratios, shares, "met" if met else "MISSED"])
+            rows.append([temperature, n, f"{base:.2f} ms", *ratios, shares, verdict(met)])
     names = list(layers(20, 1.0))[1:]
     print_table(["T", "n", "entmax", *names, "closed", "targets"], rows)
 
@@ -107,7 +107,7 @@ def where_training_starts() -> None:
                 met = exact <= 1000 and near <= (60 if n <= 256 else 150) and error <= TOLERANCE
                 closed = f"{info.iterations.eq(0).float().mean():.0%}"
                 row = [n, spread, transition, f"{exact:.0f}x", f"{near:.0f}x", f"{error:.0e}", closed]
-                rows.append([*row, "met" if met else "MISSED"])
+                rows.append([*row, verdict(met)])
     print_table(["n", "spread", "transition", "exact", "tolerance", "error", "closed", "targets"], rows)
 
 
@@ -166,7 +166,7 @@ def against_a_general_layer() -> None:
         slow = median_ms(step(general, scores), seconds=1, least=2)
         fast = median_ms(step(ours, scores))
         ratio = slow / fast
-        rows.append([n, f"{slow:.0f} ms", f"{ratio:.0f}x", f"{difference:.1e}", "met" if ratio >= 50 else "MISSED"])
+        rows.append([n, f"{slow:.0f} ms", f"{ratio:.0f}x", f"{difference:.1e}", verdict(ratio >= 50)])
     print_table(["n", "cvxpylayers", "cvxpylayers / sequence_budget", "largest difference", ">= 50x"], rows)
 
 
@@ -187,7 +187,7 @@ print(base, peak())
     for op, transition in (("pair_budget", 0.001), ("sequence_budget", 0.001), ("sequence_budget", 3.0)):
         command = [sys.executable, "-c", script.format(op=op, transition=transition)]
         before, after = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-        rows.append([op, transition, f"{before} MiB", f"{after} MiB", "met" if int(after) < 954 else "MISSED"])
+        rows.append([op, transition, f"{before} MiB", f"{after} MiB", verdict(int(after) < 954)])
     print("\nPeak memory of a process, n = 10,000, batch 8, forward + backward.\n")
     print_table(["op", "transition", "after import", "peak", "< 1 GB"], rows)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from rationalizer.ops.kernels.bits_cpu import is_set
 from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.sorting_cpu import ascending
 
 TINY = 1e-12  # measures below it are rounding
 NONE = -1
@@ -161,7 +162,7 @@ def lay_from_both_ends(z, linked, m, atoms, mass, count):
         change = z[middle - 1] - z[middle]
         lefts = _let_go(change, left, left_mass, left_count, left_inside, lefts)
         rights = _let_go(-change, right, right_mass, right_count, right_inside, rights)
-    first, second = np.argsort(-left_count[:lefts]), np.argsort(right_count[:rights])
+    first, second = ascending(-left_count[:lefts]), ascending(right_count[:rights])
     k = 0
     for inside in (False, True):
         i, j = 0, 0

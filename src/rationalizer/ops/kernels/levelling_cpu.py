@@ -16,6 +16,7 @@ import numpy as np
 from rationalizer.ops.kernels.bits_cpu import is_set, ones
 from rationalizer.ops.kernels.laying_cpu import TINY, lay_from_both_ends
 from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.sorting_cpu import ascending
 
 PARTNERS = 64  # how many a sequence is tried with
 TRIALS = 20  # how many there are in all, a token
@@ -206,7 +207,7 @@ def mixture_of_sequences(z, r, budget):
     k, lost = level_out(linked, edges, m, budget - full, atoms, mass, count, k)
     if lost == 0.0:
         return nothing, mass, 0, lost
-    order = np.argsort(-mass[:k])
+    order = ascending(-mass[:k])
     k = min(np.count_nonzero(mass[:k]), m + 1)
     sequences = np.zeros((k, nothing.shape[1]), np.uint64)
     for a in range(k):
