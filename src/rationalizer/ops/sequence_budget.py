@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, overload
+from typing import Literal, TypedDict, Unpack, overload
 
 import numpy as np
 import torch
@@ -18,31 +18,23 @@ from rationalizer.ops.kernels.sequence_budget_cpu import (
 )
 
 
+class _Options(TypedDict, total=False):
+    transition: float | Tensor
+    mask: Tensor | None
+    temperature: float
+    tolerance: float
+    max_iterations: int
+
+
 @overload
 def sequence_budget(
-    scores: Tensor,
-    budget: int | Tensor,
-    *,
-    transition: float | Tensor = ...,
-    mask: Tensor | None = ...,
-    temperature: float = ...,
-    tolerance: float = ...,
-    max_iterations: int = ...,
-    return_info: Literal[False] = ...,
+    scores: Tensor, budget: int | Tensor, *, return_info: Literal[False] = ..., **options: Unpack[_Options]
 ) -> Tensor: ...
 
 
 @overload
 def sequence_budget(
-    scores: Tensor,
-    budget: int | Tensor,
-    *,
-    transition: float | Tensor = ...,
-    mask: Tensor | None = ...,
-    temperature: float = ...,
-    tolerance: float = ...,
-    max_iterations: int = ...,
-    return_info: Literal[True],
+    scores: Tensor, budget: int | Tensor, *, return_info: Literal[True], **options: Unpack[_Options]
 ) -> tuple[Tensor, Info]: ...
 
 

@@ -117,8 +117,10 @@ function amount(explanation) {
 }
 
 function spoken({ model: name, explanations: [explanation] }) {
-  const label = typeof explanation.label === "number" ? +explanation.label.toPrecision(4) : explanation.label;
-  return `${name}: ${label}, ${amount(explanation)}.`;
+  let { label } = explanation;
+  if (typeof label === "number") label = +label.toPrecision(4);
+  const ofOneClass = Object.keys(explanation.probabilities ?? {}).length === 1; // then it says nothing
+  return `${name}: ${ofOneClass ? "" : `${label}, `}${amount(explanation)}.`;
 }
 
 function card(asked, answer) {

@@ -86,6 +86,8 @@ class _Structured(Extractor):
         empty = mask.any(-1) & (extraction.z == 0).all(-1)
         if limits is None:
             best = scores.masked_fill(~mask, -torch.inf).amax(-1)
+        elif not empty.any():  # as nearly always; what comes nearest is a problem to solve
+            return Objective(task_loss.mean())
         else:
             # The mean score of what comes nearest to being selected; 0 where nothing ever can be.
             nearest = best_of_most(scores, mask, budget, limits)

@@ -2,8 +2,15 @@
 
 import numpy as np
 
-from rationalizer.ops.kernels.active_set_cpu import DEPENDENT, best_sequence, grow, grow_square, sequence_score
-from rationalizer.ops.kernels.bits_cpu import is_set, mixture, pack
+from rationalizer.ops.kernels.active_set_cpu import (
+    DEPENDENT,
+    best_sequence,
+    good_sequence,
+    grow,
+    grow_square,
+    sequence_score,
+)
+from rationalizer.ops.kernels.bits_cpu import is_set, mixture, pack, product
 from rationalizer.ops.kernels.factor_cpu import approach, best_weights, build, enter, forward_solve
 from rationalizer.ops.kernels.runtime import jit
 from rationalizer.ops.kernels.total_variation_cpu import fused
@@ -16,11 +23,7 @@ NUDGE = 1e-7  # how far scores are moved to decide ties
 def _direction(g, columns, k, factor, sides, weights):
     """The weights, of sum 0, with which the k sequences add up to the projection of `g` onto their affine hull."""
     for j in range(k):
-        along = 0.0
-        for i in range(g.shape[0]):
-            if is_set(columns[j], i):
-                along += g[i]
-        sides[0, j] = along
+        sides[0, j] = product(columns[j], g)
     sides[0, :k] -= sides[0, 0]  # a constant changes nothing; without it no digits go to what all have in common
     forward_solve(factor, k, sides[0])
     best_weights(factor, sides, k, 0.0, weights)
@@ -46,6 +49,22 @@ def project_onto_support(g, columns, k, h, grad_r):
 
 
 @jit
+def _enter_if_tied(rest, r, budget, lift, tied, size, z, y, columns, factor, sides, k, line):
+    """Sequence `y` becomes one of the k if it is on their face, and not in their affine hull; returns how many then."""
+    n = z.shape[0]
+    pack(y, columns[k])
+    found, largest = sequence_score(rest, r, columns[k], lift, budget)
+    agrees = True
+    for i in range(n):
+        agrees &= not (z[i] <= 0.0 and y[i] == 1) and not (z[i] >= 1.0 and y[i] == 0)
+    distance = approach(factor, columns, k, line)
+    if found >= tied - 1e-13 * max(size, largest) and agrees and distance > DEPENDENT and k <= n:
+        enter(factor, sides, k, line, distance, 0.0)
+        k += 1
+    return k
+
+
+@jit
 def complete_face(s, r, budget, columns, k, z, level, y, back, value, rules):
     """Add sequences that score `level` at s − z, as those in `columns` do, until they span all such; returns (columns,
     how many).
@@ -59,6 +78,7 @@ def complete_face(s, r, budget, columns, k, z, level, y, back, value, rules):
     lift = sequence_score(rest, r, columns[0], 0.0, 0)[0] / max(budget, 1)
     rest -= lift
     size = sequence_score(rest, r, columns[0], lift, budget)[1]
+    tied = level - lift * budget - 1e-11
     whole = np.empty(0, np.int64)
     room = k + 2
     columns = grow(columns[:k], room)
@@ -81,17 +101,13 @@ def complete_face(s, r, budget, columns, k, z, level, y, back, value, rules):
                 # A token at 0 or 1 in z is so in every sequence of the smallest face.
                 fixed = 10.0 if z[i] >= 1.0 else (-10.0 if z[i] <= 0.0 else 0.0)
                 nudged[i] = rest[i] + NUDGE * (sign * (g[i] - h[i]) + fixed)
-            best_sequence(nudged, r, budget, lift, y, back, value, whole, 0, rules)
-            pack(y, columns[k])
-            found, largest = sequence_score(rest, r, columns[k], lift, budget)
-            agrees = True
-            for i in range(n):
-                agrees &= not (z[i] <= 0.0 and y[i] == 1) and not (z[i] >= 1.0 and y[i] == 0)
-            distance = approach(factor, columns, k, line)
-            tied = found >= level - lift * budget - 1e-11 - 1e-13 * max(size, largest)
-            if tied and agrees and distance > DEPENDENT and k <= n:
-                enter(factor, sides, k, line, distance, 0.0)
-                k += 1
+            before = k
+            known_ones = sequence_score(nudged, r, columns[0], lift, budget)[0]
+            if good_sequence(nudged, r, rules, lift, known_ones, 0.01 * NUDGE, y, back):
+                k = _enter_if_tied(rest, r, budget, lift, tied, size, z, y, columns, factor, sides, k, line)
+            if k == before:
+                best_sequence(nudged, r, budget, lift, y, back, value, whole, 0, rules)
+                k = _enter_if_tied(rest, r, budget, lift, tied, size, z, y, columns, factor, sides, k, line)
         if k == known:
             break
     return columns, k
