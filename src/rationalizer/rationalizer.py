@@ -26,6 +26,7 @@ from rationalizer.learn.runs import SCORES, Record, record_of, run
 from rationalizer.learn.storage import write_record
 from rationalizer.learn.trained import LabelType, TrainedModel
 from rationalizer.learn.watching import notebook_bar
+from rationalizer.nn.readers.base import KNOWN, UNKNOWN
 from rationalizer.render import AnyExplanation, Explanation, Explanations, Label, PairExplanation
 from rationalizer.render.cells import cell_names, cells_of
 from rationalizer.sharing import hub, locate, write_card
@@ -176,8 +177,7 @@ class Rationalizer(Estimator):
         return found
 
     def _is_readable(self, example: AnyExample) -> bool:
-        knows = self.trained.reader.knows
-        return all(any(knows(token) for token in text.tokens if not is_punctuation(token)) for text in example.texts)
+        return all((self.trained.reader.kinds(text.tokens) == KNOWN).any() for text in example.texts)
 
     @overload
     def explain(self, texts: str, *, constraints: Asked = ...) -> Explanation: ...
@@ -308,7 +308,7 @@ class Rationalizer(Estimator):
                 premise_unknown=self._unknown(example.premise),
                 hypothesis_unknown=self._unknown(example.hypothesis),
             )
-        selected = tuple((weights != 0).tolist())
+        selected = weights != 0
         return Explanation(
             text=example.text,
             label=label,
@@ -316,7 +316,7 @@ class Rationalizer(Estimator):
             tokens=example.tokens,
             offsets=example.offsets,
             weights=tuple(weights.tolist()),
-            selected=selected,
+            selected=tuple(selected.tolist()),
             spans=_character_spans(selected, example.offsets),
             rationale=example.rationale,
             unknown=self._unknown(example),
@@ -324,8 +324,7 @@ class Rationalizer(Estimator):
         )
 
     def _unknown(self, text: Example) -> tuple[bool, ...]:
-        knows = self.trained.reader.knows
-        return tuple(not (is_punctuation(token) or knows(token)) for token in text.tokens)
+        return tuple((self.trained.reader.kinds(text.tokens) == UNKNOWN).tolist())
 
     def save(self, directory: str | Path, *, example: Any = None, compact: bool = False) -> None:
         """Writes the model and its card, `README.md`: data, scores, budget, limits, an example.
@@ -500,16 +499,10 @@ def _is_there(text: Any) -> bool:
     )
 
 
-def _character_spans(selected: Sequence[bool], offsets: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    spans: list[tuple[int, int]] = []
-    for k, (start, end) in enumerate(offsets):
-        if not selected[k]:
-            continue
-        if k and selected[k - 1]:
-            spans[-1] = (spans[-1][0], end)
-        else:
-            spans.append((start, end))
-    return tuple(spans)
+def _character_spans(selected: NDArray[np.bool_], offsets: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Where runs of selected tokens stand in the text."""
+    edges = np.flatnonzero(np.diff(selected, prepend=False, append=False)).tolist()
+    return tuple((offsets[first][0], offsets[end - 1][1]) for first, end in zip(edges[::2], edges[1::2], strict=True))
 
 
 _PYTHON: dict[type, LabelType] = {bool: "bool", int: "int", float: "float"}

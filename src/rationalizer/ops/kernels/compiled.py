@@ -143,7 +143,9 @@ class Compiled(CPUDispatcher):  # type: ignore[misc]
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         # A variable that starts as 0 is a literal where it is first seen: a version for it would be thrown away.
-        return super().get_call_template([unliteral(arg) for arg in args], {k: unliteral(arg) for k, arg in kws.items()})
+        return super().get_call_template(
+            [unliteral(arg) for arg in args], {k: unliteral(arg) for k, arg in kws.items()}
+        )
 
     def __call__(self, *arguments: Any) -> Any:
         return self.kernel(*arguments)
