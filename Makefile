@@ -27,7 +27,9 @@ pytest: $(VENV)/.test
 	$(BIN)/python -m rationalizer.compile
 	$(BIN)/pytest -n auto --dist worksteal
 
+# What is compiled while a benchmark runs would be measured.
 bench: $(VENV)/.bench
+	$(BIN)/python -m rationalizer.compile
 	$(BIN)/python -m benchmarks
 
 soak: $(VENV)/.test

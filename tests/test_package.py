@@ -31,6 +31,7 @@ ORDER = [
     "render",
     "sharing",
     "estimator",
+    "saved",
     "rationalizer",
     "bulk",
     "app",

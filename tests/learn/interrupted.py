@@ -32,18 +32,19 @@ def killed_after(monkeypatch, step):
     monkeypatch.setattr(Learner, "training_step", training_step)
 
 
-def require_resumable(corpus, config, steps, folder, monkeypatch):
-    """Killed at each of these steps and resumed, a training ends as it does without that."""
-    expected = train(corpus, config)
+def require_resumable(corpus, config, steps, folder, monkeypatch, **trainer):
+    """Killed at each of these steps and resumed, a training ends as it does without that; gives what it ends with."""
+    expected = train(corpus, config, **trainer)
     for step in steps:
         run = folder / f"{step}"
         with monkeypatch.context() as patch:
             killed_after(patch, step)
             with pytest.raises(Killed):
-                train(corpus, config, run)
-        resumed = train(corpus, config, run, resume=True)
+                train(corpus, config, run, **trainer)
+        resumed = train(corpus, config, run, resume=True, **trainer)
         assert same(weights(resumed), weights(expected)), step
         for kept in ("best", "best_epoch", "steps"):
             assert resumed.metrics[kept] == expected.metrics[kept]
         losses = [[row["loss"] for row in metrics["epochs"]] for metrics in (resumed.metrics, expected.metrics)]
         assert losses[0] == losses[1]
+    return expected

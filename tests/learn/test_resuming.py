@@ -11,7 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+from rationalizer.data import generated_pairs
 from rationalizer.data import generated_reviews as reviews
 from rationalizer.learn import TrainedModel, configure, train
 from rationalizer.learn.module import Learner
@@ -25,6 +27,7 @@ from tests.learn.interrupted import SMALL, Killed, killed_after, require_resumab
         ("spectra", {}, (0, 3, 5, 6, 11, 17)),
         ("spectra", {"tuned": False, "lower": False}, (3, 6)),  # frozen vectors are drawn, too
         ("spectra", {"averaging": 0.0, "embeddings": None, "start_spread": 1.0}, (3, 6)),
+        ("full-text", {"batch_tokens": 250, "warmup": 0.2, "decay": True}, (7, 12)),  # other numbers of steps
         ("sfe-baseline", {}, (5, 11)),
         ("hardkuma", {}, (5, 11)),
     ],
@@ -32,6 +35,21 @@ from tests.learn.interrupted import SMALL, Killed, killed_after, require_resumab
 def test_a_resumed_run_ends_where_the_uninterrupted_one_does(corpus, method, settings, steps, tmp_path, monkeypatch):
     config = configure(method, {**SMALL, **settings, "checkpoint_seconds": 0})
     require_resumable(corpus, config, steps, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("method", ["spectra", "at-most-one"])
+def test_double_precision(method, tmp_path, monkeypatch):
+    """Trained and resumed in it: losses are the same to the last digit. What is kept is in single precision."""
+    pairs = method == "at-most-one"
+    corpus = (generated_pairs if pairs else reviews)(train=32, dev=8, test=0)
+    config = configure(method, {**SMALL, "epochs": 1, "embeddings": None, "checkpoint_seconds": 0}, pairs=pairs)
+    double = require_resumable(corpus, config, [1], tmp_path, monkeypatch, accelerator="cpu", precision="64-true")
+    kept = weights(TrainedModel.load(tmp_path / "1"))
+    assert same(kept, weights(double))
+    assert all(value.dtype != torch.float64 for value in kept.values())
+    losses = [each.metrics["epochs"][0]["loss"] for each in (double, train(corpus, config))]
+    assert losses[0] != losses[1]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3)
 
 
 PROGRAM = """

@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from rationalizer.data import Source, read_corpus
-from rationalizer.learn import TrainedModel, predict
+from rationalizer.learn import TrainedModel, predict, training
 from rationalizer.learn.module import Learner
 from rationalizer.study import compare, parse_methods, plan
 from rationalizer.text import Budget, is_punctuation
@@ -68,6 +68,15 @@ def test_only_what_is_missing_is_trained(study, folder):
     assert reported == ["small, full-text, seed 0", "small, full-text, seed 1"]
     assert [row.method for row in done.rows] == ["full-text", "pair-budget"]
     assert not done.rows[0].findings.get("full_rationales")
+
+
+def test_threads_are_as_told_and_not_measured(folder, tmp_path, monkeypatch):
+    """Other runs at the same time would be measured."""
+    monkeypatch.setattr(training, "step_seconds", None)
+    jobs = jobs_of(folder, tmp_path, "full-text", seeds=(0,), epochs=1, batch_size=160)
+    done = compare(jobs, tmp_path, threads=2)
+    assert (done.ran, done.failed) == (1, [])
+    assert TrainedModel.load(jobs[0].directory).metrics["threads"] == 2
 
 
 def test_runs_with_other_settings_are_not_taken_for_these(study, folder):

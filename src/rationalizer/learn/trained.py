@@ -47,7 +47,7 @@ LabelType = Literal["str", "int", "float", "bool"]
 
 FORMAT = 4
 # Settings that came after the format, as they were before.
-LATER: Mapping[str, Any] = {"rationale_weight": 0.0, "initial_weights": "pytorch"}
+LATER: Mapping[str, Any] = {"rationale_weight": 0.0, "initial_weights": "pytorch", "batch_tokens": None}
 CONFIG, READER, MODEL, METRICS = "config.json", "reader.json", "model.safetensors", "metrics.json"
 VECTORS, CHECKPOINT, LOGS = "vectors.safetensors", "checkpoint.safetensors", "logs"
 EXAMPLES = "examples.json"
@@ -72,6 +72,7 @@ MEASURED = {
     "epochs": [EPOCH],
     "data": str,
     "versions": {str: str},
+    "threads?": (int, None),  # of a training on a CPU; models of before do not say
 }
 KEPT = {"examples": [[str]]}  # one text each, or two
 

@@ -21,6 +21,7 @@ AT_LOWER, FREE, AT_UPPER = -1, 0, 1
 _PRIMAL_DAMPING = 1e-7
 _ROW_DAMPING = 1e-9
 _REFINEMENTS = 30
+_DOUBT = 1e-6
 
 
 @jit
@@ -184,6 +185,22 @@ def polish(p, system, tolerance, attempts, x, y, status):
         if not changed or error <= 0.01 * tolerance:
             break
     return best
+
+
+@jit
+def beyond_doubt(p, x, y, status):
+    """Whether no coordinate is near the other side of `status`: at a bound with hardly a slope towards it, or free and
+    hardly off one. An interior point that goes to the end decides those in doubt as the whole optimal face does."""
+    n = p.upper.shape[0]
+    transposed = np.empty(n)
+    times_transposed(p, y, transposed)
+    for j in range(n):
+        if p.upper[j] > 0.0:
+            slope = p.cost[j] - p.quadratic[j] * x[j] - transposed[j]
+            clear = min(x[j], p.upper[j] - x[j]) if status[j] == FREE else slope * status[j]
+            if clear < _DOUBT:
+                return False
+    return True
 
 
 @jit

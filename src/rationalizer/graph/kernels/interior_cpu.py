@@ -23,8 +23,8 @@ _PART = 1e-3  # of the complementarity: steps need be no more exact than that
 @jit
 def _bounded(step, values, change):
     for j in range(values.shape[0]):
-        if change[j] < 0.0:
-            step = min(step, -values[j] / change[j])
+        if values[j] + step * change[j] < 0.0:
+            step = -values[j] / change[j]
     return step
 
 
@@ -63,11 +63,12 @@ def _refined(p, system, inverse, weight, damping, dual_side, primal_side, enough
 
 
 @jit
-def interior_point(p, system, gap, x, room, y, lower_dual, upper_dual):
+def interior_point(p, system, gap, afresh, x, room, y, lower_dual, upper_dual, violations):
     """Solve to complementarity `gap`; costs and `quadratic` must be scaled to about 1. Returns (how it ended, steps).
 
     `x` ends strictly between its bounds and `room` is upper − x without the cancellation; `y` holds the rows'
-    multipliers, `lower_dual` and `upper_dual` the bounds'.
+    multipliers, `lower_dual` and `upper_dual` the bounds', `violations` how far each row is over and under. Unless
+    `afresh` it goes on from what they hold.
     """
     rows, known, sums = p.active.shape[0], p.owner.shape[0], p.copy_rows.shape[0]
     n, m = p.upper.shape[0], rows + sums
@@ -78,9 +79,10 @@ def interior_point(p, system, gap, x, room, y, lower_dual, upper_dual):
     dual_side, primal_side = np.zeros(n), np.zeros(m)
     dx, dl, du, dy = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(m)
     bend_l, bend_u = np.zeros(n), np.zeros(n)  # the second-order terms of the corrector
-    over, under, d_over, d_under = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
+    over, under, d_over, d_under = violations[0], violations[1], np.zeros(m), np.zeros(m)
     bend_over, bend_under, damping = np.zeros(m), np.zeros(m), np.zeros(m)
-    high, low = np.full(m, _PRICE), np.full(m, _PRICE)  # price + y and price − y, without the cancellation
+    # Reciprocals of x, room, high and low: a division takes as long as all else that is done to an entry.
+    of_x, of_room, of_high, of_low = np.zeros(n), np.zeros(n), np.zeros(m), np.zeros(m)
     # Copies of fixed variables say little; undamped they would swamp the weights.
     copies_fixed = np.zeros(m, np.bool_)
     copies_fixed[: p.early] = True
@@ -88,20 +90,19 @@ def interior_point(p, system, gap, x, room, y, lower_dual, upper_dual):
         if p.upper[v] > 0.0:
             for a in range(p.indptr[v], p.indptr[v + 1]):
                 copies_fixed[p.rows[a]] = False
-    y[:] = 0.0
-    pairs = 0
-    for i in range(rows):
-        if p.active[i]:
-            over[i] = under[i] = _START
-            pairs += 2
-    for j in range(n):
-        x[j], room[j], lower_dual[j], upper_dual[j] = 0.0, 0.0, 0.0, 0.0
-        if p.upper[j] > 0.0:
-            x[j] = room[j] = 0.5 * p.upper[j]
-            slope = p.cost[j] - p.quadratic[j] * x[j]
-            lower_dual[j] = 1.0 + max(0.0, -slope)
-            upper_dual[j] = 1.0 + max(0.0, slope)
-            pairs += 2
+    pairs = 2 * (np.count_nonzero(p.active) + np.count_nonzero(p.upper > 0.0))
+    if afresh:
+        y[:] = 0.0
+        for i in range(rows):
+            over[i] = under[i] = _START if p.active[i] else 0.0
+        for j in range(n):
+            x[j], room[j], lower_dual[j], upper_dual[j] = 0.0, 0.0, 0.0, 0.0
+            if p.upper[j] > 0.0:
+                x[j] = room[j] = 0.5 * p.upper[j]
+                slope = p.cost[j] - p.quadratic[j] * x[j]
+                lower_dual[j] = 1.0 + max(0.0, -slope)
+                upper_dual[j] = 1.0 + max(0.0, slope)
+    high, low = _PRICE + y, _PRICE - y  # from here on kept without the cancellation
     if pairs == 0:
         return SOLVED, 0
     best, waited, iteration = np.inf, 0, 0
@@ -125,7 +126,7 @@ def interior_point(p, system, gap, x, room, y, lower_dual, upper_dual):
                 mu += x[j] * lower_dual[j] + room[j] * upper_dual[j]
                 error = max(error, abs(dual_error[j]))
         mu /= pairs
-        if error <= 1e-11 * size and mu <= gap:
+        if error <= max(1e-11, _PART * gap) * size and mu <= gap:
             ended = SOLVED
             break
         # Near the end rounding may spoil a step; the best point so far is the answer then.
@@ -143,14 +144,16 @@ def interior_point(p, system, gap, x, room, y, lower_dual, upper_dual):
             break
         for j in range(n):
             if p.upper[j] > 0.0:
-                d = p.quadratic[j] + lower_dual[j] / x[j] + upper_dual[j] / room[j]
+                of_x[j], of_room[j] = 1.0 / x[j], 1.0 / room[j]
+                d = p.quadratic[j] + lower_dual[j] * of_x[j] + upper_dual[j] * of_room[j]
                 if j < eliminated:
                     inverse[j] = 1.0 / d
                 else:
                     weight[j - eliminated] = d
         for i in range(rows):
             if p.active[i]:
-                damping[i] = over[i] / high[i] + under[i] / low[i]
+                of_high[i], of_low[i] = 1.0 / high[i], 1.0 / low[i]
+                damping[i] = over[i] * of_high[i] + under[i] * of_low[i]
                 if copies_fixed[i]:
                     damping[i] += 1e-6
         factorize_system(p, system, inverse, weight, damping)
@@ -158,29 +161,29 @@ def interior_point(p, system, gap, x, room, y, lower_dual, upper_dual):
         for phase in range(2):
             for j in range(n):
                 if p.upper[j] > 0.0:
-                    dual_side[j] = dual_error[j] + (target - bend_l[j] * phase) / x[j] - lower_dual[j]
-                    dual_side[j] -= (target - bend_u[j] * phase) / room[j] - upper_dual[j]
+                    dual_side[j] = dual_error[j] + (target - bend_l[j] * phase) * of_x[j] - lower_dual[j]
+                    dual_side[j] -= (target - bend_u[j] * phase) * of_room[j] - upper_dual[j]
             for i in range(m):
                 primal_side[i] = primal_error[i]
                 if i < rows and p.active[i]:
-                    primal_side[i] -= (target - bend_over[i] * phase) / high[i] - over[i]
-                    primal_side[i] += (target - bend_under[i] * phase) / low[i] - under[i]
+                    primal_side[i] -= (target - bend_over[i] * phase) * of_high[i] - over[i]
+                    primal_side[i] += (target - bend_under[i] * phase) * of_low[i] - under[i]
             _refined(p, system, inverse, weight, damping, dual_side, primal_side, _PART * mu, dx, dy)
             step = 1.0 / _TO_BOUNDARY
             for j in range(n):
                 if p.upper[j] > 0.0:
-                    dl[j] = (target - bend_l[j] * phase - lower_dual[j] * dx[j]) / x[j] - lower_dual[j]
-                    du[j] = (target - bend_u[j] * phase + upper_dual[j] * dx[j]) / room[j] - upper_dual[j]
-                    if dx[j] > 0.0:
-                        step = min(step, room[j] / dx[j])
+                    dl[j] = (target - bend_l[j] * phase - lower_dual[j] * dx[j]) * of_x[j] - lower_dual[j]
+                    du[j] = (target - bend_u[j] * phase + upper_dual[j] * dx[j]) * of_room[j] - upper_dual[j]
+                    if step * dx[j] > room[j]:
+                        step = room[j] / dx[j]
             for i in range(rows):
                 if p.active[i]:
-                    d_over[i] = (target - bend_over[i] * phase - over[i] * dy[i]) / high[i] - over[i]
-                    d_under[i] = (target - bend_under[i] * phase + under[i] * dy[i]) / low[i] - under[i]
-                    if dy[i] < 0.0:
-                        step = min(step, -high[i] / dy[i])
-                    elif dy[i] > 0.0:
-                        step = min(step, low[i] / dy[i])
+                    d_over[i] = (target - bend_over[i] * phase - over[i] * dy[i]) * of_high[i] - over[i]
+                    d_under[i] = (target - bend_under[i] * phase + under[i] * dy[i]) * of_low[i] - under[i]
+                    if -step * dy[i] > high[i]:
+                        step = -high[i] / dy[i]
+                    elif step * dy[i] > low[i]:
+                        step = low[i] / dy[i]
             step = _bounded(_bounded(_bounded(step, x, dx), lower_dual, dl), upper_dual, du)
             step = _TO_BOUNDARY * _bounded(_bounded(step, over, d_over), under, d_under)
             if phase == 0:

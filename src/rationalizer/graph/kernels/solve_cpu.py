@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from rationalizer.graph.kernels.face_cpu import guess_face, polish, solve_on_face
+from rationalizer.graph.kernels.face_cpu import beyond_doubt, guess_face, polish, solve_on_face
 from rationalizer.graph.kernels.interior_cpu import INFEASIBLE, interior_point
 from rationalizer.graph.kernels.system_cpu import Program, make_system
 from rationalizer.ops.kernels.runtime import jit
 
 EXACT = 1e-15
-_POLISH_ATTEMPTS = 15
+_EARLY = 1e-6  # how near the solution its face mostly shows
+_EARLY_ATTEMPTS, _POLISH_ATTEMPTS = 3, 15
 
 
 @jit
@@ -48,23 +49,39 @@ def solve_rows(
         )  # fmt: skip
         system = make_system(scaled, row_first[shared])
         point, room, lower_dual, upper_dual = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-        multipliers = y[b]
-        ended[b], iterations[b] = interior_point(
-            scaled, system, gap[b], point, room, multipliers, lower_dual, upper_dual
-        )
-        for i in range(multipliers.shape[0]):
-            multipliers[i] *= scale
-        if gap[b] <= EXACT and ended[b] != INFEASIBLE:
+        multipliers, violations = np.zeros(n_rows + sums), np.zeros((2, n_rows + sums))
+        exactly = gap[b] <= EXACT
+        ended[b], steps = interior_point(
+            scaled, system, _EARLY if exactly else gap[b], True, point, room, multipliers, lower_dual, upper_dual,
+            violations,
+        )  # fmt: skip
+        iterations[b] = steps
+        solution, face = point.copy(), np.zeros(n, np.int8)
+        y[b] = scale * multipliers
+        if exactly:
             exact = Program(
                 indptr[shared], rows[shared], coefficients[shared], early, active[b], configurations[b, :k],
                 owner[b, :k], copy_rows, copy_size, squares, costs, uppers, sides,
             )  # fmt: skip
-            face = np.empty(n, np.int8)
-            guess_face(scaled, point, room, lower_dual, upper_dual, face)
-            residuals[b] = polish(exact, system, tolerance[b], _POLISH_ATTEMPTS, point, multipliers, face)
-            status[b, :n] = face
-        x[b] = point[:entries]
-        weights[b, :k] = point[entries + n_rows :]
+            found = False
+            if ended[b] != INFEASIBLE:
+                guess_face(scaled, point, room, lower_dual, upper_dual, face)
+                residuals[b] = polish(exact, system, tolerance[b], _EARLY_ATTEMPTS, solution, y[b], face)
+                found = residuals[b] <= tolerance[b] and beyond_doubt(exact, solution, y[b], face)
+            if not found:
+                ended[b], steps = interior_point(
+                    scaled, system, gap[b], False, point, room, multipliers, lower_dual, upper_dual, violations
+                )
+                iterations[b] += steps
+                solution[:] = point
+                y[b] = scale * multipliers
+                if ended[b] != INFEASIBLE:
+                    guess_face(scaled, point, room, lower_dual, upper_dual, face)
+                    residuals[b] = polish(exact, system, tolerance[b], _POLISH_ATTEMPTS, solution, y[b], face)
+            if ended[b] != INFEASIBLE:
+                status[b, :n] = face
+        x[b] = solution[:entries]
+        weights[b, :k] = solution[entries + n_rows :]
 
 
 @jit

@@ -12,6 +12,7 @@ from numba.extending import overload
 from rationalizer.ops.kernels.bits_cpu import is_set, mixture, overlap, pack
 from rationalizer.ops.kernels.compiled import PartCompiler
 from rationalizer.ops.kernels.factor_cpu import approach, backward_solve, best_weights, build, enter, leave
+from rationalizer.ops.kernels.lagrangian_cpu import search_by_price
 from rationalizer.ops.kernels.monotone_matching_map_cpu import Grid, best_alignment
 from rationalizer.ops.kernels.runtime import jit
 from rationalizer.ops.kernels.sequence_budget_map_cpu import blockwise_viterbi, budgeted_viterbi
@@ -48,7 +49,7 @@ def best_sequence(s, r, budget, lift, y, back, value, heads, blocks, rules):
     if isinstance(rules, Grid):
         best_alignment(s, rules, lift, y, back, value)
     elif rules is not None:
-        constrained_viterbi(s, r, rules, lift, y, back, value)
+        constrained_viterbi(s, r, rules, lift, y, back[0], value)
     elif blocks > 0:
         blockwise_viterbi(s, r, heads, blocks, budget, lift, y, back, value)
     else:
@@ -58,7 +59,7 @@ def best_sequence(s, r, budget, lift, y, back, value, heads, blocks, rules):
 @overload(best_sequence, jit_options={"pipeline_class": PartCompiler})
 def _best_sequence(s, r, budget, lift, y, back, value, heads, blocks, rules):
     def under_rules(s, r, budget, lift, y, back, value, heads, blocks, rules):
-        constrained_viterbi(s, r, rules, lift, y, back, value)
+        constrained_viterbi(s, r, rules, lift, y, back[0], value)
 
     def on_grid(s, r, budget, lift, y, back, value, heads, blocks, rules):
         best_alignment(s, rules, lift, y, back, value)
@@ -72,6 +73,28 @@ def _best_sequence(s, r, budget, lift, y, back, value, heads, blocks, rules):
     if isinstance(rules, types.NoneType):
         return in_budget
     return on_grid if getattr(rules, "instance_class", None) is Grid else under_rules  # rules proper are a plain tuple
+
+
+def good_sequence(s, r, rules, lift, level, least, y, back):
+    """A sequence that is better than `level` by `least` at least, to `y`, sooner than the best is found; False where
+    there is no such way, or it does not lead there."""
+    return (
+        not isinstance(rules, Grid)
+        and rules is not None
+        and search_by_price(s, r, rules, lift, level, least, y, back[0], back[1])
+    )
+
+
+@overload(good_sequence)
+def _good_sequence(s, r, rules, lift, level, least, y, back):
+    def by_price(s, r, rules, lift, level, least, y, back):
+        return search_by_price(s, r, rules, lift, level, least, y, back[0], back[1])
+
+    def nothing(s, r, rules, lift, level, least, y, back):
+        return False
+
+    plain = isinstance(rules, types.NoneType) or getattr(rules, "instance_class", None) is Grid
+    return nothing if plain else by_price
 
 
 @jit
@@ -188,7 +211,10 @@ def active_set(
         for j in range(k):
             earned += p[j] * score[j]
         objective = 0.5 * size - earned
-        best_sequence(reduced, r, budget, lift, y, back, value, heads, blocks, rules)
+        level = earned - size
+        quick = good_sequence(reduced, r, rules, lift, level, max(1e-9 * (1.0 + abs(level)), enough), y, back)
+        if not quick:
+            best_sequence(reduced, r, budget, lift, y, back, value, heads, blocks, rules)
         if k == capacity:
             capacity *= 2
             columns, p, score = grow(columns, capacity + 1), grow(p, capacity + 1), grow(score, capacity + 1)
@@ -196,15 +222,14 @@ def active_set(
             line, target = np.empty(capacity + 1), np.empty(capacity + 1)
         pack(y, columns[k])
         found, rounding = sequence_score(reduced, r, columns[k], lift, budget)
-        level = earned - size
         gap = found - level
-        if blocks > 0 and gap <= max(1e-9 * (1.0 + rounding), 0.1 * enough):
+        if (quick or blocks > 0) and gap <= max(1e-9 * (1.0 + rounding), enough):
             blocks = 0  # whole blocks have nothing more to give
             best_sequence(reduced, r, budget, lift, y, back, value, heads, blocks, rules)
             pack(y, columns[k])
             found, rounding = sequence_score(reduced, r, columns[k], lift, budget)
             gap = found - level
-        if gap <= 1e-6 * (1.0 + rounding):
+        if gap <= 1e-9 * (1.0 + rounding):
             # The support's sequences all score λ up to rounding; their average has the least of it.
             level = 0.0
             for j in range(k):

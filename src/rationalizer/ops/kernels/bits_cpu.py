@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.runtime import jit, reordering
 
 
 @jit
@@ -53,3 +53,16 @@ def mixture(columns, p, k, z):
             first = 64 * w
             for b in range(min(64, n - first)):  # free of branches, so that it becomes vector instructions
                 z[first + b] += weight * float((bits >> np.uint64(b)) & np.uint64(1))
+
+
+@reordering
+def product(words, g):
+    """g·y."""
+    n = g.shape[0]
+    total = 0.0
+    for w in range(words.shape[0]):
+        bits = words[w]
+        first = 64 * w
+        for b in range(min(64, n - first)):
+            total += g[first + b] * float((bits >> np.uint64(b)) & np.uint64(1))
+    return total

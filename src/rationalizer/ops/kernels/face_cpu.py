@@ -2,8 +2,15 @@
 
 import numpy as np
 
-from rationalizer.ops.kernels.active_set_cpu import DEPENDENT, best_sequence, grow, grow_square, sequence_score
-from rationalizer.ops.kernels.bits_cpu import is_set, mixture, pack
+from rationalizer.ops.kernels.active_set_cpu import (
+    DEPENDENT,
+    best_sequence,
+    good_sequence,
+    grow,
+    grow_square,
+    sequence_score,
+)
+from rationalizer.ops.kernels.bits_cpu import is_set, mixture, pack, product
 from rationalizer.ops.kernels.factor_cpu import approach, best_weights, build, enter, forward_solve
 from rationalizer.ops.kernels.runtime import jit
 from rationalizer.ops.kernels.total_variation_cpu import fused
@@ -16,11 +23,7 @@ NUDGE = 1e-7  # how far scores are moved to decide ties
 def _direction(g, columns, k, factor, sides, weights):
     """The weights, of sum 0, with which the k sequences add up to the projection of `g` onto their affine hull."""
     for j in range(k):
-        along = 0.0
-        for i in range(g.shape[0]):
-            if is_set(columns[j], i):
-                along += g[i]
-        sides[0, j] = along
+        sides[0, j] = product(columns[j], g)
     sides[0, :k] -= sides[0, 0]  # a constant changes nothing; without it no digits go to what all have in common
     forward_solve(factor, k, sides[0])
     best_weights(factor, sides, k, 0.0, weights)
@@ -81,7 +84,9 @@ def complete_face(s, r, budget, columns, k, z, level, y, back, value, rules):
                 # A token at 0 or 1 in z is so in every sequence of the smallest face.
                 fixed = 10.0 if z[i] >= 1.0 else (-10.0 if z[i] <= 0.0 else 0.0)
                 nudged[i] = rest[i] + NUDGE * (sign * (g[i] - h[i]) + fixed)
-            best_sequence(nudged, r, budget, lift, y, back, value, whole, 0, rules)
+            known_ones = sequence_score(nudged, r, columns[0], lift, budget)[0]
+            if not good_sequence(nudged, r, rules, lift, known_ones, 0.01 * NUDGE, y, back):
+                best_sequence(nudged, r, budget, lift, y, back, value, whole, 0, rules)
             pack(y, columns[k])
             found, largest = sequence_score(rest, r, columns[k], lift, budget)
             agrees = True

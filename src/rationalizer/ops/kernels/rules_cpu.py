@@ -57,6 +57,25 @@ def _most_words(table, group, per_group):
 
 
 @jit
+def _sort_by_goal(arcs, first_in, unsorted):
+    """In place; scratch: `first_in` (places,) and `unsorted` (arcs, 4), a chain of arcs for each goal."""
+    count = arcs.shape[0]
+    first_in[:] = -1
+    for a in range(count - 1, -1, -1):
+        for part in range(3):
+            unsorted[a, part] = arcs[a, part]
+        unsorted[a, 3], first_in[arcs[a, 1]] = first_in[arcs[a, 1]], a
+    place = 0
+    for goal in range(first_in.shape[0]):
+        a = first_in[goal]
+        while a >= 0:
+            for part in range(3):
+                arcs[place, part] = unsorted[a, part]
+            place += 1
+            a = unsorted[a, 3]
+
+
+@jit
 def make_rules(budget, spans, shortest, longest, per_group, unit, fixed, group):
     """The rules on words of which all are there, as a plain tuple (compiled code that is kept on disk knows no class by
     its name):
@@ -64,7 +83,8 @@ def make_rules(budget, spans, shortest, longest, per_group, unit, fixed, group):
     budget: no more words than that can be selected
     heads: (blocks + 1,) the first word of each block, then how many words there are
     first_arc: (blocks + 1,) where the arcs of each block begin
-    arcs: (arcs, 3) from place, to place, LEAVE or BEGIN or GO_ON
+    arcs: (arcs, 3) from place, to place, LEAVE or BEGIN or GO_ON; those of a block to the same place next to each
+        other, and then they have as many words
     low: (blocks + 1, places) the fewest words that can be selected on a way to the place
     high: (blocks + 1, places) and the most; less than the fewest where no way leads there, as everywhere if two rules
         contradict each other on a block
@@ -94,6 +114,7 @@ def make_rules(budget, spans, shortest, longest, per_group, unit, fixed, group):
     low, high = np.full((blocks + 1, places), budget + 1), np.full((blocks + 1, places), -1)
     low[0, 0] = 0
     high[0, 0] = 0 if possible else -1
+    first_in, unsorted = np.empty(places, np.int32), np.empty((2 * places, 4), np.int32)
     arc = 0
     for b in range(blocks):
         size = table[b + 1, 0] - table[b, 0]
@@ -121,6 +142,7 @@ def make_rules(budget, spans, shortest, longest, per_group, unit, fixed, group):
                 arc += 1
                 low[b + 1, goal] = min(low[b + 1, goal], low[b, place] + size)
                 high[b + 1, goal] = max(high[b + 1, goal], min(high[b, place] + size, budget))
+        _sort_by_goal(arcs[first_arc[b] : arc], first_in, unsorted)
         first_arc[b + 1] = arc
     final = np.zeros(places, np.bool_)
     for place in range(places):

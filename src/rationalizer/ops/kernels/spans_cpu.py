@@ -6,6 +6,7 @@ from rationalizer.ops.kernels.active_set_cpu import active_set
 from rationalizer.ops.kernels.bits_cpu import pack, word_count
 from rationalizer.ops.kernels.budget_cpu import scatter_real
 from rationalizer.ops.kernels.face_cpu import complete_face
+from rationalizer.ops.kernels.lagrangian_cpu import price_scratch
 from rationalizer.ops.kernels.runtime import jit
 from rationalizer.ops.kernels.spans_map_cpu import constrained_viterbi, gather_row, scratch
 
@@ -18,13 +19,14 @@ def _solve(s, r, rules, z, support, max_iterations, enough, stop):
     budget = rules[0]
     y = np.zeros(n, np.uint8)
     gain, value = scratch(rules)
+    back = gain, price_scratch(rules)
     start = np.zeros((1, word_count(n)), np.uint64)
     z[:] = 0.0
     if not constrained_viterbi(s, r, rules, 0.0, y, gain, value) > -np.inf:
         return 0, 0, np.inf, False
     pack(y, start[0])
     columns, _, kept, iterations, gap, converged, level = active_set(
-        s, r, budget, start, np.ones(1), 1, z, y, gain, value, np.empty(1, np.int64), 0, max_iterations, np.inf,
+        s, r, budget, start, np.ones(1), 1, z, y, back, value, np.empty(1, np.int64), 0, max_iterations, np.inf,
         enough, stop, rules,
     )  # fmt: skip
     if not np.all(np.isfinite(z)):
@@ -34,7 +36,7 @@ def _solve(s, r, rules, z, support, max_iterations, enough, stop):
         pack(y, support[0, : word_count(n)])
         return 1, iterations, np.inf, False
     if converged and enough == 0.0:
-        columns, kept = complete_face(s, r, budget, columns, kept, z, level, y, gain, value, rules)
+        columns, kept = complete_face(s, r, budget, columns, kept, z, level, y, back, value, rules)
     support[:kept, : word_count(n)] = columns[:kept]
     return kept, iterations, gap, converged
 

@@ -10,9 +10,21 @@ from rationalizer.ops.kernels.runtime import jit
 
 @jit
 def scratch(rules):
-    """Room for `constrained_viterbi`: what a block earns on each kind of arc, and the value of each state."""
+    """Room for `constrained_viterbi`: what a block earns on each kind of arc, and the value of each state (those that
+    cannot be reached are never written to)."""
     budget, _, _, _, low, _, _ = rules
-    return np.zeros((low.shape[0], 3)), np.empty((*low.shape, budget + 1))
+    return np.zeros((low.shape[0], 3)), np.full((*low.shape, budget + 1), -np.inf)
+
+
+@jit
+def add_gains(s, r, heads, gain):
+    """What each block earns on each kind of arc."""
+    for b in range(heads.shape[0] - 1):
+        head = heads[b]
+        gain[b, BEGIN] = s[head]
+        for i in range(head + 1, heads[b + 1]):
+            gain[b, BEGIN] += s[i] + r[i - 1]
+        gain[b, GO_ON] = gain[b, BEGIN] + (r[head - 1] if b > 0 else 0.0)
 
 
 @jit
@@ -25,24 +37,30 @@ def constrained_viterbi(s, r, rules, lift, y, gain, value):
     """
     budget, heads, first_arc, arcs, low, high, final = rules
     blocks, places = low.shape[0] - 1, low.shape[1]
+    add_gains(s, r, heads, gain)
     value[0, 0, 0] = 0.0
     for b in range(blocks):
-        head = heads[b]
-        gain[b, BEGIN] = s[head]
-        for i in range(head + 1, heads[b + 1]):
-            gain[b, BEGIN] += s[i] + r[i - 1]
-        gain[b, GO_ON] = gain[b, BEGIN] + (r[head - 1] if b > 0 else 0.0)
-        for place in range(places):
+        arc, stop = first_arc[b], first_arc[b + 1]
+        while arc < stop:
+            place, goal, kind = arcs[arc, 0], arcs[arc, 1], arcs[arc, 2]
             # Unsigned, as an index that might be negative keeps the compiler from vector instructions.
-            for k in range(np.uint64(low[b + 1, place]), np.uint64(high[b + 1, place] + 1)):
-                value[b + 1, place, k] = -np.inf
-        for a in range(first_arc[b], first_arc[b + 1]):
-            place, goal, kind = arcs[a, 0], arcs[a, 1], arcs[a, 2]
+            size = np.uint64(0 if kind == LEAVE else heads[b + 1] - heads[b])
+            fewest, beyond = np.uint64(low[b + 1, goal]), np.uint64(high[b + 1, goal] + 1)
             more = gain[b, kind]
-            size = np.uint64(0 if kind == LEAVE else heads[b + 1] - head)
-            last = min(high[b, place], budget - np.int64(size))
-            for k in range(np.uint64(low[b, place]), np.uint64(last + 1)):
-                value[b + 1, goal, k + size] = max(value[b + 1, goal, k + size], value[b, place, k] + more)
+            arc += 1
+            if arc < stop and arcs[arc, 1] == goal:  # two arcs at once, as most places have two ways to them
+                other, also = arcs[arc, 0], gain[b, arcs[arc, 2]]
+                arc += 1
+                for k in range(fewest, beyond):
+                    value[b + 1, goal, k] = max(value[b, place, k - size] + more, value[b, other, k - size] + also)
+            else:
+                for k in range(fewest, beyond):
+                    value[b + 1, goal, k] = value[b, place, k - size] + more
+            while arc < stop and arcs[arc, 1] == goal:
+                place, more = arcs[arc, 0], gain[b, arcs[arc, 2]]
+                arc += 1
+                for k in range(fewest, beyond):
+                    value[b + 1, goal, k] = max(value[b + 1, goal, k], value[b, place, k - size] + more)
     best, at, words = -np.inf, -1, 0
     for place in range(places):
         if final[place]:
