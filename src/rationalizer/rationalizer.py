@@ -28,7 +28,7 @@ from rationalizer.nn.readers.base import KNOWN, UNKNOWN
 from rationalizer.render import AnyExplanation, Explanation, Explanations, Label, PairExplanation
 from rationalizer.render.cells import cell_names, cells_of
 from rationalizer.saved import Saved
-from rationalizer.text import AnyExample, Budget, Example, PairExample, is_punctuation
+from rationalizer.text import AnyExample, Budget, Example, PairExample
 
 Asked = Iterable[Constraint | str] | None  # constraints in use; None: the model's own
 

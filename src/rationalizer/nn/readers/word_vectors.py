@@ -162,9 +162,8 @@ class VectorReader(Reader):
         rows = [rows for rows, _ in found]
         count = np.fromiter(map(len, rows), np.int64, len(rows))
         table = np.zeros((len(rows), max(1, count.max(initial=0))), dtype=np.int64)
-        table[np.arange(table.shape[1]) < count[:, None]] = np.fromiter(
-            chain.from_iterable(rows), np.int64, count.sum()
-        )
+        there = np.arange(table.shape[1]) < count[:, None]
+        table[there] = np.fromiter(chain.from_iterable(rows), np.int64, count.sum())
         parts = torch.zeros((*mask.shape, table.shape[1]), dtype=torch.int64)
         parts[mask] = torch.from_numpy(table)
         return VectorWords(*masks, parts, seen)

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-import numba
 from numba import _dynfunc
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
@@ -134,18 +133,17 @@ class Compiled(CPUDispatcher):  # type: ignore[misc]
 
     @cached_property
     def kernel(self) -> Any:
-        kernel = numba.jit(pipeline_class=KernelCompiler, no_cfunc_wrapper=True, **self.targetoptions)(self.py_func)
-        try:
+        options = {**self.targetoptions, "no_cfunc_wrapper": True}
+        kernel: Any = CPUDispatcher(self.py_func, targetoptions=options, pipeline_class=KernelCompiler)
+        # Where no folder can be written to, as in a container without a home, each process compiles anew.
+        with suppress(RuntimeError):
             kernel._cache = _KernelCache(self.py_func)
-        except RuntimeError:  # no folder can be written to, as in a container without a home: compiled in each process
-            pass
         return kernel
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         # A variable that starts as 0 is a literal where it is first seen: a version for it would be thrown away.
-        return super().get_call_template(
-            [unliteral(arg) for arg in args], {k: unliteral(arg) for k, arg in kws.items()}
-        )
+        named = {name: unliteral(arg) for name, arg in kws.items()}
+        return super().get_call_template([unliteral(arg) for arg in args], named)
 
     def __call__(self, *arguments: Any) -> Any:
         return self.kernel(*arguments)

@@ -12,15 +12,15 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 from typing import Any
 
-import numba
 import numpy as np
 import torch
+from numba.core import config
 
 from rationalizer.ops.kernels.compiled import Compiled
 
 
 def _compile(function: Callable[..., Any], **options: Any) -> Any:
-    if numba.config.DISABLE_JIT:  # slow, but with Python's tracebacks
+    if config.DISABLE_JIT:  # slow, but with Python's tracebacks
         return function
     return Compiled(function, nogil=True, error_model="numpy", **options)
 
