@@ -16,13 +16,13 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from numba import _dynfunc
+from numba import _dynfunc  # type: ignore[attr-defined]
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.registry import CPUDispatcher
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 from numba.core.typed_passes import NativeLowering
 from numba.core.types import unliteral
 from numba.extending import overload
@@ -52,7 +52,7 @@ def _plain_messages() -> Iterator[None]:
         setattr(arrayobj, name, numbas)
 
 
-class _Part(JITCodeLibrary):  # type: ignore[misc]
+class _Part(JITCodeLibrary):
     """A function and what it calls, to be linked into others, which optimise it; never code of its own."""
 
     def finalize(self) -> None:
@@ -64,7 +64,7 @@ class _Part(JITCodeLibrary):  # type: ignore[misc]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _KernelLowering(NativeLowering):  # type: ignore[misc]
+class _KernelLowering(NativeLowering):
     _name = "kernel_lowering"
 
     def run_pass(self, state: Any) -> bool:
@@ -90,7 +90,7 @@ class _PartLowering(_KernelLowering):
         return True
 
 
-class KernelCompiler(CompilerBase):  # type: ignore[misc]
+class KernelCompiler(CompilerBase):
     """Numba's compiler, of what Python calls."""
 
     lowering: type = _KernelLowering
@@ -115,7 +115,7 @@ def _sources() -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(package.rglob("*_cpu.py")))).hexdigest()
 
 
-class _KernelCache(FunctionCache):  # type: ignore[misc]
+class _KernelCache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         self._cache_file._source_stamp = _sources()
@@ -125,7 +125,7 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
         return self._load_overload(sig, target_context)
 
 
-class Compiled(CPUDispatcher):  # type: ignore[misc]
+class Compiled(CPUDispatcher):
     """A function that is part of the kernels that call it, and a kernel itself where Python calls it."""
 
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:

@@ -20,7 +20,7 @@ from rationalizer.ops.kernels.compiled import Compiled
 
 
 def _compile(function: Callable[..., Any], **options: Any) -> Any:
-    if config.DISABLE_JIT:  # slow, but with Python's tracebacks
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]  # slow, but with Python's tracebacks
         return function
     return Compiled(function, nogil=True, error_model="numpy", **options)
 
