@@ -10,6 +10,7 @@ import threading
 from importlib import import_module
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 import torch
@@ -19,7 +20,7 @@ from rationalizer import graph, ops
 from rationalizer.compile import GROUPS
 from rationalizer.ops.kernels.budget_cpu import budget_rows
 from rationalizer.ops.kernels.compiled import Compiled
-from rationalizer.ops.kernels.runtime import for_rows, for_slow_rows
+from rationalizer.ops.kernels.runtime import for_rows, for_slow_rows, jit
 
 pytestmark = pytest.mark.long
 
@@ -49,7 +50,7 @@ def test_second_process_compiles_nothing_and_an_edit_is_seen(tmp_path):
     kernels.mkdir(parents=True)
     for folder in (source / "rationalizer", source / "rationalizer" / "ops", kernels):
         (folder / "__init__.py").touch()
-    for name in ("compiled.py", "runtime.py"):
+    for name in ("compiled.py", "runtime.py", "sources.py"):
         shutil.copy(Path(rationalizer.__file__).parent / "ops" / "kernels" / name, kernels)
     for name, code in KERNELS.items():
         (kernels / name).write_text(code)
@@ -77,6 +78,18 @@ def test_all_kernels_can_be_compiled_ahead():
     }
     assert len(called_from_python) > 10
     assert [name for name, kernel in called_from_python.items() if not kernel.kernel.signatures] == []
+
+
+def test_other_versions_of_numba_compile_plainly(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba, "__version__", "0.99.1")
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    @jit
+    def twice(x):
+        return 2 * x
+
+    assert not isinstance(twice, Compiled)
+    assert (twice(3), len(twice.signatures), len(list(tmp_path.rglob("*.nbc")))) == (6, 1, 1)
 
 
 PLAIN = """

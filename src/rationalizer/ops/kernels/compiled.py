@@ -5,15 +5,15 @@ it calls in turn. Of a kernel a dozen calls deep the innermost part is so compil
 what Python calls is ever run, and everything is compiled into that.
 
 Kernels are kept on disk. A process that finds its kernels there loads nothing of what compiling needs.
+
+This builds on the inside of Numba, so `runtime` imports it only for versions that it was tried with.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 from numba import _dynfunc  # type: ignore[attr-defined]
@@ -26,6 +26,8 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.typed_passes import NativeLowering
 from numba.core.types import unliteral
 from numba.extending import overload
+
+from rationalizer.ops.kernels.sources import all_sources
 
 
 def _unequal_shapes(source: Any, target: Any) -> None:
@@ -107,18 +109,10 @@ class PartCompiler(KernelCompiler):
     lowering = _PartLowering
 
 
-@cache
-def _sources() -> str:
-    """Numba keys its disk cache on a function's own file, although code from the files it calls is compiled in. All
-    kernels of the package together are the right key: with it an upgrade, or an edit, never runs yesterday's code."""
-    package = Path(__file__).parents[2]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(package.rglob("*_cpu.py")))).hexdigest()
-
-
 class _KernelCache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        self._cache_file._source_stamp = _sources()
+        self._cache_file._source_stamp = all_sources()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         rtsys.initialize(target_context)  # all that code needs to run; Numba imports here what it needs to compile

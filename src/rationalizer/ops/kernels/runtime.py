@@ -9,20 +9,39 @@ matters because rows differ in difficulty.
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
+import numba
 import numpy as np
 import torch
 from numba.core import config
 
-from rationalizer.ops.kernels.compiled import Compiled
+from rationalizer.ops.kernels.sources import all_sources
+
+# Whose inside `compiled` knows. With any other kernels take minutes to compile, once, and run as fast.
+TRIED = ("0.64", "0.65", "0.66", "0.67", "0.68")
 
 
 def _compile(function: Callable[..., Any], **options: Any) -> Any:
     if config.DISABLE_JIT:  # type: ignore[attr-defined]  # slow, but with Python's tracebacks
         return function
-    return Compiled(function, nogil=True, error_model="numpy", **options)
+    options |= {"nogil": True, "error_model": "numpy"}
+    if numba.__version__.rpartition(".")[0] not in TRIED:
+        return compile_plainly(function, **options)
+    from rationalizer.ops.kernels.compiled import Compiled
+
+    return Compiled(function, **options)
+
+
+def compile_plainly(function: Callable[..., Any], **options: Any) -> Any:
+    """By nothing but what Numba documents, but for the key of its cache."""
+    compiled: Any = numba.njit(**options)(function)
+    with suppress(RuntimeError):  # no folder can be written to: each process compiles anew
+        compiled.enable_caching()
+        compiled._cache._cache_file._source_stamp = all_sources()
+    return compiled
 
 
 def jit(function: Callable[..., Any]) -> Any:
