@@ -38,7 +38,7 @@ def test_selection_is_a_weight_per_token_and_zero_on_padding(method, training):
     states, mask = batch()
     extractor = build(method)
     select = extractor if training else extractor.decode
-    z, scores = select(states, mask, Budget.of(0.3).words(mask))
+    z, scores, _ = select(states, mask, Budget.of(0.3).words(mask))
     assert z.shape == scores.shape == mask.shape
     assert z.dtype == torch.float32
     assert z.min() >= 0
@@ -72,7 +72,7 @@ def test_those_that_follow_a_budget_use_all_of_it(method):
 @pytest.mark.parametrize("method", ["spectra", "pair-budget"])
 def test_tokens_with_negative_scores_are_not_selected_to_fill_the_budget(method):
     states, mask = batch((20, 11, 5, 1), spread=2.0)
-    z, scores = build(method, transition=0.0).decode(states, mask, Budget.of(1.0).words(mask))
+    z, scores, _ = build(method, transition=0.0).decode(states, mask, Budget.of(1.0).words(mask))
     assert torch.equal(z != 0, (scores > 0) & mask)
     assert (scores[mask] < 0).any()
 
@@ -208,7 +208,7 @@ def test_gumbel_is_a_relaxed_bernoulli():
     copies = 20_000
     many, real = states.expand(copies, -1, -1), mask.expand(copies, -1)
     torch.manual_seed(0)
-    z, scores = extractor(many, real, Budget.of(1).words(real))
+    z, scores, _ = extractor(many, real, Budget.of(1).words(real))
     torch.testing.assert_close(z.mean(0), scores[0].sigmoid(), atol=0.02, rtol=0)
     assert ((z < 0.01) | (z > 0.99)).float().mean() > 0.99
 
@@ -330,14 +330,14 @@ def test_words_that_cannot_be_selected_count_as_absent(method, training):
     extractor = build(method)
     select = extractor if training else extractor.decode
     torch.manual_seed(2)
-    z, _ = select(states, gaps, Budget.share(0.4).words(gaps))
+    z, *_ = select(states, gaps, Budget.share(0.4).words(gaps))
     assert not z[~gaps].any()
     if training and method in ("sfe", "sfe-baseline", "gumbel", "hardkuma"):
         return  # drawn
     for row in range(2):
         closed = states[row : row + 1, gaps[row]]
         real = torch.ones(closed.shape[:2], dtype=torch.bool)
-        alone, _ = select(closed, real, Budget.share(0.4).words(real))
+        alone, *_ = select(closed, real, Budget.share(0.4).words(real))
         torch.testing.assert_close(z[row, gaps[row]], alone[0])
 
 
@@ -357,7 +357,7 @@ def test_scores_start_with_the_spread_asked_for_whatever_the_states_are(method, 
     states = states + 3 * scale  # what all states share is no spread
     extractor = build(method, start_spread=1.5, temperature=0.2)
     extractor.start(states, mask)
-    z, scores = extractor(states, mask, Budget.of(0.3).words(mask))
+    z, scores, _ = extractor(states, mask, Budget.of(0.3).words(mask))
     within = torch.cat([row[real] - row[real].mean() for row, real in zip(scores, mask, strict=True)])
     assert within.square().mean().sqrt().item() == pytest.approx(1.5 * 0.2, rel=1e-4)
     assert (scores[mask] > 0).float().mean() > 0.95

@@ -23,7 +23,7 @@ def test_all_methods_with_scores_learn_from_people():
 
 def conjugate(layer, s, mask, budget):
     """max_z ⟨s/T, z⟩ − Ω(z), where Ω is known in closed form."""
-    z = layer.attend(s, mask) if hasattr(layer, "attend") else layer.relax(s, mask, budget, None)
+    z = layer.attend(s, mask) if hasattr(layer, "attend") else layer.relax(s, mask, budget, None)[0]
     value = (s / layer.temperature * z).sum() - 0.5 * z.square().sum()
     return value - layer.tv * (z[:, 1:] - z[:, :-1]).abs().sum() if hasattr(layer, "tv") else value
 
@@ -42,7 +42,7 @@ def test_the_gradient_is_that_of_the_layers_own_loss(method, marks):
         return conjugate(layer, s, mask, budget) - (s / layer.temperature * marked).sum() / sum(marks)
 
     scores = s.clone().requires_grad_()
-    z = layer.attend(s, mask) if hasattr(layer, "attend") else layer.relax(s, mask, budget, None)
+    z = layer.attend(s, mask) if hasattr(layer, "attend") else layer.relax(s, mask, budget, None)[0]
     layer.imitation(Extraction(z, scores), marked, mask, budget).sum().backward()
     for k, step in enumerate(1e-6 * torch.eye(7, dtype=torch.float64)):
         expected = (loss(s + step) - loss(s - step)) / 2e-6
