@@ -30,7 +30,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.timing import print_table
+from benchmarks.timing import print_table, verdict
 from rationalizer import Rationalizer
 from rationalizer.data import generated_reviews as reviews
 
@@ -118,12 +118,12 @@ def latency(folder: Path, model: Rationalizer, kinds: dict[str, Sequence[str]]) 
             for at_once, (_, seconds, total) in ((1, alone), (AT_ONCE, together)):
                 cut = statistics.quantiles(seconds, n=100)
                 times = (1e3 * cut[p - 1] for p in (50, 95, 99))
-                met = "" if at_once == 1 else "met" if cut[94] <= AT_MOST * median else "missed"
+                met = "" if at_once == 1 else verdict(cut[94] <= AT_MOST * median)
                 rows.append([kind, workers, at_once, len(seconds) / total, *times, cut[94] / median, met])
             each = 1e3 * (spent[1] - spent[0]) / ALONE, 1e3 * (spent[2] - spent[1]) / len(texts)
             if all(each):
                 share = AT_ONCE / workers * each[1] / each[0]
-                processed.append([kind, workers, *each, share, "met" if share <= AT_MOST else "missed"])
+                processed.append([kind, workers, *each, share, verdict(share <= AT_MOST)])
             lost = sum(answer is None for answer in [*alone[0], *together[0]])
             found = [answer and answer["explanations"][0]["selected"] for answer in together[0]]
             wrong = sum(one is not None and one != other for one, other in zip(found, expected, strict=True))
