@@ -59,7 +59,10 @@ def serving(run: Path, workers: int = 1) -> Iterator[tuple[int, int]]:
         process.wait(30)
 
 
-async def ask(port: int, questions: Sequence[dict], at_once: int) -> tuple[list[dict | None], list[float], float]:
+Asked = tuple[list[dict | None], list[float], float]
+
+
+async def ask(port: int, questions: Sequence[dict], at_once: int) -> Asked:
     """The answers (None: lost), each one's seconds, and the seconds of all.
 
     Over plain connections, each of which has one request under way: a full HTTP client would be slower than the
@@ -103,36 +106,48 @@ def processor(pid: int) -> float:
 
 def latency(folder: Path, model: Rationalizer, kinds: dict[str, Sequence[str]]) -> None:
     rows, processed, ends = [], [], []
-    for kind, texts in kinds.items():
-        questions = [{"text": text} for text in texts]
-        expected = [list(one.selected) for one in model.explain(texts)]
-        for workers in (1, PROCESSES):
-            with serving(folder, workers) as (port, pid):
+    for workers in (1, PROCESSES):
+        with serving(folder, workers) as (port, pid):
+            for kind, texts in kinds.items():
+                questions = [{"text": text} for text in texts]
                 asyncio.run(ask(port, questions[:AT_ONCE], AT_ONCE))  # each process has answered some
-                spent = [processor(pid)]
+                start = processor(pid)
                 alone = asyncio.run(ask(port, questions[:ALONE], 1))
-                spent.append(processor(pid))
+                between = processor(pid)
                 together = asyncio.run(ask(port, questions, AT_ONCE))
-                spent.append(processor(pid))
-            median = statistics.median(alone[1])
-            for at_once, (_, seconds, total) in ((1, alone), (AT_ONCE, together)):
-                cut = statistics.quantiles(seconds, n=100)
-                times = (1e3 * cut[p - 1] for p in (50, 95, 99))
-                met = "" if at_once == 1 else verdict(cut[94] <= AT_MOST * median)
-                rows.append([kind, workers, at_once, len(seconds) / total, *times, cut[94] / median, met])
-            each = 1e3 * (spent[1] - spent[0]) / ALONE, 1e3 * (spent[2] - spent[1]) / len(texts)
-            if all(each):
-                share = AT_ONCE / workers * each[1] / each[0]
-                processed.append([kind, workers, *each, share, verdict(share <= AT_MOST)])
-            lost = sum(answer is None for answer in [*alone[0], *together[0]])
-            found = [answer and answer["explanations"][0]["selected"] for answer in together[0]]
-            wrong = sum(one is not None and one != other for one, other in zip(found, expected, strict=True))
-            ends.append(f"{kind}, {workers} process(es): lost {lost}, wrong {wrong}")
-    measured = ["per second", "p50 ms", "p95 ms", "p99 ms", "p95 / one alone"]
-    print_table(["texts", "processes", "at once", *measured, f"at most {AT_MOST:g}"], rows)
-    print("\n" + "; ".join(ends) + "\n\nOf the processor:\n")
-    of_processor = ["ms alone", f"ms of {AT_ONCE} at once", f"{AT_ONCE} / processes x ratio"]
-    print_table(["texts", "processes", *of_processor, f"at most {AT_MOST:g}"], processed)
+                end = processor(pid)
+                rows += _times(kind, workers, alone, together)
+                spent = 1e3 * (between - start) / ALONE, 1e3 * (end - between) / len(texts)
+                if all(spent):
+                    multiple = AT_ONCE / workers * spent[1] / spent[0]
+                    processed.append([kind, workers, *spent, multiple])
+                lost = sum(answer is None for answer in [*alone[0], *together[0]])
+                wrong = _wrong(model, texts, together[0])
+                ends.append(f"{kind}, {workers} process(es): lost {lost}, wrong {wrong}")
+    print(f"At most {AT_MOST:g} times as long as one alone:\n")
+    print_table(["texts", "processes", "at once", "a second", "p50 ms", "p95 ms", "p99 ms", "p95 / alone", ""], rows)
+    print("\n" + "; ".join(ends) + ".\n\nMilliseconds of the processor a request:\n")
+    if processed:
+        multiple = f"{AT_ONCE} / processes x ratio"
+        print_table(["texts", "processes", "alone", f"{AT_ONCE} at once", multiple], processed)
+
+
+def _times(kind: str, workers: int, alone: Asked, together: Asked) -> list[list[object]]:
+    median = statistics.median(alone[1])
+    rows: list[list[object]] = []
+    for at_once, (_, seconds, total) in ((1, alone), (AT_ONCE, together)):
+        cut = statistics.quantiles(seconds, n=100)
+        ratio = cut[94] / median
+        times = (1e3 * cut[p - 1] for p in (50, 95, 99))
+        said = "" if at_once == 1 else verdict(ratio <= AT_MOST)
+        rows.append([kind, workers, at_once, len(seconds) / total, *times, ratio, said])
+    return rows
+
+
+def _wrong(model: Rationalizer, texts: Sequence[str], answers: Sequence[dict | None]) -> int:
+    expected = [list(one.selected) for one in model.explain(texts)]
+    found = [answer and answer["explanations"][0]["selected"] for answer in answers]
+    return sum(one is not None and one != other for one, other in zip(found, expected, strict=True))
 
 
 async def crowd(port: int) -> tuple[list[float], list[float]]:

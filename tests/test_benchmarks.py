@@ -73,4 +73,6 @@ def test_rows_are_marked_in_one_way():
 def test_other_names_are_refused(capsys):
     with pytest.raises(SystemExit):
         main(["sequence_budgte"])
-    assert "there is no benchmark 'sequence_budgte'; there are: sequence_budget, spans" in capsys.readouterr().err
+    assert (
+        "no benchmark 'sequence_budgte'; there are: sequence_budget, where_training_starts" in capsys.readouterr().err
+    )

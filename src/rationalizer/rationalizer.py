@@ -24,10 +24,11 @@ from rationalizer.learn.limiting import warn_of_empty
 from rationalizer.learn.runs import Record, record_of, run
 from rationalizer.learn.trained import LabelType, TrainedModel
 from rationalizer.learn.watching import notebook_bar
+from rationalizer.nn.readers.base import KNOWN, UNKNOWN
 from rationalizer.render import AnyExplanation, Explanation, Explanations, Label, PairExplanation
 from rationalizer.render.cells import cell_names, cells_of
 from rationalizer.saved import Saved
-from rationalizer.text import AnyExample, Budget, Example, PairExample, is_punctuation
+from rationalizer.text import AnyExample, Budget, Example, PairExample
 
 Asked = Iterable[Constraint | str] | None  # constraints in use; None: the model's own
 
@@ -170,8 +171,7 @@ class Rationalizer(Saved):
         return found
 
     def _is_readable(self, example: AnyExample) -> bool:
-        knows = self.trained.reader.knows
-        return all(any(knows(token) for token in text.tokens if not is_punctuation(token)) for text in example.texts)
+        return all((self.trained.reader.kinds(text.tokens) == KNOWN).any() for text in example.texts)
 
     @overload
     def explain(self, texts: str, *, constraints: Asked = ...) -> Explanation: ...
@@ -315,7 +315,7 @@ class Rationalizer(Saved):
                 premise_unknown=self._unknown(example.premise),
                 hypothesis_unknown=self._unknown(example.hypothesis),
             )
-        selected = tuple((weights != 0).tolist())
+        selected = weights != 0
         return Explanation(
             text=example.text,
             label=label,
@@ -323,7 +323,7 @@ class Rationalizer(Saved):
             tokens=example.tokens,
             offsets=example.offsets,
             weights=tuple(weights.tolist()),
-            selected=selected,
+            selected=tuple(selected.tolist()),
             spans=_character_spans(selected, example.offsets),
             rationale=example.rationale,
             unknown=self._unknown(example),
@@ -331,8 +331,7 @@ class Rationalizer(Saved):
         )
 
     def _unknown(self, text: Example) -> tuple[bool, ...]:
-        knows = self.trained.reader.knows
-        return tuple(not (is_punctuation(token) or knows(token)) for token in text.tokens)
+        return tuple((self.trained.reader.kinds(text.tokens) == UNKNOWN).tolist())
 
     @property
     def trained(self) -> TrainedModel:
@@ -430,16 +429,10 @@ def _is_there(text: Any) -> bool:
     )
 
 
-def _character_spans(selected: Sequence[bool], offsets: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    spans: list[tuple[int, int]] = []
-    for k, (start, end) in enumerate(offsets):
-        if not selected[k]:
-            continue
-        if k and selected[k - 1]:
-            spans[-1] = (spans[-1][0], end)
-        else:
-            spans.append((start, end))
-    return tuple(spans)
+def _character_spans(selected: NDArray[np.bool_], offsets: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Where runs of selected tokens stand in the text."""
+    edges = np.flatnonzero(np.diff(selected, prepend=False, append=False)).tolist()
+    return tuple((offsets[first][0], offsets[end - 1][1]) for first, end in zip(edges[::2], edges[1::2], strict=True))
 
 
 _PYTHON: dict[type, LabelType] = {bool: "bool", int: "int", float: "float"}

@@ -1,25 +1,25 @@
 """What a model remembers of the texts it was sent, and how much work they are taken to be."""
 
 from rationalizer.app.served import Unreadable, alike, work
-from rationalizer.nn.readers import word_vectors
-from rationalizer.text import cutting
+from rationalizer.text import cutting, remembered
 
 
 def test_strange_words_do_not_pile_up(models, monkeypatch):
     """Neither many of them nor long ones."""
     served = models[0]
     reader = served.model.trained.reader
-    monkeypatch.setattr(word_vectors, "REMEMBERED", 500)
+    monkeypatch.setattr(remembered, "MOST", 500)
     before = cutting._is_punctuation.cache_info().currsize
     long = [f"{'x' * 5000}{k}" for k in range(20)]
     served.explain(None, None, long)
     assert cutting._is_punctuation.cache_info().currsize == before
-    assert not reader._found.keys() & set(long)
+    assert not (reader._found.keys() | reader._kind.keys()) & set(long)
     for k in range(20):
         served.explain(None, None, [" ".join(f"strange{k}x{j}" for j in range(100))])
         assert len(reader._found) <= 500
-    for remembered in (cutting._is_punctuation, cutting._span):
-        assert remembered.cache_info().maxsize <= 1 << 16
+        assert len(reader._kind) <= 500
+    for answers in (cutting._is_punctuation, cutting._span):
+        assert answers.cache_info().maxsize <= 1 << 16
 
 
 def test_work_grows_with_the_text_and_for_pairs_with_both():

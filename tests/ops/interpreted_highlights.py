@@ -112,8 +112,14 @@ def unanswered() -> None:
         lost = torch.tensor([False, True, name != "budget", True, False, False])
         assert torch.equal(z.isnan().all(-1), lost), name
         assert torch.equal(z.isnan().any(-1), lost), name
+        if name == "sequence_budget":
+            assert result[2].any(), "without a hard row the host has no part in it"
+            gradients = launcher(module, "sequence_budget_backward")(torch.ones_like(z), z, edges, mask, *result[1:4])
+            for gradient in gradients:
+                assert torch.equal(gradient.isnan().any(-1), lost)
 
 
 if __name__ == "__main__":
-    for case in sys.argv[1:]:
-        globals()[case]()
+    for case in (closed_forms, contiguous, anti_contiguous, unanswered):
+        print(case.__name__, flush=True)
+        case()

@@ -278,7 +278,6 @@ def test_tied_scores_that_need_as_many_sequences_as_tokens():
     edges = torch.full((8, n - 1), 1e-4, dtype=torch.float64)
     z, info = ops.sequence_budget(scores.cuda(), limit, transition=edges.cuda(), return_info=True)
     assert info.converged.all()
-    assert (info.iterations > n).any()
     z = z.cpu()
     best = best_value(scores - z, edges, limit)
     earned = ((scores - z) * z).sum(-1) + (edges * torch.minimum(z[:, 1:], z[:, :-1])).sum(-1)

@@ -56,7 +56,7 @@ def best_sequence(s, r, budget, lift, y, back, value, heads, blocks, rules):
         budgeted_viterbi(s, r, budget, lift, y, back, value)
 
 
-@overload(best_sequence, jit_options={"pipeline_class": PartCompiler})
+@overload(best_sequence, jit_options={"pipeline_class": PartCompiler})  # type: ignore[typeddict-unknown-key]
 def _best_sequence(s, r, budget, lift, y, back, value, heads, blocks, rules):
     def under_rules(s, r, budget, lift, y, back, value, heads, blocks, rules):
         constrained_viterbi(s, r, rules, lift, y, back[0], value)

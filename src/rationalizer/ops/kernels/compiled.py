@@ -3,24 +3,29 @@
 Numba by itself makes machine code of every function, optimised, and again of each function that calls it, with all that
 it calls in turn. Of a kernel a dozen calls deep the innermost part is so compiled a dozen times over, for nothing: only
 what Python calls is ever run, and everything is compiled into that.
+
+Kernels are kept on disk. A process that finds its kernels there loads nothing of what compiling needs.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cached_property
+from contextlib import contextmanager, suppress
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
-from numba import _dynfunc
+from numba import _dynfunc  # type: ignore[attr-defined]
+from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime.nrt import rtsys
 from numba.core.typed_passes import NativeLowering
 from numba.core.types import unliteral
 from numba.extending import overload
-from numba.np import arrayobj
 
 
 def _unequal_shapes(source: Any, target: Any) -> None:
@@ -36,6 +41,8 @@ def _raise_unequal_shapes(source: Any, target: Any) -> Callable[[Any, Any], None
 def _plain_messages() -> Iterator[None]:
     """Assignments of arrays to slices without the words that Numba has for two shapes that differ: it compiles all that
     strings need for them, which takes longer than most kernels."""
+    from numba.np import arrayobj
+
     name = "raise_with_shape_context"
     numbas = getattr(arrayobj, name)
     setattr(arrayobj, name, _unequal_shapes)
@@ -45,7 +52,7 @@ def _plain_messages() -> Iterator[None]:
         setattr(arrayobj, name, numbas)
 
 
-class _Part(JITCodeLibrary):  # type: ignore[misc]
+class _Part(JITCodeLibrary):
     """A function and what it calls, to be linked into others, which optimise it; never code of its own."""
 
     def finalize(self) -> None:
@@ -57,7 +64,7 @@ class _Part(JITCodeLibrary):  # type: ignore[misc]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _KernelLowering(NativeLowering):  # type: ignore[misc]
+class _KernelLowering(NativeLowering):
     _name = "kernel_lowering"
 
     def run_pass(self, state: Any) -> bool:
@@ -83,7 +90,7 @@ class _PartLowering(_KernelLowering):
         return True
 
 
-class KernelCompiler(CompilerBase):  # type: ignore[misc]
+class KernelCompiler(CompilerBase):
     """Numba's compiler, of what Python calls."""
 
     lowering: type = _KernelLowering
@@ -100,20 +107,43 @@ class PartCompiler(KernelCompiler):
     lowering = _PartLowering
 
 
-class Compiled(CPUDispatcher):  # type: ignore[misc]
+@cache
+def _sources() -> str:
+    """Numba keys its disk cache on a function's own file, although code from the files it calls is compiled in. All
+    kernels of the package together are the right key: with it an upgrade, or an edit, never runs yesterday's code."""
+    package = Path(__file__).parents[2]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(package.rglob("*_cpu.py")))).hexdigest()
+
+
+class _KernelCache(FunctionCache):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file._source_stamp = _sources()
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)  # all that code needs to run; Numba imports here what it needs to compile
+        return self._load_overload(sig, target_context)
+
+
+class Compiled(CPUDispatcher):
     """A function that is part of the kernels that call it, and a kernel itself where Python calls it."""
 
-    def __init__(self, function: Callable[..., Any], as_kernel: Callable[[Callable[..., Any]], Any], **options: Any):
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         super().__init__(function, targetoptions={"nopython": True, **options}, pipeline_class=PartCompiler)
-        self._as_kernel = as_kernel
 
     @cached_property
     def kernel(self) -> Any:
-        return self._as_kernel(self.py_func)
+        options = {**self.targetoptions, "no_cfunc_wrapper": True}
+        kernel: Any = CPUDispatcher(self.py_func, targetoptions=options, pipeline_class=KernelCompiler)
+        # Where no folder can be written to, as in a container without a home, each process compiles anew.
+        with suppress(RuntimeError):
+            kernel._cache = _KernelCache(self.py_func)
+        return kernel
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         # A variable that starts as 0 is a literal where it is first seen: a version for it would be thrown away.
-        return super().get_call_template([unliteral(arg) for arg in args], {k: unliteral(arg) for k, arg in kws.items()})
+        named = {name: unliteral(arg) for name, arg in kws.items()}
+        return super().get_call_template([unliteral(arg) for arg in args], named)
 
     def __call__(self, *arguments: Any) -> Any:
         return self.kernel(*arguments)

@@ -118,4 +118,6 @@ def sequence_budget_backward(g, z, transition, mask, tight, kept, support):
     grad_s, grad_r = torch.empty(z.shape, dtype=z.dtype), torch.empty(transition.shape, dtype=z.dtype)
     inputs, packed = _host(g, z, transition, mask, tight, kept), _host(support)[0].view("uint64")
     for_rows(sequence_budget_backward_rows, z.shape[0], 20 * z.numel(), *inputs, packed, grad_s.numpy(), grad_r.numpy())
-    return grad_s.to(z.device), grad_r.to(z.device)
+    lost = z.isnan()  # rows without an answer have no gradient either
+    grad_s, grad_r = grad_s.to(z.device), grad_r.to(z.device)
+    return grad_s.masked_fill(lost, torch.nan), grad_r.masked_fill(lost[:, 1:] & lost[:, :-1], torch.nan)
