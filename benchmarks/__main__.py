@@ -80,7 +80,7 @@ def _summarize(ends: list[Ended]) -> None:
     rows = [[end.name, f"{end.seconds:.0f}", end.met, len(end.missed), end.remark] for end in ends]
     total = f"{sum(end.seconds for end in ends):.0f}"
     rows.append(["all", total, sum(end.met for end in ends), sum(len(end.missed) for end in ends), ""])
-    print_table(["benchmark", "seconds", "met", "missed", ""], rows)
+    print_table(["benchmark", "seconds", "rows met", "rows missed", ""], rows)
     for end in ends:
         for row in end.missed:
             print(f"\nmissed, {end.name}: {row}")

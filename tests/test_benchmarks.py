@@ -1,5 +1,6 @@
 """The frame of the benchmarks: what is marked, counted, bounded and written. Nothing is timed here."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -60,6 +61,13 @@ def test_every_benchmark_has_its_time_and_its_place():
     assert modules == SECONDS.keys() | ON_GPU.keys()
     assert sum(SECONDS.values()) + 10 * len(ON_GPU) <= 15 * 60  # those end at once where there is no GPU
     require_places(PAGE.read_text(), [*SECONDS, *ON_GPU], PAGE)
+
+
+def test_rows_are_marked_in_one_way():
+    """A mark of another spelling would not be counted."""
+    for path in (ROOT / "benchmarks").glob("*.py"):
+        if path.name != "timing.py":
+            assert not re.findall(r"[\"'](?:met|missed)[\"']", path.read_text(), re.IGNORECASE), path
 
 
 def test_other_names_are_refused(capsys):
