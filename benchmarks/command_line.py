@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.timing import print_table
+from benchmarks.timing import print_table, verdict
 from rationalizer import Rationalizer
 from rationalizer.data import generated_reviews as reviews
 
@@ -81,7 +81,7 @@ def main() -> None:
     ]
     print_table(
         ["what", "seconds", "ratio", "at most", ""],
-        [[*row, "" if row[2] == "" else "met" if row[2] <= row[3] else "MISSED"] for row in rows],
+        [[*row, "" if row[2] == "" else verdict(row[2] <= row[3])] for row in rows],
     )
 
 

@@ -7,7 +7,7 @@ import entmax
 import torch
 from cvxpylayers.torch import CvxpyLayer
 
-from benchmarks.timing import median_ms, print_table
+from benchmarks.timing import median_ms, print_table, verdict
 from rationalizer import ops
 
 BATCH = 16
@@ -64,7 +64,7 @@ def main() -> None:
                 general = median_ms(one_step(qp_layer(m, n, **options), scores), seconds=0.0, least=1)
                 met = ours <= target * base and FASTER_THAN_QP * ours <= general
                 row = (f"{m}x{n}", scale, name, ours, base, ours / base, f"<= {target:g}")
-                table.append((*row, general, general / ours, f">= {FASTER_THAN_QP:g}", "met" if met else "missed"))
+                table.append((*row, general, general / ours, f">= {FASTER_THAN_QP:g}", verdict(met)))
     header = ("size", "scale", "kind", "ms", "sparsemax ms", "ratio", "target")
     print_table((*header, "QP layer ms", "QP/ours", "target", ""), table)
 

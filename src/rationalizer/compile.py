@@ -8,6 +8,7 @@ Run this where a first user shall not wait: before a server starts, before tests
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -73,9 +74,14 @@ def _graphs() -> None:
 GROUPS: tuple[Callable[[], None], ...] = (_highlights, _spans, _graphs, _matchings, _closed_forms)  # the longest first
 
 
+def _leave_garbage() -> None:
+    """A process that ends when it has compiled needs no collector to look through all of Numba again and again."""
+    gc.disable()
+
+
 def compile_kernels(processes: int | None = None) -> None:
     """Compiles all kernels that are not compiled yet, in as many processes as there are cores."""
-    with ProcessPoolExecutor(processes or os.cpu_count(), mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(processes or os.cpu_count(), get_context("spawn"), _leave_garbage) as pool:
         for done in [pool.submit(group) for group in GROUPS]:
             done.result()
 

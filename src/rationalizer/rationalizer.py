@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,32 +12,28 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from rationalizer.constraints import Constraint, constraints_of
+from rationalizer.constraints import Conflict, Constraint, constraints_of
 from rationalizer.data import Corpus, Given, any_examples_from, are_pairs, corpus_from
 from rationalizer.data.corpus import Task
 from rationalizer.data.frames import is_table, names_of, texts_of
-from rationalizer.estimator import Estimator, configured
-from rationalizer.learn.config import Config, flat, under
-from rationalizer.learn.devices import check_device, trainer_device
+from rationalizer.estimator import configured
+from rationalizer.learn.config import Config, under
+from rationalizer.learn.devices import trainer_device
 from rationalizer.learn.inference import BATCH, Predictions, predict
 from rationalizer.learn.limiting import warn_of_empty
-from rationalizer.learn.runs import SCORES, Record, record_of, run
-from rationalizer.learn.storage import write_record
+from rationalizer.learn.runs import Record, record_of, run
 from rationalizer.learn.trained import LabelType, TrainedModel
 from rationalizer.learn.watching import notebook_bar
+from rationalizer.nn.readers.base import KNOWN, UNKNOWN
 from rationalizer.render import AnyExplanation, Explanation, Explanations, Label, PairExplanation
 from rationalizer.render.cells import cell_names, cells_of
-from rationalizer.sharing import hub, locate, write_card
-from rationalizer.text import AnyExample, Budget, Example, PairExample, is_punctuation
+from rationalizer.saved import Saved
+from rationalizer.text import AnyExample, Budget, Example, PairExample
 
 Asked = Iterable[Constraint | str] | None  # constraints in use; None: the model's own
 
-# What a card shows without a wish: sentences of nobody's data.
-TEXT = "The room was spotless but the staff was rude."
-PAIR = ("A man plays a guitar on the street.", "A musician performs outside.")
 
-
-class Rationalizer(Estimator):
+class Rationalizer(Saved):
     """Learns to label texts from the words it shows, or pairs of texts from the words it aligns.
 
     >>> model = Rationalizer(method="spectra", budget=0.2).fit(texts, labels)
@@ -106,7 +101,7 @@ class Rationalizer(Estimator):
             progress: show a progress bar; by default on a terminal and in notebooks.
             device: "cpu", "cuda", "cuda:1", "mps"; or "auto", a GPU if there is one.
             trainer: `devices` (how many, each with its part of every batch), `num_nodes`, `precision`, `strategy` of
-                Lightning's Trainer.
+                Lightning's Trainer; and `threads` on a CPU, by default as many as help.
         """
         given = self._given if budget is None else {**self._given, "budget": budget}
         label_type: LabelType = "str"
@@ -176,8 +171,7 @@ class Rationalizer(Estimator):
         return found
 
     def _is_readable(self, example: AnyExample) -> bool:
-        knows = self.trained.reader.knows
-        return all(any(knows(token) for token in text.tokens if not is_punctuation(token)) for text in example.texts)
+        return all((self.trained.reader.kinds(text.tokens) == KNOWN).any() for text in example.texts)
 
     @overload
     def explain(self, texts: str, *, constraints: Asked = ...) -> Explanation: ...
@@ -235,14 +229,22 @@ class Rationalizer(Estimator):
     def _explain_as_they_come(
         self, texts: Iterator[Any], batch_size: int, constraints: Asked
     ) -> Iterator[AnyExplanation]:
+        before = 0
         while batch := list(islice(texts, batch_size)):
-            yield from self.explain_examples(self._examples(batch), constraints=constraints)
+            try:
+                yield from self.explain_examples(self._examples(batch), constraints=constraints)
+            except Conflict as error:
+                raise error.after(before) from None
+            before += len(batch)
 
     def _explain_table(self, table: Any, constraints: Asked) -> Any:
         """A copy of the table with columns added."""
         texts = texts_of(table, pairs=self.pairs, remembered=self._columns)
         there = [k for k, row in enumerate(texts) if all(map(_is_there, row if self.pairs else (row,)))]
-        found = self.explain_examples(self._examples([texts[k] for k in there]), constraints=constraints)
+        try:
+            found = self.explain_examples(self._examples([texts[k] for k in there]), constraints=constraints)
+        except Conflict as error:
+            raise error if error.position is None else error.at(f"row {there[error.position] + 1}") from None
         explained = dict(zip(there, found, strict=True))
         rows = [cells_of(explained.get(k)) for k in range(len(texts))]
         added = cell_names(table.columns, pairs=self.pairs)
@@ -271,8 +273,13 @@ class Rationalizer(Estimator):
 
     def explain_rows(self, rows: Sequence[Given], *, batch_size: int = BATCH) -> list[AnyExplanation | None]:
         """As `explain`, of rows of a file (see `data.iter_rows`): None for those that have nothing to explain."""
-        examples = [replace(given.example, label=None) for given in rows if given.example is not None]
-        explained = iter(self.explain_examples(examples, batch_size=batch_size))
+        there = [given for given in rows if given.example is not None]
+        examples = [replace(given.example, label=None) for given in there if given.example is not None]
+        try:
+            explained = iter(self.explain_examples(examples, batch_size=batch_size))
+        except Conflict as error:
+            place = "" if error.position is None else there[error.position].place
+            raise error.at(place) if place else error from None
         return [None if given.example is None else next(explained) for given in rows]
 
     def _predicted(self, title: str, examples: Sequence[AnyExample], **how: Any) -> Predictions:
@@ -308,7 +315,7 @@ class Rationalizer(Estimator):
                 premise_unknown=self._unknown(example.premise),
                 hypothesis_unknown=self._unknown(example.hypothesis),
             )
-        selected = tuple((weights != 0).tolist())
+        selected = weights != 0
         return Explanation(
             text=example.text,
             label=label,
@@ -316,7 +323,7 @@ class Rationalizer(Estimator):
             tokens=example.tokens,
             offsets=example.offsets,
             weights=tuple(weights.tolist()),
-            selected=selected,
+            selected=tuple(selected.tolist()),
             spans=_character_spans(selected, example.offsets),
             rationale=example.rationale,
             unknown=self._unknown(example),
@@ -324,85 +331,7 @@ class Rationalizer(Estimator):
         )
 
     def _unknown(self, text: Example) -> tuple[bool, ...]:
-        knows = self.trained.reader.knows
-        return tuple(not (is_punctuation(token) or knows(token)) for token in text.tokens)
-
-    def save(self, directory: str | Path, *, example: Any = None, compact: bool = False) -> None:
-        """Writes the model and its card, `README.md`: data, scores, budget, limits, an example.
-
-        Args:
-            directory: where to; made if need be.
-            example: a text, or a (premise, hypothesis) tuple, to be drawn on the card. By default a sentence that is
-                in nobody's data, if the model knows its words.
-            compact: in less space: weights are rounded to 16 and 8 bits, and the package's word vectors not copied.
-        """
-        self._save(Path(directory), None, example, compact)
-
-    def push_to_hub(
-        self,
-        name: str,
-        *,
-        private: bool = False,
-        revision: str | None = None,
-        token: str | None = None,
-        example: Any = None,
-        compact: bool = False,
-    ) -> str:
-        """Saves the model to the Hugging Face Hub (extra `hub`), where `Rationalizer.load(name)` finds it.
-
-        Args:
-            name: "org/name"; the repository is made if there is none.
-            private: whether one that is made is seen by its owners only.
-            revision: the branch to send to, if not the main one.
-            token: of the Hub, if not the one of `hf auth login` or HF_TOKEN.
-            example, compact: see `save`.
-
-        Returns:
-            The address of what was sent.
-        """
-        with tempfile.TemporaryDirectory() as folder:
-            self._save(Path(folder), name, example, compact)
-            return hub.push(Path(folder), name, private=private, revision=revision, token=token)
-
-    def _save(self, folder: Path, name: str | None, example: Any, compact: bool) -> None:
-        self.trained.save(folder, compact=compact)
-        if self._record is not None:
-            record = self._record
-            if name is not None:  # it travels: without the place of the data, a path of this machine
-                record = {**record, "data": {**record["data"], "source": None}}
-            write_record(folder / SCORES, record)
-        drawn = self._example(example)
-        write_card(folder, self.trained, name=name, record=self._record, example=drawn)
-
-    def _example(self, given: Any) -> AnyExplanation | None:
-        if given is not None:
-            return self.explain([given])[0]
-        (usual,) = self._examples([PAIR if self.pairs else TEXT])
-        words = [word for text in usual.texts for word in text.tokens if not is_punctuation(word)]
-        return self.explain_examples([usual])[0] if all(map(self.trained.reader.knows, words)) else None
-
-    @classmethod
-    def load(cls, model: str | Path, device: str = "cpu", *, revision: str | None = None) -> Rationalizer:
-        """A model that was saved or trained, one that comes with the package, or one of the Hugging Face Hub.
-
-        Args:
-            model: a folder; "sentiment" or "nli"; or "org/name" (extra `hub`).
-            device: as of `fit`.
-            revision: of a model of the Hub: a branch, tag or commit; also as "org/name@revision".
-        """
-        folder = locate(model, revision)
-        loaded = cls.of(TrainedModel.load(folder, check_device(device)))
-        loaded._record = record_of(folder)
-        return loaded
-
-    @classmethod
-    def of(cls, trained: TrainedModel) -> Rationalizer:
-        model = cls.__new__(cls)
-        model._given = {"method": trained.config.method, **flat(trained.config.to_json())}
-        model._config = trained.config
-        model._trained = trained
-        model._record = None
-        return model
+        return tuple((self.trained.reader.kinds(text.tokens) == UNKNOWN).tolist())
 
     @property
     def trained(self) -> TrainedModel:
@@ -500,16 +429,10 @@ def _is_there(text: Any) -> bool:
     )
 
 
-def _character_spans(selected: Sequence[bool], offsets: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    spans: list[tuple[int, int]] = []
-    for k, (start, end) in enumerate(offsets):
-        if not selected[k]:
-            continue
-        if k and selected[k - 1]:
-            spans[-1] = (spans[-1][0], end)
-        else:
-            spans.append((start, end))
-    return tuple(spans)
+def _character_spans(selected: NDArray[np.bool_], offsets: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Where runs of selected tokens stand in the text."""
+    edges = np.flatnonzero(np.diff(selected, prepend=False, append=False)).tolist()
+    return tuple((offsets[first][0], offsets[end - 1][1]) for first, end in zip(edges[::2], edges[1::2], strict=True))
 
 
 _PYTHON: dict[type, LabelType] = {bool: "bool", int: "int", float: "float"}

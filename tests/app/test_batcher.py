@@ -78,7 +78,7 @@ def test_a_small_submission_is_in_the_next_batch_however_much_waits(clients):
             return list(items)
 
         async with Batcher(run, size=lambda item: 100, max_size=800) as batcher:
-            large = [asyncio.create_task(batcher.submit("a", ["large"] * 64, many)) for _ in range(15)]
+            large = [asyncio.create_task(batcher.submit("a", ["large"] * 64, many)) for _ in range(5)]
             while len(batches) < 3:
                 await asyncio.sleep(0.001)
             before = len(batches)
@@ -89,7 +89,7 @@ def test_a_small_submission_is_in_the_next_batch_however_much_waits(clients):
         return before, waiting
 
     before, waiting = asyncio.run(main())
-    assert waiting == 15 * 64
+    assert waiting == 5 * 64
     assert {"small 0", "small 1", "small 2", "small 3"} <= set.union(*batches[before : before + 2])
 
 

@@ -1,6 +1,7 @@
 """The page in a real browser: Debian's Chromium, driven by Playwright."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -135,17 +136,18 @@ def test_no_text_and_too_much(page, server):
     assert page.locator("#waiting").is_visible()
 
 
-@pytest.mark.parametrize("width", [320, 1100])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_readable_in_any_light_and_on_narrow_screens(browser, server, scheme, width):
-    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+def test_readable_in_any_light_and_on_narrow_screens(page, server):
     page.goto(server)
     page.get_by_label("Text", exact=True).fill(f"{TEXT} {'long' * 60}")
     marked(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    ratios = page.evaluate(CONTRAST, ["h1", "#lead", "label[for=text]", "#why", ".rz-text", ".summary", ".downloads"])
-    assert min(ratios) >= 4.5
-    page.close()
+    parts = ["h1", "#lead", "label[for=text]", "#why", ".rz-text", ".summary", ".downloads"]
+    for width in (320, 1100):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for scheme, ground in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(24, 28, 31)")):
+            page.emulate_media(color_scheme=scheme)
+            assert page.evaluate("getComputedStyle(document.querySelector('article')).backgroundColor") == ground
+            assert min(page.evaluate(CONTRAST, parts)) >= 4.5
 
 
 # WCAG's contrast of a text with the nearest ground behind it.
@@ -187,21 +189,20 @@ def test_keyboard_alone(page, server):
 SHOWN_CURVES = "#results svg:visible path"
 
 
-@pytest.mark.parametrize("width", [390, 1100])
-def test_drawings_of_pairs_fit_phones(browser, pair_server, width):
-    page = browser.new_page(viewport={"width": width, "height": 800})
+def test_drawings_of_pairs_fit_phones(page, pair_server):
     page.goto(pair_server)
     page.get_by_label("Premise").fill("Two extraordinarily old nurses often help young dogs in the evening.")
     page.get_by_label("Hypothesis").fill("Nurses help animals.")
-    page.locator("#results svg:visible").wait_for()
-    assert page.locator("#results svg:visible").count() == 1
-    drawing = page.locator("#results svg:visible").bounding_box()
-    frame = page.locator("#results .rz-drawing:visible")
-    assert frame.evaluate("(one) => one.scrollWidth - one.clientWidth") == 0  # nothing to scroll to
-    assert drawing["x"] + drawing["width"] <= width
-    # Letters keep their size, but for a little.
-    assert page.locator("#results svg:visible").evaluate("(one) => one.getScreenCTM().a") > 0.9
-    page.close()
+    for width in (390, 1100):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.locator("#results svg:visible").wait_for()
+        assert page.locator("#results svg:visible").count() == 1
+        drawing = page.locator("#results svg:visible").bounding_box()
+        frame = page.locator("#results .rz-drawing:visible")
+        assert frame.evaluate("(one) => one.scrollWidth - one.clientWidth") == 0  # nothing to scroll to
+        assert drawing["x"] + drawing["width"] <= width
+        # Letters keep their size, but for a little.
+        assert page.locator("#results svg:visible").evaluate("(one) => one.getScreenCTM().a") > 0.9
 
 
 def test_pairs(page, pair_server):
@@ -399,3 +400,31 @@ def test_models_of_both_kinds_take_turns(page, both_kinds):
     assert page.locator("#text").input_value() == "A warm, funny film."
     assert marked(page)
     expect(page.locator("#results article h2")).to_contain_text("spectra")
+
+
+def test_constraints_of_pairs(outsider, both_kinds):
+    page = outsider  # the console tells of the request that is refused
+    page.goto(both_kinds)
+    page.get_by_role("button", name="whole sentences").click()
+    page.get_by_text("matching", exact=True).click()
+    expect(page.locator("#own")).to_be_hidden()  # what held for single texts does not for pairs
+    expect(page.get_by_label("Another constraint")).to_have_attribute("placeholder", re.compile("align"))
+    page.get_by_label("Premise").fill("Two old nurses help dogs.")
+    page.get_by_label("Hypothesis").fill("Dogs help two nurses.")
+    page.get_by_role("button", name="exactly 1 pair").click()
+    expect(page.locator(".summary")).to_have_text("1 pair of words aligned")
+    expect(page.locator("#results h2")).to_contain_text("exactly-k=1")
+
+    page.get_by_role("button", name="equal words aligned").click()
+    problem = page.locator("#problem")
+    expect(problem).to_contain_text(
+        "the pair ('Two old nurses help dogs.' / 'Dogs help two nurses.') under exactly-k=1"
+    )
+    expect(problem).to_contain_text("no alignment by budget keeps to all of them")
+    expect(page.locator("#results article")).to_have_count(0)
+
+    page.get_by_role("button", name="no crossing links").click()
+    expect(problem).to_contain_text("must be aligned (must-align=equal), but they cross; leave a constraint out")
+    page.locator("#own").click()
+    expect(page.locator(".summary")).to_have_text("2 pairs of words aligned")
+    expect(problem).to_be_hidden()

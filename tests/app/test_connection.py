@@ -106,20 +106,69 @@ def test_an_answer_takes_as_long_as_it_takes(models, monkeypatch):
         assert httpx.post(f"{address}/explain", json={"text": "lovely care"}, timeout=20).status_code == 200
 
 
-def test_what_is_not_done_when_the_server_must_stop_is_told_to_come_again(models, caplog):
+def test_what_nobody_waits_for_is_not_read(models, monkeypatch):
+    """One text is being read, another waits, and whoever sent it hangs up."""
+    read, go_on = [], threading.Event()
+    real = type(models[0]).explain
+
+    def explain(served, budget, constraints, texts):
+        read.extend(texts)
+        assert go_on.wait(20)
+        return real(served, budget, constraints, texts)
+
+    with listening(create_app(models)) as address, connect(address) as first, connect(address) as second:
+        monkeypatch.setattr(type(models[0]), "explain", explain)
+        for waiting, (connection, text) in enumerate(((first, "the first"), (second, "the second")), 1):
+            body = json.dumps({"text": text}).encode()
+            connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            while httpx.get(f"{address}/health").json()["waiting"] < waiting:
+                time.sleep(0.01)
+        second.close()
+        for _ in range(2):  # it has seen by then that the connection is closed
+            httpx.get(f"{address}/health")
+        go_on.set()
+        assert first.recv(65536).startswith(b"HTTP/1.1 200")
+        assert httpx.post(f"{address}/explain", json={"text": "a third"}, timeout=20).status_code == 200
+        counted = httpx.get(f"{address}/metrics").text
+    assert read == ["the first", "a third"]
+    assert 'rationalizer_requests_total{path="/explain",status="499"} 1.0' in counted
+
+
+@pytest.mark.parametrize(
+    "sent", [b"GET / HTTP/1.1\r\nX: " + b"x" * 70_000, b"GET / HTTP/1.1\r\n" + b"X: x\r\n" * 15_000]
+)
+def test_a_head_that_does_not_end_is_refused(server, sent):
+    with connect(server) as connection:
+        connection.sendall(sent)
+        answer = until_closed(connection)
+    assert answer.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
+    assert b"the head of the request has more than 65536 bytes" in answer
+
+
+def test_blank_lines_hold_no_connection(hasty):
+    with connect(hasty) as connection:
+        body = b'{"text": "lovely care"}'
+        connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+        assert trickle(connection, b"\r\n") < 20 * SECONDS
+
+
+def test_what_is_not_done_when_the_server_must_stop_is_told_to_come_again(models, monkeypatch, caplog):
     """No failure, no traceback: those that were done are answered, the others hear that the server stops."""
     answers = []
+    real = type(models[0]).explain
 
-    def ask():
-        answers.append(httpx.post(f"{address}/explain", json={"texts": ["lovely care " * 800] * 64}, timeout=60))
+    def ask():  # so long that each text is a batch of its own
+        answers.append(httpx.post(f"{address}/explain", json={"texts": ["lovely care " * 800] * 4}, timeout=60))
 
-    threads = [threading.Thread(target=ask) for _ in range(12)]
+    threads = [threading.Thread(target=ask) for _ in range(4)]
     with listening(create_app(models), grace=1) as address:
+        monkeypatch.setattr(type(models[0]), "explain", lambda *args: time.sleep(0.2) or real(*args))
         slow = connect(address)
         slow.sendall(HEAD + b"Content-Length: 100\r\n\r\n")
         for thread in threads:
             thread.start()
-        while httpx.get(f"{address}/health").json()["waiting"] < 12 * 64:
+        while httpx.get(f"{address}/health").json()["waiting"] < 4 * 4:
             time.sleep(0.01)
     for thread in threads:
         thread.join()

@@ -177,8 +177,11 @@ def test_which_files_are_meant(tmp_path, monkeypatch):
         (["--file", "in/a.csv", "--shard-rows", "2"], "--shard-rows is for --engine ray"),
         (["a", "--engine", "spark"], "there is no engine 'spark'; known are local, ray"),
         (["a", "--engine", "ray"], "--engine ray explains files"),
-        (["--file", "in/a.csv", "--engine", "ray", "--out", "x", "--device", "cuda"], "--gpus says how many workers"),
-        (["--file", "in/a.csv", "--engine", "ray", "--out", "x", "--gpus", "1", "--workers", "1"], "not both"),
+        (
+            ["--file", "in/a.csv", "--engine", "ray", "--out", "x", "--device", "cuda"],
+            "--gpus 1 gives each worker a GPU",
+        ),
+        (["--file", "in/a.csv", "--out", "x.csv", "--gpus", "1"], "--gpus is for --engine ray"),
         (["--file", "in", "--column", "text=b", "--out", "x"], "there is no column 'b'"),
     ],
 )

@@ -14,6 +14,8 @@ from rationalizer.data import Columns
 from rationalizer.ray_cluster import connected
 from tests.bulk.conftest import ROWS
 
+pytestmark = pytest.mark.long
+
 ray = pytest.importorskip("ray", reason="pip install ray[data]")
 REVIEW = Columns(text="review")
 
@@ -24,6 +26,7 @@ def test_on_ray(small, table, tmp_path, monkeypatch):
         a_worker_dies(small, table, tmp_path)
         a_dataset_is_explained(small, table)
         what_ends_every_process_does_not_go_on_for_ever(monkeypatch)
+        gpus_are_those_of_each_worker(small, table)
     assert not ray.is_initialized()
 
 
@@ -90,3 +93,12 @@ def what_ends_every_process_does_not_go_on_for_ever(monkeypatch):
     monkeypatch.setattr(on_ray, "RETRIES", 1)
     with pytest.raises(ChildProcessError, match="again and again of the item"):
         list(on_ray.each(Deadly, (), ["the item"], 1, None))
+
+
+def gpus_are_those_of_each_worker(small, table):
+    with pytest.raises(ValueError, match=r"Ray has 0 GPUs here, but each worker asks for 0\.5"):
+        explain(ray.data.from_arrow(table), small, gpus=0.5)
+    with pytest.raises(ValueError, match="gpus must be at least 0, got -1"):
+        explain(ray.data.from_arrow(table), small, gpus=-1)
+    assert on_ray._share(3, 0.5) == (3, {"num_gpus": 0.5}, {"device": "cuda"})
+    assert on_ray._share(None, 0) == (2, {"num_cpus": 1}, {"threads": 1})

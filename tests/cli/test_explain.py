@@ -358,3 +358,15 @@ def test_other_constraints(spectra_run, model):
     said = refused("explain", spectra_run, text, "--constraint", "must=words:care,lovely,helpful")
     assert "text 1 ('We found" in said
     assert "3 words must be selected, but the budget allows 2" in said
+
+
+def test_conflicts_name_the_row_of_the_file(spectra_run, tmp_path):
+    rows = ["", *["Slow staff."] * 9, "We found truly helpful lovely care."]  # in the second round of eight
+    (tmp_path / "new.csv").write_text("id,text\n" + "".join(f"{k},{text}\n" for k, text in enumerate(rows)))
+    asked = ("--constraint", "must=words:care,lovely", "--budget", "1", "--batch-size", "1")
+    said = refused("explain", spectra_run, "--file", tmp_path / "new.csv", *asked)
+    assert "new.csv, row 11 ('We found" in said
+    said = refused("explain", spectra_run, "--file", tmp_path / "new.csv", "--out", tmp_path / "x.parquet", *asked)
+    assert "new.csv, row 11 ('We found" in said
+    said = refused("explain", spectra_run, *asked, stdin="\n".join(rows))
+    assert "standard input, line 11 ('We found" in said

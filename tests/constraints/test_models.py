@@ -1,8 +1,10 @@
 """Constraints in models: learned under, kept to, saved, changed in use."""
 
+import pickle
 import warnings
 
 import numpy as np
+import pandas
 import pytest
 import torch
 
@@ -10,6 +12,7 @@ from rationalizer import Rationalizer, ops
 from rationalizer.constraints import Conflict, Limits, Must, Never, Spans, WholeSentences
 from rationalizer.learn import evaluate
 from rationalizer.nn import EXTRACTORS
+from rationalizer.nn.extractors import base, structured
 from rationalizer.text import Budget
 from tests.nn.build import highlight_model, texts
 
@@ -74,6 +77,17 @@ def test_predictions_follow_from_the_selection(model):
 def test_conflicts_in_use_name_the_text(model):
     with pytest.raises(Conflict, match=r"text 2 \('It was dull.*must=words:dull, never=words:dull"):
         model.predict([WORDS, TEXTS[1]], constraints=[Must(words=["dull"]), Never(words=["dull"])])
+
+
+def test_conflicts_name_the_row_whatever_the_texts_come_in(model):
+    asked = {"constraints": [Must(words=["dull"]), Never(words=["dull"])]}
+    with pytest.raises(Conflict, match=r"^text 4 \('It was dull"):
+        list(model.explain(iter([WORDS] * 3 + [TEXTS[1]]), batch_size=2, **asked))
+    table = pandas.DataFrame({"text": [WORDS, "", TEXTS[1]]})
+    with pytest.raises(Conflict, match=r"^row 3 \('It was dull"):
+        model.explain(table, **asked)
+    error = Conflict("(...) under spans=1: no", "text", 3)
+    assert str(pickle.loads(pickle.dumps(error)).after(2)) == "text 6 (...) under spans=1: no"
 
 
 def test_conflicts_are_found_before_a_training(tmp_path):
@@ -155,3 +169,16 @@ def test_a_text_that_selects_nothing_is_pulled_up_and_one_that_cannot_is_left_al
     assert (pull[0] < 0).any()
     assert (pull[0] <= 0).all()
     assert (pull[1] == 0).all()
+
+
+def test_what_comes_nearest_is_solved_for_only_where_nothing_is_selected(monkeypatch):
+    extractor = EXTRACTORS["spectra"](4)
+    mask, budget, limits = torch.ones(2, 6, dtype=torch.bool), torch.tensor([2, 2]), Limits(spans=1)
+    solved = []
+    monkeypatch.setattr(structured, "best_of_most", lambda *given: solved.append(1) or base.best_of_most(*given))
+    for bias, calls in ((5.0, 0), (-5.0, 1)):
+        extractor.scorer.bias.data.fill_(bias)
+        found = extractor(torch.randn(2, 6, 4, generator=torch.Generator().manual_seed(0)), mask, budget, limits)
+        loss = extractor.objective(found, torch.tensor([1.0, 3.0]), mask, budget, limits).loss
+        assert len(solved) == calls
+        assert (loss == 2.0) == (calls == 0)  # the mean of the losses, and what pulls empty selections up

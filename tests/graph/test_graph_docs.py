@@ -1,5 +1,6 @@
 """The guide's examples run as printed, and their factors are right against enumeration."""
 
+import ast
 import itertools
 import re
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from rationalizer.constraints import CONSTRAINTS
 from rationalizer.graph import Budget, FactorGraph, Or
 
 GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "custom-factor.md"
@@ -16,7 +18,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "custom-factor.md"
 
 def guide_blocks() -> list[str]:
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.S)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     return blocks
 
 
@@ -113,13 +115,24 @@ def test_gradient_of_the_spans_price(examples):
     assert torch.autograd.gradcheck(layer, (scores, double(0.13).requires_grad_()), eps=1e-6, atol=1e-6)
 
 
-def test_the_factor_in_a_model_does_what_the_guide_says(monkeypatch, tmp_path, capsys):
+def test_the_factors_in_models_do_what_the_guide_says(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("rationalizer.constraints.base.CONSTRAINTS", {})
-    exec(compile(guide_blocks()[3], str(GUIDE), "exec"), {})
+    known = {name: kind for name, kind in CONSTRAINTS.items() if name not in ("few-sentences", "few-far")}
+    monkeypatch.setattr("rationalizer.constraints.base.CONSTRAINTS", known)
+    space = {}
+    exec(compile(guide_blocks()[3], str(GUIDE), "exec"), space)
     shown = [line for line in capsys.readouterr().out.splitlines() if "[" in line and "[abc]" not in line]
     assert len(shown) == 2
     numbers = [{text[: at.start()].count(".") for at in re.finditer(r"\[", text)} for text in shown]
     assert len(numbers[0]) == 1
     assert len(numbers[1]) <= 2
     assert (tmp_path / "runs/few/config.json").is_file()
+
+    exec(compile(guide_blocks()[4], str(GUIDE), "exec"), space)
+    one, two = (ast.literal_eval(line) for line in capsys.readouterr().out.splitlines())
+    premise, hypothesis = (text.rstrip(".").split() for text in space["pairs"][0])
+    far = [[abs(premise.index(a) - hypothesis.index(b)) > 3 for a, b in links].count(True) for links in (one, two)]
+    assert far[0] <= 1
+    assert far[1] <= 2
+    assert ("boys", "Boys") in two
+    assert (tmp_path / "runs/few-far/config.json").is_file()

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from rationalizer.learn import train
+from rationalizer.data import generated_reviews
+from rationalizer.learn import configure, train
 from rationalizer.learn.module import Learner
 
 SMALL = {"hidden": 8, "epochs": 3, "min_epochs": 1, "batch_size": 16}
@@ -15,6 +16,14 @@ def weights(trained):
 
 def same(one, other):
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def train_for_long(run):
+    """Of 144 short steps, each with a checkpoint; goes on where an earlier call has ended."""
+    torch.set_num_threads(1)
+    settings = {"hidden": 8, "vector_size": 8, "embeddings": None, "epochs": 6, "min_epochs": 6, "batch_size": 4}
+    corpus = generated_reviews(train=96, dev=24, test=0)
+    train(corpus, configure("hardkuma", {**settings, "checkpoint_seconds": 0}), run, resume=True)
 
 
 class Killed(BaseException):
@@ -32,18 +41,19 @@ def killed_after(monkeypatch, step):
     monkeypatch.setattr(Learner, "training_step", training_step)
 
 
-def require_resumable(corpus, config, steps, folder, monkeypatch):
-    """Killed at each of these steps and resumed, a training ends as it does without that."""
-    expected = train(corpus, config)
+def require_resumable(corpus, config, steps, folder, monkeypatch, **trainer):
+    """Killed at each of these steps and resumed, a training ends as it does without that; gives what it ends with."""
+    expected = train(corpus, config, **trainer)
     for step in steps:
         run = folder / f"{step}"
         with monkeypatch.context() as patch:
             killed_after(patch, step)
             with pytest.raises(Killed):
-                train(corpus, config, run)
-        resumed = train(corpus, config, run, resume=True)
+                train(corpus, config, run, **trainer)
+        resumed = train(corpus, config, run, resume=True, **trainer)
         assert same(weights(resumed), weights(expected)), step
         for kept in ("best", "best_epoch", "steps"):
             assert resumed.metrics[kept] == expected.metrics[kept]
         losses = [[row["loss"] for row in metrics["epochs"]] for metrics in (resumed.metrics, expected.metrics)]
         assert losses[0] == losses[1]
+    return expected

@@ -1,10 +1,11 @@
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
 
-from rationalizer.data import examples_from, pair_examples_from
+from rationalizer.data import examples_from, generated_pairs, pair_examples_from
 from rationalizer.data.stored import word_counts
 from rationalizer.learn.batch import Batch, BucketSampler, collate, loader
 from rationalizer.nn import VectorReader
@@ -119,6 +120,54 @@ def test_an_epoch_resumes_where_it_stopped():
     assert len(list(sampler)) == len(whole)
     with pytest.raises(ValueError, match="from 0 to 13, got 14"):
         sampler.set_epoch(0, start=14)
+
+
+def padded(sides, batch):
+    return len(batch) * sides[batch].max(0).sum()
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+@pytest.mark.parametrize("pairs", [False, True])
+def test_batches_by_tokens_hold_as_many_texts_as_fit(pairs, shuffle):
+    generator = np.random.default_rng(0)
+    premise, hypothesis = generator.geometric(0.02, 3000), generator.integers(1, 20, 3000)
+    sides = np.stack([premise, hypothesis], 1) if pairs else premise[:, None]
+    lengths = (premise << 20) + hypothesis if pairs else premise
+    most = int(sides.sum(1).max()) - 1  # too little for one of them, which comes alone
+    sampler = BucketSampler(lengths, 1, batch_tokens=most, sides=sides, shuffle=shuffle, seed=1)
+    batches = list(sampler)
+    assert sorted(k for batch in batches for k in batch) == list(range(3000))
+    assert len(batches) == len(sampler)
+    assert all(padded(sides, batch) <= most or len(batch) == 1 for batch in batches)
+    assert sum(padded(sides, batch) > most for batch in batches) == 1
+    assert sum(padded(sides, batch) for batch in batches) < 1.15 * sides.sum()
+    if not shuffle:
+        assert all(padded(sides, [*batch, later[0]]) > most for batch, later in pairwise(batches))
+
+
+def test_batches_by_tokens_are_fixed_by_seed_and_epoch_and_resume():
+    lengths = np.random.default_rng(0).integers(1, 60, 2000)
+    sampler = BucketSampler(lengths, 8, batch_tokens=100, seed=4)
+    first = list(sampler)
+    sampler.set_epoch(1)
+    second = list(sampler)
+    assert {frozenset(batch) for batch in first} != {frozenset(batch) for batch in second}
+    sampler.set_epoch(1, start=len(second) - 2)
+    assert list(sampler) == second[-2:]
+    sampler.set_epoch(0)
+    assert list(sampler) == first
+    with pytest.raises(ValueError, match=f"from 0 to {len(first)}, got {len(first) + 1}"):
+        sampler.set_epoch(0, start=len(first) + 1)
+
+
+def test_pairs_by_tokens_count_both_texts(reader):
+    pairs = generated_pairs(train=60, dev=0, test=0).train
+    widths = [
+        len(batch) * sum(words.mask.shape[1] for words in batch.texts)
+        for batch in loader(pairs, reader, batch_size=1, batch_tokens=90, shuffle=True, seed=0)
+    ]
+    assert max(widths) <= 90
+    assert np.mean(widths) > 60
 
 
 def test_workers_do_not_change_the_batches(examples, reader):

@@ -12,7 +12,7 @@ from rationalizer.text import Budget
 def test_defaults():
     config = configure()
     assert (config.method, str(config.budget), config.patience) == ("spectra", "20%", 5)
-    assert set(config.options) == {"temperature", "transition", "start_spread"}
+    assert set(config.options) == {"temperature", "transition", "start_spread", "mask_tolerance"}
 
 
 @pytest.mark.parametrize("method", sorted(EXTRACTORS))
@@ -73,8 +73,13 @@ def test_no_setting_of_a_method_hides_a_common_one():
         ("hotels", "spectra", {"temperature": 0.1, "transition": 0.01, "patience": 20}),
         ("sst", "fusedmax", {"weight_decay": 1e-5, "temperature": 0.1, "tv": 0.7, "patience": 25}),
         ("beer", "sparsemax", {"weight_decay": 1e-6, "temperature": 0.1, "learning_rate": 1e-4}),
-        ("sst", "sfe", {"learning_rate": 2e-4, "weight_decay": 1e-5, "sparsity": 0.01, "fused": 0.02, "patience": 25}),
-        ("sst", "gumbel", {"learning_rate": 1e-4, "temperature": 0.1, "patience": 25}),
+        (
+            "sst",
+            "sfe",
+            {"learning_rate": 2e-4, "weight_decay": 1e-5, "sparsity": 0.001, "fused": 0.002, "patience": 25},
+        ),
+        ("sst", "sfe-baseline", {"learning_rate": 2e-4, "sparsity": 0.01, "fused": 0.02}),
+        ("sst", "gumbel", {"learning_rate": 1e-3, "sparsity": 0.001, "temperature": 0.1, "patience": 25}),
         ("agnews", "sfe-baseline", {"learning_rate": 1e-3}),
         ("hotels", "sfe", {"learning_rate": 1e-3, "sparsity": 0.01}),
         ("beer", "sfe", {"learning_rate": 1e-4, "weight_decay": 1e-6, "sparsity": 0.001, "fused": 0.002}),

@@ -43,11 +43,12 @@ def test_weights_are_the_same_bit_for_bit(file, tmp_path, monkeypatch):
 def test_worker_processes_read_the_same(file, tmp_path):
     corpus = stream_corpus(file, cache_dir=tmp_path / "cache")
     reader = VectorReader(Vocabulary.of(word_counts(corpus.train)))
-    how = {"batch_size": 16, "shuffle": True, "seed": 3}
+    how = {"batch_size": 16, "batch_tokens": 300, "shuffle": True, "seed": 3}
     alone, shared = (
         list(loader(examples, reader, workers=workers, **how))
         for examples, workers in ((list(corpus.train), 0), (corpus.train, 2))
     )
+    assert len({len(batch) for batch in alone}) > 1
     assert [batch.index.tolist() for batch in alone] == [batch.index.tolist() for batch in shared]
     assert all((a.texts[0].seen == b.texts[0].seen).all() for a, b in zip(alone, shared, strict=True))
 

@@ -1,13 +1,16 @@
 """Training runs: repeatable, resumable after a kill at any moment, kept without pickle."""
 
+import functools
 import json
 import random
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
+from rationalizer import ops
 from rationalizer.data import Corpus
 from rationalizer.data import generated_reviews as reviews
 from rationalizer.learn import TrainedModel, configure, evaluate, predict, train
@@ -80,6 +83,24 @@ def test_run_directory(corpus, tmp_path):
     one, other = predict(loaded, corpus.test), predict(trained, corpus.test)
     assert np.array_equal(one.outputs, other.outputs)
     assert all(map(np.array_equal, one.weights, other.weights))
+
+
+def test_what_stops_before_the_optimum_is_said(corpus, monkeypatch):
+    """Once an epoch: how many selections, and by how much; without any, the largest gap that the tolerance left."""
+    settings = {**SMALL, "epochs": 1, "temperature": 1.0, "transition": 1.0, "mask_tolerance": 0.01}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ops.ConvergenceWarning)
+        (row,) = train(corpus, configure(overrides=settings)).metrics["epochs"]
+    assert row["stopped_short"] == 0
+    assert 0 < row["mask_gap"] <= 0.01**2
+    hurried = functools.partial(ops.sequence_budget, max_iterations=1)
+    monkeypatch.setattr(ops, "sequence_budget", hurried)
+    with pytest.warns(ops.ConvergenceWarning, match=r"epoch 1: \d+ of \d+ selections stopped .* mask_tolerance"):
+        (row,) = train(corpus, configure(overrides=settings)).metrics["epochs"]
+    assert 0 < row["stopped_short"] <= len(corpus.train)
+    assert row["mask_gap"] > 0.01**2
+    (row,) = train(corpus, configure("pair-budget", {**SMALL, "epochs": 1})).metrics["epochs"]
+    assert "mask_gap" not in row
 
 
 def test_early_stopping_keeps_the_best_epoch(corpus, monkeypatch):

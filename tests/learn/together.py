@@ -28,12 +28,14 @@ MORE = {
     "spectra": {"start_spread": 1.0, "constraints": "spans=2", "optimizer": "adamw", "warmup": 0.5, "decay": True},
     "pair-budget": {"full_text_epochs": 1, "slow_predictor": True, "accumulate": 2},
     "sparsemax": {"guide": "full-text", "averaging": 0.0},
+    "fusedmax": {"batch_tokens": 60, "warmup": 0.5, "decay": True},
 }
 CASES = [*EXTRACTORS, *(PAIRS + name for name in ALIGNERS), "transformer"]
 
 
 def trained_case(case, folder, devices, run_dir=None, **others):
-    """Batches of five are uneven parts for two processes; of the last one, with one text, the second gets none."""
+    """Batches of five are uneven parts for two processes; of the last one, with one text, the second gets none.
+    Those by tokens have two or three texts."""
     of_pairs = case.startswith(PAIRS)
     corpus = (generated_pairs if of_pairs else generated_reviews)(train=16, dev=11, test=0)
     settings = {**SMALL, **MORE.get(case, {})}

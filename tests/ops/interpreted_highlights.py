@@ -11,12 +11,9 @@ import sys
 from importlib import import_module
 
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor
 
 import rationalizer.ops  # noqa: F401  registers the custom ops
-from rationalizer.ops.kernels.support_cuda import approach, enter, leave
 from tests.ops.layers import random_mask
 
 KERNELS = "rationalizer.ops.kernels."
@@ -64,32 +61,37 @@ def closed_forms() -> None:
         same(back(*args), op("pair_budget", "_pair_budget_backward")(*args))
 
 
-def sequences(ratio: float) -> None:
-    solve = launcher("sequence_budget_cuda", "sequence_budget")
-    back = launcher("sequence_budget_backward_cuda", "sequence_budget_backward")
-    hard = 0
-    for n, scale, seed in ((7, 0.3, 3), (8, 1.0, 16)):  # the second has rows whose held tokens must be released
+def sequences(ratio: float, *tolerances: float) -> None:
+    """What the certificate settles is Triton's, the rest the host's: together they are what the CPU gives."""
+    solve, back = (launcher("sequence_budget_cuda", name) for name in ("sequence_budget", "sequence_budget_backward"))
+    hard = closed = 0
+    for n, scale, seed in ((7, 0.3, 3), (8, 1.0, 16)):
         scores, edges, mask, g = problem(n, scale, seed)
         args = (scores, ratio * edges, mask, LIMITS)
-        expected = op("sequence_budget", "_sequence_budget")(*args, 1000, 0.0)
-        ours = solve(*args, 1000, 0.0)
-        z, tight, kept, support, converged, iterations, _ = ours
-        same((z, tight, converged, iterations > 0), (*expected[:2], expected[4], expected[5] > 0))
-        hard += int((kept > 0).sum())
-        rest = (ratio * edges, mask)
-        gradient = back(g, z, *rest, tight, kept, support)
-        same(gradient, op("sequence_budget", "_sequence_budget_backward")(g, expected[0], *rest, *expected[1:4]), 1e-7)
+        for tolerance in tolerances:
+            expected = op("sequence_budget", "_sequence_budget")(*args, 1000, tolerance)
+            ours = solve(*args, 1000, tolerance)
+            for i in (0, 1, 2, 4, 5, 6):  # all but the room for sequences, of which some is never written to
+                same([ours[i]], [expected[i]])
+            hard, closed = hard + int((ours[2] > 0).sum()), closed + int((ours[2] == 0).sum())
+            rest = (ratio * edges, mask)
+            expected = op("sequence_budget", "_sequence_budget_backward")(g, expected[0], *rest, *expected[1:4])
+            same(back(g, ours[0], *rest, *ours[1:4]), expected)
+            easy = ours[2] == 0  # without hard rows, which take the others with them, it is Triton's all the way
+            got = back(*(t[easy] for t in (g, ours[0], *rest, *ours[1:4])))
+            same(got, [t[easy] for t in expected])
         y = launcher("sequence_budget_map_cuda", "sequence_budget_map")(*args)
         same([y], [op("sequence_budget_map", "_sequence_budget_map")(*args)], 0)
-    assert hard >= 3, "the active set was not exercised"
+    assert hard >= 3, "no row was left to the host"
+    assert closed >= 2, "all rows were left to the host"
 
 
 def contiguous() -> None:
-    sequences(1.0)
+    sequences(1.0, 0.0, 0.3)
 
 
 def anti_contiguous() -> None:
-    sequences(-0.5)
+    sequences(-0.5, 0.0)
 
 
 def unanswered() -> None:
@@ -110,69 +112,14 @@ def unanswered() -> None:
         lost = torch.tensor([False, True, name != "budget", True, False, False])
         assert torch.equal(z.isnan().all(-1), lost), name
         assert torch.equal(z.isnan().any(-1), lost), name
-
-
-def stopping() -> None:
-    """Wherever a row stops, out of iterations or out of room for sequences, z is feasible and the gap a bound."""
-    module = import_module(KERNELS + "sequence_budget_cuda")
-    scores, edges, _, _ = problem(9, 1.0, seed=16)
-    mask, limits = torch.ones(6, 9, dtype=torch.bool), torch.full((6,), 3)
-    optimum, *_, iterations, _ = op("sequence_budget", "_sequence_budget")(scores, edges, mask, limits, 1000, 0.0)
-    assert iterations.max() > 3
-    capacity = module.support_capacity
-    for most, room in ((1, 11), (2, 11), (1000, 2)):
-        module.support_capacity = lambda n, room=room: room
-        z, _, kept, _, converged, used, gap = module.sequence_budget(scores, edges, mask, limits, most, 0.0)
-        assert kept.max() <= room
-        assert used.max() <= most
-        assert not converged.all()
-        assert z.min() >= 0
-        assert z.max() <= 1
-        assert z.sum(-1).max() <= 3 + 1e-9
-        assert (0.5 * (z - optimum).square().sum(-1) <= gap + 1e-12).all()
-        torch.testing.assert_close(z[converged], optimum[converged], rtol=0, atol=1e-9)
-    module.support_capacity = capacity
-
-
-def tolerance() -> None:
-    """z is as near as was asked for, within the budget, and the gap says so."""
-    module = import_module(KERNELS + "sequence_budget_cuda")
-    scores, edges, _, _ = problem(9, 1.0, seed=16)
-    scores, edges = scores[:3], edges[:3]
-    mask, limits = torch.ones(3, 9, dtype=torch.bool), torch.full((3,), 3)
-    optimum = op("sequence_budget", "_sequence_budget")(scores, edges, mask, limits, 1000, 0.0)[0]
-    exact = module.sequence_budget(scores, edges, mask, limits, 1000, 0.0)[5]
-    saved = 0
-    for tolerance in (1e-3, 0.5):
-        z, *_, converged, used, gap = module.sequence_budget(scores, edges, mask, limits, 1000, tolerance)
-        assert converged.all()
-        assert (z - optimum).abs().max() <= tolerance
-        assert gap.max() <= tolerance**2
-        assert z.sum(-1).max() <= 3 + 1e-9
-        saved += int((exact - used).sum())
-    assert saved > 0
-
-
-@triton.jit
-def _enter_all_then_leave(columns, width, tokens, inverse, k, leaver, u, overlaps, w, lost, TILE: tl.constexpr):
-    for j in range(k):
-        distance = approach(columns, width, tokens, width, inverse, k, j, u, overlaps, w, TILE, TILE)
-        enter(inverse, k, j, u, distance, TILE, TILE)
-    leave(columns, width, inverse, k, k, leaver, lost, lost, lost, u, TILE, TILE)
-
-
-def support() -> None:
-    """The inverse of the Gram matrix after sequences have entered and one has left."""
-    generator = torch.Generator().manual_seed(0)
-    for leaver in (1, 4):
-        columns = (torch.rand(5, 9, generator=generator) < 0.5).to(torch.uint8)
-        inverse, vectors = torch.full((5, 5), torch.nan).double(), torch.zeros(4, 9).double()
-        tokens = torch.arange(9, dtype=torch.int32)
-        _enter_all_then_leave[(1,)](columns, 9, tokens, inverse, 5, leaver, *vectors, 16)
-        y = columns[:4].double()
-        torch.testing.assert_close(inverse[:4, :4], (y @ y.T + 1).inverse(), rtol=0, atol=1e-12)
+        if name == "sequence_budget":
+            assert result[2].any(), "without a hard row the host has no part in it"
+            gradients = launcher(module, "sequence_budget_backward")(torch.ones_like(z), z, edges, mask, *result[1:4])
+            for gradient in gradients:
+                assert torch.equal(gradient.isnan().any(-1), lost)
 
 
 if __name__ == "__main__":
-    for case in sys.argv[1:]:
-        globals()[case]()
+    for case in (closed_forms, contiguous, anti_contiguous, unanswered):
+        print(case.__name__, flush=True)
+        case()

@@ -31,6 +31,7 @@ HARD: dict[str, Layer] = {
 }
 EVERY = LAYERS | HARD
 ON_HOST = {"spans", "spans_map"}  # for CUDA tensors too
+PARTLY_ON_HOST = {"sequence_budget", "anti_contiguous"}  # there, rows that the closed form does not answer
 
 
 def random_mask(rows: int, n: int, generator: torch.Generator) -> Tensor:

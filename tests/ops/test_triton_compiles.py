@@ -4,9 +4,11 @@ from importlib import import_module
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 compiler = pytest.importorskip("triton.compiler", reason="Triton is not installed")
 
-DOUBLES, BYTES, LONGS, INTS, INT = "*fp64", "*u8", "*i64", "*i32", "i32"
+DOUBLES, BYTES, LONGS, INT = "*fp64", "*u8", "*i64", "i32"
 KERNELS = {
     "budget_cuda._budget_kernel": [DOUBLES, BYTES, LONGS, DOUBLES, DOUBLES, DOUBLES, INT],
     "total_variation_cuda._forward_kernel": [DOUBLES, BYTES, DOUBLES, DOUBLES, DOUBLES, INT],
@@ -15,16 +17,7 @@ KERNELS = {
     "pair_budget_cuda._backward_kernel": [*[DOUBLES] * 3, BYTES, *[DOUBLES] * 4, INT],
     "sequence_budget_map_cuda._map_kernel": [DOUBLES, DOUBLES, BYTES, LONGS, DOUBLES, DOUBLES, BYTES, INT, INT],
     "sequence_budget_cuda._closed_form_kernel": [
-        *(DOUBLES, DOUBLES, BYTES, LONGS, DOUBLES, DOUBLES, BYTES, LONGS, BYTES, LONGS, DOUBLES, DOUBLES),
-        INT,
-    ],
-    "sequence_budget_cuda._active_set_kernel": [
-        *(DOUBLES, DOUBLES, BYTES, LONGS, DOUBLES, DOUBLES, LONGS, LONGS, BYTES, LONGS, DOUBLES, DOUBLES, BYTES, INTS),
-        *(INT, INT, INT, INT, "fp32"),
-    ],
-    "sequence_budget_backward_cuda._backward_kernel": [
-        *(DOUBLES, DOUBLES, DOUBLES, BYTES, BYTES, LONGS, LONGS, DOUBLES, DOUBLES, DOUBLES, BYTES, INTS),
-        *[INT] * 3,
+        *(DOUBLES, DOUBLES, BYTES, LONGS, DOUBLES, BYTES, LONGS, BYTES, LONGS, DOUBLES, DOUBLES, INT)
     ],
 }
 

@@ -67,6 +67,10 @@ def test_head():
     regression = explain(TEXT, [1], label=0.5, probabilities=None)
     assert to_terminal(regression, truth=0.7, colour=False).startswith("0.5  true value 0.7, off by 0.2\n")
     assert "abc" not in to_terminal(explain(TEXT, [1]), legend=False)
+    of_one_class = explain(TEXT, [1], label="text", probabilities={"text": 1.0})
+    assert to_terminal(of_one_class, truth="text", colour=False).splitlines()[0] == (
+        "no label  the model has learned to select words, not to tell labels apart"
+    )
 
 
 @pytest.mark.parametrize("text", [TEXT * 5, EMOJI * 3, RIGHT_TO_LEFT, HOSTILE, "x" * 300, "电影" * 50, "", "a\n\nb"])

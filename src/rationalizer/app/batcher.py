@@ -20,11 +20,16 @@ class Busy(RuntimeError):
     """More is waiting than the queue may hold, or the server is stopping; try again later."""
 
 
+class Gone(RuntimeError):
+    """Nobody waits for the answers any more."""
+
+
 @dataclass(eq=False)
 class _Job(Generic[Key, Item, Answer]):
     key: Key
     items: Sequence[Item]
     done: asyncio.Future[list[Answer]]
+    gone: Callable[[], bool]
     asked: int = 0  # items that a batch has taken
     answers: list[Answer] = field(default_factory=list)
 
@@ -98,14 +103,21 @@ class Batcher(Generic[Key, Item, Answer]):
             await self._worker
         self._thread.shutdown()
 
-    async def submit(self, key: Key, items: Sequence[Item], client: Hashable = None) -> list[Answer]:
-        """The answers to the items. Raises what `run` raised for them, or `Busy` at once."""
+    async def submit(
+        self,
+        key: Key,
+        items: Sequence[Item],
+        client: Hashable = None,
+        gone: Callable[[], bool] = lambda: False,
+    ) -> list[Answer]:
+        """The answers to the items. Raises what `run` raised for them; `Busy` at once; or `Gone`, where `gone` says so
+        before the last of them was in a batch."""
         if not self.open:
             raise Busy("the server is stopping")
         waiting = self.waiting
         if waiting and waiting + len(items) > self._capacity and self._held[client] + len(items) > self._share:
             raise Busy(f"{waiting} texts are waiting, and no more than {self._capacity} may")
-        job = _Job(key, items, asyncio.get_running_loop().create_future())
+        job = _Job(key, items, asyncio.get_running_loop().create_future(), gone)
         self._held[client] += len(items)
         self._queue.join(client, job)
         self._news.set()
@@ -132,6 +144,8 @@ class Batcher(Generic[Key, Item, Answer]):
         items = size = 0
         while self._queue and items < self._max_items:
             job = self._queue.first()
+            if job.gone():
+                job.settle(Gone("nobody waits for the answer"))
             if job.done.done():  # its caller went away, or it failed
                 self._queue.serve(0, stays=False)
                 continue

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Literal, cast
 
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from rationalizer.app.refusals import Refused
 
+HEAD = 1 << 16  # bytes that may come before the head of a request is complete
+GONE = "rationalizer.gone"  # among the extensions of a request's scope: whether the client has hung up
 
-class Connection(H11Protocol):
+
+class Connection(HttpToolsProtocol):
     """uvicorn's, which has a limit for the pause between two requests only.
 
     Here a request must also be complete `seconds` after its first byte (the first one: after the connection was made),
-    or it is answered 408 and the connection closed. Otherwise whoever sends a byte now and then holds it for ever.
+    or it is answered 408 and the connection closed. Otherwise whoever sends a byte now and then holds it for ever. For
+    the same reason its head must end.
     """
 
     def __init__(self, *args: Any, seconds: float, **options: Any) -> None:
         super().__init__(*args, **options)
         self._seconds = seconds
         self._deadline: asyncio.TimerHandle | None = None
+        self._arriving: Literal["head", "body", "nothing"] = "head"
+        self._head = 0  # bytes of it so far
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -29,16 +34,34 @@ class Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        if self._arriving == "nothing" and not self.cycle.response_complete:  # the model's time is its own
+            self._unwatch()
+            return
         self._watch()
+        self._head = self._head + len(data) if self._arriving == "head" else 0
+        if self._head > HEAD:
+            self._close(431, f"the head of the request has more than {HEAD} bytes", "send fewer or shorter headers")
+
+    def on_message_begin(self) -> None:
+        self._arriving = "head"
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._arriving = "body"
+        super().on_headers_complete()
+        cycle = self.cycle
+        self.scope["extensions"] = cast(Any, {GONE: lambda: cycle.disconnected})
+
+    def on_message_complete(self) -> None:
+        self._arriving = "nothing"
+        super().on_message_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unwatch()
         super().connection_lost(exc)
 
     def _watch(self) -> None:
-        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
-            self._unwatch()
-        elif self._deadline is None:
+        if self._deadline is None:
             self._deadline = self.loop.call_later(self._seconds, self._give_up)
 
     def _unwatch(self) -> None:
@@ -47,18 +70,24 @@ class Connection(H11Protocol):
             self._deadline = None
 
     def _give_up(self) -> None:
-        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):  # it has its answer, and still sends
+        problem = f"the request took more than {self._seconds:g} seconds to arrive"
+        self._close(408, problem, "send it faster, or in several requests")
+
+    def _close(self, status: int, problem: str, remedy: str) -> None:
+        if self.transport.is_closing():
+            return
+        if not self._may_answer():
             self.transport.abort()
             return
-        problem = f"the request took more than {self._seconds:g} seconds to arrive"
-        said = Refused(408, "body", problem, "send it faster, or in several requests").response()
-        headers = [*said.raw_headers, (b"connection", b"close")]
-        for event in (
-            h11.Response(status_code=said.status_code, headers=headers, reason=b"Request Timeout"),
-            h11.Data(data=bytes(said.body)),
-            h11.EndOfMessage(),
-        ):
-            self.transport.write(self.conn.send(event) or b"")
+        said = Refused(status, "body", problem, remedy).response()
+        headers = [b"%b: %b\r\n" % header for header in (*said.raw_headers, (b"connection", b"close"))]
+        self.transport.write(b"".join([STATUS_LINE[status], *headers, b"\r\n", said.body]))
         if self.cycle is not None:
             self.cycle.disconnected = True  # whatever waits for the rest must not answer, too
         self.transport.close()
+
+    def _may_answer(self) -> bool:
+        """Not one that has its answer and still sends, nor one whose earlier request is being answered."""
+        if self._arriving == "body":
+            return not (self.cycle.response_started or self.pipeline)
+        return self.cycle is None or self.cycle.response_complete

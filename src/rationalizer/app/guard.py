@@ -6,20 +6,22 @@ import asyncio
 import logging
 from time import perf_counter
 
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rationalizer.app.door import Door
 from rationalizer.app.metrics import SECONDS, Metrics
 from rationalizer.app.refusals import Refused
 
-HEADERS = {
+HEADERS = (
     # Nothing is loaded from elsewhere, and no script runs but the page's own, whatever a text holds.
-    "Content-Security-Policy": "default-src 'none'; connect-src 'self'; script-src 'self'; "
-    "style-src 'self' 'unsafe-inline'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
+    (
+        b"content-security-policy",
+        b"default-src 'none'; connect-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:; "
+        b"frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+)
 ARRIVING = 16  # the longest requests that may be arriving at the same time
 
 log = logging.getLogger("rationalizer")
@@ -53,7 +55,7 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message).update(HEADERS)
+                message["headers"] = [*message["headers"], *HEADERS]
             await send(message)
 
         async def refuse(*reason: str, code: int) -> None:

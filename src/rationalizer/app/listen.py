@@ -8,20 +8,19 @@ import os
 import socket
 from collections.abc import Callable
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import uvicorn
-from fastapi import FastAPI
 
 from rationalizer.app.connection import Connection
 from rationalizer.app.metrics import Metrics
 from rationalizer.app.workers import Workers
 
-# oneDNN keeps what it made for each shape of a batch, 1,024 of them by default, which is tens of megabytes after some
-# thousands of requests.
-SHAPES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32"}
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
 GRACE = 10  # seconds that requests under way have when the server stops
-MakeApp = Callable[[Metrics], FastAPI]
+MakeApp = Callable[[Metrics], "FastAPI"]
 
 
 def run(
@@ -47,7 +46,7 @@ def run(
         started: called with the address as soon as requests are answered.
     """
     with _listen(host, port, seconds) as listener:
-        serve = partial(_serve, make, listener, seconds, access_log)
+        serve = partial(_serve, make, listener, seconds, access_log, _variables(workers))
         if workers == 1:
             serve(Metrics(), lambda: started(_address(listener)))
         else:
@@ -59,12 +58,13 @@ def _serve(
     listener: socket.socket,
     seconds: float,
     access_log: bool,
+    variables: dict[str, str],
     metrics: Metrics,
     started: Callable[[], None],
 ) -> None:
     if access_log:
         _print_access()
-    os.environ.update(SHAPES | os.environ)
+    os.environ.update(variables | os.environ)  # before `make` imports PyTorch
     Server(make(metrics), seconds=seconds, started=started).run(sockets=[listener])
 
 
@@ -91,6 +91,16 @@ class Server(uvicorn.Server):
             gc.collect()
             gc.freeze()
             self._started()
+
+
+def _variables(workers: int) -> dict[str, str]:
+    """Of the environment, where they are not set."""
+    # oneDNN keeps what it made for each shape of a batch, 1,024 of them by default: tens of megabytes after some
+    # thousands of requests.
+    variables = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32"}
+    if workers > 1:  # each would have a thread on every core, and all wait for one another
+        variables["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // workers))
+    return variables
 
 
 def _print_access() -> None:

@@ -6,13 +6,15 @@ shared memory, and whichever is asked tells the sum.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import MutableSequence
+from itertools import accumulate
 
 PATHS = (
     *("/", "/docs", "/explain", "/render/html", "/render/svg"),
     *("/models", "/examples", "/health", "/ready", "/metrics"),
 )
-STATUSES = (200, 400, 401, 404, 405, 408, 413, 421, 422, 500, 503)
+STATUSES = (200, 400, 401, 404, 405, 408, 413, 421, 422, 499, 500, 503)
 OTHER = "other"
 
 REQUESTS, TEXTS, WAITING = "rationalizer_requests_total", "rationalizer_texts_total", "rationalizer_waiting_texts"
@@ -22,7 +24,7 @@ FAMILIES = {
     TEXTS: ("counter", "Texts (or pairs of texts) explained."),
     WAITING: ("gauge", "Texts accepted and not yet answered."),
     SECONDS: ("histogram", "Seconds from a request for explanations to its answer."),
-    BATCH: ("histogram", "Texts that went through a model together."),
+    BATCH: ("histogram", "Texts of a batch for one model."),
 }
 BOUNDS: dict[str, tuple[float, ...]] = {
     SECONDS: (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30),
@@ -34,11 +36,14 @@ def _request(path: str, status: int | str) -> str:
     return f'{REQUESTS}{{path="{path}",status="{status}"}}'
 
 
+BUCKETS = {
+    name: tuple(f'{name}_bucket{{le="{bound}"}}' for bound in (*bounds, "+Inf")) for name, bounds in BOUNDS.items()
+}
 SAMPLES = (
     *(_request(path, status) for path in (*PATHS, OTHER) for status in (*STATUSES, OTHER)),
     TEXTS,
     WAITING,
-    *(f'{name}_bucket{{le="{bound}"}}' for name, bounds in BOUNDS.items() for bound in (*bounds, "+Inf")),
+    *(bucket for buckets in BUCKETS.values() for bucket in buckets),
     *(f"{name}_{part}" for name in BOUNDS for part in ("sum", "count")),
 )
 ROW = len(SAMPLES)
@@ -63,16 +68,15 @@ class Metrics:
         self.add(_request(path if path in PATHS else OTHER, status if status in STATUSES else OTHER))
 
     def observe(self, name: str, value: float) -> None:
-        for bound in BOUNDS[name]:
-            if value <= bound:
-                self.add(f'{name}_bucket{{le="{bound}"}}')
-        self.add(f'{name}_bucket{{le="+Inf"}}')
+        self.add(BUCKETS[name][bisect_left(BOUNDS[name], value)])  # its own; Prometheus is told those below as well
         self.add(f"{name}_sum", value)
         self.add(f"{name}_count")
 
     def exposition(self) -> str:
         """All metrics of all processes; of the requests those kinds that there have been."""
         totals = {sample: sum(self._table[k::ROW]) for sample, k in _AT.items()}
+        for buckets in BUCKETS.values():
+            totals |= zip(buckets, accumulate(totals[bucket] for bucket in buckets), strict=True)
         lines = []
         for name, (kind, description) in FAMILIES.items():
             lines += [f"# HELP {name} {description}", f"# TYPE {name} {kind}"]

@@ -8,7 +8,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from rationalizer.constraints import CONSTRAINTS, Constraint, Constraints
+from rationalizer.constraints import CONSTRAINTS, Conflict, Constraint, Constraints
 from rationalizer.rationalizer import Rationalizer
 from rationalizer.render import AnyExplanation
 from rationalizer.text import AnyExample, Budget, Example, PairExample
@@ -18,6 +18,8 @@ Text = str | tuple[str, str]  # one text, or premise and hypothesis
 # Pairs of words that an alignment may choose from: 500 words against 500 take a tenth of a second, 2,000 against 2,000
 # would take a hundred times as long, and nobody else would be answered meanwhile.
 COMPARED = 250_000
+# Words that a batch may be padded by: reading them takes about as long as another batch does whatever is in it.
+PADDING = 256
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,29 @@ class Unreadable:
 
 def work(text: Text) -> int:
     """How much work a text is, about, in words; without cutting it, at four characters a word."""
-    words = [1 + len(part) // 4 for part in ((text,) if isinstance(text, str) else text)]
-    return sum(words) + (prod(words) // 16 if len(words) > 1 else 0)
+    return _work(tuple(1 + len(part) // 4 for part in ((text,) if isinstance(text, str) else text)))
+
+
+def _work(shape: tuple[int, ...]) -> int:
+    return sum(shape) + (prod(shape) // 16 if len(shape) > 1 else 0)
+
+
+def alike(shapes: Sequence[tuple[int, ...]]) -> list[list[int]]:
+    """Positions in groups of texts of about the same length. Whatever is read together is padded to the longest: a
+    long text among fifty short ones would take as long as fifty long ones."""
+    groups: list[list[int]] = []
+    longest: tuple[int, ...] = ()
+    words = 0
+    for position in sorted(range(len(shapes)), key=lambda k: _work(shapes[k])):
+        shape = shapes[position]
+        longest = tuple(map(max, longest or shape, shape))
+        words += _work(shape)
+        if groups and (len(groups[-1]) + 1) * _work(longest) - words <= PADDING:
+            groups[-1].append(position)
+        else:
+            groups.append([position])
+            longest, words = shape, _work(shape)
+    return groups
 
 
 @dataclass(frozen=True)
@@ -48,8 +71,18 @@ class Served:
         itself stays as it is."""
         read = [self._read(text) for text in texts]
         examples = [one for one in read if not isinstance(one, Unreadable)]
-        found = iter(self.model.explain_examples(examples, budget=budget, constraints=constraints))
+        try:
+            found = iter(self._explain_alike(examples, budget=budget, constraints=constraints))
+        except Conflict as error:  # of whom the number is one among the texts of several requests
+            raise error if error.position is None else error.at(f"the {error.text}") from None
         return [one if isinstance(one, Unreadable) else next(found) for one in read]
+
+    def _explain_alike(self, examples: Sequence[AnyExample], **asked: Any) -> list[AnyExplanation]:
+        found: dict[int, AnyExplanation] = {}
+        for group in alike([example.shape for example in examples]):
+            explained = self.model.explain_examples([examples[k] for k in group], **asked)
+            found |= zip(group, explained, strict=True)
+        return [found[k] for k in range(len(examples))]
 
     def _read(self, text: Text) -> AnyExample | Unreadable:
         rule = self.model.trained.reader.rule
@@ -71,9 +104,11 @@ class Served:
 
     def _offered(self) -> list[dict[str, str]]:
         """Constraints to click; none where the model follows none."""
-        kinds = [kind for kind in CONSTRAINTS.values() if kind.pairs == self.model.pairs]
-        offered = [Constraint.parse(text) for kind in kinds for text in kind.offered]
-        return list(map(constraint_facts, offered)) if self.takes_constraints else []
+        if not self.takes_constraints:
+            return []
+        settled = self.model.trained.model.method.excludes
+        kinds = [kind for name, kind in CONSTRAINTS.items() if kind.pairs == self.model.pairs and name not in settled]
+        return [constraint_facts(Constraint.parse(text)) for kind in kinds for text in kind.offered]
 
     @property
     def takes_constraints(self) -> bool:

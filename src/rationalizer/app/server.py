@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
+from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
 from rationalizer import __version__, render
-from rationalizer.app.batcher import Batcher, Busy
+from rationalizer.app.batcher import Batcher, Busy, Gone
+from rationalizer.app.connection import GONE
 from rationalizer.app.door import Door
 from rationalizer.app.guard import Guard
+from rationalizer.app.limits import Limits
 from rationalizer.app.metrics import BATCH, TEXTS, WAITING, Metrics
-from rationalizer.app.refusals import Refusal, Refused, refuse, refuse_malformed, refuse_unread
-from rationalizer.app.requests import Answer, ExplainRequest, Limits, Question, problem_and_remedy, understand
+from rationalizer.app.refusals import Refusal, Refused, refuse_unread
+from rationalizer.app.requests import Answer, ExplainRequest, Question, problem_and_remedy, understand
+from rationalizer.app.routes import JSONRoute
 from rationalizer.app.served import Served, Text, Unreadable, budget_facts, work
 from rationalizer.constraints import Constraints
 from rationalizer.render import AnyExplanation
@@ -27,6 +30,7 @@ from rationalizer.text import Budget
 
 STATIC = files("rationalizer.app") / "static"
 TYPES = {"css": "text/css", "js": "text/javascript", "html": "text/html", "svg": "image/svg+xml"}
+Drawing = Literal["html", "svg"]
 Key = tuple[str, Budget | None, Constraints | None]  # the model's name, and what it is asked for beside its own
 WARM_UP: tuple[str, tuple[str, str]] = ("A first text.", ("A first text.", "A second one."))
 REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -98,17 +102,18 @@ def create_app(
     )
     body = limits.body(pairs=any(served.model.pairs for served in models))
     app.add_middleware(Guard, door=Door(hosts, token), limit=body, metrics=metrics)
-    app.add_exception_handler(RequestValidationError, refuse_malformed)
     app.add_exception_handler(HTTPException, refuse_unread)
-    app.add_exception_handler(Refused, refuse)
 
     async def answer(question: Question, asked: Request) -> list[AnyExplanation]:
         key = (question.served.name, question.budget, question.constraints)
         client = asked.client and asked.client.host
+        gone = asked.scope.get("extensions", {}).get(GONE, lambda: False)
         try:
-            answers = await batcher.submit(key, question.texts, client)
+            answers = await batcher.submit(key, question.texts, client, gone)
         except Busy as error:
             raise Refused(503, "body", str(error), "try again in a second") from None
+        except Gone:  # as nginx has it in its logs; nobody is told
+            raise Refused(499, "body", "the client has hung up", "wait for the answer") from None
         except ValueError as error:
             if not (question.constraints or question.served.model.constraints):
                 raise
@@ -123,14 +128,7 @@ def create_app(
         metrics.add(TEXTS, len(found))
         return found
 
-    @app.post(
-        "/explain",
-        response_model=Answer,
-        responses=REFUSALS,
-        summary="Labels and the words they rest on",
-        response_description="The model's name, the budget, and explanations in the order of the texts.",
-    )
-    async def explain(request: ExplainRequest, asked: Request) -> JSONResponse:
+    async def explain(request: ExplainRequest, asked: Request) -> Response:
         question = understand(request, by_name, limits)
         found = await answer(question, asked)
         rows = [explanation.to_dict() for explanation in found]
@@ -141,10 +139,12 @@ def create_app(
         budget = model.budget if question.budget is None else question.budget
         constraints = model.constraints if question.constraints is None else question.constraints
         facts = {**budget_facts(budget), "constraints": list(map(str, constraints))}
-        return JSONResponse({"model": question.served.name, **facts, "explanations": rows})
+        content = to_json({"model": question.served.name, **facts, "explanations": rows}, inf_nan_mode="null")
+        return Response(content, media_type="application/json")
 
-    @app.post("/render/{kind}", responses=REFUSALS, response_class=Response, summary="Explanations as a file")
-    async def draw(kind: Literal["html", "svg"], request: ExplainRequest, asked: Request) -> Response:
+    async def draw(kind: Drawing, request: ExplainRequest, asked: Request) -> Response:
+        if kind not in get_args(Drawing):
+            raise Refused(422, "kind", f"there is no picture of the kind {kind!r}", "ask for html or svg")
         question = understand(request, by_name, limits)
         found = await answer(question, asked)
         if kind == "svg" and len(found) > 1:
@@ -155,6 +155,19 @@ def create_app(
         )
         headers = {"Content-Disposition": f'attachment; filename="explanation.{kind}"'}
         return Response(content, media_type=TYPES[kind], headers=headers)
+
+    posted: dict[str, Any] = {"methods": ["POST"], "responses": REFUSALS, "route_class_override": JSONRoute}
+    app.router.add_api_route(
+        "/explain",
+        explain,
+        response_model=Answer,
+        summary="Labels and the words they rest on",
+        response_description="The model's name, the budget, and explanations in the order of the texts.",
+        **posted,
+    )
+    app.router.add_api_route(
+        "/render/{kind}", draw, response_class=Response, summary="Explanations as a file", **posted
+    )
 
     @app.get("/models", summary="The models that can be asked")
     async def list_models() -> dict[str, Any]:

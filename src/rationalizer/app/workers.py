@@ -95,9 +95,14 @@ def _work(serve: Serve, table: Any, row: int, lifeline: Connection, tell: Connec
     threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
     try:
         with suppress(KeyboardInterrupt):  # Ctrl-C is meant for all processes; the first one says so
-            serve(Metrics(table, row), lambda: tell.send(READY))
+            serve(Metrics(table, row), lambda: _say(tell, READY))
     except (ValueError, OSError, ImportError) as error:  # of the input: the first process tells it
-        tell.send(str(error))
+        _say(tell, str(error))
+
+
+def _say(tell: Connection, said: str) -> None:
+    with suppress(BrokenPipeError):  # nobody is there any more, and the lifeline ends this process, too
+        tell.send(said)
 
 
 def _end_with(lifeline: Connection) -> None:

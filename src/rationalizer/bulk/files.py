@@ -79,7 +79,7 @@ def explain_files(
     overwrite: bool = False,
     address: str | None = None,
     workers: int | None = None,
-    gpus: int | None = None,
+    gpus: float | None = None,
     watch: Watch | None = None,
 ) -> Outcome:
     """Explains the rows of files into Parquet shards, with all of their columns; rows without a text are kept, too.
@@ -101,7 +101,8 @@ def explain_files(
         resume: keep the shards that this model has made of these files, and make the others.
         overwrite: remove the shards that are there.
         address: of a Ray cluster; by default Ray is started on this machine, and stopped in the end.
-        workers, gpus: of Ray, see `explain`; by default a worker for every core.
+        workers: of Ray; by default one for every core, with `gpus` as many as there are GPUs for.
+        gpus: of each worker; 0.25 is a quarter of one.
         watch: called with the number of rows to explain, or None where nobody knows; a context that gives a function
             to be told of rows that are done.
     """

@@ -25,7 +25,7 @@ def explain(
     batch_size: int = BATCH,
     skip_bad: bool = False,
     workers: int | None = None,
-    gpus: int | None = None,
+    gpus: float | None = None,
 ) -> Any:
     """A Ray Dataset with what a model says of each row in further columns, as `Rationalizer.explain` adds to a table.
 
@@ -41,7 +41,7 @@ def explain(
             takes.
         columns, batch_size, skip_bad: see `Explainer`.
         workers: processes of one core each; by default one less than the cluster has cores, which reads and writes.
-        gpus: processes of one GPU each, in their place.
+        gpus: of each worker, a part of one if below 1; by default there are then as many workers as there are GPUs for.
     """
     check_workers(workers, gpus)
     require_ray()
@@ -64,7 +64,7 @@ def explain(
 
 
 def each(
-    worker: type, arguments: tuple[Any, ...], items: Sequence[Any], workers: int | None, gpus: int | None
+    worker: type, arguments: tuple[Any, ...], items: Sequence[Any], workers: int | None, gpus: float | None
 ) -> Iterator[Any]:
     """What workers' `explain` says of items, as they finish, while Ray is connected. A worker is made once in each
     process; one that dies is made anew, and its item comes again."""
@@ -92,12 +92,18 @@ def each(
             yield answer
 
 
-def _share(workers: int | None, gpus: int | None, spare: int = 0) -> tuple[int, dict[str, Any], dict[str, Any]]:
+def _share(workers: int | None, gpus: float | None, spare: int = 0) -> tuple[int, dict[str, Any], dict[str, Any]]:
     """How many workers, what each takes of the cluster, and what each is told of it."""
-    if gpus is not None:
-        return gpus, {"num_gpus": 1}, {"device": "cuda"}
-    cores = int(require_ray().cluster_resources().get("CPU", 1))
-    return workers or max(1, cores - spare), {"num_cpus": 1}, {"threads": 1}
+    there = require_ray().cluster_resources()
+    if not gpus:
+        return workers or max(1, int(there.get("CPU", 1)) - spare), {"num_cpus": 1}, {"threads": 1}
+    count = workers or int(there.get("GPU", 0) / gpus)
+    if not count:  # a cluster that grows has them later, but only its owner knows how many
+        raise ValueError(
+            f"Ray has {there.get('GPU', 0):g} GPUs here, but each worker asks for {gpus:g}; leave gpus out, or say by "
+            "workers how many there shall be"
+        )
+    return count, {"num_gpus": gpus}, {"device": "cuda"}
 
 
 def check_can_be_sent(model: Rationalizer) -> None:
@@ -108,9 +114,7 @@ def check_can_be_sent(model: Rationalizer) -> None:
         )
 
 
-def check_workers(workers: int | None, gpus: int | None) -> None:
-    for name, count in (("workers", workers), ("gpus", gpus)):
-        if count is not None and count < 1:
-            raise ValueError(f"{name} must be at least 1, got {count}")
-    if workers is not None and gpus is not None:
-        raise ValueError("a worker has a core or a GPU; give workers or gpus, not both")
+def check_workers(workers: int | None, gpus: float | None) -> None:
+    for name, count, least in (("workers", workers, 1), ("gpus", gpus, 0)):
+        if count is not None and not count >= least:
+            raise ValueError(f"{name} must be at least {least}, got {count}")

@@ -83,8 +83,10 @@ def explain(
     device: Device = "cpu",
     engine: Annotated[str, typer.Option(help="local; or ray (extra ray): many processes or machines.")] = "local",
     address: Annotated[str | None, typer.Option(help="Of a Ray cluster; by default Ray runs on this machine.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Of Ray; by default one for every core.")] = None,
-    gpus: Annotated[int | None, typer.Option(min=1, help="Of Ray: a worker for each of so many GPUs.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Of Ray; by default one for every core, or GPU.")] = None,
+    gpus: Annotated[
+        float | None, typer.Option(min=0, help="ray: GPUs of each worker; 0.25 is a quarter of one.")
+    ] = None,
     shard_rows: Annotated[int | None, typer.Option(min=1, help="Of Parquet in one shard; by default 20000.")] = None,
 ) -> None:
     """Label texts and show the words that the labels rest on. Reads and writes bit by bit, so size is no matter.

@@ -45,22 +45,22 @@ def from_lines(lines: IO[bytes], model: Rationalizer) -> Iterator[Given]:
     rule = model.trained.reader.rule
     names = ("premise", "hypothesis") if model.pairs else ("text",)
     for number, raw in enumerate(iter(lambda: lines.readline(LONGEST_LINE + 1), b""), 1):
+        place = f"standard input, line {number}"
         if len(raw) > LONGEST_LINE:
-            raise DataError(
-                f"standard input, line {number}: more than {LONGEST_LINE:,} bytes in one line; give one text a line"
-            )
+            raise DataError(f"{place}: more than {LONGEST_LINE:,} bytes in one line; give one text a line")
         try:
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             if not line.strip():
                 yield Given(dict.fromkeys(names, ""), None)
                 continue
             row = _pair(line) if model.pairs else {"text": line}
-            yield Given(row, make_pair(**row, rule=rule) if model.pairs else make_example(**row, rule=rule))
+            example = make_pair(**row, rule=rule) if model.pairs else make_example(**row, rule=rule)
+            yield Given(row, example, place)
         except UnicodeDecodeError as error:
             byte = raw[error.start]
-            raise DataError(f"standard input, line {number}: byte 0x{byte:02x} is not UTF-8") from None
+            raise DataError(f"{place}: byte 0x{byte:02x} is not UTF-8") from None
         except ValueError as error:
-            raise DataError(f"standard input, line {number}: {error}") from None
+            raise DataError(f"{place}: {error}") from None
 
 
 def _pair(line: str) -> dict[str, Any]:

@@ -67,9 +67,11 @@ def serve(
 ) -> None:
     """Open a web page and a JSON endpoint for trained models (needs the extra "web")."""
     from rationalizer.app import Limits, run
-    from rationalizer.sharing import STARTERS
 
-    runs = runs or [Path(name) for name in STARTERS]
+    if not runs:
+        from rationalizer.sharing import STARTERS
+
+        runs = [Path(name) for name in STARTERS]
     if len(runs) > 2:
         raise ValueError(f"the page compares two models, got {len(runs)}; leave {len(runs) - 2} out")
     if token_file is not None:

@@ -45,7 +45,7 @@ def check(
     if engine != "ray":
         refuse(on_ray)
     elif device != "cpu":
-        raise ValueError(f"on Ray, --gpus says how many workers have a GPU; give it in the place of --device {device}")
+        raise ValueError(f"on Ray, --gpus 1 gives each worker a GPU; write it in the place of --device {device}")
     return file, out
 
 

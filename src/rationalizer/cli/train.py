@@ -79,6 +79,9 @@ def train(
         str, typer.Option(help="How many on each node: 1, 2, auto, ... They share out every batch.")
     ] = "1",
     nodes: Annotated[int, typer.Option(min=1, help="How many machines train together.")] = 1,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="On a CPU; by default as many as help, which is measured first.")
+    ] = None,
     precision: Precision = None,
     strategy: Annotated[str, typer.Option(help="As of Lightning's Trainer: auto, ddp, ...")] = "auto",
 ) -> None:
@@ -130,6 +133,7 @@ def train(
             resume=resume,
             progress=None if err.is_terminal else "lines",
             **on,
+            threads=threads,
             precision=precision,
             strategy=strategy,
             num_nodes=nodes,
@@ -182,6 +186,8 @@ def _hint_at_segments(corpus: Corpus) -> None:
 
 def _print_training(trained: TrainedModel) -> None:
     epochs = trained.metrics["epochs"]
-    out.print(f"{len(epochs)} epochs in {trained.seconds:.1f} s; epoch {trained.metrics['best_epoch']} is kept")
+    threads = trained.metrics.get("threads")
+    how = f" with {threads} {'thread' if threads == 1 else 'threads'}" if threads else ""
+    out.print(f"{len(epochs)} epochs in {trained.seconds:.1f} s{how}; epoch {trained.metrics['best_epoch']} is kept")
     facts = ", ".join(f"{name} {value}" for name, value in trained.reader.facts().items())
     out.print(f"words: {facts}")

@@ -17,9 +17,9 @@ from rationalizer.constraints.base import (
     register,
 )
 from rationalizer.constraints.ends import Ends
-from rationalizer.constraints.factors import FactorConstraint
+from rationalizer.constraints.factors import FactorConstraint, PairFactorConstraint
 from rationalizer.constraints.limits import Draft, Limits, Text, TextConstraint, make_limits
-from rationalizer.constraints.pairs import PairConstraint, PairLimits, PairOfTexts, make_pair_limits, pair_conflict
+from rationalizer.constraints.pairs import PairConstraint, PairLimits, PairOfTexts, make_pair_limits
 from rationalizer.constraints.sentences import PerSentence, WholeSentences
 from rationalizer.constraints.spans import SpanLength, Spans
 from rationalizer.constraints.words import Must, Never
@@ -43,6 +43,7 @@ __all__ = [
     "Never",
     "NeverAlign",
     "PairConstraint",
+    "PairFactorConstraint",
     "PairLimits",
     "PairOfTexts",
     "PerSentence",
@@ -55,6 +56,5 @@ __all__ = [
     "constraints_of",
     "make_limits",
     "make_pair_limits",
-    "pair_conflict",
     "register",
 ]

@@ -58,6 +58,13 @@ class _Links(PairConstraint):
         parts = [key for key in ("equal", "stopwords", "links", "matrix") if getattr(self, key)]
         return ",".join([*parts, f"words:{','.join('/'.join(pair) for pair in self.words)}"] if self.words else parts)
 
+    def _in_words(self) -> str:
+        """The words it speaks of, for people to read."""
+        kinds = ["equal words"] if self.equal else []
+        kinds += ["stopwords"] if self.stopwords else []
+        kinds += [f"“{one}” with “{other}”" for one, other in self.words]
+        return ", ".join([*kinds, "what is marked"] if self.per_text else kinds)
+
     def own_links(self, draft: PairDraft) -> list[Link]:
         """The links that were given for this pair of texts alone."""
         found: list[Link] = []
@@ -119,10 +126,15 @@ class MustAlign(_Links):
         matrix: for each pair of texts, a 0 or 1 a pair of tokens; for these only.
     """
 
+    offered = ("must-align=equal",)
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.stopwords and not self.equal:
             raise ValueError(f"{self.name}: stopwords are aligned where they are equal; give equal too")
+
+    def in_words(self) -> str:
+        return f"{self._in_words()} aligned"
 
     def mark(self, draft: PairDraft) -> None:
         premise, hypothesis = _places(draft.premise), _places(draft.hypothesis)
@@ -150,6 +162,11 @@ class NeverAlign(_Links):
         matrix: for each pair of texts, a 0 or 1 a pair of tokens; for these only.
     """
 
+    offered = ("never-align=stopwords",)
+
+    def in_words(self) -> str:
+        return f"{self._in_words()} never aligned"
+
     def mark(self, draft: PairDraft) -> None:
         premise, hypothesis = _places(draft.premise), _places(draft.hypothesis)
         wanted = [(one.casefold(), other.casefold()) for one, other in self.words]
@@ -169,6 +186,11 @@ class NeverAlign(_Links):
 class Monotone(PairConstraint):
     """No two links cross: what comes later in one text is aligned with what comes later in the other."""
 
+    offered = ("monotone",)
+
+    def in_words(self) -> str:
+        return "no crossing links"
+
     def limit(self, limits: PairLimits) -> PairLimits:
         return replace(limits, monotone=True)
 
@@ -178,7 +200,11 @@ class Monotone(PairConstraint):
 class ExactlyK(PairConstraint):
     """So many pairs of words are aligned, neither more nor fewer, whatever the budget."""
 
+    offered = ("exactly-k=1", "exactly-k=2")
     k: Count
+
+    def in_words(self) -> str:
+        return f"exactly {self.k} pair{'' if self.k == 1 else 's'}"
 
     def limit(self, limits: PairLimits) -> PairLimits:
         if limits.exactly not in (None, self.k):

@@ -15,7 +15,25 @@ ENTRY_POINTS = "rationalizer.factors"  # the group in which packages name constr
 
 
 class Conflict(ValueError):
-    """What is asked of a text cannot be had; the message names the text and the constraints."""
+    """What is asked of a text cannot be had; the message names the text and the constraints.
+
+    Args:
+        problem: the message, behind what the text is called.
+        text: what kind of text it is, where it is one of several.
+        position: which of them, counted from 0.
+    """
+
+    def __init__(self, problem: str, text: str = "", position: int | None = None) -> None:
+        super().__init__(problem if position is None else f"{text} {position + 1} {problem}")
+        self.problem, self.text, self.position = problem, text, position
+
+    def at(self, place: str) -> Conflict:
+        """The same, of a text that people know by its place: a row of a file, say."""
+        return Conflict(f"{place} {self.problem}")
+
+    def after(self, texts: int) -> Conflict:
+        """The same, where so many texts come before those that were counted."""
+        return self if self.position is None else Conflict(self.problem, self.text, self.position + texts)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from rationalizer.constraints.limits import Limits, TextConstraint
+from rationalizer.constraints.pairs import PairConstraint, PairLimits
 from rationalizer.graph import Factor, Variable
-from rationalizer.text import Example
+from rationalizer.text import Example, PairExample
 
 
 class FactorConstraint(TextConstraint):
@@ -37,4 +38,34 @@ class FactorConstraint(TextConstraint):
         raise NotImplementedError(f"{type(self).__name__} must define factors(z, texts)")
 
     def limit(self, limits: Limits) -> Limits:
+        return replace(limits, factors=(*limits.factors, self))
+
+
+class PairFactorConstraint(PairConstraint):
+    """The same for alignments of two texts.
+
+    >>> @register("few-far", "few-far=1")
+    ... @dataclass(frozen=True, repr=False)
+    ... class FewFar(PairFactorConstraint):
+    ...     most: Count
+    ...
+    ...     def factors(self, z, pairs):
+    ...         i, j = (torch.arange(side) for side in z.shape[1:])
+    ...         far = (i[:, None] - j).abs() > 3
+    ...         return [Budget(z[:, far], self.most)] if far.any() else []
+
+    The layer is then LP-SparseMAP over the method's matchings and these factors, and what is decided is the best
+    matching that keeps to all of them.
+    """
+
+    def factors(self, z: Variable, pairs: Sequence[PairExample]) -> Iterable[Factor]:
+        """The factors of a batch.
+
+        Args:
+            z: (batch, m, n), one variable a pair of tokens; masked where it cannot be aligned.
+            pairs: the batch's; `z[b, i, j]` is about `pairs[b].premise.tokens[i]` and `pairs[b].hypothesis.tokens[j]`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define factors(z, pairs)")
+
+    def limit(self, limits: PairLimits) -> PairLimits:
         return replace(limits, factors=(*limits.factors, self))

@@ -33,7 +33,7 @@ class Limits:
     per_group: int | None = None  # at most so many words are selected
     # What users' own factors ask, which is not for the ops: the constraints that make them, of these texts.
     factors: tuple[Any, ...] = ()
-    texts: tuple[Example, ...] = ()
+    texts: tuple[Text, ...] = ()
 
     def arguments(self) -> dict[str, Any]:
         names = [item.name for item in fields(self) if item.name not in ("factors", "texts")]
@@ -69,6 +69,9 @@ class Text(NamedTuple):
     example: Example
     position: int
     of: int  # how many there are
+
+    def conflict(self, constraints: Constraints, reason: str) -> Conflict:
+        return Conflict(f"({shown(self.example.text)}) under {_named(constraints)}: {reason}", "text", self.position)
 
 
 class Draft:
@@ -171,7 +174,7 @@ def make_limits(
     if any(draft.must.any() or draft.never.any() for draft in drafts):
         limits = replace(limits, fixed=_padded([draft.fixed for draft in drafts], n))
     if limits.factors:
-        limits = replace(limits, texts=tuple(text.example for text in texts))
+        limits = replace(limits, texts=tuple(texts))
     if limits.per_group is not None:
         limits = replace(limits, group=_padded([draft.sentence for draft in drafts], n))
     if check:
@@ -196,11 +199,7 @@ def _check(limits: Limits, drafts: Sequence[Draft], counted: Tensor, budget: Bud
         if reason is None and not _feasible(limits, row, counted, allowed):
             reason = f"no selection of at most {int(allowed[row])} words keeps to all of them"
         if reason is not None:
-            example, position, _ = draft.text
-            raise Conflict(
-                f"text {position + 1} ({shown(example.text)}) under {_named(constraints)}: {reason}; "
-                "raise the budget, or leave a constraint out"
-            )
+            raise draft.text.conflict(constraints, f"{reason}; raise the budget, or leave a constraint out")
 
 
 def _feasible(limits: Limits, row: int, counted: Tensor, allowed: Tensor) -> bool:

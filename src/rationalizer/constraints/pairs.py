@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -25,13 +25,17 @@ class PairLimits:
     monotone: bool = False
     exactly: int | None = None  # how many pairs of words are aligned
     fixed: Tensor | None = None  # (batch, m, n) int8: 1 must be aligned, -1 never
+    # What users' own factors ask, which is not for the ops: the constraints that make them, of these texts.
+    factors: tuple[Any, ...] = ()
+    texts: tuple[PairOfTexts, ...] = ()
 
     def to(self, device: torch.device | str) -> Self:
         return self if self.fixed is None else replace(self, fixed=self.fixed.to(device))
 
     def of(self, row: int) -> Self:
-        """Those of one pair of the batch."""
-        return self if self.fixed is None else replace(self, fixed=self.fixed[row : row + 1])
+        """Those of one pair of the batch, but for users' own factors."""
+        fixed = None if self.fixed is None else self.fixed[row : row + 1]
+        return replace(self, fixed=fixed, factors=(), texts=())
 
     def possible(self, budget: Tensor, *counted: Tensor) -> Tensor:
         """(batch,) bool: whether any two words may be aligned at all."""
@@ -48,8 +52,14 @@ class PairOfTexts(NamedTuple):
     of: int  # how many there are
 
     def __str__(self) -> str:
-        texts = " / ".join(shown(text.text) for text in self.example.texts)
-        return f"pair {self.position + 1} ({texts})"
+        return f"pair {self.position + 1} ({self._shown()})"
+
+    def conflict(self, constraints: Constraints, reason: str) -> Conflict:
+        asked = ", ".join(map(str, constraints))
+        return Conflict(f"({self._shown()}) under {asked}: {reason}", "pair", self.position)
+
+    def _shown(self) -> str:
+        return " / ".join(shown(text.text) for text in self.example.texts)
 
 
 class PairDraft:
@@ -125,10 +135,6 @@ def make_pair_limits(
             for i, j in draft.must:
                 row[i, j] = 1
         limits = replace(limits, fixed=fixed)
+    if limits.factors:
+        limits = replace(limits, texts=tuple(pairs))
     return limits, drafts
-
-
-def pair_conflict(draft: PairDraft, constraints: Constraints, reason: str) -> Conflict:
-    return Conflict(
-        f"{draft.pair} under {', '.join(map(str, constraints))}: {reason}; leave a constraint out, or change it"
-    )

@@ -2,9 +2,10 @@
 
 from rationalizer.data.arrays import any_examples_from, are_pairs, corpus_from, examples_from, pair_examples_from
 from rationalizer.data.bad_rows import BadRows
+from rationalizer.data.catalogue import DATASETS
 from rationalizer.data.columns import Columns
 from rationalizer.data.corpus import Corpus, Task
-from rationalizer.data.datasets import DATASETS, EMBEDDED, load, load_dataset
+from rationalizer.data.datasets import EMBEDDED, load, load_dataset
 from rationalizer.data.dialect import Dialect
 from rationalizer.data.files import Given, holds_pairs, iter_rows, read_corpus, read_examples
 from rationalizer.data.generated_pairs import generated_pairs

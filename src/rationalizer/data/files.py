@@ -101,6 +101,7 @@ class Given:
 
     row: Row
     example: AnyExample | None
+    place: str = ""  # for messages; "": its number among those at hand will do
 
 
 def iter_rows(
@@ -135,7 +136,8 @@ def iter_rows(
                 known = len(stream.columns)
                 found = found_columns(given.remembering(remembered or {}, stream.columns), stream, pairs)
             try:
-                item = Given(row, None if _is_blank(row, found) else _unlabelled_or_not(row, found, labels, rule))
+                example = None if _is_blank(row, found) else _unlabelled_or_not(row, found, labels, rule)
+                item = Given(row, example, at(stream.path, number))
             except ValueError as error:
                 bad.add(stream.path, number, str(error))
                 item = Given(row, None)

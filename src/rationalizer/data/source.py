@@ -8,9 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast, get_args
 
+from rationalizer.data.catalogue import DATASETS
 from rationalizer.data.columns import Columns
 from rationalizer.data.corpus import Corpus, Task, default_budget
-from rationalizer.data.datasets import DATASETS, EMBEDDED, load
+from rationalizer.data.datasets import EMBEDDED, load
 from rationalizer.data.dialect import Dialect
 from rationalizer.data.files import holds_pairs
 from rationalizer.data.nli import with_hans

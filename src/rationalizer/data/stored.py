@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from rationalizer.data.packed import Content, content, content_of, packed, unpacked
 from rationalizer.text.errors import DataError
-from rationalizer.text.example import AnyExample
+from rationalizer.text.example import AnyExample, PairExample
 
 LINES, ENDS, LENGTHS, LABELS, WORDS = "examples.jsonl", "ends.bin", "lengths.bin", "labels.bin", "words.json"
 Numbers = NDArray[np.int64]
@@ -176,6 +176,14 @@ def lengths(examples: Sequence[AnyExample]) -> Numbers:
     if isinstance(examples, StoredExamples):
         return examples.lengths
     return np.array([example.length for example in examples], dtype=np.int64)
+
+
+def words_of_sides(examples: Sequence[AnyExample]) -> Numbers:
+    """(examples, 1), of pairs (examples, 2): how many words each text has."""
+    found = lengths(examples)[:, None]
+    if len(examples) and isinstance(examples[0], PairExample):
+        return np.concatenate(PairExample.sides(found), axis=1)
+    return found
 
 
 def labels(examples: Sequence[AnyExample]) -> NDArray[Any]:

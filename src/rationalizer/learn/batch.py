@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from rationalizer.constraints import Limits, PairLimits
-from rationalizer.data.stored import lengths
+from rationalizer.data.stored import Numbers, lengths, words_of_sides
 from rationalizer.learn.limiting import Limiting
 from rationalizer.nn import Reader
 from rationalizer.text import AnyExample, Words
@@ -97,17 +97,24 @@ def _labels(labels: Sequence[int | float | None]) -> Tensor | None:
 
 
 class BucketSampler(Sampler[list[int]]):
-    """Batches of positions whose texts have similar length.
+    """Batches of positions whose texts have similar length: `batch_size` of them, or as many as have at most
+    `batch_tokens` words together, padding counted, and at least one.
 
     The order depends on (seed, epoch) and the lengths only, never on workers or on any global random state.
     `set_epoch(epoch, start=k)` continues an interrupted epoch: its first k batches are left out.
+
+    Args:
+        lengths: what is similar within a batch.
+        sides: (texts, 1), of pairs (texts, 2): how many words are padded; by default `lengths`.
     """
 
     def __init__(
         self,
-        lengths: Sequence[int] | NDArray[np.int64],
+        lengths: Sequence[int] | Numbers,
         batch_size: int,
         *,
+        batch_tokens: int | None = None,
+        sides: Numbers | None = None,
         shuffle: bool = True,
         seed: int = 0,
         epoch: int = 0,
@@ -117,40 +124,73 @@ class BucketSampler(Sampler[list[int]]):
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
         self.lengths = np.asarray(lengths, dtype=np.int64)
         self.batch_size = batch_size
+        self.batch_tokens = batch_tokens
+        self.sides = self.lengths[:, None] if sides is None else sides
         self.shuffle = shuffle
         self.seed = seed
         self.set_epoch(epoch, start)
 
     def set_epoch(self, epoch: int, start: int = 0) -> None:
-        if not 0 <= start <= self.batches:
-            raise ValueError(f"start counts batches already seen, from 0 to {self.batches}, got {start}")
         self.epoch = epoch
+        self.start = 0
+        self._planned: tuple[Numbers, Numbers, Numbers] | None = None
+        if start and not 0 <= start <= self.batches:
+            raise ValueError(f"start counts batches already seen, from 0 to {self.batches}, got {start}")
         self.start = start
 
     @property
     def batches(self) -> int:
-        """Batches of a whole epoch."""
-        return -(-len(self.lengths) // self.batch_size)
+        """Batches of the whole epoch; of `batch_tokens` every epoch may have another number."""
+        return -(-len(self.lengths) // self.batch_size) if self.batch_tokens is None else len(self._plan()[2])
 
     def __len__(self) -> int:
         return self.batches - self.start
 
     def __iter__(self) -> Iterator[list[int]]:
-        order, batches = self._plan()
-        for k in batches[self.start :].tolist():
-            yield order[k * self.batch_size : (k + 1) * self.batch_size].tolist()
+        order, ends, turns = self._plan()
+        starts = np.concatenate([[0], ends[:-1]])
+        for k in turns[self.start :].tolist():
+            yield order[starts[k] : ends[k]].tolist()
 
-    def _plan(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """All positions, those of a batch side by side; and the order of the batches. Two numbers a text, however many
-        there are: no lists."""
+    def _plan(self) -> tuple[Numbers, Numbers, Numbers]:
+        """All positions, those of a batch side by side; where each batch ends; and the order of the batches. Two
+        numbers a text, however many there are: no lists."""
+        if self._planned is None:
+            generator = np.random.default_rng((self.seed, self.epoch)) if self.shuffle else None
+            order = np.arange(len(self.lengths)) if generator is None else generator.permutation(len(self.lengths))
+            ends: list[Numbers] = []
+            for start, end in pairwise(self._pools(order)):
+                pool = order[start:end]
+                pool[:] = pool[np.argsort(self.lengths[pool], kind="stable")]
+                ends.append(start + self._ends(pool))
+            cut = np.concatenate(ends) if ends else np.zeros(0, np.int64)
+            turns = np.arange(len(cut)) if generator is None else generator.permutation(len(cut))
+            self._planned = order, cut, turns
+        return self._planned
+
+    def _pools(self, order: Numbers) -> list[int]:
+        """Where they begin, and the end of the last."""
         if not self.shuffle:
-            return np.argsort(self.lengths, kind="stable"), np.arange(self.batches)
-        generator = np.random.default_rng((self.seed, self.epoch))
-        order = generator.permutation(len(self.lengths))
-        for k in range(0, len(order), self.batch_size * POOL_BATCHES):
-            pool = order[k : k + self.batch_size * POOL_BATCHES]
-            pool[:] = pool[np.argsort(self.lengths[pool], kind="stable")]
-        return order, generator.permutation(self.batches)
+            return [0, len(order)]
+        if self.batch_tokens is None:
+            return [*range(0, len(order), self.batch_size * POOL_BATCHES), len(order)]
+        pool = np.cumsum(self.sides[order].sum(1)) // (self.batch_tokens * POOL_BATCHES)  # the number of each text's
+        return [0, *(1 + np.flatnonzero(np.diff(pool))).tolist(), len(order)]
+
+    def _ends(self, pool: Numbers) -> Numbers:
+        """Of the batches of a sorted pool, each of which takes as many as fit."""
+        if self.batch_tokens is None:
+            return np.minimum(np.arange(self.batch_size, len(pool) + self.batch_size, self.batch_size), len(pool))
+        sides, ends, end, reach = self.sides[pool], [], 0, 64
+        while end < len(pool):
+            widths = np.maximum.accumulate(sides[end : end + reach]).sum(1)
+            padded = widths * np.arange(1, len(widths) + 1)
+            fitting = int(np.searchsorted(padded, self.batch_tokens, side="right"))
+            if fitting < reach:
+                end += max(1, fitting)
+                ends.append(end)
+            reach = 2 * max(1, fitting)
+        return np.array(ends, dtype=np.int64)
 
 
 class _Parts(Dataset[Any]):
@@ -180,6 +220,7 @@ def loader(
     reader: Reader,
     *,
     batch_size: int,
+    batch_tokens: int | None = None,
     shuffle: bool,
     seed: int,
     epoch: int = 0,
@@ -192,7 +233,9 @@ def loader(
 
     Without `shuffle` batches go from the shortest texts to the longest: put results back by `Batch.index`.
     """
-    sampler = BucketSampler(lengths(examples), batch_size, shuffle=shuffle, seed=seed, epoch=epoch)
+    sides = None if batch_tokens is None else words_of_sides(examples)
+    order: dict[str, Any] = {"shuffle": shuffle, "seed": seed, "epoch": epoch}
+    sampler = BucketSampler(lengths(examples), batch_size, batch_tokens=batch_tokens, sides=sides, **order)
     return DataLoader(
         _Parts(examples, part),
         batch_sampler=sampler,

@@ -28,12 +28,13 @@ FREE = ("workers", "checkpoint_seconds", "keep_examples")
 
 ANEW = "copy it again, or delete it and start anew by --resume, in Python by resume=True"
 PROGRESS = {
-    **dict.fromkeys(("epoch", "batch", "step", "waited"), int),
-    **dict.fromkeys(("loss", "seconds"), float),
+    **dict.fromkeys(("epoch", "batch", "step", "waited", "short"), int),
+    **dict.fromkeys(("loss", "seconds", "gap"), float),
     **dict.fromkeys(("best", "best_value"), (float, None)),
     "best_epoch": (int, None),
     "history": [EPOCH],
     "finished": bool,
+    "threads?": (int, None),  # runs of before have not chosen
 }
 STATE = {"identity": dict, "progress": PROGRESS, "precision": dict}
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # Adam's
@@ -46,12 +47,15 @@ class Progress:
     step: int = 0
     loss: float = 0.0  # summed over the batches of the unfinished epoch
     seconds: float = 0.0  # spent on the unfinished epoch
+    short: int = 0  # texts in it whose selection was left before the optimum,
+    gap: float = 0.0  # and how far from it the objective of any text's was, at most
     best: float | None = None  # the score of the epoch whose weights are kept
     best_value: float | None = None  # by which it was chosen
     best_epoch: int | None = None
     waited: int = 0  # epochs since then
     history: list[dict[str, float]] = field(default_factory=list)
     finished: bool = False
+    threads: int | None = None  # of the run, where it has chosen them
 
 
 @dataclass(frozen=True)

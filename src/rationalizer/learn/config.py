@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import numpy as np
 
-from rationalizer.constraints import Constraints, FactorConstraint, constraints_of
+from rationalizer.constraints import Constraints, FactorConstraint, PairFactorConstraint, constraints_of
 from rationalizer.learn.presets import preset
 from rationalizer.nn import (
     ALIGNERS,
@@ -72,6 +72,8 @@ class Config:
     min_epochs: Number = 5  # before early stopping may stop
     patience: CountOrNone = 5  # epochs that are no better on dev; none: train on and keep the last weights
     batch_size: Count = 32  # texts, or pairs of texts
+    # Words in a batch at most, padding counted, instead of so many texts: for long ones, or very different ones.
+    batch_tokens: Annotated[int | None, Range(1, 10**9, none=True)] = None
     accumulate: Count = 1  # batches for each step of the optimizer
     optimizer: Literal["adam", "adamw"] = "adam"  # adamw keeps the decay of the weights out of the gradients
     learning_rate: Rate = 2e-3  # a transformer's own are set apart: generator_rate, predictor_rate
@@ -293,7 +295,8 @@ def under(config: Config, constraints: Constraints, *, in_use: bool = False) -> 
     settled = next((each for each in constraints if each.name in methods[config.method].excludes), None)
     if settled is not None:
         raise ValueError(f"{config.method} says already what {settled} is about; leave it out, or use another method")
-    if any(isinstance(each, FactorConstraint) for each in constraints) and not methods[config.method].takes_factors:
+    own = any(isinstance(each, (FactorConstraint, PairFactorConstraint)) for each in constraints)
+    if own and not methods[config.method].takes_factors:
         known = [name for name, method in methods.items() if method.takes_factors]
         raise ValueError(f"{config.method} knows no factors of your own; use one of {', '.join(known)}")
     if constraints and not methods[config.method].takes_constraints(config.options):

@@ -19,7 +19,6 @@ from rationalizer.constraints import (
     Text,
     make_limits,
     make_pair_limits,
-    pair_conflict,
 )
 from rationalizer.data import Corpus
 from rationalizer.learn.config import Config
@@ -79,7 +78,7 @@ class Limiting:
                     most = f", budget {int(own[2])}" if aligner.uses_budget else ""
                     reason = f"no alignment by {self.config.method} keeps to all of them ({words} words{most})"
             if reason is not None:
-                raise pair_conflict(draft, constraints, reason)
+                raise draft.pair.conflict(constraints, f"{reason}; leave a constraint out, or change it")
         return limits
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
+from rationalizer import ops
 from rationalizer.data import Corpus
 from rationalizer.learn.averaging import Average
 from rationalizer.learn.batch import Batch, BucketSampler, Part, loader
@@ -66,8 +68,10 @@ class Learner(pl.LightningModule):
             self.left_out = torch.nn.Parameter(torch.zeros(1))
         self._resumed = resumed
         self._validated: Tensor | None = None  # of every text of dev: label, prediction, size and loss
+        self._batches = 0  # of the epoch
         self._share = 1.0  # of the batch, that this process has
-        self._loss = torch.zeros(())
+        self._loss = self._short = self._gap = torch.zeros(())
+        self._solved = False  # whether, in this epoch, some layer said how its solver ended
         self._selected = 1.0  # the share of the words, in the last batch
         self._clock = self._saved = time.perf_counter()
 
@@ -96,6 +100,7 @@ class Learner(pl.LightningModule):
         order = batches.batch_sampler
         assert isinstance(order, BucketSampler)
         order.set_epoch(self.progress.epoch, start=self.progress.batch)
+        self._batches = order.batches
         return batches
 
     def val_dataloader(self) -> DataLoader[Batch]:
@@ -106,15 +111,17 @@ class Learner(pl.LightningModule):
             examples,
             self.model.reader,
             batch_size=self.config.batch_size,
+            batch_tokens=self.config.batch_tokens,
             shuffle=shuffle,
             seed=seed,
             workers=self.config.workers,
-            limiting=self._limiting(examples),
+            limiting=self.limiting(examples),
             part=Part(self.trainer.global_rank, self.trainer.world_size),
             marks=self.config.rationale_weight > 0,
         )
 
-    def _limiting(self, examples: Sequence[AnyExample]) -> Limiting | None:
+    def limiting(self, examples: Sequence[AnyExample]) -> Limiting | None:
+        """What the constraints ask of them."""
         config = self.config
         if not config.constraints:
             return None
@@ -127,18 +134,20 @@ class Learner(pl.LightningModule):
     # Training
 
     def on_train_epoch_start(self) -> None:
-        self._loss = torch.tensor(self.progress.loss, dtype=torch.float64).to(self.device, self._sum_type)
+        kept = (self.progress.loss, self.progress.short, self.progress.gap)
+        self._loss, self._short, self._gap = torch.tensor(kept, dtype=torch.float64).to(self.device, self._sum_type)
+        self._solved = False
         self._clock = time.perf_counter()
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         seed_all(self.config.seed, self.progress.step, self.trainer.global_rank)
         self._share = batch.share
-        self.model.method.progress = self.progress.step / self._batches
+        self.model.method.progress = self._done / (self.config.epochs * self._batches)
 
     @property
-    def _batches(self) -> int:
-        """Of the whole training, if it does not stop early."""
-        return self.config.epochs * -(-len(self.corpus.train) // self.config.batch_size)
+    def _done(self) -> int:
+        """Batches of the training so far, as if every epoch had as many as this one."""
+        return self.progress.epoch * self._batches + self.progress.batch
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         return self._weight * self._batch_loss(batch)
@@ -162,6 +171,7 @@ class Learner(pl.LightningModule):
             if outputs is not None:
                 return self._noted(self.model.head.loss(outputs, batch.labels)).mean()
         output = self.model(*batch.texts, budget=self.config.budget, limits=batch.limits)
+        self._note_ends(output.selection)
         task_loss = self._noted(self.model.head.loss(output.outputs, batch.labels))
         with self.model.method.in_parts(self._whole_batch_mean):
             objective = self.model.objective(output, task_loss)
@@ -180,6 +190,17 @@ class Learner(pl.LightningModule):
         self._loss += mean
         self.log("loss", mean, prog_bar=True, logger=False, batch_size=len(losses))
         return losses
+
+    def _note_ends(self, selection: Any) -> None:
+        """How the layer's solver ended, kept on the device: to look at it would make the host wait."""
+        info = getattr(selection, "info", None)
+        if info is None:
+            return
+        counts = self._share > 0  # where a batch has fewer texts than there are processes, some repeat one
+        reduce, kind = self.trainer.strategy.reduce, self._sum_type
+        self._short = self._short + reduce((counts & ~info.converged).sum().to(kind), reduce_op="sum")
+        self._gap = torch.maximum(self._gap, reduce((counts * info.gap).max().to(kind), reduce_op="max"))
+        self._solved = True
 
     def _full_text_loss(self, batch: Batch, labels: Tensor, output: Output) -> Tensor | float:
         """The predictor's loss on whole texts. It ties what words mean to the predictor to what they mean in
@@ -207,8 +228,8 @@ class Learner(pl.LightningModule):
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         # The middle of the step's batches: neither the first step nor the last one has a rate of 0.
-        middle = max(0.5, self.progress.step + 1 - self.config.accumulate / 2)
-        set_rates(optimizer, self.config, middle / self._batches, self._selected)
+        middle = max(0.5, self._done + 1 - self.config.accumulate / 2)
+        set_rates(optimizer, self.config, middle / (self.config.epochs * self._batches), self._selected)
 
     def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
         stepped = (batch_idx + 1) % self.config.accumulate == 0 or self.trainer.is_last_batch
@@ -251,7 +272,7 @@ class Learner(pl.LightningModule):
         progress, row = self.progress, self._epoch_row()
         progress.history.append(row)
         progress.epoch += 1
-        progress.batch, progress.loss, progress.seconds = 0, 0.0, 0.0
+        progress.batch, progress.loss, progress.seconds, progress.short, progress.gap = 0, 0.0, 0.0, 0, 0.0
         self._keep_best(row)
         if progress.epoch >= self.config.epochs or self._out_of_patience():
             progress.finished = True
@@ -279,7 +300,7 @@ class Learner(pl.LightningModule):
                 f"the training loss is {loss} after epoch {self.progress.epoch + 1}; lower learning_rate "
                 f"(now {self.config.learning_rate}) or clip (now {self.config.clip})"
             )
-        row: dict[str, float] = {"epoch": self.progress.epoch + 1, "loss": loss}
+        row: dict[str, float] = {"epoch": self.progress.epoch + 1, "loss": loss, **self._ends()}
         if self._validated is not None:
             # Every process has filled in other texts' rows; the sum has them all.
             found = self.trainer.strategy.reduce(self._validated, reduce_op="sum")
@@ -295,6 +316,20 @@ class Learner(pl.LightningModule):
             for name in {self.score_name, self._agreement_name, "size"} & row.keys():
                 self.log(name, row[name], prog_bar=True, logger=False)
         return row | {"seconds": round(self.progress.seconds, 3)}
+
+    def _ends(self) -> dict[str, float]:
+        """How far the epoch's selections were from exact, and a word on those that were left too early."""
+        if not self._solved:
+            return {}
+        short, gap = int(self._short), float(self._gap)
+        if short:
+            warnings.warn(
+                f"epoch {self.progress.epoch + 1}: {short} of {len(self.corpus.train)} selections stopped before the "
+                f"optimum (gap up to {gap:.1e}); raise the temperature, or mask_tolerance",
+                ops.ConvergenceWarning,
+                stacklevel=2,
+            )
+        return {"stopped_short": short, "mask_gap": gap}
 
     def _keep_best(self, row: dict[str, float]) -> None:
         """By dev loss or score; without a dev set or without early stopping the last epoch is the best. Where there is
@@ -338,6 +373,7 @@ class Learner(pl.LightningModule):
             return
         if self.progress.batch:
             self.progress.loss = float(self._loss)
+            self.progress.short, self.progress.gap = int(self._short), float(self._gap)
             self._stop_clock()
         optimizer = self.optimizers(use_pl_optimizer=False)
         assert isinstance(optimizer, torch.optim.Optimizer)

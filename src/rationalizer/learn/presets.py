@@ -1,4 +1,7 @@
-"""The paper's settings per dataset and method, and nothing that is the same as elsewhere."""
+"""The paper's settings per dataset and method, and nothing that is the same as elsewhere.
+
+The penalties of the stochastic baselines, which the published code leaves to be tuned, are those that were best on dev.
+"""
 
 from __future__ import annotations
 
@@ -72,15 +75,16 @@ PAPER_METHODS: dict[str, Values] = {
     "gumbel": {**_STOCHASTIC, "temperature": 0.1},
     "hardkuma": _STOCHASTIC,
 }
-_LONG_TEXTS = {"sparsity": 0.001, "fused": 0.002}
+_LOW = {"sparsity": 0.001, "fused": 0.002}  # penalties of a tenth, for long texts and where dev asked for them
 PAPER_DATASETS: dict[str, dict[str, Values]] = {
     "sst": {
         "spectra": {"temperature": 0.1},
         "pair-budget": {"temperature": 0.1},
         "sparsemax": {"weight_decay": 1e-5},
         "fusedmax": {"weight_decay": 1e-5},
-        "sfe": {"learning_rate": 2e-4},
+        "sfe": {"learning_rate": 2e-4, **_LOW},
         "sfe-baseline": {"learning_rate": 2e-4},
+        "gumbel": {"learning_rate": 1e-3, **_LOW},
         "hardkuma": {"learning_rate": 2e-4, "lagrangian_rate": 0.01},  # the rate of its own authors
     },
     "agnews": {
@@ -91,15 +95,15 @@ PAPER_DATASETS: dict[str, dict[str, Values]] = {
         "gumbel": {"learning_rate": 1e-3},
     },
     "imdb": {
-        "sfe": _LONG_TEXTS,
-        "sfe-baseline": _LONG_TEXTS,
-        "gumbel": _LONG_TEXTS,
+        "sfe": _LOW,
+        "sfe-baseline": _LOW,
+        "gumbel": _LOW,
         "hardkuma": {"lambda_max": 2.0},
     },
     "beer": {
-        "sfe": {"weight_decay": 1e-6, **_LONG_TEXTS},
-        "sfe-baseline": {"weight_decay": 1e-6, **_LONG_TEXTS},
-        "gumbel": _LONG_TEXTS,
+        "sfe": {"weight_decay": 1e-6, **_LOW},
+        "sfe-baseline": {"weight_decay": 1e-6, **_LOW},
+        "gumbel": _LOW,
         "hardkuma": {"learning_rate": 1e-3, "lambda_max": 2.0, "fused_target": 0.02},
     },
     "hotels": {

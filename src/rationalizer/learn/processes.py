@@ -83,7 +83,7 @@ def strategy_of(config: Config, **settings: Any) -> Any:
             f"torchrun has started {os.environ['WORLD_SIZE']} processes, but devices × nodes is {trainer.world_size}; "
             "give the number of its processes on each node as --devices, and of its nodes as --nodes"
         )
-    if config.batch_size < trainer.world_size:
+    if config.batch_tokens is None and config.batch_size < trainer.world_size:
         raise ValueError(
             f"a batch of {config.batch_size} cannot be shared out among {trainer.world_size} processes; use fewer "
             "devices, or a larger batch_size"

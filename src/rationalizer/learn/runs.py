@@ -91,13 +91,15 @@ def run(
         training: further arguments of `train`, such as `resume`, `progress` and `devices`.
     """
     from rationalizer.learn.processes import is_first_process  # Lightning takes seconds to import
+    from rationalizer.learn.threads import set_threads
     from rationalizer.learn.training import train
 
     trained = train(corpus, config, directory, **training)
     if directory is None or not is_first_process(training.get("devices", 1), training.get("num_nodes", 1)):
         return Run(trained, {})
     splits = {"dev": corpus.dev, "test": corpus.test}
-    scores = {name: evaluate(trained, examples, done=done) for name, examples in splits.items() if examples}
+    with set_threads(trained.metrics.get("threads")):
+        scores = {name: evaluate(trained, examples, done=done) for name, examples in splits.items() if examples}
     finished = Run(trained, scores)
     origin = origin_of(corpus, source)
     write_record(Path(directory) / DATA, origin)

@@ -33,6 +33,7 @@ from rationalizer.learn.module import Learner
 from rationalizer.learn.processes import alone_in, is_first_process, lost_processes_named, on_gpu, strategy_of
 from rationalizer.learn.seeding import seed_all, untouched_generators
 from rationalizer.learn.storage import write_record
+from rationalizer.learn.threads import fewest, set_threads, step_seconds
 from rationalizer.learn.trained import (
     CHECKPOINT,
     CONFIG,
@@ -52,6 +53,7 @@ from rationalizer.text import AnyExample
 
 START_TEXTS = 64  # that say how large states are
 EVERY = 5.0  # seconds between two lines of a log
+DOUBLE = ("64", "64-true")  # what Lightning calls double precision
 
 
 def train(
@@ -66,9 +68,10 @@ def train(
     precision: Any = None,
     strategy: Any = "auto",
     num_nodes: int = 1,
+    threads: int | None = None,
     label_type: LabelType = "str",
 ) -> TrainedModel:
-    """Trains a model. On one CPU, the same corpus and config give the same weights bit for bit.
+    """Trains a model. On one CPU, the same corpus, config and number of threads give the same weights bit for bit.
 
     Args:
         corpus: `train` is learned from; `dev` decides when to stop and which epoch's weights are kept.
@@ -79,8 +82,11 @@ def train(
         progress: show a progress bar, or "lines": a line every few seconds, for logs; by default a bar if standard
             error is a terminal, and in notebooks.
         accelerator, devices, precision, strategy, num_nodes: as of `pytorch_lightning.Trainer`; without a wish the
-            precision is "32-true", for transformers on a GPU "bf16-mixed". Several devices share out every batch, and
-            come to the same result as one does, but for rounding and for what is drawn at random.
+            precision is "32-true", for transformers on a GPU "bf16-mixed"; what was trained in double precision
+            ("64-true") is kept in single. Several devices share out every batch, and come to the same result as one
+            does, but for rounding and for what is drawn at random.
+        threads: on a CPU, from 1 on; by default as many as help, which takes a second to be measured (see
+            `threads.py`). The model's metrics say how many there were.
         label_type: what class labels were before they became the corpus' class names; kept with the model.
     """
     _check_corpus(corpus, config)
@@ -88,17 +94,21 @@ def train(
     if directory is None and resume:
         raise ValueError("resume=True needs the run_dir of the run to go on with")
     description = describe(corpus, config, label_type)
+    double = str(precision) in DOUBLE
     settings = {
         "accelerator": accelerator,
         "devices": devices,
-        "precision": precision or _usual_precision(config, accelerator),
+        # The model itself is double then, before a checkpoint is read; Lightning has nothing to turn any more.
+        "precision": "32-true" if double else precision or _usual_precision(config, accelerator),
         "num_nodes": num_nodes,
     }
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads must be at least 1, got {threads}")
     with _quiet():
         settings["strategy"] = strategy_of(config, **settings, strategy=strategy)
     first = is_first_process(devices, num_nodes)
     with alone_in(directory, first=first), untouched_generators():
-        return _train(corpus, description, directory, resume, progress, settings, first)
+        return _train(corpus, description, directory, resume, progress, settings, first, double, threads)
 
 
 def _train(
@@ -109,6 +119,8 @@ def _train(
     progress: bool | Literal["lines"] | None,
     settings: dict[str, Any],
     first: bool,
+    double: bool,
+    threads: int | None,
 ) -> TrainedModel:
     config = description.config
     if directory is not None and first and not resume:
@@ -130,6 +142,8 @@ def _train(
         reader = _reader(corpus, description)
     check_constraints(corpus, config, reader)
     model = description.build(reader)
+    if double:
+        model.double()
     if resumed is None and config.initial_weights == "xavier":
         draw_xavier(model)
     if resumed is None and model.method.starts_from_texts:  # every process does it by itself, and all alike
@@ -141,9 +155,13 @@ def _train(
         write_reader(directory, reader)
         write_record(directory / CONFIG, description.to_json())
     if not learner.progress.finished:
-        _fit(learner, directory, progress, settings)
+        learner.progress.threads = _threads(learner, threads, settings, told=progress == "lines")
+        with set_threads(learner.progress.threads):
+            _fit(learner, directory, progress, settings)
     model.load_state_dict(learner.best, strict=False)
     examples = choose_examples(corpus, config.keep_examples)
+    if double:
+        model.float()
     trained = TrainedModel(description, model.eval(), _metrics(learner), examples)
     if directory is not None and first:
         trained.save(directory)
@@ -227,6 +245,24 @@ def _reader(corpus: Corpus, description: Description) -> Reader:
     how: dict[str, Any] = {"rule": corpus.rule, "punctuation": config.punctuation, "sentences": config.sentences}
     how |= description.network()
     return reader_of(config.encoder).prepare(config.encoder, words, description.reader_options(), **how)
+
+
+def _threads(learner: Learner, asked: int | None, settings: dict[str, Any], *, told: bool) -> int | None:
+    """How many the run takes; None: as many as PyTorch does, for a GPU, or where processes share the cores."""
+    several = str(settings["devices"]) != "1" or settings["num_nodes"] > 1
+    on_cpu = settings["accelerator"] in ("auto", "cpu") and not on_gpu(settings["accelerator"])
+    if asked is not None or several or not on_cpu:
+        return asked
+    most, before = torch.get_num_threads(), learner.progress.threads
+    if before is not None and before <= most:
+        return before
+    if most == 1:
+        return 1
+    taken = step_seconds(learner)
+    if told:
+        steps = ", ".join(f"{seconds:.2g} s with {number}" for number, seconds in sorted(taken.items()))
+        print(f"Threads: {fewest(taken)} (a step takes {steps})", file=sys.stderr, flush=True)
+    return fewest(taken)
 
 
 def _fit(
@@ -353,6 +389,7 @@ def _metrics(learner: Learner) -> dict[str, Any]:
         "steps": progress.step,
         "seconds_per_epoch": round(float(np.median([row["seconds"] for row in progress.history])), 3),
         "epochs": progress.history,
+        "threads": progress.threads,
         "data": digest_of(learner.corpus, learner.config),
         "versions": {"rationalizer": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }

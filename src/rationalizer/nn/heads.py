@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from rationalizer.nn.precision import single_or_more
+
 Pooling = Literal["max", "mean", "last", "max-mean"]
 
 
@@ -42,15 +44,15 @@ class Classification(Head):
         return self.linear(features)
 
     def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
-        return functional.cross_entropy(outputs.float(), labels, reduction="none")
+        return functional.cross_entropy(single_or_more(outputs), labels, reduction="none")
 
     def divergence(self, outputs: Tensor, other: Tensor) -> Tensor:
         """KL(p ‖ q), q the other prediction."""
-        own, theirs = outputs.float().log_softmax(-1), other.float().log_softmax(-1)
+        own, theirs = single_or_more(outputs).log_softmax(-1), single_or_more(other).log_softmax(-1)
         return (own.exp() * (own - theirs)).sum(-1)
 
     def predict(self, outputs: Tensor) -> Tensor:
-        return outputs.float().softmax(-1)
+        return single_or_more(outputs).softmax(-1)
 
 
 class Regression(Head):
@@ -72,13 +74,13 @@ class Regression(Head):
         return outputs.sigmoid() if self.sigmoid else outputs
 
     def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
-        return (outputs.float() - (labels - self.mean) / self.deviation) ** 2
+        return (single_or_more(outputs) - (labels - self.mean) / self.deviation) ** 2
 
     def divergence(self, outputs: Tensor, other: Tensor) -> Tensor:
-        return (outputs.float() - other.float()) ** 2
+        return (single_or_more(outputs) - single_or_more(other)) ** 2
 
     def predict(self, outputs: Tensor) -> Tensor:
-        return outputs.float() * self.deviation + self.mean
+        return single_or_more(outputs) * self.deviation + self.mean
 
 
 def make_head(size: int, classes: int, target: Mapping[str, Any] | None) -> Head:

@@ -12,12 +12,15 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from rationalizer.nn.precision import single_or_more
+
 
 def layer_loss(scores: Tensor, z: Tensor, wanted: Tensor, temperature: float) -> Tensor:
     """(batch,) with the gradient of the layer's Fenchel–Young loss: of its value, which training does not need, it is
     only the part that is linear in the scores."""
-    pull = (z.float() - wanted.float()).detach() / temperature
-    return (pull * scores.float()).flatten(1).sum(-1)
+    scores = single_or_more(scores)
+    pull = (z.to(scores) - wanted.to(scores)).detach() / temperature
+    return (pull * scores).flatten(1).sum(-1)
 
 
 def per_marked(losses: Tensor, marked: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import torch
 from torch import Tensor
@@ -17,38 +17,24 @@ from rationalizer.ops.kernels.runtime import for_rows
 _CONVERGED = 1e-10
 
 
-@overload
-def matching(
-    scores: Tensor,
-    *,
-    rows: str = ...,
-    columns: str = ...,
-    budget: int | Tensor | None = ...,
-    exactly: bool = ...,
-    fixed: Tensor | None = ...,
-    row_mask: Tensor | None = ...,
-    column_mask: Tensor | None = ...,
-    temperature: float = ...,
-    max_iterations: int = ...,
-    return_info: Literal[False] = ...,
-) -> Tensor: ...
+class _Options(TypedDict, total=False):
+    rows: str
+    columns: str
+    budget: int | Tensor | None
+    exactly: bool
+    fixed: Tensor | None
+    row_mask: Tensor | None
+    column_mask: Tensor | None
+    temperature: float
+    max_iterations: int
 
 
 @overload
-def matching(
-    scores: Tensor,
-    *,
-    rows: str = ...,
-    columns: str = ...,
-    budget: int | Tensor | None = ...,
-    exactly: bool = ...,
-    fixed: Tensor | None = ...,
-    row_mask: Tensor | None = ...,
-    column_mask: Tensor | None = ...,
-    temperature: float = ...,
-    max_iterations: int = ...,
-    return_info: Literal[True],
-) -> tuple[Tensor, Info]: ...
+def matching(scores: Tensor, *, return_info: Literal[False] = ..., **options: Unpack[_Options]) -> Tensor: ...
+
+
+@overload
+def matching(scores: Tensor, *, return_info: Literal[True], **options: Unpack[_Options]) -> tuple[Tensor, Info]: ...
 
 
 def matching(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, overload
+from typing import Literal, TypedDict, Unpack, overload
 
 import torch
 from torch import Tensor
@@ -14,35 +14,24 @@ from rationalizer.ops.kernels.runtime import for_slow_rows
 from rationalizer.ops.sequence_budget import _sequence_budget_backward
 
 
+class _Options(TypedDict, total=False):
+    budget: int | Tensor | None
+    exactly: bool
+    fixed: Tensor | None
+    row_mask: Tensor | None
+    column_mask: Tensor | None
+    temperature: float
+    tolerance: float
+    max_iterations: int
+
+
 @overload
-def monotone_matching(
-    scores: Tensor,
-    *,
-    budget: int | Tensor | None = ...,
-    exactly: bool = ...,
-    fixed: Tensor | None = ...,
-    row_mask: Tensor | None = ...,
-    column_mask: Tensor | None = ...,
-    temperature: float = ...,
-    tolerance: float = ...,
-    max_iterations: int = ...,
-    return_info: Literal[False] = ...,
-) -> Tensor: ...
+def monotone_matching(scores: Tensor, *, return_info: Literal[False] = ..., **options: Unpack[_Options]) -> Tensor: ...
 
 
 @overload
 def monotone_matching(
-    scores: Tensor,
-    *,
-    budget: int | Tensor | None = ...,
-    exactly: bool = ...,
-    fixed: Tensor | None = ...,
-    row_mask: Tensor | None = ...,
-    column_mask: Tensor | None = ...,
-    temperature: float = ...,
-    tolerance: float = ...,
-    max_iterations: int = ...,
-    return_info: Literal[True],
+    scores: Tensor, *, return_info: Literal[True], **options: Unpack[_Options]
 ) -> tuple[Tensor, Info]: ...
 
 

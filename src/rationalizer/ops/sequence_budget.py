@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, overload
+from typing import Literal, TypedDict, Unpack, overload
 
 import numpy as np
 import torch
@@ -10,7 +10,6 @@ from torch import Tensor
 
 from rationalizer.ops import _inputs
 from rationalizer.ops._info import Info, warn_unless_converged
-from rationalizer.ops.kernels import support_capacity
 from rationalizer.ops.kernels.runtime import for_rows, for_slow_rows
 from rationalizer.ops.kernels.sequence_budget_cpu import (
     sequence_budget_backward_rows,
@@ -19,31 +18,23 @@ from rationalizer.ops.kernels.sequence_budget_cpu import (
 )
 
 
+class _Options(TypedDict, total=False):
+    transition: float | Tensor
+    mask: Tensor | None
+    temperature: float
+    tolerance: float
+    max_iterations: int
+
+
 @overload
 def sequence_budget(
-    scores: Tensor,
-    budget: int | Tensor,
-    *,
-    transition: float | Tensor = ...,
-    mask: Tensor | None = ...,
-    temperature: float = ...,
-    tolerance: float = ...,
-    max_iterations: int = ...,
-    return_info: Literal[False] = ...,
+    scores: Tensor, budget: int | Tensor, *, return_info: Literal[False] = ..., **options: Unpack[_Options]
 ) -> Tensor: ...
 
 
 @overload
 def sequence_budget(
-    scores: Tensor,
-    budget: int | Tensor,
-    *,
-    transition: float | Tensor = ...,
-    mask: Tensor | None = ...,
-    temperature: float = ...,
-    tolerance: float = ...,
-    max_iterations: int = ...,
-    return_info: Literal[True],
+    scores: Tensor, budget: int | Tensor, *, return_info: Literal[True], **options: Unpack[_Options]
 ) -> tuple[Tensor, Info]: ...
 
 
@@ -78,7 +69,7 @@ def sequence_budget(
             most that. 0 asks for the answer itself. The budget is kept either way, and the gradient is that of the
             face that z was left on.
         max_iterations: where to stop a row's active set, at the latest: 1,000 + 20n is the most there is. z is then
-            feasible but not optimal. On CUDA a row also stops where it would mix more than 512 sequences.
+            feasible but not optimal.
         return_info: also return per-row `Info(converged, iterations, gap)`. Without it, a row that stopped short warns
             (not on CUDA, where that would make the host wait).
 
@@ -106,15 +97,15 @@ def _outputs(scores: Tensor) -> _Outputs:
     rows, n = scores.shape
     flag = scores.new_empty(rows, dtype=torch.bool)
     count = scores.new_empty(rows, dtype=torch.int64)
-    capacity = support_capacity(n) if scores.is_cuda and _inputs.has_triton() else n + 1
+    own = "cpu" if scores.is_cuda and _inputs.has_triton() else scores.device  # where the gradient is computed
     return (
         scores.new_empty(scores.shape),  # z
         flag,  # whether the budget binds
-        count,  # how many sequences are in the support; 0 where the closed form was the answer
+        torch.empty_like(count, device=own),  # how many sequences are in the support; 0: the closed form is the answer
         # Room for the sequences, packed. On the CPU only the pages that hard rows write to are ever backed by memory.
-        scores.new_empty((rows, capacity, (n + 63) // 64), dtype=torch.int64),
+        torch.empty((rows, n + 1, (n + 63) // 64), dtype=torch.int64, device=own),
         torch.empty_like(flag),  # converged
-        torch.empty_like(count),  # iterations
+        count,  # iterations
         scores.new_empty(rows),  # gap
     )
 
@@ -154,7 +145,7 @@ def _(
     return _outputs(scores)
 
 
-@_inputs.opaque("sequence_budget_backward", cuda="sequence_budget_backward_cuda.sequence_budget_backward")
+@_inputs.opaque("sequence_budget_backward", cuda="sequence_budget_cuda.sequence_budget_backward")
 def _sequence_budget_backward(
     g: Tensor, z: Tensor, transition: Tensor, mask: Tensor, tight: Tensor, kept: Tensor, support: Tensor
 ) -> tuple[Tensor, Tensor]:

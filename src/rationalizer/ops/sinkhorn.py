@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import torch
 from torch import Tensor
@@ -11,34 +11,22 @@ from rationalizer.ops import _inputs, _pairs
 from rationalizer.ops._info import Info, warn_unless_converged
 
 
-@overload
-def sinkhorn(
-    scores: Tensor,
-    *,
-    kind: str = ...,
-    k: int | Tensor | None = ...,
-    epsilon: float = ...,
-    row_mask: Tensor | None = ...,
-    column_mask: Tensor | None = ...,
-    max_iterations: int = ...,
-    tolerance: float = ...,
-    return_info: Literal[False] = ...,
-) -> Tensor: ...
+class _Options(TypedDict, total=False):
+    kind: str
+    k: int | Tensor | None
+    epsilon: float
+    row_mask: Tensor | None
+    column_mask: Tensor | None
+    max_iterations: int
+    tolerance: float
 
 
 @overload
-def sinkhorn(
-    scores: Tensor,
-    *,
-    kind: str = ...,
-    k: int | Tensor | None = ...,
-    epsilon: float = ...,
-    row_mask: Tensor | None = ...,
-    column_mask: Tensor | None = ...,
-    max_iterations: int = ...,
-    tolerance: float = ...,
-    return_info: Literal[True],
-) -> tuple[Tensor, Info]: ...
+def sinkhorn(scores: Tensor, *, return_info: Literal[False] = ..., **options: Unpack[_Options]) -> Tensor: ...
+
+
+@overload
+def sinkhorn(scores: Tensor, *, return_info: Literal[True], **options: Unpack[_Options]) -> tuple[Tensor, Info]: ...
 
 
 def sinkhorn(

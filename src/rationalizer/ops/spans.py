@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, overload
+from typing import Literal, TypedDict, Unpack, overload
 
 import torch
 from torch import Tensor
@@ -16,24 +16,28 @@ from rationalizer.ops.kernels.spans_cpu import spans_rows
 from rationalizer.ops.sequence_budget import _sequence_budget, _sequence_budget_backward
 
 
+class _Options(TypedDict, total=False):
+    mask: Tensor | None
+    temperature: float
+    spans: int | Tensor | None
+    shortest: int
+    longest: int | None
+    unit: Tensor | None
+    fixed: Tensor | None
+    group: Tensor | None
+    per_group: int | None
+    tolerance: float
+    max_iterations: int
+
+
 @overload
 def spans(
     scores: Tensor,
     budget: int | Tensor,
     transition: float | Tensor = ...,
     *,
-    mask: Tensor | None = ...,
-    temperature: float = ...,
-    spans: int | Tensor | None = ...,
-    shortest: int = ...,
-    longest: int | None = ...,
-    unit: Tensor | None = ...,
-    fixed: Tensor | None = ...,
-    group: Tensor | None = ...,
-    per_group: int | None = ...,
-    tolerance: float = ...,
-    max_iterations: int = ...,
     return_info: Literal[False] = ...,
+    **options: Unpack[_Options],
 ) -> Tensor: ...
 
 
@@ -43,18 +47,8 @@ def spans(
     budget: int | Tensor,
     transition: float | Tensor = ...,
     *,
-    mask: Tensor | None = ...,
-    temperature: float = ...,
-    spans: int | Tensor | None = ...,
-    shortest: int = ...,
-    longest: int | None = ...,
-    unit: Tensor | None = ...,
-    fixed: Tensor | None = ...,
-    group: Tensor | None = ...,
-    per_group: int | None = ...,
-    tolerance: float = ...,
-    max_iterations: int = ...,
     return_info: Literal[True],
+    **options: Unpack[_Options],
 ) -> tuple[Tensor, Info]: ...
 
 

@@ -29,6 +29,9 @@ def label_text(label: Label) -> str:
 def verdict(explanation: AnyExplanation, truth: Label | None) -> Verdict:
     label = label_text(explanation.label)
     guess = "" if explanation.readable else "a guess: the model knows none of the words"
+    if _knows_one_class(explanation):
+        does = "align words" if isinstance(explanation, PairExplanation) else "select words"
+        return Verdict("no label", guess or f"the model has learned to {does}, not to tell labels apart")
     if truth is None:
         return Verdict(label, guess)
     remarks = [guess] if guess else []
@@ -40,9 +43,14 @@ def verdict(explanation: AnyExplanation, truth: Label | None) -> Verdict:
     return Verdict(label, "; ".join(remarks), right)
 
 
+def _knows_one_class(explanation: AnyExplanation) -> bool:
+    """It then is of a model that learned from what people marked, and whose 100% say nothing."""
+    return explanation.probabilities is not None and len(explanation.probabilities) == 1
+
+
 def probabilities(explanation: AnyExplanation) -> list[tuple[str, float]]:
-    """The most probable classes, and what is left for the others."""
-    if explanation.probabilities is None:
+    """The most probable classes, and what is left for the others; none where there is only one."""
+    if explanation.probabilities is None or _knows_one_class(explanation):
         return []
     ordered = sorted(explanation.probabilities.items(), key=lambda item: -item[1])
     shown = [(label_text(label), float(p)) for label, p in ordered]

@@ -87,10 +87,10 @@ def carry_out(order: Order, *, apart: bool = False) -> Outcome:
     job, before = order.job, torch.get_num_threads()
     torch.set_num_threads(order.threads)
     try:
-        trainer = {**trainer_device(order.device), "precision": order.precision}
+        trainer = {**trainer_device(order.device), "precision": order.precision, "threads": order.threads}
         corpus = job.source.load(job.config.cut)
-        progress = "lines" if apart else None
-        done = run(corpus, job.config, job.directory, source=job.source, resume=True, progress=progress, **trainer)
+        trainer["progress"] = "lines" if apart else None
+        done = run(corpus, job.config, job.directory, source=job.source, resume=True, **trainer)
         return Outcome(job, done.record(origin_of(corpus, job.source)))
     except INPUT_ERRORS as error:
         return Outcome(job, error=str(error), stops=True)

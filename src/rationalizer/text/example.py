@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,9 @@ class Example:
         return len(self.tokens)
 
 
+PREMISE_BITS = 20  # from which on the premise's length stands in that of a pair
+
+
 @dataclass(frozen=True, slots=True)
 class PairExample:
     """Two texts with one label. `alignment` holds the (premise word, hypothesis word) pairs that belong together;
@@ -84,7 +88,12 @@ class PairExample:
     @property
     def length(self) -> int:
         """What batches are sorted by: the premise, which is mostly longer, and then the hypothesis."""
-        return (len(self.premise.tokens) << 20) + len(self.hypothesis.tokens)
+        return (len(self.premise.tokens) << PREMISE_BITS) + len(self.hypothesis.tokens)
+
+    @staticmethod
+    def sides(length: Any) -> tuple[Any, Any]:
+        """The words of the premise and of the hypothesis again, from a `length` or an array of them."""
+        return length >> PREMISE_BITS, length & ((1 << PREMISE_BITS) - 1)
 
     def __post_init__(self) -> None:
         m, n = len(self.premise.tokens), len(self.hypothesis.tokens)

@@ -117,8 +117,10 @@ function amount(explanation) {
 }
 
 function spoken({ model: name, explanations: [explanation] }) {
-  const label = typeof explanation.label === "number" ? +explanation.label.toPrecision(4) : explanation.label;
-  return `${name}: ${label}, ${amount(explanation)}.`;
+  let { label } = explanation;
+  if (typeof label === "number") label = +label.toPrecision(4);
+  const ofOneClass = Object.keys(explanation.probabilities ?? {}).length === 1; // then it says nothing
+  return `${name}: ${ofOneClass ? "" : `${label}, `}${amount(explanation)}.`;
 }
 
 function card(asked, answer) {
@@ -198,6 +200,7 @@ function setUpModels() {
 }
 
 function show(names) {
+  if (state.shown.length && inPairs() !== model(names[0]).pairs) state.constraints = null; // others hold for pairs
   state.shown = names;
   setUpKind();
   setUpBudget();
@@ -272,6 +275,7 @@ function setUpConstraints() {
     }),
   );
   at("own").hidden = state.constraints === null;
+  at("other").placeholder = inPairs() ? "or never-align=words:a/b" : "another, such as must=words:not";
 }
 
 function constrain(constraints) {

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from rationalizer import ops
 from rationalizer.nn.aligners.base import Aligner, Alignment, register
+from rationalizer.nn.precision import single_or_more
 
 
 class _Attention(Aligner):
@@ -17,7 +18,7 @@ class _Attention(Aligner):
         """Which pairs are real, and what the softmax is of."""
         real = premise_mask[:, :, None] & hypothesis_mask[:, None, :]
         # A finite stand-in for -inf keeps rows of padding free of NaN.
-        return real, (scores.float() / self.temperature).masked_fill(~real, torch.finfo(torch.float32).min)
+        return real, (single_or_more(scores) / self.temperature).masked_fill(~real, torch.finfo(torch.float32).min)
 
     def imitation(
         self, alignment: Alignment, marked: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor

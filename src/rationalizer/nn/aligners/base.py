@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
 from rationalizer.constraints import PairLimits
+from rationalizer.nn.aligners.solving import decide, relax
 from rationalizer.nn.imitation import layer_loss, lifted, per_marked
 from rationalizer.nn.method import Method, Objective, register_in
 from rationalizer.ranges import Temperature
@@ -60,9 +61,42 @@ class Aligner(Method):
 
 
 class MatchingAligner(Aligner):
-    """Z = argmax ⟨scores/T, Z⟩ − Ω(Z) over matchings, relaxed in training; its best matching, 0/1, in use."""
+    """Z = argmax ⟨scores/T, Z⟩ − Ω(Z) over the matchings that the method and its constraints allow: relaxed in
+    training, with Ω = ½‖Z‖² unless a method has its own; the best matching, 0/1, in use."""
 
     imitates = True
+    takes_factors = True
+
+    @classmethod
+    def takes_constraints(cls, options: Mapping[str, Any]) -> bool:
+        return True
+
+    def asked(self, budget: Tensor) -> dict[str, Any]:
+        """What its matchings keep to without any constraints, as arguments of `Solver`."""
+        return {}
+
+    def forward(
+        self,
+        scores: Tensor,
+        premise_mask: Tensor,
+        hypothesis_mask: Tensor,
+        budget: Tensor,
+        limits: PairLimits | None = None,
+    ) -> Alignment:
+        z = relax(self.temperature)(scores, premise_mask, hypothesis_mask, **self.asked(budget), limits=limits)
+        return Alignment(z, z, scores)
+
+    @torch.no_grad()
+    def decode(
+        self,
+        scores: Tensor,
+        premise_mask: Tensor,
+        hypothesis_mask: Tensor,
+        budget: Tensor,
+        limits: PairLimits | None = None,
+    ) -> Alignment:
+        z = decide(scores, premise_mask, hypothesis_mask, **self.asked(budget), limits=limits)
+        return Alignment(z, z, scores)
 
     def imitation(
         self,
@@ -75,9 +109,8 @@ class MatchingAligner(Aligner):
     ) -> Tensor:
         """The layer's own loss against the matching nearest to what is marked: people align phrases, too."""
         possible = premise_mask[:, :, None] & hypothesis_mask[:, None, :]
-        limited = {} if limits is None else {"limits": limits}
         nearest = lifted(alignment.scores, marked, possible)
-        wanted = self.decode(nearest, premise_mask, hypothesis_mask, budget, **limited).z
+        wanted = self.decode(nearest, premise_mask, hypothesis_mask, budget, limits).z
         return per_marked(layer_loss(alignment.scores, alignment.z, wanted, self.temperature), wanted)
 
 

@@ -1,33 +1,20 @@
-"""Optimal transport with dummy words, after Swanson et al. (2020): an entropic plan in training, its limit in use."""
+"""Optimal transport with dummy words, after Swanson et al. (2020): an entropic plan in training, its limit in use.
+
+These keep to constraints where they decode; the plan that they learn by knows none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from rationalizer import ops
 from rationalizer.constraints import PairLimits
 from rationalizer.nn.aligners.base import Alignment, MatchingAligner, register
-from rationalizer.nn.aligners.solving import decide
 
 
 class _Transport(MatchingAligner):
-    """Keeps to constraints where it decodes; the plan that it learns by knows none."""
-
-    @classmethod
-    def takes_constraints(cls, options: Mapping[str, Any]) -> bool:
-        return True
-
-
-@register("ot-relaxed")
-class RelaxedTransport(_Transport):
-    """Relaxed 1:1: a word may stay unaligned, at the score 0. Without entropy this is `at-most-one`'s MAP."""
-
-    uses_budget = False
-
     def forward(
         self,
         scores: Tensor,
@@ -36,22 +23,23 @@ class RelaxedTransport(_Transport):
         budget: Tensor,
         limits: PairLimits | None = None,
     ) -> Alignment:
-        z = ops.sinkhorn(
-            scores, kind="relaxed", epsilon=self.temperature, row_mask=premise_mask, column_mask=hypothesis_mask
-        )
+        plan = self.planned(budget)
+        z = ops.sinkhorn(scores, epsilon=self.temperature, row_mask=premise_mask, column_mask=hypothesis_mask, **plan)
         return Alignment(z, z, scores)
 
-    @torch.no_grad()
-    def decode(
-        self,
-        scores: Tensor,
-        premise_mask: Tensor,
-        hypothesis_mask: Tensor,
-        budget: Tensor,
-        limits: PairLimits | None = None,
-    ) -> Alignment:
-        z = decide(scores, premise_mask, hypothesis_mask, limits=limits)
-        return Alignment(z, z, scores)
+    def planned(self, budget: Tensor) -> dict[str, Any]:
+        """Arguments of `ops.sinkhorn`."""
+        raise NotImplementedError
+
+
+@register("ot-relaxed")
+class RelaxedTransport(_Transport):
+    """Relaxed 1:1: a word may stay unaligned, at the score 0. Without entropy this is `at-most-one`'s MAP."""
+
+    uses_budget = False
+
+    def planned(self, budget: Tensor) -> dict[str, Any]:
+        return {"kind": "relaxed"}
 
     def constraints(self, m: int, n: int, budget: int) -> dict[str, Any]:
         return {}
@@ -61,35 +49,11 @@ class RelaxedTransport(_Transport):
 class ExactTransport(_Transport):
     """Exact k: `budget` pairs are aligned, whatever their scores."""
 
-    def forward(
-        self,
-        scores: Tensor,
-        premise_mask: Tensor,
-        hypothesis_mask: Tensor,
-        budget: Tensor,
-        limits: PairLimits | None = None,
-    ) -> Alignment:
-        z = ops.sinkhorn(
-            scores,
-            kind="exact_k",
-            k=budget,
-            epsilon=self.temperature,
-            row_mask=premise_mask,
-            column_mask=hypothesis_mask,
-        )
-        return Alignment(z, z, scores)
+    def planned(self, budget: Tensor) -> dict[str, Any]:
+        return {"kind": "exact_k", "k": budget}
 
-    @torch.no_grad()
-    def decode(
-        self,
-        scores: Tensor,
-        premise_mask: Tensor,
-        hypothesis_mask: Tensor,
-        budget: Tensor,
-        limits: PairLimits | None = None,
-    ) -> Alignment:
-        z = decide(scores, premise_mask, hypothesis_mask, budget=budget, exactly=True, limits=limits)
-        return Alignment(z, z, scores)
+    def asked(self, budget: Tensor) -> dict[str, Any]:
+        return {"budget": budget, "exactly": True}
 
     def constraints(self, m: int, n: int, budget: int) -> dict[str, Any]:
         return {"budget": budget, "exact": True}

@@ -16,6 +16,7 @@ from rationalizer.nn.method import Method, Objective, register_in
 class Extraction(NamedTuple):
     z: Tensor  # (batch, n) what the words are multiplied with: in [0, 1], 0 where not selected and on padding
     scores: Tensor  # (batch, n) what ranks the tokens; meaningless on padding
+    info: ops.Info | None = None  # how the layer's solver ended in each row, where it has one
 
 
 class Extractor(Method):

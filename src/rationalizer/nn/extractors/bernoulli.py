@@ -19,6 +19,7 @@ from rationalizer.constraints import Limits
 from rationalizer.nn.extractors.base import Extraction, Extractor, best_of_most, neighbours, register
 from rationalizer.nn.imitation import per_marked
 from rationalizer.nn.method import Objective
+from rationalizer.nn.precision import single_or_more
 from rationalizer.ranges import Share, Temperature, Weight
 
 Decoding = Literal["top-k", "contiguous"]
@@ -39,7 +40,8 @@ def decode_to_budget(
 
 def _negative_log(scores: Tensor, z: Tensor) -> Tensor:
     """−log P(z) of every word by itself."""
-    return functional.binary_cross_entropy_with_logits(scores.float(), z.float(), reduction="none")
+    scores = single_or_more(scores)
+    return functional.binary_cross_entropy_with_logits(scores, z.to(scores), reduction="none")
 
 
 class _Bernoulli(Extractor):
@@ -91,7 +93,7 @@ class ScoreFunction(_Bernoulli):
     def forward(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
         scores = self.scorer(states).squeeze(-1)
         with torch.no_grad():
-            z = torch.bernoulli(scores.float().sigmoid()).to(scores.dtype) * mask
+            z = torch.bernoulli(single_or_more(scores).sigmoid()).to(scores.dtype) * mask
         return Extraction(z, scores)
 
     def objective(
@@ -172,7 +174,7 @@ class Gumbel(_Bernoulli):
     def forward(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
         scores = self.scorer(states).squeeze(-1)
         noise = torch.rand_like(scores, dtype=torch.float32).clamp(1e-6, 1 - 1e-6).logit()
-        z = ((scores.float() + noise) / self.temperature).sigmoid()
+        z = ((single_or_more(scores) + noise) / self.temperature).sigmoid()
         return Extraction(z.to(scores.dtype) * mask, scores)
 
     def objective(

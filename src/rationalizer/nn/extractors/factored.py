@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from rationalizer import ops
-from rationalizer.constraints import Conflict, Limits
-from rationalizer.graph import Budget, FactorGraph, InfeasibleError, Literals, Pair, SequenceBudget, Solution, Variable
-from rationalizer.text.errors import shown
+from rationalizer.constraints import Limits
+from rationalizer.graph import Budget, FactorGraph, Literals, Pair, SequenceBudget, Solution, Variable
+from rationalizer.nn.factors import solve_with_own
 
 
 class _Kept(SequenceBudget):
@@ -48,19 +48,11 @@ def _solved(
 ) -> Tensor:
     graph = FactorGraph()
     z = graph.variable(scores, mask)
-    try:
-        if limits.has_programme:
-            graph.add(_Kept(z, budget, transition, limits))
-        else:
-            _add_budget(graph, z, mask, budget, transition)
-        for constraint in limits.factors:
-            for factor in constraint.factors(z, limits.texts):
-                graph.add(factor)
-        return solve(graph)[z]
-    except InfeasibleError as error:
-        text = "" if error.instance is None else f"{shown(limits.texts[error.instance].text)}: "
-        asked = ", ".join(map(str, limits.factors))
-        raise Conflict(f"{text}nothing can be selected under {asked}; {error}") from None
+    if limits.has_programme:
+        graph.add(_Kept(z, budget, transition, limits))
+    else:
+        _add_budget(graph, z, mask, budget, transition)
+    return solve_with_own(graph, z, limits, solve)
 
 
 def _add_budget(graph: FactorGraph, z: Variable, mask: Tensor, budget: Tensor, transition: float) -> None:

@@ -15,6 +15,7 @@ from rationalizer.nn.extractors.base import Extraction, Extractor, neighbours, r
 from rationalizer.nn.extractors.bernoulli import decode_to_budget
 from rationalizer.nn.imitation import per_marked
 from rationalizer.nn.method import Objective
+from rationalizer.nn.precision import single_or_more
 from rationalizer.ranges import Fraction, Positive, Range, Weight
 
 Decoding = Literal["deterministic", "top-k", "contiguous"]
@@ -128,7 +129,7 @@ class HardKuma(Extractor):
         return self.decoding != "deterministic"
 
     def distribution(self, states: Tensor) -> HardKumaDistribution:
-        a, b = functional.softplus(self.parameters_of(states).float()).clamp(1e-6, 100).unbind(-1)
+        a, b = functional.softplus(single_or_more(self.parameters_of(states))).clamp(1e-6, 100).unbind(-1)
         return HardKumaDistribution(a, b)
 
     def forward(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
@@ -164,7 +165,7 @@ class HardKuma(Extractor):
         self, extraction: Extraction, marked: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None
     ) -> Tensor:
         """−log P(z ≠ 0 just where it is marked)."""
-        selected = extraction.scores.float().clamp(max=-1e-6)  # log P(z ≠ 0), short of certainty
+        selected = single_or_more(extraction.scores).clamp(max=-1e-6)  # log P(z ≠ 0), short of certainty
         left_out = torch.log(-torch.expm1(selected))
         return per_marked(-(torch.where(marked, selected, left_out) * mask).sum(-1), marked)
 

@@ -14,11 +14,14 @@ from rationalizer.nn.extractors import factored
 from rationalizer.nn.extractors.base import Extraction, Extractor, best_of_most, register
 from rationalizer.nn.imitation import layer_loss, per_marked, raised
 from rationalizer.nn.method import Objective
+from rationalizer.nn.precision import single_or_more
 from rationalizer.ranges import Range, Temperature
 
 Transition = Annotated[float, Range(-1e4, 1e4)]  # below 0 it is a price on neighbours
 Spread = Annotated[float | None, Range(1e-4, 1e4, none=True)]
 Bonus = Annotated[float, Range(0, 1e4)]  # the closed form knows no price
+Tolerance = Annotated[float, Range(0, 1)]
+_Mask = tuple[Tensor, ops.Info | None]
 
 
 class _Structured(Extractor):
@@ -43,7 +46,7 @@ class _Structured(Extractor):
         """Scales the scorer so that the scores of a text differ by `start_spread` times the temperature: their standard
         deviation, whatever reader is below. Their mean is far enough above 0 for the budget to bind all the same."""
         assert self.start_spread is not None
-        scores = self.scorer(states).squeeze(-1).float() - self.scorer.bias
+        scores = single_or_more(self.scorer(states).squeeze(-1)) - self.scorer.bias
         means = scores.masked_fill(~mask, 0).sum(-1, keepdim=True) / mask.sum(-1, keepdim=True).clamp(min=1)
         spread = (scores - means)[mask].square().mean().sqrt().clamp(min=1e-6)
         wanted = self.start_spread * self.temperature
@@ -56,15 +59,16 @@ class _Structured(Extractor):
 
     def forward(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
         scores = self.scorer(states).squeeze(-1)
-        return Extraction(self.relaxed(scores, mask, budget, limits), scores)
+        z, info = self.relaxed(scores, mask, budget, limits)
+        return Extraction(z, scores, info)
 
-    def relaxed(self, scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None) -> Tensor:
+    def relaxed(self, scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None) -> _Mask:
         if limits is not None and limits.factors:
             how = {"transition": self.transition, "temperature": self.temperature}
-            return factored.relax(scores, mask, budget, limits, **how)
+            return factored.relax(scores, mask, budget, limits, **how), None
         return self.relax(scores, mask, budget, limits)
 
-    def relax(self, scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None) -> Tensor:
+    def relax(self, scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None) -> _Mask:
         raise NotImplementedError
 
     def objective(
@@ -78,10 +82,12 @@ class _Structured(Extractor):
         """A text whose scores are all negative selects nothing, and gets no gradient that could change it: large steps
         can bring a model there for good. So its best score is pulled up until something is selected. To all other
         texts nothing is added."""
-        scores = extraction.scores.float()
+        scores = single_or_more(extraction.scores)
         empty = mask.any(-1) & (extraction.z == 0).all(-1)
         if limits is None:
             best = scores.masked_fill(~mask, -torch.inf).amax(-1)
+        elif not empty.any():  # as nearly always; what comes nearest is a problem to solve
+            return Objective(task_loss.mean())
         else:
             # The mean score of what comes nearest to being selected; 0 where nothing ever can be.
             nearest = best_of_most(scores, mask, budget, limits)
@@ -94,7 +100,7 @@ class _Structured(Extractor):
         """The layer's own loss against the selections in which what is marked comes first."""
         how = {"transition": self.transition, "temperature": self.temperature}
         first = raised(extraction.scores, marked, mask, **how)
-        wanted = self.relaxed(first, mask, budget, limits)
+        wanted, _ = self.relaxed(first, mask, budget, limits)
         return per_marked(layer_loss(extraction.scores, extraction.z, wanted, self.temperature), marked)
 
     @torch.no_grad()
@@ -114,11 +120,25 @@ class SequenceBudget(_Structured):
     """H:SeqBudget: the expected selection under a sparse distribution over sequences of at most B tokens.
 
     max E_p[s·y + r Σ y_i y_{i+1}] − ½‖E_p[y]‖², s = scores/T and r = transition/T; decoded by its MAP, 0/1. Under
-    constraints the distribution is over the sequences that keep to them, in training as in use.
+    constraints the distribution is over the sequences that keep to them, in training as in use. In training z may be
+    `mask_tolerance` from the exact one, which saves time where scores hardly differ; what is decoded is exact.
     """
 
-    def relax(self, scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None) -> Tensor:
+    def __init__(
+        self,
+        size: int,
+        *,
+        temperature: Temperature = 1.0,
+        transition: Transition = 0.1,
+        start_spread: Spread = None,
+        mask_tolerance: Tolerance = 1e-3,
+    ) -> None:
+        super().__init__(size, temperature=temperature, transition=transition, start_spread=start_spread)
+        self.mask_tolerance = mask_tolerance
+
+    def relax(self, scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None) -> _Mask:
         common: dict[str, Any] = {"transition": self.transition, "mask": mask, "temperature": self.temperature}
+        common |= {"tolerance": self.mask_tolerance, "return_info": True}
         if limits is None:
             return ops.sequence_budget(scores, budget, **common)
         return ops.spans(scores, budget, **common, **limits.arguments())
@@ -138,5 +158,6 @@ class PairBudget(_Structured):
     ) -> None:
         super().__init__(size, temperature=temperature, transition=transition, start_spread=start_spread)
 
-    def relax(self, scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None) -> Tensor:
-        return ops.pair_budget(scores, budget, transition=self.transition, mask=mask, temperature=self.temperature)
+    def relax(self, scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None) -> _Mask:
+        how = {"transition": self.transition, "temperature": self.temperature}
+        return ops.pair_budget(scores, budget, mask=mask, **how), None

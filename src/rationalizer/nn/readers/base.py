@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from itertools import chain
 from typing import Any, ClassVar, Literal, NamedTuple, get_type_hints
 
 import numpy as np
@@ -14,8 +15,10 @@ from torch import Tensor, nn
 
 from rationalizer.ranges import check_ranges, ranges_of
 from rationalizer.text import Example, Offsets, Rule, Sentences, Words, cut, is_punctuation
+from rationalizer.text.remembered import Remembered
 
 Punctuation = Literal["free", "count"]
+UNKNOWN, KNOWN, MARK = 0, 1, 2  # kinds of tokens
 
 
 class Reading(NamedTuple):
@@ -48,6 +51,7 @@ class Reader(nn.Module):
         self.rule: Rule = rule
         self.punctuation: Punctuation = punctuation
         self.sentences: Sentences = sentences
+        self._kind = Remembered(self._kind_of)
 
     @classmethod
     def options(cls) -> dict[str, tuple[type, Any]]:
@@ -115,14 +119,22 @@ class Reader(nn.Module):
         mask = np.arange(lengths.max()) < lengths[:, None]
         counted, marks = mask.copy(), np.zeros_like(mask)
         if self.punctuation == "free":
-            tokens = [token for text in texts for token in text]
-            marks[mask] = [is_punctuation(token) for token in tokens]
-            counted[mask] = [self.knows(token) for token in tokens]
-            counted &= ~marks
+            kinds = self.kinds(chain.from_iterable(texts))
+            marks[mask] = kinds == MARK
+            counted[mask] = kinds == KNOWN
             nothing = ~counted.any(1, keepdims=True)
             counted |= mask & nothing
             marks &= ~nothing
         return torch.from_numpy(mask), torch.from_numpy(counted), torch.from_numpy(marks)
+
+    def kinds(self, tokens: Iterable[str]) -> NDArray[np.int8]:
+        """Of each token, whether it is a mark, a word that the reader knows, or another."""
+        return np.array(self._kind.of(tokens), dtype=np.int8)
+
+    def _kind_of(self, token: str) -> int:
+        if is_punctuation(token):
+            return MARK
+        return KNOWN if self.knows(token) else UNKNOWN
 
     def counted(self, tokens: Sequence[str]) -> NDArray[np.bool_]:
         """Which of a text's tokens can use up the budget."""

@@ -28,8 +28,8 @@ from rationalizer.text import (
     is_punctuation,
     load_vectors,
 )
+from rationalizer.text.remembered import Remembered
 
-REMEMBERED, SHORT = 1 << 16, 64  # tokens, of so many characters, whose rows are not looked up again
 FITS = 0.7  # of the running words must have a vector for the English vectors to be of use
 
 
@@ -102,7 +102,7 @@ class VectorReader(Reader):
         self.vocabulary = vocabulary
         self.vectors = vectors
         self.lookup = None if vectors is None else Lookup(vectors.words)
-        self._found: dict[str, tuple[tuple[int, ...], int]] = {}
+        self._found = Remembered(self._rows)
         size = options.vector_size if vectors is None else vectors.size
         codes = np.zeros((0, size), dtype=np.int8) if vectors is None else vectors.codes
         scales = np.zeros(0, dtype=np.float32) if vectors is None else vectors.scales
@@ -143,21 +143,11 @@ class VectorReader(Reader):
         weight[known] = 0
 
     def knows(self, token: str) -> bool:
-        parts, seen = self._find(token)
+        parts, seen = self._found[token]
         return bool(parts or seen)
 
-    def _find(self, token: str) -> tuple[tuple[int, ...], int]:
-        """Rows of the pretrained table, and the row of the learned one."""
-        found = self._found.get(token)
-        if found is None:
-            found = self._rows(token)
-            if len(self._found) >= REMEMBERED:
-                self._found.clear()
-            if len(token) <= SHORT:
-                self._found[token] = found
-        return found
-
     def _rows(self, token: str) -> tuple[tuple[int, ...], int]:
+        """Rows of the pretrained table, and the row of the learned one."""
         seen = self.vocabulary.id(token)
         # A seen word is looked up as the vocabulary writes it, which is how its learned vector was started.
         form = self.vocabulary.words[seen - 1] if seen else token
@@ -166,12 +156,16 @@ class VectorReader(Reader):
     def collate(self, texts: Sequence[Example]) -> VectorWords:
         masks = self.counts([text.tokens for text in texts])
         mask = masks[0]
-        found = [self._find(token) for token in chain.from_iterable(text.tokens for text in texts)]
-        most = max(1, *(len(parts) for parts, _ in found)) if found else 1
+        found = self._found.of(chain.from_iterable(text.tokens for text in texts))
         seen = torch.zeros(mask.shape, dtype=torch.int64)
         seen[mask] = torch.tensor([row for _, row in found], dtype=torch.int64)
-        parts = torch.zeros((*mask.shape, most), dtype=torch.int64)
-        parts[mask] = torch.tensor([rows + (0,) * (most - len(rows)) for rows, _ in found]).reshape(-1, most)
+        rows = [rows for rows, _ in found]
+        count = np.fromiter(map(len, rows), np.int64, len(rows))
+        table = np.zeros((len(rows), max(1, count.max(initial=0))), dtype=np.int64)
+        there = np.arange(table.shape[1]) < count[:, None]
+        table[there] = np.fromiter(chain.from_iterable(rows), np.int64, count.sum())
+        parts = torch.zeros((*mask.shape, table.shape[1]), dtype=torch.int64)
+        parts[mask] = torch.from_numpy(table)
         return VectorWords(*masks, parts, seen)
 
     def vectors_of(self, words: Words) -> Tensor:

@@ -10,6 +10,7 @@ from numba import types
 from numba.extending import overload
 
 from rationalizer.ops.kernels.bits_cpu import is_set, mixture, overlap, pack
+from rationalizer.ops.kernels.compiled import PartCompiler
 from rationalizer.ops.kernels.factor_cpu import approach, backward_solve, best_weights, build, enter, leave
 from rationalizer.ops.kernels.lagrangian_cpu import search_by_price
 from rationalizer.ops.kernels.monotone_matching_map_cpu import Grid, best_alignment
@@ -55,7 +56,7 @@ def best_sequence(s, r, budget, lift, y, back, value, heads, blocks, rules):
         budgeted_viterbi(s, r, budget, lift, y, back, value)
 
 
-@overload(best_sequence)
+@overload(best_sequence, jit_options={"pipeline_class": PartCompiler})  # type: ignore[typeddict-unknown-key]
 def _best_sequence(s, r, budget, lift, y, back, value, heads, blocks, rules):
     def under_rules(s, r, budget, lift, y, back, value, heads, blocks, rules):
         constrained_viterbi(s, r, rules, lift, y, back[0], value)

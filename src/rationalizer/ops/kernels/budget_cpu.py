@@ -3,6 +3,7 @@
 import numpy as np
 
 from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.sorting_cpu import ascending
 
 COARSE = 64.0  # above it the spacing of floats, summed over a long row, is more than rounding
 
@@ -88,7 +89,7 @@ def budget_row(x, budget, z):
         # τ has lost digits that z needs. Differences lose none, so count from the first score that does not fit whole:
         # at 1 below it the budget is exceeded, at itself kept, and what lies further above is 1 anyway.
         first_out = x.shape[0] - 1 - budget
-        base = np.partition(x, first_out)[first_out]
+        base = x[ascending(x)[first_out]]
         for i in range(x.shape[0]):
             z[i] = min(x[i] - base + 1.0, 3.0)
         rest = budget_threshold(z, budget)

@@ -11,6 +11,7 @@ them the Gale–Ryser condition decides without laying them. `True` is a proof; 
 """
 
 from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.sorting_cpu import ascending
 
 TINY = 1e-12  # measures below it are rounding
 
@@ -93,7 +94,7 @@ def packable(z, r, capacity, work, singles):
         i = stop + 1
     if count == 0:
         return True
-    singles[:count].sort()
+    order = ascending(singles[:count])
     # Gale–Ryser: the k widest singles must fit into ∫ min(room, k) for every k.
     width = 0.0
     room = 0.0  # ∫ min(capacity − level, k), built up with k
@@ -102,7 +103,7 @@ def packable(z, r, capacity, work, singles):
         if capacity - level >= 1:
             above += outside[level]
     for k in range(1, count + 1):
-        width += singles[count - k]
+        width += singles[order[count - k]]
         room += above
         if width > room + TINY * (capacity + 1):
             return False

@@ -3,6 +3,7 @@
 import triton
 import triton.language as tl
 
+TILE = 16  # singles by singles in one vector step
 TINY = tl.constexpr(1e-12)  # measures below it are rounding
 
 

@@ -6,34 +6,23 @@ server's, autograd's), survives a fork (data-loader workers), and hands a new pi
 matters because rows differ in difficulty.
 """
 
-import hashlib
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import torch
+from numba.core import config
 
-# Numba keys its disk cache on a function's own file, although code from the files it calls is compiled in. All kernels
-# of the package together are the right key: with it an upgrade, or an edit, never runs yesterday's code.
-_PACKAGE = Path(__file__).parents[2]
-_SOURCES = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_PACKAGE.rglob("*_cpu.py")))).hexdigest()
+from rationalizer.ops.kernels.compiled import Compiled
 
 
 def _compile(function: Callable[..., Any], **options: Any) -> Any:
-    compiled: Any = numba.njit(nogil=True, error_model="numpy", **options)(function)
-    if compiled is function:  # NUMBA_DISABLE_JIT: slow, but with Python's tracebacks
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]  # slow, but with Python's tracebacks
         return function
-    try:
-        compiled.enable_caching()
-    except RuntimeError:  # no folder can be written to, as in a container without a home: each process compiles anew
-        return compiled
-    compiled._cache._cache_file._source_stamp = _SOURCES
-    return compiled
+    return Compiled(function, nogil=True, error_model="numpy", **options)
 
 
 def jit(function: Callable[..., Any]) -> Any:

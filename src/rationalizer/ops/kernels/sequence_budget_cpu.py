@@ -1,7 +1,7 @@
 """H:SeqBudget, exactly.
 
 1. The closed form of PAIR + BUDGET is an upper bound; where its solution packs into sequences (`packing_cpu`) it is the
-   answer. So it is where `levelling_cpu` finds an explicit mixture that breaks no pair.
+   answer. So it is where `peeling_cpu` finds an explicit mixture that breaks no pair.
 2. Otherwise an active set, started from that mixture, on a small problem: tokens that the closed form puts at 0 or 1
    are held there. Afterwards a Lagrangian bound on the whole chain, O(n), proves for each held token that no sequence
    that flips it can do better; where the proof fails the token is released and the active set goes on. So the budgeted
@@ -16,7 +16,6 @@ from rationalizer.ops.kernels.active_set_cpu import active_set
 from rationalizer.ops.kernels.bits_cpu import is_set, pack, word_count
 from rationalizer.ops.kernels.budget_cpu import gather_real, scatter_real
 from rationalizer.ops.kernels.face_cpu import complete_face, project_onto_support, tied_blocks
-from rationalizer.ops.kernels.levelling_cpu import mixture_of_sequences
 from rationalizer.ops.kernels.packing_cpu import packable
 from rationalizer.ops.kernels.pair_budget_cpu import (
     gather_edges,
@@ -24,6 +23,7 @@ from rationalizer.ops.kernels.pair_budget_cpu import (
     pair_budget_row,
     scatter_edges,
 )
+from rationalizer.ops.kernels.peeling_cpu import mixture_of_sequences
 from rationalizer.ops.kernels.runtime import jit
 from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
 
@@ -247,7 +247,7 @@ def sequence_budget_hard_rows(
         start, p, given, lost = np.empty((1, 1), np.uint64), np.ones(1), 0, np.inf
         bound = np.inf
         if np.all(row_r >= 0.0):
-            start, p, given, lost = mixture_of_sequences(row_z, row_r, limit)
+            start, p, given, lost = mixture_of_sequences(row_z, row_r, limit, enough, stop)
             bound, _ = _closed_form_value(row_s, row_r, row_z, row_state)
         if lost <= enough and not (tau > 0.0 and tied_blocks(row_z, row_r)):
             kept[row], gap[row] = 0, lost

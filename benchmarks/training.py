@@ -1,0 +1,81 @@
+"""Trainings on a CPU: what threads make of them, and batches by tokens.
+
+    python -m benchmarks training
+
+- Threads: an epoch of a training that chooses them, against one with one thread and one with all.
+- Batches by tokens, for texts of very different lengths: of as many words as batches of 32 texts have on average.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import torch
+
+from benchmarks.timing import print_table, verdict
+from rationalizer.data import Corpus, generated_reviews
+from rationalizer.data.arrays import examples_from
+from rationalizer.learn import configure, train
+from rationalizer.learn.batch import BucketSampler
+
+TEXTS = {21: 640, 250: 160}  # by their words
+WORTH = 1.2  # times as long as the best of one thread, all, and those that were chosen, at most
+BATCH, LONGEST, DIFFERENT = 32, 60, 480  # texts in a batch; reviews in a text; texts of different lengths
+
+
+def corpus_of(parts: list[int]) -> Corpus:
+    """Generated reviews, so many of them joined in each text."""
+    source = generated_reviews(train=max(parts) + len(parts), dev=8, test=0)
+    texts = [" ".join(e.text for e in source.train[k : k + count]) for k, count in enumerate(parts)]
+    labels = [e.label for e in source.train[: len(parts)]]
+    made = examples_from(texts, labels, classes=source.classes)
+    return Corpus(name="joined", task="classification", classes=source.classes, train=made, dev=source.dev, test=[])
+
+
+def threads() -> None:
+    most, rows = torch.get_num_threads(), []
+    train(corpus_of([1] * 64), configure("spectra", {"epochs": 1}), progress=False)  # loads kernels
+    for words, count in TEXTS.items():
+        corpus = corpus_of([max(1, words // 21)] * count)
+        config = configure("spectra", {"epochs": 2, "batch_size": BATCH, "patience": None})
+        seconds: dict[int, float] = {}
+        for number in (None, 1, most):
+            if number not in seconds:
+                done = train(corpus, config, threads=number, accelerator="cpu", progress=False).metrics
+                seconds[done["threads"]] = min(row["seconds"] for row in done["epochs"])
+        chosen = next(iter(seconds))
+        ratio = seconds[chosen] / min(seconds.values())
+        rows.append([words, seconds[1], seconds[most], chosen, seconds[chosen], ratio, verdict(ratio <= WORTH)])
+    print(f"The faster of two epochs, batches of {BATCH} texts, in seconds.\n")
+    header = ["words a text", "1 thread", f"{most} threads", "chosen", "with these", "of the best", f"<= {WORTH}"]
+    print_table(header, rows)
+
+
+def batches_by_tokens() -> None:
+    parts = np.random.default_rng(0).geometric(0.1, DIFFERENT).clip(1, LONGEST)
+    corpus, rows = corpus_of(parts.tolist()), []
+    lengths = np.array([example.length for example in corpus.train])
+    by_texts = list(BucketSampler(lengths, BATCH))
+    words = int(np.mean([lengths[batch].max() * len(batch) for batch in by_texts]))
+    for name, tokens in ((f"batch_size={BATCH}", None), (f"batch_tokens={words}", words)):
+        batches = list(BucketSampler(lengths, BATCH, batch_tokens=tokens))
+        padded = np.array([lengths[batch].max() * len(batch) for batch in batches])
+        config = configure("spectra", {"epochs": 1, "batch_size": BATCH, "batch_tokens": tokens})
+        begun = time.process_time()
+        train(corpus, config, threads=1, accelerator="cpu", progress=False)
+        seconds, sizes = time.process_time() - begun, [len(batch) for batch in batches]
+        texts, padding = f"{min(sizes)} to {max(sizes)}", f"{1 - lengths.sum() / padded.sum():.0%}"
+        rows.append([name, len(batches), texts, int(padded.max()), padding, seconds])
+    told = f"{lengths.min()} to {lengths.max()} words, {lengths.mean():.0f} on average"
+    print(f"\n{DIFFERENT} texts of {told}; seconds of the processor for a training of one epoch, one thread.\n")
+    print_table(["", "batches", "texts in one", "largest, in words", "padding", "seconds"], rows)
+
+
+def main() -> None:
+    threads()
+    batches_by_tokens()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""Sorting. NumPy's, in Numba, takes longer to compile than most kernels, for each type anew."""
+
+import numpy as np
+
+from rationalizer.ops.kernels.runtime import jit
+
+
+@jit
+def ascending(values):
+    """The places of `values` in ascending order, equal ones in theirs: merged from pairs up."""
+    n = values.shape[0]
+    order, merged = np.empty(n, np.int64), np.empty(n, np.int64)
+    for i in range(n):
+        order[i] = i
+    width = 1
+    while width < n:
+        for start in range(0, n, 2 * width):
+            middle, stop = min(start + width, n), min(start + 2 * width, n)
+            i, j = start, middle
+            for k in range(start, stop):
+                if i < middle and (j == stop or values[order[i]] <= values[order[j]]):
+                    merged[k] = order[i]
+                    i += 1
+                else:
+                    merged[k] = order[j]
+                    j += 1
+        order, merged = merged, order
+        width *= 2
+    return order
