@@ -16,6 +16,7 @@ from tests.app.conftest import listening
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
 expect = playwright.expect
+expect.set_options(timeout=20_000)  # a busy machine takes its time
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="the browser tests need Chromium (apt-get install chromium)")
 
