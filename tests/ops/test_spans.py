@@ -173,6 +173,7 @@ def no_other_mixture_is_better(scores, budget, transition, temperature, rules, w
     """The best selection at s − z earns no more there than the mixture does."""
     z, info = ops.spans(scores, budget, transition, temperature=temperature, return_info=True, **rules)
     assert info.converged.all()
+    assert (z.sum(-1) <= budget + 1e-9).all()
     rest, r = scores / temperature - z, transition / temperature
     y = ops.spans_map(rest, budget, r, **rules)
     best = (rest * y).sum(-1) + r * (y[:, 1:] * y[:, :-1]).sum(-1)
