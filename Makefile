@@ -11,9 +11,11 @@ GET_BROWSER := command -v chromium >/dev/null || \
       apt-get install -qq -y --no-install-recommends chromium >/dev/null 2>&1; } || \
   echo "chromium is not there and could not be installed: the browser tests will be skipped"
 
-.PHONY: test lint types pytest bench soak demo docs clean
+.PHONY: test lint types kernels pytest bench soak demo docs clean
 
-test: lint types pytest
+# Types are checked while kernels compile.
+test: lint
+	$(MAKE) --no-print-directory --jobs=2 types pytest
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -22,9 +24,11 @@ lint: $(VENV)/.test
 types: $(VENV)/.test
 	$(BIN)/mypy
 
-# Kernels first, each once: the workers would all compile the same ones at the same time.
-pytest: $(VENV)/.test
+# Before the tests, each once: their workers would all compile the same ones at the same time.
+kernels: $(VENV)/.test
 	$(BIN)/python -m rationalizer.compile
+
+pytest: kernels
 	$(BIN)/pytest -n auto --dist worksteal
 
 # What is compiled while a benchmark runs would be measured.

@@ -17,6 +17,7 @@ from benchmarks.training_step import (
     highlight_ratio,
     pair_rows,
     planted_texts,
+    spans_ratio,
     train_on_planted,
     training_step,
 )
@@ -52,6 +53,15 @@ def highlights() -> list[tuple[object, ...]]:
                 rows += layer_alone(model, state)
             if n == 256 and state == "start":
                 rows.append(wide_batch(model, ours))
+    return rows
+
+
+def constrained() -> list[tuple[object, ...]]:
+    """`ops.spans`, which runs on the host; no target is set."""
+    rows: list[tuple[object, ...]] = []
+    for n in (64, 256):
+        base, ours = spans_ratio(highlight_model(), n)
+        rows.append((f"step, spectra, spans=2, n = {n}, start", ours, f"{ours / base:.3f}x of {base:.2f} ms", "", ""))
     return rows
 
 
@@ -123,7 +133,7 @@ def main() -> None:
         skipped("there is no CUDA device")
         return
     print("Milliseconds are medians.\n")
-    rows = [*highlights(), *matchings(), *engine_rows()]
+    rows = [*highlights(), *constrained(), *matchings(), *engine_rows()]
     print_table(("what", "ms", "ratio", "target", ""), rows)
 
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.timing import interleaved_ms, print_table
+from rationalizer.constraints import Limits
 from rationalizer.nn import HighlightModel, Model, PairModel, VectorReader
 from rationalizer.nn.readers.word_vectors import VectorOptions, VectorWords
 from rationalizer.text import Budget, Vocabulary
@@ -75,13 +76,20 @@ def with_sparsemax(model: HighlightModel) -> HighlightModel:
     return other
 
 
-def training_step(model: Model, texts: Sequence[VectorWords], labels: Tensor, budget: Budget, rate: float) -> Step:
+def training_step(
+    model: Model,
+    texts: Sequence[VectorWords],
+    labels: Tensor,
+    budget: Budget,
+    rate: float,
+    limits: Limits | None = None,
+) -> Step:
     trained = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(trained, lr=rate)
 
     def step() -> None:
         optimizer.zero_grad()
-        output = model(*texts, budget=budget)
+        output = model(*texts, budget=budget, **model.limited(limits))
         model.head.loss(output.outputs, labels).mean().backward()
         nn.utils.clip_grad_norm_(trained, 5.0)
         optimizer.step()
@@ -105,6 +113,13 @@ def highlight_ratio(model: HighlightModel, n: int, batch: int = 32) -> tuple[flo
     """Milliseconds of the sparsemax step and of the spectra step; the weights hardly move meanwhile."""
     words, labels = planted_texts(batch, n, seed=10_000)
     steps = [training_step(one, [words], labels, BUDGET, rate=1e-7) for one in (with_sparsemax(model), copied(model))]
+    return tuple(interleaved_ms(steps))  # type: ignore[return-value]
+
+
+def spans_ratio(model: HighlightModel, n: int, batch: int = 32) -> tuple[float, float]:
+    """Milliseconds of the spectra step, and of the same with at most two spans."""
+    words, labels = planted_texts(batch, n, seed=10_000)
+    steps = [training_step(copied(model), [words], labels, BUDGET, 1e-7, limits) for limits in (None, Limits(spans=2))]
     return tuple(interleaved_ms(steps))  # type: ignore[return-value]
 
 
@@ -136,8 +151,10 @@ def main() -> None:
     rows = []
     for n in (20, 64, 256):
         base, ours = highlight_ratio(model, n)
-        rows.append((n, base, ours, ours / base))
-    print_table(("n", "sparsemax step, ms", "spectra step, ms", "ratio"), rows)
+        unlimited, limited = spans_ratio(model, n)
+        rows.append((n, base, ours, ours / base, limited, limited / unlimited))
+    columns = ("n", "sparsemax step, ms", "spectra step, ms", "ratio", "spectra, 2 spans, ms", "to spectra's")
+    print_table(columns, rows)
     print()
     print_table(("pairs", "graph", "softmax step, ms", "step, ms", "ratio"), pair_rows())
 

@@ -13,6 +13,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # of what tests start; see `one_thread`
 
 
+def pytest_xdist_auto_num_workers():
+    """One more than there are cores: some tests wait, for a process that starts, for a disk, for what times out."""
+    return (os.cpu_count() or 1) + 1
+
+
+def pytest_collection_modifyitems(items):
+    """What takes long begins first: begun last, it would leave all workers but one without work."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def one_thread(request):
     """Models in tests are small: threads cost more than they bring, above all where tests run side by side."""

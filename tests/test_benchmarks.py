@@ -65,4 +65,6 @@ def test_every_benchmark_has_its_time_and_its_place():
 def test_other_names_are_refused(capsys):
     with pytest.raises(SystemExit):
         main(["sequence_budgte"])
-    assert "there is no benchmark 'sequence_budgte'; there are: sequence_budget, spans" in capsys.readouterr().err
+    assert (
+        "no benchmark 'sequence_budgte'; there are: sequence_budget, where_training_starts" in capsys.readouterr().err
+    )

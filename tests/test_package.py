@@ -88,10 +88,26 @@ def test_imports_go_downward(path):
     assert not above, f"{own} must not import {above}"
 
 
-def test_import_is_light():
-    script = f"import sys, rationalizer; print([name for name in {HEAVY!r} if name in sys.modules])"
+STEPS = {  # in one process, one after the other: what none of them may have brought so far
+    "import rationalizer.apart": ("torch", "numpy"),  # Ray and Slurm start a process that waits for each run
+    "import rationalizer": ("rationalizer.learn", *HEAVY),
+    "import rationalizer.cli": ("torch", "numba", "fastapi"),  # for help
+    "rationalizer.Rationalizer().get_params()": ("pytorch_lightning", "pandas", "tensorboard", "sklearn"),
+    "import rationalizer.nn, rationalizer.learn": ("pytorch_lightning", "transformers"),
+}
+
+
+def test_imports_are_light():
+    script = "import sys\n" + "".join(
+        f"{step}\nprint([name for name in {unwanted!r} if name in sys.modules])\n" for step, unwanted in STEPS.items()
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert dict(zip(STEPS, done.stdout.splitlines(), strict=True)) == dict.fromkeys(STEPS, "[]")
+
+
+def test_names_that_are_not_there():
+    with pytest.raises(AttributeError, match="no attribute 'Rationaliser'"):
+        rationalizer.Rationaliser  # noqa: B018
 
 
 def test_version():

@@ -2,20 +2,19 @@
 
 import json
 import pickle
-import subprocess
-import sys
 import warnings
 
 import numpy as np
 import pandas
 import pytest
 
-import rationalizer
 from rationalizer import Explanation, Rationalizer
 from rationalizer.data import generated_reviews as reviews
 from rationalizer.learn import evaluate, survival
 from rationalizer.learn.storage import read_record, write_record
 from rationalizer.text import Budget
+
+pytestmark = pytest.mark.long
 
 SMALL = {"hidden": 8, "vector_size": 8, "epochs": 2, "batch_size": 16}
 TEXTS = ["A warm, funny film.", "Dull and far too long!", "Funny, warm and short.", "A dull, long evening."]
@@ -28,19 +27,6 @@ def model():
     made = Rationalizer(**{**SMALL, "epochs": 10}, learning_rate=0.02).fit(TEXTS, NAMES)
     made.trained.model.method.scorer.bias.data += 100  # words that speak against a label are taken too: budgets bind
     return made
-
-
-def test_importing_the_package_stays_light():
-    heavy = ("pytorch_lightning", "pandas", "tensorboard", "rationalizer.learn")
-    program = (
-        f"import sys, rationalizer; print([name for name in {heavy} if name in sys.modules]); "
-        "rationalizer.Rationalizer; print('pytorch_lightning' in sys.modules)"
-    )
-    command = [sys.executable, "-c", program]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert printed.split("\n")[:2] == ["[]", "False"]
-    with pytest.raises(AttributeError, match="no attribute 'Rationaliser'"):
-        rationalizer.Rationaliser  # noqa: B018
 
 
 def test_predictions(model):

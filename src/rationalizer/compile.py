@@ -75,8 +75,7 @@ GROUPS: tuple[Callable[[], None], ...] = (_highlights, _spans, _graphs, _matchin
 
 
 def _leave_garbage() -> None:
-    """A process that ends when it has compiled needs no collector, which would look through all of Numba time and
-    again."""
+    """A process that ends when it has compiled needs no collector to look through all of Numba again and again."""
     gc.disable()
 
 

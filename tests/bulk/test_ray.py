@@ -14,6 +14,8 @@ from rationalizer.data import Columns
 from rationalizer.ray_cluster import connected
 from tests.bulk.conftest import ROWS
 
+pytestmark = pytest.mark.long
+
 ray = pytest.importorskip("ray", reason="pip install ray[data]")
 REVIEW = Columns(text="review")
 

@@ -237,11 +237,6 @@ def test_version_and_help():
         assert "Usage" in run(name, "--help").stdout
 
 
-def test_help_does_not_load_the_models():
-    script = "import sys, rationalizer.cli; print([n for n in ('torch', 'numba', 'fastapi') if n in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout.strip() == "[]"
-
-
 def test_constraints_are_trained_under_kept_and_told(tmp_path):
     folder, table = tmp_path / "run", tmp_path / "mine.csv"
     corpus = reviews(train=60, dev=0, test=0)

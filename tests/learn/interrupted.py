@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from rationalizer.learn import train
+from rationalizer.data import generated_reviews
+from rationalizer.learn import configure, train
 from rationalizer.learn.module import Learner
 
 SMALL = {"hidden": 8, "epochs": 3, "min_epochs": 1, "batch_size": 16}
@@ -15,6 +16,14 @@ def weights(trained):
 
 def same(one, other):
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def train_for_long(run):
+    """Of 144 short steps, each with a checkpoint; goes on where an earlier call has ended."""
+    torch.set_num_threads(1)
+    settings = {"hidden": 8, "vector_size": 8, "embeddings": None, "epochs": 6, "min_epochs": 6, "batch_size": 4}
+    corpus = generated_reviews(train=96, dev=24, test=0)
+    train(corpus, configure("hardkuma", {**settings, "checkpoint_seconds": 0}), run, resume=True)
 
 
 class Killed(BaseException):

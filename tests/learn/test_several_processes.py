@@ -18,6 +18,8 @@ from tests.cli.calls import run as call
 from tests.learn.together import CASES, DRAWN, batches_noted, state, trained_case
 from tests.nn.encoders import write_encoder
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
 

@@ -120,5 +120,6 @@ def unanswered() -> None:
 
 
 if __name__ == "__main__":
-    for case in sys.argv[1:]:
-        globals()[case]()
+    for case in (closed_forms, contiguous, anti_contiguous, unanswered):
+        print(case.__name__, flush=True)
+        case()

@@ -21,6 +21,8 @@ from rationalizer.ops.kernels.budget_cpu import budget_rows
 from rationalizer.ops.kernels.compiled import Compiled
 from rationalizer.ops.kernels.runtime import for_rows, for_slow_rows
 
+pytestmark = pytest.mark.long
+
 # Two kernels as small as can be, of which one calls the other, compiled as all of them are.
 KERNELS = {
     "inner_cpu.py": "from rationalizer.ops.kernels.runtime import jit\n\n\n@jit\ndef inner(x):\n    return 2.0 * x\n",
@@ -82,7 +84,7 @@ import torch
 from rationalizer import graph, ops
 torch.set_num_threads(1)
 scores = torch.linspace(-1, 1, 12).reshape(2, 6)
-print([round(x, 4) for x in ops.budget(scores, 2).flatten().tolist()])
+print([round(x, 4) for x in ops.fusedmax(scores).flatten().tolist()])
 """
 
 

@@ -169,21 +169,45 @@ def test_fixed_words_alone_are_as_with_a_rule_that_forbids_nothing(transition, g
     torch.testing.assert_close(*best, rtol=0, atol=0)
 
 
+def no_other_mixture_is_better(scores, budget, transition, temperature, rules, within=1e-10):
+    """The best selection at s − z earns no more there than the mixture does."""
+    z, info = ops.spans(scores, budget, transition, temperature=temperature, return_info=True, **rules)
+    assert info.converged.all()
+    rest, r = scores / temperature - z, transition / temperature
+    y = ops.spans_map(rest, budget, r, **rules)
+    best = (rest * y).sum(-1) + r * (y[:, 1:] * y[:, :-1]).sum(-1)
+    at_most = (rest * z).sum(-1) + r * torch.minimum(z[:, 1:], z[:, :-1]).sum(-1)
+    assert (at_most >= best - within * (1 + best.abs())).all()
+    assert (info.gap <= within * (1 + best.abs())).all()
+
+
 @pytest.mark.parametrize("n", [30, 120])
 @pytest.mark.parametrize("temperature", [1.0, 0.05, 1e-4])
 def test_exact_where_enumeration_ends(n, temperature, generator):
-    """The best selection at s − z earns no more there than the mixture does: no other mixture is better than z."""
     scores = 0.3 * torch.randn(3, n, dtype=torch.float64, generator=generator)
     unit, group = (torch.arange(n) // 2).expand(3, n), (torch.arange(n) // 15).expand(3, n)
     for rules in (QUOTES, {"unit": unit, "spans": 3}, {"group": group, "per_group": 3, "shortest": 2}):
-        z, info = ops.spans(scores, n // 5, 0.01, temperature=temperature, return_info=True, **rules)
-        assert info.converged.all()
-        rest, r = scores / temperature - z, 0.01 / temperature
-        y = ops.spans_map(rest, n // 5, r, **rules)
-        best = (rest * y).sum(-1) + r * (y[:, 1:] * y[:, :-1]).sum(-1)
-        at_most = (rest * z).sum(-1) + r * torch.minimum(z[:, 1:], z[:, :-1]).sum(-1)
-        assert (at_most >= best - 1e-10 * (1 + best.abs())).all()
-        assert (info.gap <= 1e-10 * (1 + best.abs())).all()
+        no_other_mixture_is_better(scores, n // 5, 0.01, temperature, rules)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"longest": 5},
+        {"shortest": 3},
+        {"spans": 5},
+        {"per_group": 12, "group": (torch.arange(150) // 15).expand(2, 150)},
+    ],
+    ids=["longest", "shortest", "spans", "per_group"],
+)
+def test_exact_where_the_budget_has_a_price(rules, generator):
+    """Budgets of more than a hundred words are not counted at every step."""
+    scores = 1.0 + 0.3 * torch.randn(2, 150, dtype=torch.float64, generator=generator)
+    for budget in (100, 149):  # which binds, and which does not
+        no_other_mixture_is_better(scores, budget, 0.1, 1.0, rules)
+    must = torch.zeros(2, 150, dtype=torch.int8)
+    must[:, 40:43] = 1
+    no_other_mixture_is_better(scores, 100, 0.1, 1.0, {**rules, "fixed": must})
 
 
 @pytest.mark.parametrize("rules", [QUOTES, {"spans": 1}, {"shortest": 3}, {"longest": 2}])

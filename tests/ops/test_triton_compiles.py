@@ -4,6 +4,8 @@ from importlib import import_module
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 compiler = pytest.importorskip("triton.compiler", reason="Triton is not installed")
 
 DOUBLES, BYTES, LONGS, INT = "*fp64", "*u8", "*i64", "i32"

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
 def test_highlights():
-    cases = ("closed_forms", "contiguous", "anti_contiguous", "unanswered")
-    command = [sys.executable, "-m", "tests.ops.interpreted_highlights", *cases]
+    command = [sys.executable, "-m", "tests.ops.interpreted_highlights"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == 0, f"{done.stdout}{done.stderr[-3000:]}"

@@ -15,14 +15,13 @@ from rationalizer.ops.matching import _matching, _matching_backward
 from rationalizer.ops.matching_map import _matching_map
 from tests.ops.oracles_matching import KINDS, randn, shape_for
 
-CHECKS = (("answers", "without_an_answer"), ("layer", "transport"))
+pytestmark = pytest.mark.long
 
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs triton")
-@pytest.mark.parametrize("names", CHECKS, ids=" ".join)
-def test_kernels_in_the_interpreter(names):
+def test_kernels_in_the_interpreter():
     """In a process of its own: Triton decides at import whether it interprets."""
-    calls = "; ".join(f"here.check_{name}()" for name in names)
+    calls = "; ".join(f"here.check_{name}()" for name in ("answers", "without_an_answer", "layer", "transport"))
     code = f"import tests.ops.interpreted; import {__name__} as here; {calls}"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=280)
     assert run.returncode == 0, run.stderr[-3000:]

@@ -12,8 +12,10 @@ from rationalizer.learn import TrainedModel, predict, training
 from rationalizer.learn.module import Learner
 from rationalizer.study import compare, parse_methods, plan
 from rationalizer.text import Budget, is_punctuation
-from tests.study.small import SMALL, jobs_of
+from tests.learn.interrupted import Killed
+from tests.study.small import SMALL, jobs_of, learned
 
+pytestmark = pytest.mark.long  # that is, beside `test_engines.py`, with which it shares a comparison
 BUDGETS = [Budget.share(0.1), Budget.share(0.2)]
 
 
@@ -112,6 +114,32 @@ def test_a_run_that_fails_does_not_end_the_others(folder, tmp_path, monkeypatch)
     assert [outcome.job.method.name for outcome in done.failed] == ["sparsemax"]
     assert "RuntimeError: out of memory" in done.failed[0].error
     assert [row.method for row in done.rows] == ["full-text"]
+
+
+def test_a_comparison_that_was_killed_goes_on_to_the_same_end(study, folder, tmp_path, monkeypatch):
+    """In the second of two runs, in its second epoch: the first is not touched again, the second not begun anew."""
+    jobs = jobs_of(folder, tmp_path, "pair-budget", [0]) + jobs_of(
+        folder, tmp_path, "sparsemax", [0], checkpoint_seconds=0
+    )
+    taken, deadly, original = [], ("sparsemax", 13), Learner.training_step
+
+    def training_step(self, batch, batch_idx):
+        taken.append((self.config.method, self.progress.step))
+        if taken.count(deadly) == 1 and taken[-1] == deadly:
+            raise Killed
+        return original(self, batch, batch_idx)
+
+    monkeypatch.setattr(Learner, "training_step", training_step)
+    with pytest.raises(Killed):
+        compare(jobs, tmp_path)
+    assert not (tmp_path / "table.json").exists()
+    taken_before = len(taken)
+    done = compare(jobs, tmp_path)
+    assert (done.ran, done.failed) == (1, [])
+    assert taken[taken_before:] == [("sparsemax", step) for step in range(13, 20)]
+    for job in jobs:
+        assert learned(job.directory) == learned(study[0] / job.directory.relative_to(tmp_path))
+    assert [row.method for row in done.rows] == ["pair-budget", "sparsemax"]
 
 
 def test_a_sweep_is_drawn(folder, tmp_path):

@@ -20,6 +20,8 @@ from rationalizer.study.engines.slurm import _minutes
 from rationalizer.study.run import Order, Outcome
 from tests.study.small import jobs_of, learned
 
+pytestmark = pytest.mark.long
+
 ENDLESS = {"epochs": 100_000, "patience": "none", "checkpoint_seconds": 0}
 
 

@@ -46,8 +46,9 @@ from rationalizer.text import Budget, Rule, Sentences
 LabelType = Literal["str", "int", "float", "bool"]
 
 FORMAT = 4
-# Settings that came after the format, as they were before.
+# Settings that came after the format, as they were before: of all models, and of methods.
 LATER: Mapping[str, Any] = {"rationale_weight": 0.0, "initial_weights": "pytorch", "batch_tokens": None}
+LATER_OPTIONS: Mapping[str, Mapping[str, Any]] = {"spectra": {"mask_tolerance": 0.0}}
 CONFIG, READER, MODEL, METRICS = "config.json", "reader.json", "model.safetensors", "metrics.json"
 VECTORS, CHECKPOINT, LOGS = "vectors.safetensors", "checkpoint.safetensors", "logs"
 EXAMPLES = "examples.json"
@@ -75,6 +76,14 @@ MEASURED = {
     "threads?": (int, None),  # of a training on a CPU; models of before do not say
 }
 KEPT = {"examples": [[str]]}  # one text each, or two
+
+
+def _with_later(config: dict[str, Any]) -> dict[str, Any]:
+    config = {**LATER, **config}
+    options = config.get("options")
+    if isinstance(options, dict):  # anything else is refused when it is looked at
+        config["options"] = {**LATER_OPTIONS.get(str(config.get("method")), {}), **options}
+    return config
 
 
 @dataclass(frozen=True)
@@ -136,7 +145,7 @@ class Description:
                 "version that wrote it"
             )
         stored = verified(stored, path, DESCRIBED)
-        stored |= {"config": {**LATER, **stored["config"]}}
+        stored |= {"config": _with_later(stored["config"])}
         try:
             config = Config.from_json(stored["config"])
             known: dict[str, Any] = dict.fromkeys(config.to_json(), object)  # what is missing must not become a default

@@ -49,6 +49,22 @@ def project_onto_support(g, columns, k, h, grad_r):
 
 
 @jit
+def _enter_if_tied(rest, r, budget, lift, tied, size, z, y, columns, factor, sides, k, line):
+    """Sequence `y` becomes one of the k if it is on their face, and not in their affine hull; returns how many then."""
+    n = z.shape[0]
+    pack(y, columns[k])
+    found, largest = sequence_score(rest, r, columns[k], lift, budget)
+    agrees = True
+    for i in range(n):
+        agrees &= not (z[i] <= 0.0 and y[i] == 1) and not (z[i] >= 1.0 and y[i] == 0)
+    distance = approach(factor, columns, k, line)
+    if found >= tied - 1e-13 * max(size, largest) and agrees and distance > DEPENDENT and k <= n:
+        enter(factor, sides, k, line, distance, 0.0)
+        k += 1
+    return k
+
+
+@jit
 def complete_face(s, r, budget, columns, k, z, level, y, back, value, rules):
     """Add sequences that score `level` at s − z, as those in `columns` do, until they span all such; returns (columns,
     how many).
@@ -62,6 +78,7 @@ def complete_face(s, r, budget, columns, k, z, level, y, back, value, rules):
     lift = sequence_score(rest, r, columns[0], 0.0, 0)[0] / max(budget, 1)
     rest -= lift
     size = sequence_score(rest, r, columns[0], lift, budget)[1]
+    tied = level - lift * budget - 1e-11
     whole = np.empty(0, np.int64)
     room = k + 2
     columns = grow(columns[:k], room)
@@ -84,19 +101,13 @@ def complete_face(s, r, budget, columns, k, z, level, y, back, value, rules):
                 # A token at 0 or 1 in z is so in every sequence of the smallest face.
                 fixed = 10.0 if z[i] >= 1.0 else (-10.0 if z[i] <= 0.0 else 0.0)
                 nudged[i] = rest[i] + NUDGE * (sign * (g[i] - h[i]) + fixed)
+            before = k
             known_ones = sequence_score(nudged, r, columns[0], lift, budget)[0]
-            if not good_sequence(nudged, r, rules, lift, known_ones, 0.01 * NUDGE, y, back):
+            if good_sequence(nudged, r, rules, lift, known_ones, 0.01 * NUDGE, y, back):
+                k = _enter_if_tied(rest, r, budget, lift, tied, size, z, y, columns, factor, sides, k, line)
+            if k == before:
                 best_sequence(nudged, r, budget, lift, y, back, value, whole, 0, rules)
-            pack(y, columns[k])
-            found, largest = sequence_score(rest, r, columns[k], lift, budget)
-            agrees = True
-            for i in range(n):
-                agrees &= not (z[i] <= 0.0 and y[i] == 1) and not (z[i] >= 1.0 and y[i] == 0)
-            distance = approach(factor, columns, k, line)
-            tied = found >= level - lift * budget - 1e-11 - 1e-13 * max(size, largest)
-            if tied and agrees and distance > DEPENDENT and k <= n:
-                enter(factor, sides, k, line, distance, 0.0)
-                k += 1
+                k = _enter_if_tied(rest, r, budget, lift, tied, size, z, y, columns, factor, sides, k, line)
         if k == known:
             break
     return columns, k

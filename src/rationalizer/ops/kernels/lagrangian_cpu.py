@@ -111,7 +111,9 @@ def search_by_price(s, r, rules, lift, level, least, y, gain, paths):
     to `y`; False where none was found. `lift` is as in `budgeted_viterbi`."""
     budget, heads, _, _, low, _, _ = rules
     role, known, pause, kind, _, used, earned, _, _ = paths
-    if budget < FEW or pause[0] > 0:
+    if budget < FEW:
+        return False
+    if pause[0] > 0:
         pause[0] -= 1
         return False
     blocks = low.shape[0] - 1
