@@ -74,6 +74,15 @@ def test_explanations_of_a_list_are_those_of_its_texts(model):
     assert listed[1].rationale is None
 
 
+def test_an_iterator_gives_an_iterator_that_reads_as_it_goes(model):
+    taken = []
+    found = model.explain((taken.append(text) or text for text in TEXTS[:3]), batch_size=1)
+    assert not taken
+    first = next(found)
+    assert taken == TEXTS[:1]
+    assert [one.text for one in (first, *found)] == TEXTS[:3]
+
+
 def test_a_new_budget_is_followed_without_training(model):
     changed = Rationalizer.of(model.trained)
     for budget, words in ((3, 3), (0.5, 2), ("75%", 3), (0.01, 1), ("1", 1), ("100%", 4)):
