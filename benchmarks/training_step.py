@@ -72,7 +72,7 @@ def copied(model: HighlightModel) -> HighlightModel:
 def with_sparsemax(model: HighlightModel) -> HighlightModel:
     """The same weights; the mask is entmax.sparsemax of the same scores."""
     other = copied(model)
-    other.method.relax = lambda scores, mask, budget, limits: entmax.sparsemax(scores / TEMPERATURE, dim=-1)
+    other.method.relax = lambda scores, mask, budget, limits: (entmax.sparsemax(scores / TEMPERATURE, dim=-1), None)
     return other
 
 

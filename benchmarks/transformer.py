@@ -79,7 +79,7 @@ def planted_texts(n: int, seed: int) -> tuple[SubwordWords, torch.Tensor]:
 def with_sparsemax(model: HighlightModel) -> HighlightModel:
     other = copy.deepcopy(model)
     temperature = model.method.temperature
-    other.method.relax = lambda scores, mask, budget, limits: entmax.sparsemax(scores / temperature, dim=-1)
+    other.method.relax = lambda scores, mask, budget, limits: (entmax.sparsemax(scores / temperature, dim=-1), None)
     return other
 
 
