@@ -7,14 +7,12 @@ updated, not recomputed, when a sequence enters or leaves (`factor_cpu`). Sequen
 
 import numpy as np
 from numba import types
-from numba.extending import overload
 
 from rationalizer.ops.kernels.bits_cpu import is_set, mixture, overlap, pack
-from rationalizer.ops.kernels.compiled import PartCompiler
 from rationalizer.ops.kernels.factor_cpu import approach, backward_solve, best_weights, build, enter, leave
 from rationalizer.ops.kernels.lagrangian_cpu import search_by_price
 from rationalizer.ops.kernels.monotone_matching_map_cpu import Grid, best_alignment
-from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.runtime import jit, overloading
 from rationalizer.ops.kernels.sequence_budget_map_cpu import blockwise_viterbi, budgeted_viterbi
 from rationalizer.ops.kernels.spans_map_cpu import constrained_viterbi
 
@@ -56,7 +54,7 @@ def best_sequence(s, r, budget, lift, y, back, value, heads, blocks, rules):
         budgeted_viterbi(s, r, budget, lift, y, back, value)
 
 
-@overload(best_sequence, jit_options={"pipeline_class": PartCompiler})  # type: ignore[typeddict-unknown-key]
+@overloading(best_sequence)
 def _best_sequence(s, r, budget, lift, y, back, value, heads, blocks, rules):
     def under_rules(s, r, budget, lift, y, back, value, heads, blocks, rules):
         constrained_viterbi(s, r, rules, lift, y, back[0], value)
@@ -85,7 +83,7 @@ def good_sequence(s, r, rules, lift, level, least, y, back):
     )
 
 
-@overload(good_sequence)
+@overloading(good_sequence)
 def _good_sequence(s, r, rules, lift, level, least, y, back):
     def by_price(s, r, rules, lift, level, least, y, back):
         return search_by_price(s, r, rules, lift, level, least, y, back[0], back[1])

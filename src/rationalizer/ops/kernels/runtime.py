@@ -17,6 +17,7 @@ import numba
 import numpy as np
 import torch
 from numba.core import config
+from numba.extending import overload
 
 from rationalizer.ops.kernels.sources import all_sources
 
@@ -28,14 +29,18 @@ def _compile(function: Callable[..., Any], **options: Any) -> Any:
     if config.DISABLE_JIT:  # type: ignore[attr-defined]  # slow, but with Python's tracebacks
         return function
     options |= {"nogil": True, "error_model": "numpy"}
-    if numba.__version__.rpartition(".")[0] not in TRIED:
-        return compile_plainly(function, **options)
+    if not _known():
+        return _compile_plainly(function, **options)
     from rationalizer.ops.kernels.compiled import Compiled
 
     return Compiled(function, **options)
 
 
-def compile_plainly(function: Callable[..., Any], **options: Any) -> Any:
+def _known() -> bool:
+    return numba.__version__.rpartition(".")[0] in TRIED
+
+
+def _compile_plainly(function: Callable[..., Any], **options: Any) -> Any:
     """By nothing but what Numba documents, but for the key of its cache."""
     compiled: Any = numba.njit(**options)(function)
     with suppress(RuntimeError):  # no folder can be written to: each process compiles anew
@@ -52,6 +57,16 @@ def jit(function: Callable[..., Any]) -> Any:
 def reordering(function: Callable[..., Any]) -> Any:
     """`jit` for sums whose order does not matter: split into vector lanes, yet the same for the same length."""
     return _compile(function, fastmath={"reassoc", "nsz", "contract"})
+
+
+def overloading(function: Callable[..., Any]) -> Any:
+    """Decorates what chooses, by the types of arguments, the code for `function` in kernels."""
+    options: Any = {}
+    if _known():
+        from rationalizer.ops.kernels.compiled import PartCompiler
+
+        options = {"pipeline_class": PartCompiler}
+    return overload(function, jit_options=options)
 
 
 _PIECES_PER_THREAD = 4
