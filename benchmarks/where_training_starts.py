@@ -12,6 +12,7 @@ import entmax
 import torch
 from torch import Tensor
 
+from benchmarks.sequence_budget import step
 from benchmarks.timing import print_table, verdict
 from rationalizer import ops
 
@@ -40,15 +41,6 @@ def processor_ms(step: Callable[[], object], *, seconds: float, most: int) -> fl
         if spent > seconds:
             break
     return 1e3 * least
-
-
-def step(layer: Callable[[Tensor], Tensor], scores: Tensor) -> Callable[[], None]:
-    def run() -> None:
-        z = layer(scores)
-        z.backward(torch.ones_like(z))
-        scores.grad = None
-
-    return run
 
 
 def main() -> None:
