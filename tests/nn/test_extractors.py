@@ -8,7 +8,7 @@ import torch
 
 from rationalizer.nn import EXTRACTORS, Extraction
 from rationalizer.nn.extractors.base import neighbours
-from rationalizer.nn.extractors.hardkuma import HardKumaDistribution
+from rationalizer.nn.extractors.hardkuma import HIGH, LEAK, LOW, HardKumaDistribution
 from rationalizer.text import Budget
 
 METHODS = ["spectra", "pair-budget", "sfe", "sfe-baseline", "gumbel", "hardkuma", "sparsemax", "fusedmax"]
@@ -268,10 +268,12 @@ def test_multipliers_follow_the_moving_average_of_the_violations():
     assert state["multipliers"].tolist() == pytest.approx(multipliers, abs=1e-6)
     lagrangian = multipliers[0] * rate + multipliers[1] * changes + 4 * rate**2
     assert loss.item() == pytest.approx(2 + lagrangian, abs=1e-6)
-    # As far as the rate goes: (λ + penalty · c) · ∂rate/∂p, the latter 1 over the lengths 4 and 2 and two texts.
+    # As far as the rate goes: (λ + penalty · c) · ∂rate/∂p, the latter 1 over the lengths 4 and 2 and two texts; and
+    # penalty · c · LEAK times the slope of −log(−log p).
     difference = torch.autograd.grad(loss, p)[0] - multipliers[1] * torch.autograd.grad(changes_of(p), p)[0]
-    price = multipliers[0] + 4 * rate
-    torch.testing.assert_close(difference[mask], price * torch.tensor([1 / 8] * 4 + [1 / 4] * 2))
+    share, certainty = torch.tensor([1 / 8] * 4 + [1 / 4] * 2), p.detach()[mask]
+    slope = -1 / (certainty * certainty.log())
+    torch.testing.assert_close(difference[mask], share * (multipliers[0] + 4 * rate * (1 + LEAK * slope)))
 
     nothing = Extraction(torch.zeros(2, 4), torch.full((2, 4), -50.0))
     for _ in range(20):
@@ -308,6 +310,37 @@ def test_hardkuma_comes_down_to_its_rate_and_stays_there():
     assert rates[30] > 0.85
     assert rates[100] == pytest.approx(0.65, abs=0.07)  # half of the way from 1 to .3
     assert 0.25 < min(rates[220:]) <= max(rates[220:]) < 0.37
+
+
+@pytest.mark.parametrize(("a", "b"), [(18.0, 1.0), (1.0, 2e-5), (15.0, 1e-3)])
+def test_hardkuma_comes_back_from_certainty(a, b):
+    """All words are selected for certain, as after a quick start: to all digits, so that the rate itself is level."""
+    extractor = build("hardkuma", target_warmup=0.0)
+    states, mask = batch((10, 10, 10, 10))
+    budget = Budget.of(0.3).words(mask)
+    with torch.no_grad():
+        extractor.parameters_of.weight.mul_(0.1)
+        extractor.parameters_of.bias.copy_(torch.tensor([a, b]).expm1().log())  # softplus backwards
+    extraction = extractor(states, mask, budget)
+    assert extraction.scores.exp().min() > 0.9999
+    optimizer = torch.optim.Adam(extractor.parameters(), lr=0.05)
+    for _ in range(1000):
+        extraction = extractor(states, mask, budget)
+        loss, _ = extractor.objective(extraction, torch.zeros(4), mask, budget)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert extraction.scores.exp().mean().item() == pytest.approx(0.3, abs=0.03)
+
+
+def test_hardkuma_probabilities_have_all_their_digits():
+    a = torch.tensor([1e-6, 1e-3, 0.05, 0.5, 1.0, 5.0, 12.0, 30.0])
+    for value in (0.0, 1.0):
+        x = (value - LOW) / (HIGH - LOW)
+        exact = [math.log(-math.expm1(each * math.log(x))) for each in a[:6].double().tolist()]
+        exact += [math.log1p(-(x**each)) for each in a[6:].double().tolist()]
+        found = HardKumaDistribution(a, torch.ones(8)).log_above(value)
+        torch.testing.assert_close(found, torch.tensor(exact), rtol=1e-5, atol=0)
 
 
 def test_changes_cost_nothing_without_a_target():

@@ -35,7 +35,7 @@ def test_a_method_that_ignores_budgets_runs_once_per_seed():
 
 def test_datasets_bring_their_budget_and_preset():
     hotels = plan([Source.of("hotels")], parse_methods("spectra"), [0], None, {}, Path("out"))[0]
-    assert (str(hotels.config.budget), hotels.config.patience, hotels.config.reading["hidden"]) == ("15%", 20, 200)
+    assert (str(hotels.config.budget), hotels.config.patience, hotels.config.reading["hidden"]) == ("15%", 25, 200)
     assert str(hotels.directory) == "out/runs/hotels-location/spectra/budget-15/seed-0"
     snli = plan([Source.of("snli")], parse_methods("budget:not-faithful", True), [0], None, {}, Path("out"))[0]
     assert (snli.config.budget, snli.config.faithful) == (Budget.count(4), False)

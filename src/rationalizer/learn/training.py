@@ -27,6 +27,7 @@ from rationalizer.data.stored import StoredExamples, labels, word_counts
 from rationalizer.learn.batch import collate
 from rationalizer.learn.checkpoint import CheckpointFile, digest_of, identify, require_same
 from rationalizer.learn.config import Config, configure
+from rationalizer.learn.denormals import denormals_as_zero
 from rationalizer.learn.kept_examples import choose_examples
 from rationalizer.learn.limiting import check_constraints
 from rationalizer.learn.module import Learner
@@ -155,9 +156,10 @@ def _train(
         write_reader(directory, reader)
         write_record(directory / CONFIG, description.to_json())
     if not learner.progress.finished:
-        learner.progress.threads = _threads(learner, threads, settings, told=progress == "lines")
-        with set_threads(learner.progress.threads):
-            _fit(learner, directory, progress, settings)
+        with denormals_as_zero():
+            learner.progress.threads = _threads(learner, threads, settings, told=progress == "lines")
+            with set_threads(learner.progress.threads):
+                _fit(learner, directory, progress, settings)
     model.load_state_dict(learner.best, strict=False)
     examples = choose_examples(corpus, config.keep_examples)
     if double:

@@ -3,6 +3,9 @@
 All minimise E_z[ task loss + λ0 Σ z_i + λ1 Σ |z_i − z_{i+1}| ] and differ in how they estimate its gradient.
 The penalty does not fix the size of the selection, so they are decoded to the budget: the best tokens or the
 best span. There, too, and only there, they keep to constraints.
+
+λ1 is 0 unless asked for. For neighbours of probability p it costs 2 λ1 p (1 − p), least where all are certain: every
+word to be selected, or none. Then no order is left among them from which the best could be decoded.
 """
 
 from __future__ import annotations
@@ -48,7 +51,7 @@ class _Bernoulli(Extractor):
     imitates = True
 
     def __init__(
-        self, size: int, *, sparsity: Weight = 0.01, fused: Weight = 0.02, decoding: Decoding = "top-k"
+        self, size: int, *, sparsity: Weight = 0.01, fused: Weight = 0.0, decoding: Decoding = "top-k"
     ) -> None:
         super().__init__(size)
         if decoding not in get_args(Decoding):
@@ -131,7 +134,7 @@ class ScoreFunctionWithBaseline(ScoreFunction):
         size: int,
         *,
         sparsity: Weight = 0.01,
-        fused: Weight = 0.02,
+        fused: Weight = 0.0,
         decoding: Decoding = "top-k",
         momentum: Share = 0.99,
     ) -> None:
@@ -164,7 +167,7 @@ class Gumbel(_Bernoulli):
         size: int,
         *,
         sparsity: Weight = 0.01,
-        fused: Weight = 0.02,
+        fused: Weight = 0.0,
         decoding: Decoding = "top-k",
         temperature: Temperature = 0.5,
     ) -> None:

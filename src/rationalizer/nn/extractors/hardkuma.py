@@ -22,6 +22,7 @@ Decoding = Literal["deterministic", "top-k", "contiguous"]
 
 # The support (0, 1) of the Kumaraswamy variable is stretched to this and then cut at 0 and 1.
 LOW, HIGH = -0.1, 1.1
+LEAK = 0.01  # small beside the largest gradient of the rate, 1/e
 
 
 class HardKumaDistribution:
@@ -43,7 +44,7 @@ class HardKumaDistribution:
     def log_above(self, value: float) -> Tensor:
         """log P(LOW + (HIGH − LOW) k > value)."""
         log_x = math.log((value - LOW) / (HIGH - LOW))
-        return self.b * torch.log(-torch.expm1(self.a * log_x))
+        return self.b * _log_of_rest(self.a * log_x)
 
     def most_likely(self) -> Tensor:
         """0, 1, or (where a value between them is the likeliest) the stretched variable's mean."""
@@ -55,6 +56,12 @@ class HardKumaDistribution:
         mean = (LOW + (HIGH - LOW) * log_mean.exp()).clamp(0, 1)
         rounded = (one > zero).to(mean.dtype)
         return torch.where((between > zero) & (between > one), mean, rounded)
+
+
+def _log_of_rest(log_x: Tensor) -> Tensor:
+    """log(1 − x) by log x < 0, to all digits wherever x is: near 0, where the result is small, and near 1."""
+    near_one = torch.log(-torch.expm1(log_x.clamp(min=-1)))
+    return torch.where(log_x > -1, near_one, torch.log1p(-log_x.clamp(max=-1).exp()))
 
 
 @register("hardkuma")
@@ -70,7 +77,7 @@ class HardKuma(Extractor):
     Multipliers alone, as first published, come late: until they have grown all words are selected for certain, where no
     gradient tells them apart, and then all are dropped at once. So the penalty holds the rate at a target that comes
     down from the whole text to the budget in the first `target_warmup` of the training, while the predictor learns to
-    read.
+    read. Where the learning is quick all words are certain even so: there the penalty has a gradient of its own (LEAK).
 
     `decoding="deterministic"` takes 0, 1 or the mean of each variable, whichever is most likely: the
     selection has the learned size, whatever budget is asked for. "top-k" and "contiguous" keep to the budget.
@@ -157,9 +164,18 @@ class HardKuma(Extractor):
         violations = self.momentum * self.violations + (1 - self.momentum) * whole
         multipliers = (self.multipliers * torch.exp(self.rate * violations)).clamp(*self.bounds)
         # With the gradient of penalty/2 · c², c of the whole batch, however many processes share it.
-        held = self.penalty * whole[0] * constraints[0]
+        held = self.penalty * whole[0] * (constraints[0] + self.leaked_rate(extraction.scores, mask))
         loss = task_loss.mean() + multipliers @ constraints + held
         return Objective(loss, {"multipliers": multipliers, "violations": violations})
+
+    def leaked_rate(self, scores: Tensor, mask: Tensor) -> Tensor:
+        """0, with the gradient of LEAK · mean −log(−log P(z ≠ 0)), which rises steadily however near to 1 that is.
+
+        P itself, e^(−e^(−t)) by this t, is level there, and no violation would bring words back.
+        """
+        steady = -(-scores).clamp(min=torch.finfo(scores.dtype).tiny).log()
+        rate = ((steady * mask).sum(-1) / mask.sum(-1).clamp(min=1)).mean()
+        return LEAK * (rate - rate.detach())
 
     def imitation(
         self, extraction: Extraction, marked: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None
