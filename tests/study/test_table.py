@@ -95,7 +95,7 @@ def test_missing_seeds_and_findings_are_named():
         if (job.method.name, job.config.seed) != ("spectra", 1)
     ]
     text = markdown(summarize(done), {})
-    assert "spectra has seed 0 only." in text
+    assert " Seed 0 only: spectra." in text
     assert "- sfe, budget 22%, seeds 0, 1: half of them are empty" in text
     with pytest.raises(ValueError, match="reviews has no test split to score; it has dev"):
         summarize([(jobs[0], {"scores": {"dev": {}}, "findings": {"dev": []}})], split="test")

@@ -155,9 +155,12 @@ def _caption(dataset: str, rows: Sequence[Row]) -> str:
     every = sorted({seed for row in rows for seed in row.seeds})
     what = "Seed" if len(every) == 1 else "Mean (minimum/maximum) over seeds"
     caption = f"{what} {', '.join(map(str, every))}, {rows[0].split} split."
+    fewer: dict[tuple[int, ...], list[str]] = {}
     for row in rows:
         if list(row.seeds) != every:
-            caption += f" {row.method} has {_seeds(row.seeds)} only."
+            fewer.setdefault(row.seeds, []).append(row.method)
+    for seeds, methods in fewer.items():
+        caption += f" {_seeds(seeds).capitalize()} only: {', '.join(dict.fromkeys(methods))}."
     if any(row.paper for row in rows):
         seeds = "three" if rows[0].pairs else "five"
         caption += f' Columns marked "paper" quote the paper\'s figures ({seeds} seeds, 300-dimensional vectors)'
