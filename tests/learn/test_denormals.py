@@ -5,6 +5,8 @@ from rationalizer.learn import configure, train
 from rationalizer.learn.denormals import DENORMAL, are_zero, denormals_as_zero
 from rationalizer.learn.module import Learner
 
+pytestmark = pytest.mark.skipif(not torch.set_flush_denormal(False), reason="this processor has no such mode")
+
 
 def test_within_they_are_zero_and_afterwards_as_before():
     assert not are_zero()

@@ -159,8 +159,8 @@ def _caption(dataset: str, rows: Sequence[Row]) -> str:
     for row in rows:
         if list(row.seeds) != every:
             fewer.setdefault(row.seeds, []).append(row.method)
-    for seeds, methods in fewer.items():
-        caption += f" {_seeds(seeds).capitalize()} only: {', '.join(dict.fromkeys(methods))}."
+    for own, methods in fewer.items():
+        caption += f" {_seeds(own).capitalize()} only: {', '.join(dict.fromkeys(methods))}."
     if any(row.paper for row in rows):
         seeds = "three" if rows[0].pairs else "five"
         caption += f' Columns marked "paper" quote the paper\'s figures ({seeds} seeds, 300-dimensional vectors)'
