@@ -86,6 +86,18 @@ def test_token_f1_is_compared_under_the_papers_convention():
     assert "convention" not in markdown(summarize([(own[0], record(macro_f1=1, token_f1=0.3, token_f1_paper=0.4))]), {})
 
 
+def test_missing_seeds_are_those_of_a_budget():
+    jobs = jobs_of(Source.of("reviews"), "spectra,sfe", [0, 1], [Budget.of("5%"), Budget.of("10%")])
+    lacks = [("spectra", "10%", 1), ("sfe", "5%", 1), ("sfe", "10%", 0)]
+    done = [
+        (job, record(macro_f1=0.9))
+        for job in jobs
+        if (job.method.name, str(job.config.budget), job.config.seed) not in lacks
+    ]
+    text = markdown(summarize(done), {})
+    assert " Seed 0 only: spectra at 10%, sfe at 5%. Seed 1 only: sfe at 10%.\n" in text
+
+
 def test_missing_seeds_and_findings_are_named():
     jobs = jobs_of(Source.of("reviews"), "spectra,sfe", [0, 1])
     finding = {"kind": "empty_rationales", "message": "half of them are empty", "value": 0.5}

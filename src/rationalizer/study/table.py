@@ -158,9 +158,10 @@ def _caption(dataset: str, rows: Sequence[Row]) -> str:
     fewer: dict[tuple[int, ...], list[str]] = {}
     for row in rows:
         if list(row.seeds) != every:
-            fewer.setdefault(row.seeds, []).append(row.method)
+            several = [other.method for other in rows].count(row.method) > 1
+            fewer.setdefault(row.seeds, []).append(f"{row.method} at {row.budget_text}" if several else row.method)
     for own, methods in fewer.items():
-        caption += f" {_seeds(own).capitalize()} only: {', '.join(dict.fromkeys(methods))}."
+        caption += f" {_seeds(own).capitalize()} only: {', '.join(methods)}."
     if any(row.paper for row in rows):
         seeds = "three" if rows[0].pairs else "five"
         caption += f' Columns marked "paper" quote the paper\'s figures ({seeds} seeds, 300-dimensional vectors)'
