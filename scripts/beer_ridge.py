@@ -25,6 +25,8 @@ ALPHAS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 def copy_all_rows(folder: Path, out: Path) -> None:
+    if out.resolve() == folder.resolve():
+        raise SystemExit(f"{out} is the data itself, which would lose its column; give another folder")
     out.mkdir(parents=True, exist_ok=True)
     for path in folder.glob("*.parquet"):
         table = pq.read_table(path)

@@ -61,7 +61,7 @@ PAPER: Values = {
     "averaging": 0.0,
     "keep_by": "score",
     "epochs": 25,
-    "patience": 25,  # as published: scores on dev go up and down for long before the best
+    "patience": 25,  # the text has 5, but scores on dev go up and down for long before the best
 }
 # The baselines of the published code: without this start the stochastic ones learn nothing. SPECTRA's layers have a
 # start of their own.

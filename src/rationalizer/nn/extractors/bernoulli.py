@@ -4,8 +4,8 @@ All minimise E_z[ task loss + λ0 Σ z_i + λ1 Σ |z_i − z_{i+1}| ] and differ
 The penalty does not fix the size of the selection, so they are decoded to the budget: the best tokens or the
 best span. There, too, and only there, they keep to constraints.
 
-λ1 is 0 unless asked for. For neighbours of probability p it costs 2 λ1 p (1 − p), least where all are certain: every
-word to be selected, or none. Then no order is left among them from which the best could be decoded.
+λ1 is 0 unless asked for. Neighbours of probability p cost 2 λ1 p (1 − p), least where they are certain, and all words
+come to be selected: nothing then teaches the order among them from which the best are decoded.
 """
 
 from __future__ import annotations
