@@ -11,7 +11,7 @@ import importlib
 import sys
 from pathlib import Path
 
-from benchmarks.apart import Ended, run_apart
+from benchmarks.apart import Ended, run_module
 from benchmarks.page import filled, require_places
 from benchmarks.timing import measured_on, print_table, skipped
 
@@ -39,7 +39,7 @@ def main(given: list[str] | None = None) -> int:
     if page:
         require_places(page.read_text(), options.names, page)  # before minutes are spent
     this = [sys.executable, "-u", "-m", "benchmarks", "--here"]
-    ends = [run_apart(name, [*this, name], (SECONDS | ON_GPU)[name]) for name in options.names]
+    ends = [run_module(name, [*this, name], (SECONDS | ON_GPU)[name]) for name in options.names]
     _summarize(ends)
     if page:
         page.write_text(filled(page.read_text(), {end.name: end.output for end in ends if end.measured}))

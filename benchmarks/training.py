@@ -15,9 +15,10 @@ import torch
 
 from benchmarks.timing import print_table, verdict
 from rationalizer.data import Corpus, generated_reviews
-from rationalizer.data.arrays import examples_from
-from rationalizer.learn import configure, train
-from rationalizer.learn.batch import BucketSampler
+from rationalizer.data.in_memory import examples_from
+from rationalizer.models import configure
+from rationalizer.models.batches import BucketSampler
+from rationalizer.training import train
 
 TEXTS = {21: 640, 250: 160}  # by their words
 WORTH = 1.2  # times as long as the best of one thread, all, and those that were chosen, at most
@@ -42,7 +43,7 @@ def threads() -> None:
         seconds: dict[int, float] = {}
         for number in (None, 1, most):
             if number not in seconds:
-                done = train(corpus, config, threads=number, accelerator="cpu", progress=False).metrics
+                done = train(corpus, config, threads=number, accelerator="cpu", progress=False).history
                 seconds[done["threads"]] = min(row["seconds"] for row in done["epochs"])
         chosen = next(iter(seconds))
         ratio = seconds[chosen] / min(seconds.values())

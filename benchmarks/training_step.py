@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from benchmarks.timing import interleaved_ms, print_table
 from rationalizer.constraints import Limits
-from rationalizer.nn import HighlightModel, Model, PairModel, VectorReader
-from rationalizer.nn.readers.word_vectors import VectorOptions, VectorWords
+from rationalizer.nn import HighlightModel, Model, PairModel, VectorEncoder
+from rationalizer.nn.encoders.vector_bilstm import VectorOptions, VectorWordBatch
 from rationalizer.text import Budget, Vocabulary
 
 VOCABULARY, EMBEDDING, HIDDEN = 20_000, 300, 200
@@ -29,22 +29,22 @@ def device_kind() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def reader(*, pairs: bool = False) -> VectorReader:
+def encoder(*, pairs: bool = False) -> VectorEncoder:
     """The paper's: vectors that do not change, read in place."""
     options = VectorOptions(vector_size=EMBEDDING, hidden=HIDDEN, word_scores=False, word_sums=False, gaps="kept")
-    made = VectorReader(Vocabulary([str(k) for k in range(VOCABULARY)]), None, options, predicts=not pairs)
+    made = VectorEncoder(Vocabulary([str(k) for k in range(VOCABULARY)]), None, options, predicts=not pairs)
     made.learned.weight.requires_grad_(False)
     return made
 
 
-def words_of(ids: Tensor) -> VectorWords:
+def words_of(ids: Tensor) -> VectorWordBatch:
     """Texts of these word numbers, without padding or punctuation."""
     ids = ids.to(device_kind())
     mask = torch.ones_like(ids, dtype=torch.bool)
-    return VectorWords(mask, mask, ~mask, torch.zeros_like(ids)[..., None], ids)
+    return VectorWordBatch(mask, mask, ~mask, torch.zeros_like(ids)[..., None], ids)
 
 
-def planted_texts(batch: int, n: int, seed: int) -> tuple[VectorWords, Tensor]:
+def planted_texts(batch: int, n: int, seed: int) -> tuple[VectorWordBatch, Tensor]:
     """Texts in which a run of six words tells the label, the rest is noise; and the labels."""
     generator = torch.Generator().manual_seed(seed)
     tokens = torch.randint(1000, VOCABULARY, (batch, n), generator=generator)
@@ -58,7 +58,7 @@ def planted_texts(batch: int, n: int, seed: int) -> tuple[VectorWords, Tensor]:
 def highlight_model() -> HighlightModel:
     torch.manual_seed(0)
     options = {"temperature": TEMPERATURE, "transition": TRANSITION}
-    return HighlightModel(reader(), method_options=options).to(device_kind()).train()
+    return HighlightModel(encoder(), method_options=options).to(device_kind()).train()
 
 
 def copied(model: HighlightModel) -> HighlightModel:
@@ -78,7 +78,7 @@ def with_sparsemax(model: HighlightModel) -> HighlightModel:
 
 def training_step(
     model: Model,
-    texts: Sequence[VectorWords],
+    texts: Sequence[VectorWordBatch],
     labels: Tensor,
     budget: Budget,
     rate: float,
@@ -132,7 +132,7 @@ def pair_steps_ms(m: int, n: int, batch: int = 16) -> list[float]:
     steps = []
     for method in ("softmax", *GRAPHS):
         torch.manual_seed(0)
-        model = PairModel(reader(pairs=True), method=method).to(device).train()
+        model = PairModel(encoder(pairs=True), method=method).to(device).train()
         steps.append(training_step(model, texts, labels, Budget.count(4), rate=1e-7))
     return interleaved_ms(steps)
 

@@ -17,10 +17,10 @@ import torch
 
 from benchmarks.timing import interleaved_ms, print_table, skipped, verdict
 from benchmarks.training_step import device_kind
-from rationalizer.nn import HighlightModel, TransformerReader
-from rationalizer.nn.readers.pretrained import Pretrained
-from rationalizer.nn.readers.subwords import Subwords
-from rationalizer.nn.readers.transformer import SubwordWords
+from rationalizer.nn import HighlightModel, TransformerEncoder
+from rationalizer.nn.encoders.pretrained import Pretrained
+from rationalizer.nn.encoders.subwords import Subwords
+from rationalizer.nn.encoders.transformer import SubwordBatch
 from rationalizer.text import Budget
 
 TARGET = 1.10
@@ -58,12 +58,12 @@ def shaped_like_minilm(temperature: float, transition: float) -> HighlightModel:
     torch.manual_seed(0)
     network = transformers.BertModel(config, add_pooling_layer=False)
     subwords = Subwords(Tokenizer(models.WordPiece({"[UNK]": 0}, unk_token="[UNK]")), (101,), (102,), 103, 0)
-    reader = TransformerReader(Pretrained(network, {}, subwords, 512, "drawn", None))
+    encoder = TransformerEncoder(Pretrained(network, {}, subwords, 512, "drawn", None))
     options = {"temperature": temperature, "transition": transition}
-    return HighlightModel(reader, method_options=options, pooling="mean").to(device_kind()).train()
+    return HighlightModel(encoder, method_options=options, pooling="mean").to(device_kind()).train()
 
 
-def planted_texts(n: int, seed: int) -> tuple[SubwordWords, torch.Tensor]:
+def planted_texts(n: int, seed: int) -> tuple[SubwordBatch, torch.Tensor]:
     """Texts of one token a word in which a run of six words tells the label, the rest is noise; and the labels."""
     generator = torch.Generator().manual_seed(seed)
     tokens = torch.randint(2000, 20_000, (BATCH, n), generator=generator)
@@ -72,7 +72,7 @@ def planted_texts(n: int, seed: int) -> tuple[SubwordWords, torch.Tensor]:
     told = torch.randint(1000, 1100, (BATCH, 6), generator=generator) + 300 * labels[:, None]
     tokens.scatter_(1, start + torch.arange(6), told)
     mask = torch.ones_like(tokens, dtype=torch.bool)
-    words = SubwordWords(mask, mask, ~mask, tokens[..., None], torch.ones_like(tokens))
+    words = SubwordBatch(mask, mask, ~mask, tokens[..., None], torch.ones_like(tokens))
     return words.to(device_kind()), labels.to(device_kind())
 
 
@@ -83,7 +83,7 @@ def with_sparsemax(model: HighlightModel) -> HighlightModel:
     return other
 
 
-def step(model: HighlightModel, words: SubwordWords, labels: torch.Tensor, rate: float = 1e-9):
+def step(model: HighlightModel, words: SubwordBatch, labels: torch.Tensor, rate: float = 1e-9):
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
     short = torch.autocast("cuda", torch.bfloat16) if device_kind() == "cuda" else contextlib.nullcontext()
 

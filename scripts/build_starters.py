@@ -25,13 +25,14 @@ import torch
 from pyarrow.parquet import read_table
 
 from rationalizer import Rationalizer
-from rationalizer.data import any_examples_from
-from rationalizer.learn import TrainedModel, configure, evaluate
-from rationalizer.learn.config import flat
-from rationalizer.learn.storage import read_json, write_record
-from rationalizer.learn.trained import CONFIG, FORMAT, READER, READS, Description
-from rationalizer.sharing import STARTERS, Facts, write_card
-from rationalizer.sharing.starters import DESCRIBED
+from rationalizer.data import make_examples
+from rationalizer.hub import STARTERS, Facts, write_card
+from rationalizer.hub.starters import DESCRIBED
+from rationalizer.inference import evaluate
+from rationalizer.models import TrainedModel, configure
+from rationalizer.models.atomic_files import read_json, write_record
+from rationalizer.models.config import flat
+from rationalizer.models.trained_model import CONFIG, ENCODER_FILE, FORMAT, READS, Description
 
 SEED = 0
 SCORED = 5_000  # reviews of IMDB's test split, which has 25,000
@@ -174,7 +175,7 @@ def sentiment(data: Path) -> Recipe:
                 {"name": "Yelp-HAT", "use": "scored only", "terms": "terms of the Yelp dataset"},
             ),
             limits=(
-                "It learned from films. Words that praise a film and blame a machine (unpredictable, sharp, cold) are "
+                "It learned from films. WordBatch that praise a film and blame a machine (unpredictable, sharp, cold) are "
                 "read as of films.",
                 "There is no class for texts without an opinion: of those it guesses.",
                 "Irony, double negations (not bad at all, could not have been more helpful), comparisons and opinions "
@@ -235,7 +236,7 @@ def nli(data: Path) -> Recipe:
                 "strange to it.",
                 "SNLI's hypotheses give their label away in part (people who sleep mostly contradict), and models "
                 "learn that too.",
-                "Words that both sentences share make it say entailment more often than they should, even where their "
+                "WordBatch that both sentences share make it say entailment more often than they should, even where their "
                 "order says the opposite.",
             ),
         ),
@@ -259,7 +260,7 @@ def measured(model: Rationalizer, split: Split) -> dict[str, float]:
     trained = model.trained
     texts, labels = split
     classes = trained.classes
-    examples = any_examples_from(texts, labels, None, classes, pairs=model.pairs, rule=trained.reader.rule)
+    examples = make_examples(texts, labels, None, classes, pairs=model.pairs, rule=trained.encoder.rule)
     scores = evaluate(trained, examples).as_dict()
     return {name: round(scores[name], 4) for name in ("accuracy", "macro_f1", "size", "alignments") if name in scores}
 
@@ -289,8 +290,8 @@ def build(name: str, data: Path, runs: Path, out: Path, device: str) -> None:
 def renew(folder: Path) -> None:
     """Writes a starter's settings in this version's format, without training: what is new since takes its default,
     which must mean what was done before there was such a setting."""
-    stored, reader = (
-        {k: v for k, v in read_json(folder / name).items() if k != "checksum"} for name in (CONFIG, READER)
+    stored, encoder = (
+        {k: v for k, v in read_json(folder / name).items() if k != "checksum"} for name in (CONFIG, ENCODER_FILE)
     )
     old = stored["config"]
     config = configure(old["method"], flat(old), pairs=old["pairs"], stored=True)
@@ -298,7 +299,7 @@ def renew(folder: Path) -> None:
     description = Description(**{**kept, "config": config, "classes": tuple(stored["classes"])})
     new = {key: value for key, value in flat(config.to_json()).items() if key not in flat(old)}
     write_record(folder / CONFIG, description.to_json())
-    write_record(folder / READER, {**{key: new[key] for key in READS if key not in reader}, **reader})
+    write_record(folder / ENCODER_FILE, {**{key: new[key] for key in READS if key not in encoder}, **encoder})
     print(f"{folder}: format {stored['format']} is {FORMAT} now; new settings {new}")
     TrainedModel.load(folder)
 

@@ -16,10 +16,12 @@ from pathlib import Path
 
 import torch
 
+from rationalizer.compare import parse_assignments
 from rationalizer.data import Corpus, load
-from rationalizer.learn import TrainedModel, configure, evaluate, run
+from rationalizer.inference import evaluate
 from rationalizer.metrics import Scores
-from rationalizer.study import parse_assignments
+from rationalizer.models import TrainedModel, configure
+from rationalizer.training import run
 
 SETS: dict[str, tuple[tuple[str, ...], ...]] = {
     "sst": (("spans=1",), ("spans=2", "never=stopwords")),

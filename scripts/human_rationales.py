@@ -15,10 +15,12 @@ from pathlib import Path
 
 import torch
 
+from rationalizer.compare import parse_assignments
 from rationalizer.data import Corpus, load
-from rationalizer.learn import configure, evaluate, run
+from rationalizer.inference import evaluate
 from rationalizer.metrics import METRICS
-from rationalizer.study import parse_assignments
+from rationalizer.models import configure
+from rationalizer.training import run
 
 SHOWN = ("accuracy", "macro_f1", "token_f1", "iou_f1", "auprc", "size", "spans")
 
@@ -48,10 +50,10 @@ def main() -> None:
     marked = sum(bool(example.marks) for example in corpus.train)
     print(f"{corpus.name}: {len(corpus.train)} texts to train on, {marked} of them marked; {len(corpus.dev)} to score")
     print(f"{args.method}, {corpus.budget.in_words()}, {args.epochs} epochs, seed {args.seed}\n")
-    print(f"| rationale_weight | {' | '.join(METRICS[name].short for name in SHOWN)} | training |")
+    print(f"| annotation_weight | {' | '.join(METRICS[name].short for name in SHOWN)} | training |")
     print(f"|---|{'---|' * (len(SHOWN) + 1)}", flush=True)
     for weight in args.weights:
-        settings = {"seed": args.seed, "budget": corpus.budget, "epochs": args.epochs, "rationale_weight": weight}
+        settings = {"seed": args.seed, "budget": corpus.budget, "epochs": args.epochs, "annotation_weight": weight}
         config = configure(args.method, settings | parse_assignments(args.set, "--set"), dataset=args.dataset)
         folder = args.out / corpus.name / f"{args.method}-{weight:g}-seed-{args.seed}"
         model = run(corpus, config, folder, resume=True, accelerator="cpu").trained

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from soak.parts import PARTS, Tally, run_apart, run_here
+from soak.parts import PARTS, Tally, run_here, run_module
 
 
 def main(given: list[str] | None = None) -> int:
@@ -16,7 +16,7 @@ def main(given: list[str] | None = None) -> int:
     seed = random.SystemRandom().randrange(10**6) if options.seed is None else options.seed
     print(f"seed {seed}, scale {options.scale:g}", flush=True)
     tallies: list[Tally] = [Tally(name, seed, options.scale) for name in options.parts]
-    run = run_here if options.here or options.case is not None else run_apart
+    run = run_here if options.here or options.case is not None else run_module
     stopped = False
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         try:

@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.learn.interrupted import Killed, killed_after
+from tests.training.interrupted import Killed, killed_after
 
 from rationalizer import Rationalizer
-from rationalizer.learn import configure, train
+from rationalizer.models import configure
+from rationalizer.training import train
 from soak import small_models
 from soak.cases import Case, Soak, Unclear, Wrong
 from soak.damage import damage
 
 # What matters most, of an unfinished run and of a model; the other files are damaged less often.
-LOADED = (("checkpoint.safetensors",), ("config.json", "reader.json", "model.safetensors"))
+LOADED = (("checkpoint.safetensors",), ("config.json", "encoder.json", "model.safetensors"))
 
 
 def run(soak: Soak) -> None:

@@ -67,7 +67,7 @@ def run_here(tallies: list[Tally], folder: Path, only: int | None) -> None:
         tally.seconds = time.monotonic() - started
 
 
-def run_apart(tallies: list[Tally], folder: Path, only: int | None) -> None:
+def run_module(tallies: list[Tally], folder: Path, only: int | None) -> None:
     waiting, running = list(tallies), []
     # Ended as by Ctrl-C: the parts have sessions of their own, and nobody else would end them.
     signal.signal(signal.SIGTERM, signal.default_int_handler)

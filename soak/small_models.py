@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from rationalizer.data import Corpus, Source, generated_reviews
-from rationalizer.learn import configure
-from rationalizer.learn import run as train_and_score
+from rationalizer.models import configure
+from rationalizer.training import run as train_and_score
 
 SETTINGS: dict[str, Any] = {
     "hidden": 8,

@@ -37,7 +37,8 @@ def one_thread(request):
 def make_run(tmp_path_factory):
     """Trains a small model on an embedded corpus, in seconds, and gives its folder."""
     from rationalizer.data import Source, generated_pairs, generated_reviews
-    from rationalizer.learn import configure, run
+    from rationalizer.models import configure
+    from rationalizer.training import run
 
     folder = tmp_path_factory.mktemp("runs")
 

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from rationalizer import apart
-from rationalizer.apart import Call, Ended, run_apart
+from rationalizer import subprocesses as apart
+from rationalizer.subprocesses import Call, Ended, run_module
 
 PROGRAMS = {
     "answers": "import sys; print(input()[::-1]); print('a warning', file=sys.stderr); sys.exit(2)",
@@ -24,13 +24,13 @@ def call(tmp_path):
 
 
 def test_what_it_says_and_where_it_writes(call, tmp_path):
-    assert run_apart(call("answers")) == Ended(2, "cba")
-    assert run_apart(call("answers")).code == 2
+    assert run_module(call("answers")) == Ended(2, "cba")
+    assert run_module(call("answers")).code == 2
     assert (tmp_path / "logs/answers.log").read_text() == "a warning\n" * 2
 
 
 def test_one_that_dies(call):
-    assert run_apart(call("dies")) == Ended(-signal.SIGKILL, "")
+    assert run_module(call("dies")) == Ended(-signal.SIGKILL, "")
     assert [Ended(code, "").how for code in (-9, 143, 3)] == ["by SIGKILL", "by SIGTERM", "with code 3"]
 
 
@@ -46,7 +46,7 @@ def test_it_can_be_ended_from_another_thread(call, name, code, monkeypatch):
         started.set()
 
     processes = []
-    thread = threading.Thread(target=lambda: ended.append(run_apart(call(name), tell)))
+    thread = threading.Thread(target=lambda: ended.append(run_module(call(name), tell)))
     thread.start()
     assert started.wait(60)
     apart.end(processes[0])

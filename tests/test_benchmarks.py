@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.__main__ import ON_GPU, SECONDS, main
-from benchmarks.apart import run_apart
+from benchmarks.apart import run_module
 from benchmarks.page import filled, require_places
 
 ROOT = Path(__file__).parent.parent
@@ -20,7 +20,7 @@ skipped("there is no moon")
 
 
 def run(script, limit=60):
-    return run_apart("tried", [sys.executable, "-c", script], limit)
+    return run_module("tried", [sys.executable, "-c", script], limit)
 
 
 def test_what_was_met_missed_and_skipped_is_counted(capsys):

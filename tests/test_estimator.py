@@ -70,7 +70,7 @@ def test_settings_of_a_trained_model_are_for_the_next_training(model):
     made.set_params(budget=0.9, epochs=1)
     np.testing.assert_array_equal(made.predict_proba(TEXTS), before)
     assert str(made.fit(TEXTS, NAMES).budget) == "90%"
-    assert len(made.trained.metrics["epochs"]) == 1
+    assert len(made.trained.history["epochs"]) == 1
 
 
 def test_the_budget_can_be_given_with_the_texts():

@@ -5,9 +5,9 @@ import nbformat
 import pytest
 
 from rationalizer import Rationalizer
-from rationalizer.learn import watching
-from rationalizer.render import Explanations
-from tests.render.samples import GUITAR, explain
+from rationalizer.drawing import Explanations
+from rationalizer.models import progress_bars as watching
+from tests.drawing.samples import GUITAR, explain
 
 
 def executed(code):
@@ -22,7 +22,7 @@ def executed(code):
 def test_a_list_is_drawn_and_has_a_bar():
     printed, [shown] = executed("""
 from rationalizer.learn import watching
-from rationalizer.render import Explanation, Explanations
+from rationalizer.drawing import Explanation, Explanations
 watching.PATIENCE = 0
 assert watching.is_watched()
 with watching.notebook_bar("Explaining", 2) as done:

@@ -13,9 +13,9 @@ import rationalizer
 PACKAGE = Path(rationalizer.__file__).parent
 # Bottom to top: a module may import its own layer and those before it.
 ORDER = [
-    "apart",
+    "subprocesses",
     "ray_cluster",
-    "suggest",
+    "suggestions",
     "ranges",
     "ops",
     "graph",
@@ -25,16 +25,18 @@ ORDER = [
     "nn",
     "data",
     "metrics",
-    "learn",
-    "plot",
-    "study",
-    "render",
-    "sharing",
-    "estimator",
-    "saved",
-    "rationalizer",
+    "models",
+    "inference",
+    "training",
+    "drawing",
+    "compare",
+    "hub",
+    "sklearn_api",
+    "saving",
+    "model",
     "bulk",
-    "app",
+    "server",
+    "paper",
     "cli",
     "__init__",
 ]
@@ -89,11 +91,11 @@ def test_imports_go_downward(path):
 
 
 STEPS = {  # in one process, one after the other: what none of them may have brought so far
-    "import rationalizer.apart": ("torch", "numpy"),  # Ray and Slurm start a process that waits for each run
-    "import rationalizer": ("rationalizer.learn", *HEAVY),
+    "import rationalizer.subprocesses": ("torch", "numpy"),  # Ray and Slurm start a process that waits for each run
+    "import rationalizer": ("rationalizer.training", *HEAVY),
     "import rationalizer.cli": ("torch", "numba", "fastapi"),  # for help
     "rationalizer.Rationalizer().get_params()": ("pytorch_lightning", "pandas", "tensorboard", "sklearn"),
-    "import rationalizer.nn, rationalizer.learn": ("pytorch_lightning", "transformers"),
+    "import rationalizer.nn, rationalizer.training": ("pytorch_lightning", "transformers"),
 }
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from rationalizer import Explanation, Rationalizer
 from rationalizer.data import generated_reviews as reviews
-from rationalizer.learn import evaluate, survival
-from rationalizer.learn.storage import read_record, write_record
+from rationalizer.inference import evaluate, survival
+from rationalizer.models.atomic_files import read_record, write_record
 from rationalizer.text import Budget
 
 pytestmark = pytest.mark.long
@@ -54,7 +54,7 @@ def test_explanation_of_one_text(model):
     assert [weight != 0 for weight in explanation.weights] == list(explanation.selected)
     (span,) = explanation.spans
     assert text[slice(*span)] == explanation.tokens[explanation.selected.index(True)]
-    assert explanation.rationale is None
+    assert explanation.annotation is None
     json.dumps(explanation.to_dict())
 
 
@@ -66,12 +66,12 @@ def test_spans_join_neighbours_on_the_original_text(model):
 
 
 def test_explanations_of_a_list_are_those_of_its_texts(model):
-    listed = model.explain(TEXTS[:3], rationales=[[(2, 6)], None, None])
+    listed = model.explain(TEXTS[:3], annotations=[[(2, 6)], None, None])
     for one, text in zip(listed, TEXTS, strict=False):
         alone = model.explain(text)
         assert (one.label, one.selected, one.spans) == (alone.label, alone.selected, alone.spans)
-    assert listed[0].rationale == (False, True, False, False, False, False)
-    assert listed[1].rationale is None
+    assert listed[0].annotation == (False, True, False, False, False, False)
+    assert listed[1].annotation is None
 
 
 def test_an_iterator_gives_an_iterator_that_reads_as_it_goes(model):
@@ -150,7 +150,7 @@ def test_regression():
 
 def test_dev_texts_are_used_and_checked():
     fitted = Rationalizer(**SMALL).fit(TEXTS, NAMES, dev=(TEXTS[:4], NAMES[:4]))
-    assert len(fitted.trained.metrics["epochs"]) == 2
+    assert len(fitted.trained.history["epochs"]) == 2
     with pytest.raises(ValueError, match="'ugly' is unknown; the classes are bad, good"):
         Rationalizer(**SMALL).fit(TEXTS, NAMES, dev=(TEXTS[:1], ["ugly"]))
 
@@ -190,7 +190,7 @@ def test_rationales_are_found_and_say_enough_alone():
 def test_words_never_seen_in_training_are_known_by_their_vectors(model):
     """Pretrained vectors tell them apart; what even they do not know is marked, not one of many in silence."""
     films = ["A dreadful film.", "A marvellous film.", "A qwzxqq film."]
-    assert not any(word in model.trained.reader.vocabulary for word in ("dreadful", "marvellous", "qwzxqq"))
+    assert not any(word in model.trained.encoder.vocabulary for word in ("dreadful", "marvellous", "qwzxqq"))
     bad, good, strange = model.explain(films)
     assert bad.unknown == good.unknown == (False,) * 4
     assert strange.unknown == (False, True, False, False)
@@ -223,7 +223,7 @@ def test_texts_are_cut_in_use_as_in_training(tmp_path):
 
 def test_a_folder_of_fit_is_a_folder_of_the_command_line(tmp_path):
     Rationalizer(**SMALL).fit(TEXTS, NAMES, run_dir=tmp_path / "run")
-    assert {"config.json", "reader.json", "model.safetensors", "metrics.json", "data.json", "scores.json"} <= {
+    assert {"config.json", "encoder.json", "model.safetensors", "history.json", "data.json", "scores.json"} <= {
         path.name for path in (tmp_path / "run").iterdir()
     }
     with pytest.raises(FileExistsError, match="already holds a run; go on with it by --resume, in Python by resume"):
@@ -238,10 +238,10 @@ def test_a_model_of_an_older_format_is_refused_with_the_remedy(tmp_path):
 
 def test_given_tokens_and_a_chosen_rule(tmp_path):
     lists = [text.split() for text in TEXTS]
-    assert Rationalizer(**SMALL).fit(lists, NAMES).trained.reader.rule == "spaces"
-    assert Rationalizer(**SMALL, cut="words").fit(lists, NAMES).trained.reader.rule == "words"
+    assert Rationalizer(**SMALL).fit(lists, NAMES).trained.encoder.rule == "spaces"
+    assert Rationalizer(**SMALL, cut="words").fit(lists, NAMES).trained.encoder.rule == "words"
     pairs = [(text, text) for text in lists]
-    assert Rationalizer("at-most-one", **SMALL).fit(pairs, NAMES).trained.reader.rule == "spaces"
+    assert Rationalizer("at-most-one", **SMALL).fit(pairs, NAMES).trained.encoder.rule == "spaces"
 
 
 def test_unknown_words_use_up_no_budget_and_are_not_read(model):
@@ -263,7 +263,7 @@ def test_broken_text_does_not_stop_a_training(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rule": "letters"}, r"reader\.json .*rule is 'letters', not one of words, spaces, segments"),
+        ({"rule": "letters"}, r"encoder\.json .*rule is 'letters', not one of words, spaces, segments"),
         ({"punctuation": "never"}, "punctuation is 'never', not one of free, count"),
         ({"pretrained_words": 3}, "saved with 3 pretrained words, but its table has 75000"),
         ({"vocabulary": {}}, "a stored vocabulary is an object with 'words'"),
@@ -271,7 +271,7 @@ def test_broken_text_does_not_stop_a_training(tmp_path):
 )
 def test_a_damaged_reader_is_named(model, tmp_path, change, message):
     model.save(tmp_path)
-    path = tmp_path / "reader.json"
+    path = tmp_path / "encoder.json"
     write_record(path, read_record(path) | change)
     with pytest.raises(ValueError, match=message):
         Rationalizer.load(tmp_path)

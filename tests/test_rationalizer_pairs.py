@@ -43,7 +43,7 @@ def test_explain_one_pair(model):
 
 def test_lists_agree_with_single_pairs_and_with_predict(model, texts):
     some = texts[0][:5]
-    listed = model.explain(some, rationales=[[(0, 0)]] * 5)
+    listed = model.explain(some, annotations=[[(0, 0)]] * 5)
     assert [e.label for e in listed] == model.predict(some).tolist()
     assert listed[0].gold == ((0, 0),)
     np.testing.assert_allclose(listed[1].alignment, model.explain(*some[1]).alignment)
@@ -104,8 +104,8 @@ def test_a_training_that_fails_leaves_the_model_as_it_was(texts):
 def test_mistakes(model, texts):
     with pytest.raises(ValueError, match=r"reads pairs of texts; call explain\(premise, hypothesis\)"):
         model.explain("One text.")
-    with pytest.raises(ValueError, match=r"rationales go with a list; call explain\(\[text\], rationales="):
-        model.explain(*texts[0][0], rationales=[(0, 0)])
+    with pytest.raises(ValueError, match=r"rationales go with a list; call explain\(\[text\], annotations="):
+        model.explain(*texts[0][0], annotations=[(0, 0)])
     with pytest.raises(ValueError, match="'spectra' is a method for single texts; for pairs of texts use one of"):
         Rationalizer("spectra", **SMALL).fit(*texts, progress=False)
     with pytest.raises(ValueError, match="'budget' is a method for pairs of texts; for single texts use one of"):

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rationalizer import graph, ops
-    from rationalizer.rationalizer import Rationalizer
-    from rationalizer.render import Explanation, PairExplanation
+    from rationalizer.drawing import Explanation, PairExplanation
+    from rationalizer.model import Rationalizer
 
 __all__ = ["Explanation", "PairExplanation", "Rationalizer", "graph", "ops"]
 __version__ = "0.1.0"
 
 _LAZY = {
-    "Explanation": "rationalizer.render",
-    "PairExplanation": "rationalizer.render",
-    "Rationalizer": "rationalizer.rationalizer",
+    "Explanation": "rationalizer.drawing",
+    "PairExplanation": "rationalizer.drawing",
+    "Rationalizer": "rationalizer.model",
 }
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from rationalizer import Rationalizer
 from rationalizer.bulk import Explainer
-from rationalizer.bulk.explainer import array
+from rationalizer.bulk.batch_explainer import array
 from rationalizer.data import Columns, DataError, generated_pairs
-from rationalizer.render.cells import cells_of
+from rationalizer.drawing.table_cells import cells_of
 
 REVIEW = Columns(text="review")
 

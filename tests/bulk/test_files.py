@@ -10,9 +10,9 @@ import pytest
 from pyarrow import parquet
 
 from rationalizer.bulk import Outcome, explain_files
-from rationalizer.bulk.places import find
+from rationalizer.bulk.filesystems import find
 from rationalizer.data import Columns, DataError
-from rationalizer.learn.lock import held
+from rationalizer.training.folder_lock import held
 from tests.bulk.conftest import ROWS
 from tests.cli.calls import refused, run
 

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from rationalizer.bulk import Explainer, Outcome, explain, explain_files, on_ray
+from rationalizer.bulk import Explainer, Outcome, explain, explain_files
+from rationalizer.bulk import ray_workers as on_ray
 from rationalizer.data import Columns
 from rationalizer.ray_cluster import connected
 from tests.bulk.conftest import ROWS

@@ -13,7 +13,8 @@ import tracemalloc
 import pandas
 import pytest
 
-from rationalizer import Rationalizer, render
+from rationalizer import Rationalizer
+from rationalizer import drawing as render
 from rationalizer.data import generated_pairs as pairs
 from rationalizer.data import generated_reviews as reviews
 from tests.cli.calls import refused, run
@@ -36,7 +37,7 @@ def table(corpus, tmp_path_factory):
     """Texts with labels and human rationales, and a line break in one of them."""
     path = tmp_path_factory.mktemp("table") / "mine.csv"
     names = [corpus.classes[e.label] for e in corpus.test]
-    masks = [" ".join(str(int(flag)) for flag in e.rationale) for e in corpus.test]
+    masks = [" ".join(str(int(flag)) for flag in e.annotation) for e in corpus.test]
     texts = [e.text for e in corpus.test]
     texts[5] = texts[5].replace(" ", "\n", 1).replace(" ", ' "', 1)
     masks[5] = ""
@@ -81,7 +82,7 @@ def test_labels_and_rationales_of_a_file_are_shown(spectra_run, table, corpus, t
     assert result.stderr == f"{out}: {COUNT} explained\n"
     found = records(out)
     assert [one["truth"] for one in found] == [corpus.classes[e.label] for e in corpus.test]
-    assert found[0]["rationale"] == list(corpus.test[0].rationale)
+    assert found[0]["rationale"] == list(corpus.test[0].annotation)
     assert found[5]["rationale"] is None
     page = tmp_path / "out.html"
     run("explain", spectra_run, "--file", table, "--column", "text=review", "--out", page, "--budget", "40%")

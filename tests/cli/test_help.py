@@ -6,8 +6,8 @@ import pytest
 
 from rationalizer.cli import app, progress
 from rationalizer.cli.options import METHODS
-from rationalizer.learn.config import IDENTITY, Config
-from rationalizer.learn.settings import describe_method
+from rationalizer.models.config import IDENTITY, Config
+from rationalizer.models.setting_docs import describe_method
 from rationalizer.nn import ALIGNERS, EXTRACTORS, methods_for
 from tests.cli.calls import refused, run
 
@@ -44,8 +44,8 @@ def test_every_setting_of_a_method_is_shown(method, pairs):
     found = describe_method(method, pairs=pairs)
     assert [one.name for one in found.own] == [*methods_for(pairs)[method].options()]
     assert {one.name for one in found.common} == {*Config.__dataclass_fields__} - {*IDENTITY}
-    assert all(one.values and one.default for one in (*found.own, *found.reader, *found.common))
-    assert all(one.meaning for one in (*found.reader, *found.common))
+    assert all(one.values and one.default for one in (*found.own, *found.encoder, *found.common))
+    assert all(one.meaning for one in (*found.encoder, *found.common))
 
 
 def test_settings_of_one_method():

@@ -20,7 +20,7 @@ def test_facts_of_a_model_of_texts(spectra_run):
     assert facts["data"]["source"] == "reviews"
     assert facts["faithful"] is None
     assert facts["epochs"] == 2
-    assert facts["words"]["seen in training"] == len(model.trained.reader.vocabulary.words)
+    assert facts["words"]["seen in training"] == len(model.trained.encoder.vocabulary.words)
     assert facts["parameters"] == sum(p.numel() for p in model.trained.model.parameters())
     assert facts["versions"]["torch"] == torch.__version__
     assert facts["versions"]["rationalizer"] == rationalizer.__version__

@@ -10,7 +10,7 @@ import pytest
 
 from rationalizer.cli import demo as demo_module
 from rationalizer.data import generated_pairs as pairs
-from rationalizer.sharing import starter
+from rationalizer.hub import starter
 from tests.cli.calls import refused, run
 
 SMALL = ["--set", "hidden=8", "--set", "vector_size=8", "--set", "epochs=1"]

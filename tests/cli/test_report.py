@@ -5,7 +5,7 @@ import re
 import pytest
 
 from rationalizer.data import generated_reviews as reviews
-from rationalizer.learn.inference import FAITHFULNESS_PASSES, TrainedModel, evaluate
+from rationalizer.inference.predict import FAITHFULNESS_PASSES, TrainedModel, evaluate
 from tests.cli.calls import refused, run
 
 
@@ -13,7 +13,7 @@ from tests.cli.calls import refused, run
 def table(tmp_path_factory):
     corpus = reviews(train=1, dev=1, test=60)
     path = tmp_path_factory.mktemp("table") / "mine.csv"
-    rows = [f"{e.text},{corpus.classes[e.label]},{' '.join(str(int(z)) for z in e.rationale)}" for e in corpus.test]
+    rows = [f"{e.text},{corpus.classes[e.label]},{' '.join(str(int(z)) for z in e.annotation)}" for e in corpus.test]
     path.write_text("\n".join(["text,label,rationale_mask", *rows]) + "\n")
     return path
 

@@ -2,9 +2,9 @@
 
 from fastapi.testclient import TestClient
 
-from rationalizer.app import Metrics
 from rationalizer.cli.serve import _make_app, _views
-from rationalizer.learn import TrainedModel
+from rationalizer.models import TrainedModel
+from rationalizer.server import Metrics
 
 
 def page_of(runs, examples=None, options=None):

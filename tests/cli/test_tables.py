@@ -9,7 +9,7 @@ import pandas
 import pytest
 
 from rationalizer import Rationalizer
-from rationalizer.cli.inputs import as_they_come
+from rationalizer.cli.text_inputs import as_they_come
 from tests.cli.calls import refused, run
 
 SMALL = ["--set", "hidden=4", "--set", "epochs=1", "--set", "embeddings=none", "--set", "vector_size=4"]

@@ -15,7 +15,8 @@ import rationalizer
 from rationalizer import Rationalizer
 from rationalizer.cli import app
 from rationalizer.data import generated_reviews as reviews
-from rationalizer.learn import TrainedModel, evaluate
+from rationalizer.inference import evaluate
+from rationalizer.models import TrainedModel
 from tests.cli.calls import refused, run
 
 SETTINGS = ("hidden=8", "vector_size=8", "epochs=2", "min_epochs=1", "batch_size=16")
@@ -37,7 +38,7 @@ def test_texts_stay_on_disk_if_asked(table, tmp_path, monkeypatch):
     (folder,) = (tmp_path / "cache").iterdir()
     assert f"texts stay in {folder}" in told.stdout.replace("\n", "")
     assert "1 row skipped: row 60: the text is empty" in told.stderr.replace("\n", " ")
-    monkeypatch.delattr("rationalizer.data.label_column.LabelColumn.see")  # the file is not read again
+    monkeypatch.delattr("rationalizer.data.streamed_labels.LabelColumn.see")  # the file is not read again
     assert "dev" in run("evaluate", tmp_path / "run").stdout
     stored = json.loads((tmp_path / "run" / "data.json").read_text())["source"]
     assert (stored["stream"], stored["cache_dir"]) == (True, str(tmp_path / "cache"))
@@ -95,7 +96,7 @@ def test_evaluate_other_texts_at_another_budget(trained, corpus, tmp_path):
     directory, _ = trained
     other = tmp_path / "other.jsonl"
     rows = [
-        {"text": e.text, "label": ["bad", "good"][e.label], "rationale_mask": [int(z) for z in e.rationale]}
+        {"text": e.text, "label": ["bad", "good"][e.label], "rationale_mask": [int(z) for z in e.annotation]}
         for e in corpus.test
     ]
     other.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -179,7 +180,7 @@ def test_bad_input(arguments, message, tmp_path, monkeypatch):
     result = run(*arguments, code=2)
     assert message in result.stderr
     assert "Traceback" not in result.stderr
-    assert not list(tmp_path.rglob("metrics.json"))
+    assert not list(tmp_path.rglob("history.json"))
 
 
 def test_tracebacks_can_be_asked_for():

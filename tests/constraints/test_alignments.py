@@ -8,7 +8,15 @@ import pytest
 import torch
 
 from rationalizer import Rationalizer
-from rationalizer.constraints import Conflict, Constraint, ExactlyK, Monotone, MustAlign, NeverAlign, PairLimits
+from rationalizer.constraints import (
+    Conflict,
+    Constraint,
+    ExactlyK,
+    Monotone,
+    MustAlign,
+    NeverAlign,
+    PairLayerConstraints,
+)
 from rationalizer.data import generated_pairs
 from rationalizer.nn import ALIGNERS
 
@@ -106,7 +114,11 @@ def test_training_relaxes_over_what_may_be_decided(method):
     fixed[0, 1, 2] = 1
     scores = torch.randn(1, 4, 5, generator=torch.Generator().manual_seed(0), requires_grad=True)
     masks = torch.ones(1, 4, dtype=torch.bool), torch.ones(1, 5, dtype=torch.bool)
-    z = ALIGNERS[method]().forward(scores, *masks, torch.tensor([3]), PairLimits(monotone=True, fixed=fixed)).z
+    z = (
+        ALIGNERS[method]()
+        .forward(scores, *masks, torch.tensor([3]), PairLayerConstraints(monotone=True, fixed=fixed))
+        .z
+    )
     assert z[0, 1, 2] == 1
     assert (z[0, 0, 3:] == 0).all()
     assert (z[0, 2:, :2] == 0).all()

@@ -16,10 +16,10 @@ from rationalizer.constraints import (
     Spans,
     TextConstraint,
     WholeSentences,
-    constraints_of,
+    parse_constraints,
 )
 from rationalizer.constraints.stopwords import STOPWORDS
-from rationalizer.learn import configure
+from rationalizer.models import configure
 
 WRITTEN = {
     "spans=2": Spans(2),
@@ -60,8 +60,14 @@ def test_every_constraint_is_written_and_offered_as_it_says():
 
 def test_names_and_blanks_are_taken_as_people_type_them():
     assert Constraint.parse(" Span_Length = 3 - 8 ") == SpanLength(3, 8)
-    assert constraints_of(None) == constraints_of("none") == constraints_of(["none"]) == constraints_of([]) == ()
-    assert constraints_of("spans=2") == constraints_of([Spans(2), "spans=2"]) == (Spans(2),)
+    assert (
+        parse_constraints(None)
+        == parse_constraints("none")
+        == parse_constraints(["none"])
+        == parse_constraints([])
+        == ()
+    )
+    assert parse_constraints("spans=2") == parse_constraints([Spans(2), "spans=2"]) == (Spans(2),)
 
 
 def test_unlike_ones_differ():
@@ -107,7 +113,7 @@ def test_what_cannot_be_read_says_how_to_write_it(text, message):
         (lambda: Constraint.of({"name": "spans", "mst": 2}), "did you mean 'most'"),
         (lambda: Constraint.of({"name": "spans"}), "most is missing"),
         (lambda: Constraint.of(2), "a constraint was expected"),
-        (lambda: constraints_of(2), "constraints are a list"),
+        (lambda: parse_constraints(2), "constraints are a list"),
     ],
 )
 def test_wrong_values_are_named(make, message):

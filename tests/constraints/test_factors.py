@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from rationalizer import Rationalizer
-from rationalizer.constraints import CONSTRAINTS, Conflict, FactorConstraint, Limits, Spans, Text
+from rationalizer.constraints import CONSTRAINTS, Conflict, FactorConstraint, LayerConstraints, Spans, Text
 from rationalizer.graph import Factor
-from rationalizer.nn.extractors import factored
+from rationalizer.nn.extractors import graph_selection as factored
 from rationalizer.text import Example, sentence_numbers
 from tests.constraints.few_sentences import FewSentences
 
@@ -96,7 +96,7 @@ def test_decides_the_best_of_what_is_allowed_and_relaxes_it(transition, other):
     text = example("a b. c d. e f.")
     numbers = sentence_numbers(text)
     mask = torch.tensor([[token != "." for token in text.tokens]])
-    limits = Limits(factors=(FewSentences(2),), texts=(Text(text, 0, 1),), **other)
+    limits = LayerConstraints(factors=(FewSentences(2),), texts=(Text(text, 0, 1),), **other)
     words = mask[0].nonzero().flatten().tolist()
     budget = torch.tensor([3])
     for seed in range(6):
@@ -131,7 +131,7 @@ def test_what_cannot_be_had_names_the_text():
         def factors(self, z, texts):
             return [Never(z, dim=-1)]
 
-    limits = Limits(factors=(All(),), texts=(Text(example(TEXT), 4, 9),))
+    limits = LayerConstraints(factors=(All(),), texts=(Text(example(TEXT), 4, 9),))
     scores = torch.randn(1, len(example(TEXT).tokens), dtype=torch.float64)
     with pytest.raises(Conflict, match=r"text 5 \('A good room\. .* under all: nothing keeps to all of it: "):
         factored.decide(scores, torch.ones_like(scores).bool(), torch.tensor([2]), limits, transition=0.0)

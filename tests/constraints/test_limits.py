@@ -10,7 +10,7 @@ from rationalizer import ops
 from rationalizer.constraints import (
     Conflict,
     Ends,
-    Limits,
+    LayerConstraints,
     Must,
     Never,
     PerSentence,
@@ -18,7 +18,7 @@ from rationalizer.constraints import (
     Spans,
     Text,
     WholeSentences,
-    make_limits,
+    build_layer_constraints,
 )
 from rationalizer.text import Budget, Example, cut, is_punctuation
 
@@ -32,7 +32,7 @@ NAMES = [EXAMPLE.tokens[k] for k in WORDS]
 def limits_of(*constraints, example=EXAMPLE, budget=4, position=0, of=1):
     counted = torch.tensor([[not is_punctuation(token) for token in example.tokens]])
     text = Text(example, position, of)
-    return make_limits(constraints, [text], counted, Budget.of(budget), "marks"), counted
+    return build_layer_constraints(constraints, [text], counted, Budget.of(budget), "marks"), counted
 
 
 def runs(chosen):
@@ -94,7 +94,7 @@ def test_texts_of_a_batch_have_their_own():
     counted[0, WORDS], counted[1, 0] = True, True
     texts = [Text(EXAMPLE, 0, 2), Text(short, 1, 2)]
     asked = (Must(characters=[None, [(0, 4)]]), WholeSentences())
-    limits = make_limits(asked, texts, counted, Budget.of(4), "marks")
+    limits = build_layer_constraints(asked, texts, counted, Budget.of(4), "marks")
     assert limits.fixed[:, 0].tolist() == [0, 1]
     assert limits.unit.shape == counted.shape
     assert limits.to("meta").unit.device.type == "meta"
@@ -123,7 +123,7 @@ def test_conflicts_name_the_text_and_the_constraints(asked, message):
 def test_a_must_word_that_the_model_does_not_know_is_a_conflict_and_a_mark_is_not():
     counted = torch.tensor([[not is_punctuation(token) and token != "Rude" for token in EXAMPLE.tokens]])
     with pytest.raises(Conflict, match="'Rude' must be selected, but the model does not know the word"):
-        make_limits((Must(words=["rude"]),), [Text(EXAMPLE, 0, 1)], counted, Budget.of(4), "marks")
+        build_layer_constraints((Must(words=["rude"]),), [Text(EXAMPLE, 0, 1)], counted, Budget.of(4), "marks")
     assert (limits_of(Must(punctuation=True))[0].fixed == 1).sum() == 3
 
 
@@ -149,8 +149,8 @@ def test_a_pattern_that_takes_for_ever_is_given_up():
 
 def test_whether_anything_can_be_selected():
     counted = torch.ones(2, 4, dtype=torch.bool)
-    whole = Limits(unit=torch.tensor([[0, 0, 0, 1], [0, 0, 0, 0]]))
+    whole = LayerConstraints(unit=torch.tensor([[0, 0, 0, 1], [0, 0, 0, 0]]))
     assert whole.possible(torch.tensor([2, 2]), counted).tolist() == [True, False]
-    never = Limits(fixed=torch.tensor([[-1, -1, -1, 0], [-1, -1, -1, -1]]))
+    never = LayerConstraints(fixed=torch.tensor([[-1, -1, -1, 0], [-1, -1, -1, -1]]))
     assert never.possible(torch.tensor([2, 2]), counted).tolist() == [True, False]
-    assert Limits(shortest=3).possible(torch.tensor([3, 2]), counted).tolist() == [True, False]
+    assert LayerConstraints(shortest=3).possible(torch.tensor([3, 2]), counted).tolist() == [True, False]

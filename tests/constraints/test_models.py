@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from rationalizer import Rationalizer, ops
-from rationalizer.constraints import Conflict, Limits, Must, Never, Spans, WholeSentences
-from rationalizer.learn import evaluate
+from rationalizer.constraints import Conflict, LayerConstraints, Must, Never, Spans, WholeSentences
+from rationalizer.inference import evaluate
 from rationalizer.nn import EXTRACTORS
-from rationalizer.nn.extractors import base, structured
+from rationalizer.nn.extractors import base
+from rationalizer.nn.extractors import structured_selection as structured
 from rationalizer.text import Budget
 from tests.nn.build import highlight_model, texts
 
@@ -122,9 +123,9 @@ METHODS = [name for name in EXTRACTORS if EXTRACTORS[name].takes_constraints({"d
 def test_every_method_that_takes_them_keeps_to_them(method):
     options = {"decoding": "top-k"} if method == "hardkuma" else {}
     model = highlight_model(method, punctuation="count", method_options=options)
-    words = model.reader.collate(texts())
+    words = model.encoder.collate(texts())
     unit = torch.arange(words.mask.shape[1]).expand_as(words.mask) // 2
-    limits = Limits(spans=2, unit=unit.contiguous())
+    limits = LayerConstraints(spans=2, unit=unit.contiguous())
     z = model.eval()(words, budget=Budget.of(0.5), limits=limits).z.bool()
     changes = torch.nn.functional.pad(z, (1, 1)).int().diff(dim=-1)
     assert ((changes == 1).sum(-1) <= 2).all()
@@ -137,18 +138,18 @@ def test_every_method_that_takes_them_keeps_to_them(method):
 @pytest.mark.parametrize(("decoding", "select"), [("top-k", ops.top_k), ("contiguous", ops.contiguous)])
 def test_limits_that_do_not_bind_change_no_decoding(decoding, select):
     model = highlight_model("sfe", method_options={"decoding": decoding}, punctuation="count").eval()
-    words = model.reader.collate(texts((14, 6, 9)))
-    output = model(words, budget=Budget.of(0.4), limits=Limits(spans=99))
+    words = model.encoder.collate(texts((14, 6, 9)))
+    output = model(words, budget=Budget.of(0.4), limits=LayerConstraints(spans=99))
     allowed = Budget.of(0.4).words(words.mask)
     assert torch.equal(output.z, select(output.scores, allowed, words.mask).to(output.z.dtype))
 
 
 def test_spectra_learns_under_them():
     model = highlight_model("spectra", punctuation="count", dropout=0.0).train()
-    words = model.reader.collate(texts((14, 6, 9)))
+    words = model.encoder.collate(texts((14, 6, 9)))
     never = torch.zeros(words.mask.shape, dtype=torch.int8)
     never[:, ::2] = -1
-    output = model(words, budget=Budget.of(0.5), limits=Limits(longest=1, fixed=never))
+    output = model(words, budget=Budget.of(0.5), limits=LayerConstraints(longest=1, fixed=never))
     assert (output.z[:, ::2] == 0).all()
     assert ((output.z > 0) & (output.z < 1)).any()
     model.objective(output, model.head.loss(output.outputs, torch.tensor([0, 1, 0]))).loss.backward()
@@ -158,10 +159,10 @@ def test_spectra_learns_under_them():
 def test_a_text_that_selects_nothing_is_pulled_up_and_one_that_cannot_is_left_alone():
     model = highlight_model("spectra", punctuation="count", dropout=0.0).train()
     model.method.scorer.bias.data -= 100
-    words = model.reader.collate(texts((8, 8)))
+    words = model.encoder.collate(texts((8, 8)))
     never = torch.zeros(words.mask.shape, dtype=torch.int8)
     never[1] = -1
-    output = model(words, budget=Budget.of(0.5), limits=Limits(fixed=never))
+    output = model(words, budget=Budget.of(0.5), limits=LayerConstraints(fixed=never))
     assert (output.z == 0).all()
     scores = output.scores
     loss = model.objective(output, torch.zeros(2, requires_grad=True)).loss
@@ -173,7 +174,7 @@ def test_a_text_that_selects_nothing_is_pulled_up_and_one_that_cannot_is_left_al
 
 def test_what_comes_nearest_is_solved_for_only_where_nothing_is_selected(monkeypatch):
     extractor = EXTRACTORS["spectra"](4)
-    mask, budget, limits = torch.ones(2, 6, dtype=torch.bool), torch.tensor([2, 2]), Limits(spans=1)
+    mask, budget, limits = torch.ones(2, 6, dtype=torch.bool), torch.tensor([2, 2]), LayerConstraints(spans=1)
     solved = []
     monkeypatch.setattr(structured, "best_of_most", lambda *given: solved.append(1) or base.best_of_most(*given))
     for bias, calls in ((5.0, 0), (-5.0, 1)):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from rationalizer import Rationalizer
-from rationalizer.constraints import Conflict, PairFactorConstraint, PairLimits, PairOfTexts
+from rationalizer.constraints import Conflict, PairFactorConstraint, PairLayerConstraints, PairOfTexts
 from rationalizer.data import examples_from
 from rationalizer.graph import Factor
 from rationalizer.nn import ALIGNERS
@@ -77,7 +77,7 @@ def test_decides_the_best_of_what_is_allowed_and_relaxes_it(method, limited, own
     fixed = torch.zeros(1, M, N, dtype=torch.int8)
     fixed[0, 0, 2], fixed[0, 1, 1] = 1, -1
     more = {"monotone": {"monotone": True}, "exactly": {"exactly": 2}, "fixed": {"fixed": fixed}}.get(limited, {})
-    limits = PairLimits(factors=(constraint,), texts=(pair_of("a b c d", "e f g"),), **more)
+    limits = PairLayerConstraints(factors=(constraint,), texts=(pair_of("a b c d", "e f g"),), **more)
     masks = torch.ones(1, M, dtype=torch.bool), torch.ones(1, N, dtype=torch.bool)
     allowed = [links for links in matchings() if keeps(links) and ASKED[method, limited](links)]
     for seed in (4, 10):  # what is asked makes a difference

@@ -29,14 +29,14 @@ def test_classes_fix_the_order():
 
 
 def test_rationales_as_characters_tokens_and_masks():
-    assert examples_from(TEXTS, rationales=[[(0, 4)], None])[0].rationale == (True, False, False)
-    assert examples_from(TEXTS, rationales=[[False, True, True], [1, 0]])[0].rationale == (False, True, True)
-    assert examples_from(TEXTS, rationales=[[], None])[0].rationale == (False, False, False)
-    assert examples_from(TEXTS, rationales=pd.Series([[], float("nan")]))[1].rationale is None
+    assert examples_from(TEXTS, annotations=[[(0, 4)], None])[0].annotation == (True, False, False)
+    assert examples_from(TEXTS, annotations=[[False, True, True], [1, 0]])[0].annotation == (False, True, True)
+    assert examples_from(TEXTS, annotations=[[], None])[0].annotation == (False, False, False)
+    assert examples_from(TEXTS, annotations=pd.Series([[], float("nan")]))[1].annotation is None
     with pytest.raises(DataError, match="row 1: a rationale is a token mask or spans, got 3"):
-        examples_from(TEXTS, rationales=[3, None])
-    assert examples_from([["a b", "c"]], rationales=[[(1, 2)]])[0].rationale == (False, True)
-    assert examples_from([["a b", "c"]], rationales=[np.array([True, False])])[0].rationale == (True, False)
+        examples_from(TEXTS, annotations=[3, None])
+    assert examples_from([["a b", "c"]], annotations=[[(1, 2)]])[0].annotation == (False, True)
+    assert examples_from([["a b", "c"]], annotations=[np.array([True, False])])[0].annotation == (True, False)
 
 
 @pytest.mark.parametrize(

@@ -43,10 +43,10 @@ def test_beer_as_tables_takes_the_rows_for_the_aspect(tmp_path, ending):
     corpus = load("beer", data_dir=beer_tables(tmp_path, ending))
     assert [e.label for e in corpus.train] == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     assert [e.label for e in corpus.dev] == [0.4]
-    assert [(e.label, e.rationale) for e in corpus.test] == [(0.9, (True, False)), (0.5, None)]
+    assert [(e.label, e.annotation) for e in corpus.test] == [(0.9, (True, False)), (0.5, None)]
     taste = load("beer", data_dir=tmp_path, aspect="taste")
     assert [len(s) for s in (taste.train, taste.dev, taste.test)] == [4, 1, 2]  # dev had no row for it: held out
-    assert [(e.label, e.rationale) for e in taste.test] == [(0.2, None), (0.4, None)]
+    assert [(e.label, e.annotation) for e in taste.test] == [(0.2, None), (0.4, None)]
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -55,7 +55,7 @@ def test_binary_beer_as_tables(tmp_path, ending):
     assert (corpus.name, corpus.classes) == ("beer-binary-appearance", ("negative", "positive"))
     assert (corpus.task, str(corpus.budget)) == ("classification", "18%")
     assert [e.label for e in corpus.train] == [0, 0, 0, 1, 1, 1]
-    assert [e.rationale for e in corpus.test] == [(True, False)]
+    assert [e.annotation for e in corpus.test] == [(True, False)]
     assert corpus.dropped == {"test": 1}
 
 
@@ -64,7 +64,7 @@ def test_binary_beer_as_lei_et_al_give_it(tmp_path, packed):
     beer_folder(tmp_path, packed)
     corpus = load("beer-binary", data_dir=tmp_path)
     assert [e.label for e in corpus.train] == [1, 0]
-    assert [(e.label, e.rationale) for e in corpus.test] == [(1, (True, True, False, False)), (0, None)]
+    assert [(e.label, e.annotation) for e in corpus.test] == [(1, (True, True, False, False)), (0, None)]
     aroma = load("beer-binary", data_dir=tmp_path, aspect="aroma")
     assert sorted(e.label for e in [*aroma.train, *aroma.dev]) == [0, 0, 1, 1]
 
@@ -137,11 +137,11 @@ def test_beer_as_lei_et_al_give_it(tmp_path, packed):
     assert [len(s) for s in (corpus.train, corpus.dev, corpus.test)] == [2, 1, 2]
     assert [e.label for e in corpus.train] == [0.6, 0.2]
     assert corpus.train[0].tokens == ("pours", "a", "nice", "head", ".")
-    assert corpus.test[0].rationale == (True, True, False, False)
-    assert corpus.test[1].rationale is None
+    assert corpus.test[0].annotation == (True, True, False, False)
+    assert corpus.test[1].annotation is None
     aroma = load("beer", data_dir=tmp_path, aspect="aroma")
     assert aroma.test[0].label == 0.8
-    assert aroma.test[0].rationale == (False, False, False, True)
+    assert aroma.test[0].annotation == (False, False, False, True)
     assert [len(aroma.train), len(aroma.dev)] == [3, 1]
     assert {e.label for e in [*aroma.train, *aroma.dev]} == {0.4, 0.9}
 

@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from rationalizer.data import DATASETS, DataError, Source, load, load_dataset
+from rationalizer.data import DataError, Source, load, load_dataset
+from rationalizer.paper.dataset_registry import DATASETS
 from tests.data.test_files import write
 from tests.docs.pages import ROOT
 
@@ -95,8 +96,8 @@ def test_hotels_as_bao_et_al_give_them(tmp_path, header, folder):
     assert [len(s) for s in (corpus.train, corpus.dev, corpus.test)] == [4, 2, 1]
     assert corpus.train[0].tokens == ("quiet", '"', "street")
     assert corpus.test[0].label == 1
-    assert corpus.test[0].rationale == (True, True, True, False)
-    assert corpus.train[0].rationale is None
+    assert corpus.test[0].annotation == (True, True, True, False)
+    assert corpus.train[0].annotation is None
 
 
 def test_broken_hotel_rows_are_named(tmp_path):
@@ -132,15 +133,15 @@ def test_movies_as_eraser_gives_them(movies_folder):
     assert [len(s) for s in (corpus.train, corpus.dev, corpus.test)] == [2, 1, 1]
     assert [e.label for e in corpus.train] == [0, 1]
     assert corpus.train[0].text == "a bad film .\nvery bad"
-    assert corpus.train[0].rationale == (False, True, False, False, True, True)
-    assert corpus.train[1].rationale is None
-    assert corpus.dev[0].rationale == (True, True, True, False, False, False)
+    assert corpus.train[0].annotation == (False, True, False, False, True, True)
+    assert corpus.train[1].annotation is None
+    assert corpus.dev[0].annotation == (True, True, True, False, False, False)
 
 
 def test_empty_spans_of_movies_mark_nothing(movies_folder):
     write(movies_folder / "test.jsonl", [eraser(3, "NEG", [(0, 1), (2, 2)]), eraser(0, "POS", [(6, 6)])])
     corpus = load("movies", data_dir=movies_folder)
-    assert [e.rationale for e in corpus.test] == [(True, False, False, False, False, False), None]
+    assert [e.annotation for e in corpus.test] == [(True, False, False, False, False, False), None]
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -153,7 +154,7 @@ def test_movies_as_tables(tmp_path, ending):
     write(tmp_path / f"val.{ending}", rows)
     corpus = load("movies", data_dir=tmp_path)
     for split in (corpus.train, corpus.dev):
-        assert [(e.label, e.rationale) for e in split] == [(0, (False, True, False)), (1, None)]
+        assert [(e.label, e.annotation) for e in split] == [(0, (False, True, False)), (1, None)]
     with pytest.raises(DataError, match=r"train.*: row 1: the rationale span \[3, 3\) does not lie within"):
         load(tmp_path)  # a user's own folder: an end that should have been one more
 

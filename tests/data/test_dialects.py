@@ -6,7 +6,7 @@ import openpyxl
 import pytest
 
 from rationalizer.data import BadRows, DataError, Dialect, Labels, iter_rows, load, read_corpus, read_examples
-from rationalizer.data.tables import read_table
+from rationalizer.data.table_files import read_table
 
 ROWS = [("schön, wirklich", "gut"), ("fad; langweilig", "schlecht")] * 2
 

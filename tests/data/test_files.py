@@ -148,8 +148,8 @@ def test_rationales_in_every_form(tmp_path, column, ending):
     write(tmp_path / f"train.{ending}", rows)
     write(tmp_path / f"dev.{ending}", rows)
     dev = read_corpus(tmp_path).dev
-    assert dev[0].rationale == (True, False, True, True, False)
-    assert dev[1].rationale is None
+    assert dev[0].annotation == (True, False, True, True, False)
+    assert dev[1].annotation is None
 
 
 def test_a_mask_may_be_written_with_spaces_and_an_empty_rationale_is_one(tmp_path):
@@ -158,10 +158,10 @@ def test_a_mask_may_be_written_with_spaces_and_an_empty_rationale_is_one(tmp_pat
         {"text": "c d", "label": "b", "rationale_mask": ""},
     ]
     examples = read_examples(write(tmp_path / "x.csv", rows))
-    assert [e.rationale for e in examples] == [(False, True), None]
+    assert [e.annotation for e in examples] == [(False, True), None]
     assert examples[0].label is None
     rows = [{"text": "a b", "rationale_spans": []}]
-    assert read_examples(write(tmp_path / "y.jsonl", rows))[0].rationale == (False, False)
+    assert read_examples(write(tmp_path / "y.jsonl", rows))[0].annotation == (False, False)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_mask_may_be_written_with_spaces_and_an_empty_rationale_is_one(tmp_pat
 )
 def test_character_spans_mark_the_tokens_they_touch(tmp_path, span, flags):
     path = write(tmp_path / "x.jsonl", [{"text": "Good but slow", "rationale_chars": [span]}])
-    assert read_examples(path)[0].rationale == flags
+    assert read_examples(path)[0].annotation == flags
 
 
 def test_tokens_in_every_form(tmp_path):
@@ -209,7 +209,7 @@ def test_columns_can_be_named(tmp_path):
     columns = Columns(text="review", label="stars", tokens=None, rationale_chars="why")
     corpus = read_corpus(write(tmp_path / "x.jsonl", rows), columns=columns)
     assert corpus.classes == ("1", "5")
-    assert corpus.train[0].rationale == (True, False)
+    assert corpus.train[0].annotation == (True, False)
 
 
 def test_evaluation_files_take_their_labels_from_the_model(tmp_path):

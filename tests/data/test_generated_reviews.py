@@ -4,8 +4,8 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from rationalizer.data import generated_reviews as reviews
+from rationalizer.data.disk_examples import word_counts
 from rationalizer.data.generated_reviews import ASPECTS, NEGATIONS, SHARED
-from rationalizer.data.stored import word_counts
 from rationalizer.text import Vocabulary, is_punctuation
 
 
@@ -15,7 +15,7 @@ def corpus():
 
 
 def gold(example):
-    return [token for token, flag in zip(example.tokens, example.rationale, strict=True) if flag]
+    return [token for token, flag in zip(example.tokens, example.annotation, strict=True) if flag]
 
 
 def test_sizes_classes_and_texts(corpus):
@@ -38,8 +38,8 @@ def test_rationale_is_one_run_and_the_majority_of_its_words_is_the_label(corpus)
     aspect = ASPECTS["service"]
     for example in corpus.train:
         opening, first, second, noun = gold(example)
-        start = example.rationale.index(True)
-        assert all(example.rationale[start : start + 4])
+        start = example.annotation.index(True)
+        assert all(example.annotation[start : start + 4])
         good = [word in SHARED.good or word in aspect.adjectives.good for word in (first, second)]
         if opening in NEGATIONS:
             good = [not value for value in good]

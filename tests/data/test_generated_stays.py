@@ -34,10 +34,10 @@ def test_the_label_is_the_side_of_most_clauses_and_the_rationale_lies_in_them(co
         told = {clause: side for clause, side in SIDES.items() if clause in example.text.lower()}
         assert len(told) == 3, example.text
         assert example.label == int(sum(told.values()) >= 2)
-        for (start, _), marked in zip(example.offsets, example.rationale, strict=True):
+        for (start, _), marked in zip(example.offsets, example.annotation, strict=True):
             clause = next((c for c in told if 0 <= start - example.text.lower().index(c) < len(c)), None)
             assert not marked or told[clause] == example.label
-        assert any(example.rationale)
+        assert any(example.annotation)
 
 
 def test_reviews_read_like_language(corpus):

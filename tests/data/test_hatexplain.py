@@ -11,7 +11,7 @@ MAJORITY = Columns(rationale_mask="rationale_majority")
 TOKENS = ["you", "awful", "rude", "people"]
 
 
-def post(labels, rationales=(), tokens=TOKENS):
+def post(labels, annotations=(), tokens=TOKENS):
     annotators = [{"label": label, "annotator_id": k, "target": ["None"]} for k, label in enumerate(labels)]
     return {"post_id": "?", "annotators": annotators, "rationales": list(rationales), "post_tokens": tokens}
 
@@ -49,19 +49,19 @@ def test_as_the_authors_give_it(tmp_path, packed):
 def test_what_anyone_marked_or_what_most_did(tmp_path):
     originals(tmp_path)
     union = load("hatexplain", data_dir=tmp_path)
-    assert [e.rationale for e in union.train] == [(True, True, False, False), (False, True, True, True)]
+    assert [e.annotation for e in union.train] == [(True, True, False, False), (False, True, True, True)]
     majority = load("hatexplain", data_dir=tmp_path, columns=MAJORITY)
-    assert [e.rationale for e in majority.train] == [None, (False, False, True, False)]  # two who differ: no majority
+    assert [e.annotation for e in majority.train] == [None, (False, False, True, False)]  # two who differ: no majority
     # An annotation that does not fit its post is left out, the other one stays.
-    assert union.test[0].rationale == majority.test[0].rationale == (False, True, False, False)
+    assert union.test[0].annotation == majority.test[0].annotation == (False, True, False, False)
 
 
 def test_normal_posts_have_no_rationale_and_are_not_scored(tmp_path):
     corpus = load("hatexplain", data_dir=originals(tmp_path))
     examples = [*corpus.train, *corpus.dev]
-    assert [e.rationale is None for e in examples] == [False, False, True]
+    assert [e.annotation is None for e in examples] == [False, False, True]
     selected = [[1, 1, 0, 0], [0, 1, 1, 1], [1, 0, 0, 0]]
-    scores = token_scores(selected, [e.rationale for e in examples], convention="eraser")
+    scores = token_scores(selected, [e.annotation for e in examples], convention="eraser")
     assert (scores.f1, scores.documents, scores.skipped) == (1.0, 2, 1)
 
 
@@ -80,22 +80,22 @@ def test_as_tables(tmp_path, ending):
     for split in ("train", "dev"):
         write(tmp_path / f"{split}.{ending}", rows)
     corpus = load_dataset("hatexplain", tmp_path)
-    assert [e.rationale for e in corpus.dev] == [(False, True, True, False), None]
+    assert [e.annotation for e in corpus.dev] == [(False, True, True, False), None]
     assert corpus.dropped == {"train": 1, "dev": 1}
     named = load_dataset("hatexplain", tmp_path, columns=Columns(rationale_mask="rationale_union"))
     assert named.dev == corpus.dev
     majority = load_dataset("hatexplain", tmp_path, columns=MAJORITY)
-    assert [e.rationale for e in majority.dev] == [(False, False, True, False), None]
+    assert [e.annotation for e in majority.dev] == [(False, False, True, False), None]
 
 
 def test_tables_may_lack_marks_or_have_a_mask_of_their_own(tmp_path):
     write(tmp_path / "train.jsonl", [{"text": "so rude", "label": k % 3} for k in range(20)])
-    assert load_dataset("hatexplain", tmp_path).train[0].rationale is None
+    assert load_dataset("hatexplain", tmp_path).train[0].annotation is None
     with pytest.raises(DataError, match=r"there is no column 'rationale_majority'.*--column rationale_mask=NAME"):
         load_dataset("hatexplain", tmp_path, columns=MAJORITY)
     row = {"text": "so rude", "label": 1, "rationale_mask": [0, 1], "rationale_union": [1, 1]}
     write(tmp_path / "train.jsonl", [row] * 20)
-    assert load_dataset("hatexplain", tmp_path).train[0].rationale == (False, True)
+    assert load_dataset("hatexplain", tmp_path).train[0].annotation == (False, True)
 
 
 @pytest.mark.parametrize("shares", [[0.5, 2], [0.5, "much"], [None, 1], "half"])

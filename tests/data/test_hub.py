@@ -3,7 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from rationalizer.data import DATASETS, DataError, load_dataset
+from rationalizer.data import DataError, load_dataset
+from rationalizer.paper.dataset_registry import DATASETS
 from tests.data.test_files import write
 
 

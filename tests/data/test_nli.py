@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from rationalizer.data import DATASETS, Columns, DataError, load, with_hans
+from rationalizer.data import Columns, DataError, load
+from rationalizer.paper.dataset_registry import DATASETS
+from rationalizer.paper.nli import with_hans
 from tests.data.test_files import write
 
 LABELS = ("entailment", "neutral", "contradiction")

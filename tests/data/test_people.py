@@ -31,7 +31,7 @@ def test_yelp_as_the_authors_give_it(tmp_path):
     first, second = corpus.test
     assert (first.tokens, corpus.classes[first.label]) == (tuple(WORDS), "positive")
     assert first.people == ((True, False, False, False), (True, True, False, False))
-    assert first.rationale == (True, True, False, False)  # what any of them marked
+    assert first.annotation == (True, True, False, False)  # what any of them marked
     assert second.people == ((False, False, True, True),)  # one marked nothing
     ham(tmp_path / "ham_part3.csv", ["{}"])
     with pytest.raises(DataError, match=r"ham_part3\.csv, row 1: Answer\.html_output has no <span>"):
@@ -69,8 +69,8 @@ def test_esnli_as_the_authors_give_it(tmp_path):
     write(tmp_path / "esnli_dev.csv", [row])
     corpus = load("esnli", data_dir=tmp_path)
     (pair,) = corpus.dev
-    assert (pair.premise.tokens, pair.premise.rationale) == (("Two", "women", "hug", "."), (True, True, True, True))
-    assert pair.hypothesis.rationale == (False, True, True)
+    assert (pair.premise.tokens, pair.premise.annotation) == (("Two", "women", "hug", "."), (True, True, True, True))
+    assert pair.hypothesis.annotation == (False, True, True)
     assert corpus.classes[pair.label] == "entailment"
     write(tmp_path / "esnli_dev.csv", [row | {"Sentence1_marked_2": "Another *one*."}])
     with pytest.raises(DataError, match="the premise: the marked versions are of different sentences"):
@@ -81,9 +81,9 @@ def test_esnli_as_a_table(tmp_path):
     row = {"premise": "Two women hug .", "hypothesis_tokens": ["They", "touch", "."], "label": "neutral"}
     write(tmp_path / "dev.parquet", [row | {"hypothesis_highlight": flags} for flags in ([0, 1, 0], [0, 0, 0])])
     marked, unmarked = load("esnli", data_dir=tmp_path).dev
-    assert marked.premise.rationale is None
-    assert marked.hypothesis.rationale == (False, True, False)
-    assert unmarked.hypothesis.rationale is None
+    assert marked.premise.annotation is None
+    assert marked.hypothesis.annotation == (False, True, False)
+    assert unmarked.hypothesis.annotation is None
     write(tmp_path / "dev.parquet", [row | {"hypothesis_highlight": [0, 1]}])
     with pytest.raises(DataError, match="the hypothesis: the rationale mask has 2 flags for 3 tokens"):
         load("esnli", data_dir=tmp_path)

@@ -9,9 +9,9 @@ import pytest
 
 from rationalizer.data import Columns, DataError, StoredExamples, load, read_corpus, stream_corpus
 from rationalizer.data import streaming as module
-from rationalizer.data.label_column import LabelColumn
-from rationalizer.data.split import MOST, held_out
-from rationalizer.data.stored import labels, lengths, word_counts
+from rationalizer.data.disk_examples import labels, lengths, word_counts
+from rationalizer.data.splitting import MOST, held_out
+from rationalizer.data.streamed_labels import LabelColumn
 from tests.data.test_files import write
 
 TEXTS = [
@@ -273,7 +273,7 @@ def test_examples_by_number(tmp_path):
 
 
 def test_examples_far_apart_are_read_one_by_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("rationalizer.data.stored.BLOCK", 3)
+    monkeypatch.setattr("rationalizer.data.disk_examples.BLOCK", 3)
     expected, corpus = both(write(tmp_path / "x.jsonl", MARKED), tmp_path / "cache")
     mixed = np.random.default_rng(0).permutation(len(corpus.train))
     assert list(corpus.train.taken(mixed)) == [expected.train[k] for k in mixed]

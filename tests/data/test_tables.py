@@ -8,7 +8,7 @@ import pandas
 import pytest
 
 from rationalizer.data import DataError
-from rationalizer.data.tables import read_table, stream_table
+from rationalizer.data.table_files import read_table, stream_table
 
 ROWS = [{"text": f'row {k}, "quoted"\nand broken \u2028 off', "label": str(k % 3)} for k in range(2500)]
 KINDS = ("csv", "tsv", "jsonl", "json", "parquet", "csv.gz", "jsonl.gz")

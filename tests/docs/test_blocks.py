@@ -19,7 +19,7 @@ from rationalizer.cli.base import app
 from rationalizer.constraints import CONSTRAINTS
 from rationalizer.data import generated_pairs as pairs
 from rationalizer.data import generated_reviews as reviews
-from rationalizer.nn import EXTRACTORS, READERS
+from rationalizer.nn import ENCODERS, EXTRACTORS
 from tests.cli.calls import run
 from tests.docs.pages import PAGES, Block, blocks, commands
 
@@ -126,7 +126,7 @@ def reader(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    known = [(registry, dict(registry)) for registry in (CONSTRAINTS, EXTRACTORS, READERS)]
+    known = [(registry, dict(registry)) for registry in (CONSTRAINTS, EXTRACTORS, ENCODERS)]
     someone = Reader(tmp_path, {"__name__": "page"})
     yield someone
     someone.leave()
@@ -201,8 +201,8 @@ def test_own_data(reader):
     reader.read("docs/how-to/own-data.md")
     space = reader.namespace
     assert space["first"].tokens == ("A", "warm", "funny", "film", ".")
-    assert space["first"].rationale == (False, True, True, False, False)
-    assert space["second"].rationale is None
+    assert space["first"].annotation == (False, True, True, False, False)
+    assert space["second"].annotation is None
     assert space["pair"].alignment == ((0, 0), (1, 1), (3, 3))
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from rationalizer.metrics import check, label_skill, position_skill
 from rationalizer.metrics.degeneration import LABEL_SKILL, POSITION_SKILL, _moved, _probe
-from rationalizer.metrics.spans import mask_to_spans
+from rationalizer.metrics.token_spans import mask_to_spans
 
 
 def select(length, tokens):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rationalizer.metrics import beside_people, touched
+from rationalizer.metrics import compare_with_annotators, touched
 
 FOUR = [[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0]]
 
@@ -11,7 +11,7 @@ FOUR = [[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0]]
 def test_by_hand():
     # The model selects the first words, as many as the person left out marked.
     chosen = [[1, 1, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]]
-    found = beside_people([FOUR, None, [[1, 0]]], [chosen, None, None], [[4, 3, 2, 1], [1], [1, 0]])
+    found = compare_with_annotators([FOUR, None, [[1, 0]]], [chosen, None, None], [[4, 3, 2, 1], [1], [1, 0]])
     assert (found.texts, found.skipped, found.people) == (1, 2, 3)
     assert found.marked == pytest.approx(4 / 12)
     # F1 of each pair of people: 2/3, 0 and 0, whoever of the two is left out.
@@ -27,23 +27,23 @@ def test_by_hand():
 def test_people_who_agree_are_as_good_as_can_be_and_ties_are_worth_nothing():
     marks = np.zeros(40, dtype=int)
     marks[:8] = 1
-    same = beside_people([[marks, marks, marks]] * 5, [[marks] * 3] * 5, [marks] * 5)
+    same = compare_with_annotators([[marks, marks, marks]] * 5, [[marks] * 3] * 5, [marks] * 5)
     assert same.person.token_f1 == same.model.token_f1 == 1
     assert same.person.auprc == 1
     assert same.chance.token_f1 == pytest.approx(8 / 40)
     other = np.roll(marks, 20)
-    apart = beside_people([[marks, other]] * 50, [[marks, other]] * 50, [marks] * 50)
+    apart = compare_with_annotators([[marks, other]] * 50, [[marks, other]] * 50, [marks] * 50)
     assert apart.person.token_f1 == 0
     assert apart.person.auprc < 0.25  # equal scores for all unmarked words would get about .6
 
 
 def test_what_is_needed():
     with pytest.raises(ValueError, match="none of the 1 texts was marked by two people"):
-        beside_people([[[1, 0]]], [None], [[1, 2]])
+        compare_with_annotators([[[1, 0]]], [None], [[1, 2]])
     with pytest.raises(ValueError, match="document 0: a selection for each of its 3 people"):
-        beside_people([FOUR], [FOUR[:2]], [[1, 2, 3, 4]])
+        compare_with_annotators([FOUR], [FOUR[:2]], [[1, 2, 3, 4]])
     with pytest.raises(ValueError, match="every argument needs one entry per token"):
-        beside_people([FOUR], [[[1, 0]] * 3], [[1, 2, 3, 4]])
+        compare_with_annotators([FOUR], [[[1, 0]] * 3], [[1, 2, 3, 4]])
 
 
 def test_whether_alignments_touch_marked_words():

@@ -5,31 +5,31 @@ import random
 import numpy as np
 import torch
 
-from rationalizer.nn import HighlightModel, PairModel, VectorReader
-from rationalizer.nn.readers.word_vectors import VectorOptions
+from rationalizer.nn import HighlightModel, PairModel, VectorEncoder
+from rationalizer.nn.encoders.vector_bilstm import VectorOptions
 from rationalizer.text import Example, Vocabulary, WordVectors, cut
 
 WORDS = [f"w{k}" for k in range(60)]
 
 
-def reader(*, pretrained=False, hidden=7, pairs=False, generates=True, gaps="kept", **how):
+def encoder(*, pretrained=False, hidden=7, pairs=False, generates=True, gaps="kept", **how):
     """With `pretrained`, half of the words have a vector that training never touches."""
     torch.manual_seed(0)
     known = [f"w{k}" for k in range(0, 60, 2)]
     vectors = WordVectors.of(known, np.random.default_rng(0).normal(size=(30, 10))) if pretrained else None
     options = VectorOptions(vector_size=10, hidden=hidden, gaps=gaps, word_scores=not pairs)
-    made = VectorReader(Vocabulary(WORDS), vectors, options, predicts=not pairs, generates=generates, **how)
+    made = VectorEncoder(Vocabulary(WORDS), vectors, options, predicts=not pairs, generates=generates, **how)
     made._start()
     return made
 
 
 def highlight_model(method="spectra", *, pretrained=False, punctuation="free", gaps="kept", **settings):
     how = {"gaps": gaps, "punctuation": punctuation, "generates": method != "full-text"}
-    return HighlightModel(reader(pretrained=pretrained, **how), method=method, **settings)
+    return HighlightModel(encoder(pretrained=pretrained, **how), method=method, **settings)
 
 
 def pair_model(method="at-most-one", *, punctuation="free", **settings):
-    return PairModel(reader(pairs=True, hidden=6, punctuation=punctuation), method=method, **settings).double()
+    return PairModel(encoder(pairs=True, hidden=6, punctuation=punctuation), method=method, **settings).double()
 
 
 def text(length, seed=0, marks=True):

@@ -39,13 +39,13 @@ def test_unselected_words_do_not_change_the_prediction_by_a_bit(method, pooling,
     model = highlight_model(method, pooling=pooling, classes=3, **how)
     selective(model, method)
     examples = texts()
-    words = model.reader.collate(examples)
+    words = model.encoder.collate(examples)
     z = model(words, budget=BUDGET).z
     before = model.predict_from(z, words)
     unselected = words.mask & (z == 0)
     assert unselected.any() == (method != "full-text")
     for seed in range(1, 4):
-        others = model.reader.collate(replaced(examples, (z != 0).tolist(), texts(seed=seed, marks=seed == 1)))
+        others = model.encoder.collate(replaced(examples, (z != 0).tolist(), texts(seed=seed, marks=seed == 1)))
         assert torch.equal(model.predict_from(z, others), before)
 
 
@@ -53,9 +53,9 @@ def test_unselected_words_do_not_change_the_prediction_by_a_bit(method, pooling,
 def test_selected_words_do_change_the_prediction(method):
     model = selective(highlight_model(method), method)
     examples = texts(marks=False)
-    words = model.reader.collate(examples)
+    words = model.encoder.collate(examples)
     z = model(words, budget=BUDGET).z
-    others = model.reader.collate(replaced(examples, (z == 0).tolist(), texts(seed=3, marks=False)))
+    others = model.encoder.collate(replaced(examples, (z == 0).tolist(), texts(seed=3, marks=False)))
     changed = (model.predict_from(z, others) != model.predict_from(z, words)).any(-1)
     assert changed.equal(z.any(-1))
     assert changed.any()
@@ -64,15 +64,15 @@ def test_selected_words_do_change_the_prediction(method):
 def test_not_even_broken_vectors_come_through():
     model = highlight_model().eval()
     examples = texts()
-    words = model.reader.collate(examples)
+    words = model.encoder.collate(examples)
     z = model(words, budget=BUDGET).z
     before = model.predict_from(z, words)
     unread = [[not kept for kept in row] for row in (z != 0).tolist()]
     broken = [Example("x", ("w59",) * 20, ((0, 1),) * 20)] * len(examples)
     with torch.no_grad():
-        model.reader.learned.weight[model.reader.vocabulary.id("w59")] = torch.nan
+        model.encoder.learned.weight[model.encoder.vocabulary.id("w59")] = torch.nan
     chosen = [[not flag for flag in row] for row in unread]
-    assert torch.equal(model.predict_from(z, model.reader.collate(replaced(examples, chosen, broken))), before)
+    assert torch.equal(model.predict_from(z, model.encoder.collate(replaced(examples, chosen, broken))), before)
 
 
 @pytest.mark.parametrize("gaps", ["kept", "closed"])
@@ -81,9 +81,9 @@ def test_not_even_broken_vectors_come_through():
 def test_a_batch_gives_what_its_rows_give(method, pretrained, gaps):
     model = highlight_model(method, classes=3, pretrained=pretrained, gaps=gaps).eval()
     examples = texts()
-    together = model(model.reader.collate(examples), budget=BUDGET)
+    together = model(model.encoder.collate(examples), budget=BUDGET)
     for row, example in enumerate(examples):
-        alone = model(model.reader.collate([example]), budget=BUDGET)
+        alone = model(model.encoder.collate([example]), budget=BUDGET)
         torch.testing.assert_close(alone.outputs[0], together.outputs[row], atol=1e-5, rtol=1e-5)
         torch.testing.assert_close(alone.z[0], together.z[row, : len(example.tokens)])
 
@@ -92,7 +92,7 @@ def test_a_batch_gives_what_its_rows_give(method, pretrained, gaps):
 @pytest.mark.parametrize("method", METHODS)
 def test_every_trained_parameter_gets_a_gradient(method, pretrained):
     model = highlight_model(method, pretrained=pretrained)
-    output = model(model.reader.collate(texts((14, 6, 9, 12))), budget=BUDGET)
+    output = model(model.encoder.collate(texts((14, 6, 9, 12))), budget=BUDGET)
     loss = model.head.loss(output.outputs, torch.tensor([0, 1, 0, 1]))
     model.objective(output, loss).loss.backward()
     without = [name for name, p in model.named_parameters() if p.grad is None]
@@ -102,7 +102,7 @@ def test_every_trained_parameter_gets_a_gradient(method, pretrained):
 @pytest.mark.parametrize("method", ["spectra", "pair-budget", "sfe", "gumbel"])
 def test_marks_use_up_none_of_the_budget_and_come_along_between_selected_words(method):
     model = highlight_model(method).eval()
-    words = model.reader.collate(texts((30, 14, 9)))
+    words = model.encoder.collate(texts((30, 14, 9)))
     output = model(words, budget=Budget.share(0.5))
     chosen = output.z != 0
     assert (chosen & words.counted).sum(1).tolist() == Budget.share(0.5).words(words.counted).tolist()
@@ -115,7 +115,7 @@ def test_marks_use_up_none_of_the_budget_and_come_along_between_selected_words(m
 
 def test_marks_count_as_words_where_they_are_asked_to():
     model = highlight_model(punctuation="count").eval()
-    words = model.reader.collate(texts((30, 14)))
+    words = model.encoder.collate(texts((30, 14)))
     output = model(words, budget=Budget.share(0.5))
     assert (output.z != 0).sum(1).tolist() == [15, 7]
     assert words.counted.equal(words.mask)
@@ -123,7 +123,7 @@ def test_marks_count_as_words_where_they_are_asked_to():
 
 def test_a_text_of_marks_has_them_for_words():
     model = highlight_model().eval()
-    words = model.reader.collate([Example("! ? !", *cut("! ? !", "spaces")), *texts((5,))])
+    words = model.encoder.collate([Example("! ? !", *cut("! ? !", "spaces")), *texts((5,))])
     assert words.counted[0].tolist() == [True, True, True, False, False]
     assert (model(words, budget=Budget.count(2)).z[0] != 0).sum() == 2
 
@@ -131,7 +131,7 @@ def test_a_text_of_marks_has_them_for_words():
 def test_unknown_words_are_not_selected_in_their_own_right():
     model = highlight_model().eval()
     text = "w1 qqq w2 zzz w3"
-    words = model.reader.collate([Example(text, *cut(text, "spaces")), Example("qqq", ("qqq",), ((0, 3),))])
+    words = model.encoder.collate([Example(text, *cut(text, "spaces")), Example("qqq", ("qqq",), ((0, 3),))])
     assert words.counted.tolist() == [
         [True, False, True, False, True],
         [True] + [False] * 4,
@@ -143,9 +143,9 @@ def test_unknown_words_are_not_selected_in_their_own_right():
 
 def test_full_text_reads_marks_too_and_has_no_generator():
     model = highlight_model("full-text").eval()
-    words = model.reader.collate(texts())
+    words = model.encoder.collate(texts())
     assert model(words, budget=BUDGET).z.equal(words.mask.float())
-    assert model.reader.generator is None
+    assert model.encoder.generator is None
     assert model.full_text_outputs(words) is None
 
 
@@ -164,7 +164,7 @@ def test_with_gaps_closed_not_even_where_words_stood_comes_through():
         for example, chosen in ((one, here), (moved, there)):
             z = torch.zeros(1, len(example.tokens))
             z[0, chosen] = 1
-            found[gaps].append(model.predict_from(z, model.reader.collate([example])))
+            found[gaps].append(model.predict_from(z, model.encoder.collate([example])))
     torch.testing.assert_close(*found["closed"])
     assert not torch.allclose(*found["kept"])
 

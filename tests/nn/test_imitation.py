@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from rationalizer import ops
-from rationalizer.constraints import Limits
+from rationalizer.constraints import LayerConstraints
 from rationalizer.nn import ALIGNERS, EXTRACTORS, Extraction
-from rationalizer.nn.imitation import lifted
+from rationalizer.nn.annotation_losses import lifted
 from rationalizer.text import Budget
 from tests.nn.build import highlight_model, pair_model, texts
 
@@ -100,7 +100,7 @@ def test_the_budget_stays_hard_and_is_used_up(method):
 
 def test_constraints_are_kept():
     marked = [1, 0, 0, 1, 1, 0, 1, 1]
-    found = taught("spectra", marked, budget=4, limits=Limits(spans=1)).z[0].int().tolist()
+    found = taught("spectra", marked, budget=4, limits=LayerConstraints(spans=1)).z[0].int().tolist()
     assert len("".join(map(str, found)).replace("0", " ").split()) == 1
     assert sum(a & b for a, b in zip(found, marked, strict=True)) == 3  # as many as one span of four words can have
 
@@ -131,7 +131,7 @@ def test_an_aligner_learns_from_links(method):
 
 def test_texts_that_nobody_marked_add_nothing():
     model = highlight_model().train()
-    words = model.reader.collate(texts())
+    words = model.encoder.collate(texts())
     marked = torch.zeros_like(words.mask)
     marked[0, 0] = True
     marked[1] = words.marks[1]  # punctuation alone, which cannot be selected
@@ -145,7 +145,7 @@ def test_texts_that_nobody_marked_add_nothing():
 
 def test_what_it_takes_to_be_aligned_is_learned():
     model = pair_model(threshold=True).eval()
-    sides = [model.reader.collate(texts((4, 5), seed=k, marks=False)) for k in range(2)]
+    sides = [model.encoder.collate(texts((4, 5), seed=k, marks=False)) for k in range(2)]
     before = model(*sides, budget=Budget.of(2)).scores
     with torch.no_grad():
         model.threshold += 1

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import nn
 
-from rationalizer.nn.initial import draw_xavier
+from rationalizer.nn.initialization import draw_xavier
 
 
 def test_weights_are_drawn_as_glorot_and_bengio_say():

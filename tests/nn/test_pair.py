@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from rationalizer.nn import ALIGNERS, PairModel, VectorReader
-from rationalizer.nn.readers.word_vectors import VectorOptions
+from rationalizer.nn import ALIGNERS, PairModel, VectorEncoder
+from rationalizer.nn.encoders.vector_bilstm import VectorOptions
 from rationalizer.text import Budget, Vocabulary, WordVectors
 from tests.nn.build import pair_model, text
 
@@ -25,13 +25,13 @@ def examples(lengths, seed, marks=False):
 def batch(model, seed=0, marks=False):
     """Premises and hypotheses of made-up words."""
     return tuple(
-        model.reader.collate(examples(lengths, seed + 50 * side, marks))
+        model.encoder.collate(examples(lengths, seed + 50 * side, marks))
         for side, lengths in enumerate((PREMISES, HYPOTHESES))
     )
 
 
 def states_of(model, premise, hypothesis):
-    return model.reader.states(premise), premise.mask, model.reader.states(hypothesis), hypothesis.mask
+    return model.encoder.states(premise), premise.mask, model.encoder.states(hypothesis), hypothesis.mask
 
 
 def with_others(words, other, where):
@@ -57,7 +57,7 @@ def test_padding_and_the_rest_of_the_batch_change_nothing(method, marks):
     together = model(*batch(model, marks=marks), budget=Budget.share(0.5)).outputs
     premises, hypotheses = examples(PREMISES, 0, marks), examples(HYPOTHESES, 50, marks)
     for k in range(4):
-        sides = (model.reader.collate([premises[k]]), model.reader.collate([hypotheses[k]]))
+        sides = (model.encoder.collate([premises[k]]), model.encoder.collate([hypotheses[k]]))
         torch.testing.assert_close(model(*sides, budget=Budget.share(0.5)).outputs[0], together[k])
 
 
@@ -116,7 +116,7 @@ def test_what_an_unaligned_word_changes_comes_through_its_neighbours_states_alon
         def forward(self, vectors, mask):
             return torch.cat([vectors, vectors[..., :2]], dim=-1) * mask[..., None]
 
-    model.reader.generator = NoContext()
+    model.encoder.generator = NoContext()
     before, after = (states_of(model, words, hypothesis) for words in (premise, other))
     assert torch.equal(model.predict_from(alignment, *after), model.predict_from(alignment, *before))
 
@@ -145,8 +145,8 @@ def test_sizes_of_the_paper():
     for faithful in (True, False):
         vectors = WordVectors.of(["a"], torch.randn(1, 300).numpy())
         options = VectorOptions(hidden=200, tuned=False, word_scores=False)
-        reader = VectorReader(Vocabulary(["a"]), vectors, options, predicts=False)
-        model = PairModel(reader, faithful=faithful)
+        encoder = VectorEncoder(Vocabulary(["a"]), vectors, options, predicts=False)
+        model = PairModel(encoder, faithful=faithful)
         sizes[faithful] = sum(p.numel() for p in model.parameters() if p.requires_grad)
     assert round(sizes[False] / 1e6, 1) == 1.8
     assert sizes[True] - sizes[False] == 400 * 200 + 200

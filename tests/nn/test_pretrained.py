@@ -9,7 +9,7 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from rationalizer.nn.readers.pretrained import Pretrained, load_pretrained
+from rationalizer.nn.encoders.pretrained import Pretrained, load_pretrained
 from rationalizer.text import DataError
 from tests.nn.encoders import SIZES, tokenizer, write_encoder
 

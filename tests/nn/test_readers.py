@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from rationalizer.nn import READERS, VectorReader
-from rationalizer.nn.readers.word_vectors import FITS, VectorOptions, coverage
+from rationalizer.nn import ENCODERS, VectorEncoder
+from rationalizer.nn.encoders.vector_bilstm import FITS, VectorOptions, coverage
 from rationalizer.text import BUNDLED, DataError, Example, Lookup, WordVectors, cut, load_vectors
 
 TRAINED = Counter(["A", "lovely", "qqq", "room", ".", "the", "room", "wouldn't", "do", "!"])
@@ -20,42 +20,44 @@ def example(text):
 
 def prepared(**options):
     torch.manual_seed(0)
-    return VectorReader.prepare("bilstm", TRAINED, VectorOptions(hidden=4, **options), rule="words", punctuation="free")
+    return VectorEncoder.prepare(
+        "bilstm", TRAINED, VectorOptions(hidden=4, **options), rule="words", punctuation="free"
+    )
 
 
 def test_english_texts_get_the_vectors_of_the_package():
-    reader = prepared()
-    assert len(reader.vectors) == len(load_vectors(BUNDLED))
-    assert reader.facts() == {
+    encoder = prepared()
+    assert len(encoder.vectors) == len(load_vectors(BUNDLED))
+    assert encoder.facts() == {
         "rule": "words",
         "punctuation": "free",
         "pretrained": 75_000,
         "seen in training": 9,
     }
-    assert [reader.knows(word) for word in ("lovely", "qqq", "dreadful", "DREADFUL", "zzzqx")] == [True] * 4 + [False]
+    assert [encoder.knows(word) for word in ("lovely", "qqq", "dreadful", "DREADFUL", "zzzqx")] == [True] * 4 + [False]
 
 
 def test_other_texts_learn_their_own():
     words = Counter(["zorble", "fnord", "blarg", "the", "zorble", "qux"])
     assert coverage(Lookup(load_vectors(BUNDLED).words), words) < FITS
     torch.manual_seed(0)
-    reader = VectorReader.prepare("bilstm", words, VectorOptions(vector_size=5), rule="words", punctuation="free")
-    assert reader.vectors is None
-    assert reader.learned.weight.shape == (6, 5)
-    assert not reader.knows("dreadful")
+    encoder = VectorEncoder.prepare("bilstm", words, VectorOptions(vector_size=5), rule="words", punctuation="free")
+    assert encoder.vectors is None
+    assert encoder.learned.weight.shape == (6, 5)
+    assert not encoder.knows("dreadful")
     assert prepared(embeddings=None).vectors is None
 
 
 def test_a_word_is_its_pretrained_vector_plus_what_was_learned():
-    reader = prepared()
-    table, words = reader.vectors.decoded(), reader.vectors.words
-    vector = lambda text: reader.vectors_of(reader.collate([example(text)]))[0].detach().numpy()  # noqa: E731
+    encoder = prepared()
+    table, words = encoder.vectors.decoded(), encoder.vectors.words
+    vector = lambda text: encoder.vectors_of(encoder.collate([example(text)]))[0].detach().numpy()  # noqa: E731
     np.testing.assert_allclose(vector("dreadful")[0], table[words.index("dreadful")], atol=1e-6)
     np.testing.assert_allclose(vector("lovely")[0], table[words.index("lovely")], atol=1e-6)  # nothing learned yet
     parts = [table[words.index(part)] for part in ("would", "n't")]
     np.testing.assert_allclose(vector("Wouldn't")[0], np.mean(parts, axis=0), atol=1e-6)
     with torch.no_grad():
-        reader.learned.weight[reader.vocabulary.id("lovely")] = 1.0
+        encoder.learned.weight[encoder.vocabulary.id("lovely")] = 1.0
     np.testing.assert_allclose(vector("Lovely")[0], table[words.index("lovely")] + 1, atol=1e-6)
     assert np.abs(vector("qqq")[0]).sum() > 0  # seen, though no vector knows it
     assert np.abs(vector("zzzqx")[0]).sum() == 0
@@ -68,25 +70,25 @@ def test_vectors_that_stay_as_they_are():
 
 @pytest.mark.parametrize("options", [{}, {"embeddings": None, "vector_size": 6}, {"lower": False}, {"min_count": 2}])
 def test_a_restored_reader_reads_the_same(options):
-    reader = prepared(**options).eval()
-    described = json.loads(json.dumps(reader.description()))
-    again = VectorReader.restore(described, reader.tables(), VectorOptions(hidden=4, **options)).eval()
-    again.load_state_dict(reader.state_dict())
+    encoder = prepared(**options).eval()
+    described = json.loads(json.dumps(encoder.description()))
+    again = VectorEncoder.restore(described, encoder.tables(), VectorOptions(hidden=4, **options)).eval()
+    again.load_state_dict(encoder.state_dict())
     texts = [example("A LOVELY dreadful room."), example("zzzqx wouldn't!")]
-    one, other = (r.collate(texts) for r in (reader, again))
+    one, other = (r.collate(texts) for r in (encoder, again))
     assert torch.equal(one.parts, other.parts)
     assert torch.equal(one.seen, other.seen)
     assert torch.equal(one.counted, other.counted)
-    assert torch.equal(reader.states(one), again.states(other))
-    assert not any(name.startswith(("codes", "scales")) for name in reader.state_dict())  # kept once, apart
+    assert torch.equal(encoder.states(one), again.states(other))
+    assert not any(name.startswith(("codes", "scales")) for name in encoder.state_dict())  # kept once, apart
 
 
 def test_a_table_that_does_not_belong_to_it_is_refused():
-    reader = prepared()
+    encoder = prepared()
     other = WordVectors.of(["a"], np.ones((1, 100)))
     tables = {name: torch.from_numpy(array) for name, array in other.to_arrays().items()}
     with pytest.raises(ValueError, match="saved with 75000 pretrained words, but its table has 1"):
-        VectorReader.restore(reader.description(), tables, VectorOptions(hidden=4))
+        VectorEncoder.restore(encoder.description(), tables, VectorOptions(hidden=4))
 
 
 def test_vectors_of_another_language_are_named(tmp_path):
@@ -97,6 +99,6 @@ def test_vectors_of_another_language_are_named(tmp_path):
 
 
 def test_every_reader_has_its_name():
-    for name, reader in READERS.items():
-        assert reader.name == name
-        assert reader.options()
+    for name, encoder in ENCODERS.items():
+        assert encoder.name == name
+        assert encoder.options()

@@ -1,11 +1,11 @@
-"""Words in an encoder's tokens."""
+"""WordBatch in an encoder's tokens."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
 
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-from rationalizer.nn.readers.subwords import MOST, Subwords
+from rationalizer.nn.encoders.subwords import MOST, Subwords
 from rationalizer.text import Example, cut
 from tests.nn.encoders import tokenizer
 
@@ -60,7 +60,7 @@ def test_special_tokens_in_a_text_are_words():
 
 
 def test_threads_may_forget_for_each_other(monkeypatch):
-    from rationalizer.nn.readers import subwords as module
+    from rationalizer.nn.encoders import subwords as module
 
     monkeypatch.setattr(module, "REMEMBERED", 20)
     subwords = Subwords.of(tokenizer())
@@ -96,7 +96,7 @@ def test_it_survives_being_written():
 
 
 def test_forgotten_words_are_looked_up_again(monkeypatch):
-    from rationalizer.nn.readers import subwords as module
+    from rationalizer.nn.encoders import subwords as module
 
     monkeypatch.setattr(module, "REMEMBERED", 3)
     subwords = Subwords.of(tokenizer())

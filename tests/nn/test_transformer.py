@@ -1,4 +1,4 @@
-"""Transformers as readers: words from subwords, whatever the encoder, the length and the selection."""
+"""Transformers as encoders: words from subwords, whatever the encoder, the length and the selection."""
 
 import json
 from dataclasses import replace
@@ -8,13 +8,13 @@ import torch
 from tokenizers import processors
 from torch import nn
 
-from rationalizer.nn import ALIGNERS, EXTRACTORS, TransformerReader
-from rationalizer.nn.readers.pretrained import encode
-from rationalizer.nn.readers.transformer import TransformerOptions
+from rationalizer.nn import ALIGNERS, EXTRACTORS, TransformerEncoder
+from rationalizer.nn.encoders.pretrained import encode
+from rationalizer.nn.encoders.transformer import TransformerOptions
 from rationalizer.text import Budget, DataError, Example, cut
 from tests.nn import encoders
 from tests.nn.build import text, texts
-from tests.nn.encoders import KINDS, highlight_model, pair_model, reader, write_encoder
+from tests.nn.encoders import KINDS, encoder, highlight_model, pair_model, write_encoder
 
 BUDGET = Budget.share(0.3)
 
@@ -41,7 +41,7 @@ def some_selection(words, share=0.3, seed=0):
 
 @torch.no_grad()
 def test_a_words_state_is_the_mean_of_its_tokens(encoder):
-    made = reader(encoder)
+    made = encoder(encoder)
     words = made.collate([text(4, marks=False)])
     ids = [*made.subwords.prefix, *(i for word in made.subwords.of_text(text(4, marks=False)) for i in word)]
     ids = torch.tensor([[*ids, *made.subwords.suffix]])
@@ -56,12 +56,12 @@ def test_a_words_state_is_the_mean_of_its_tokens(encoder):
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_kinds_of_encoders(kind, tmp_path):
     model = highlight_model(write_encoder(tmp_path, kind)).eval()
-    words = model.reader.collate(texts())
+    words = model.encoder.collate(texts())
     output = model(words, budget=BUDGET)
     assert (output.selection.z.sum(1) <= BUDGET.words(words.counted)).all()
-    together = model.reader.states(words)
+    together = model.encoder.states(words)
     for row, example in enumerate(texts()):
-        alone = model.reader.states(model.reader.collate([example]))[0]
+        alone = model.encoder.states(model.encoder.collate([example]))[0]
         close(together[row, : len(alone)], alone)
         assert not together[row, len(alone) :].any()
     z = some_selection(words)
@@ -75,7 +75,7 @@ def test_many_kinds_of_encoders(kind, tmp_path):
 @pytest.mark.parametrize("lengths", [(14, 6, 1, 9), (90, 3)])
 def test_other_words_in_place_of_the_unselected_ones_change_no_bit(encoder, gaps, unselected, lengths):
     model = highlight_model(encoder, gaps=gaps, unselected=unselected).eval()
-    words = model.reader.collate(texts(lengths))
+    words = model.encoder.collate(texts(lengths))
     for seed in range(3):
         z = some_selection(words, seed=seed)
         assert torch.equal(model.predict_from(z, words), model.predict_from(z, other_words(words, z, seed)))
@@ -88,14 +88,14 @@ def test_gaps(encoder):
     chosen = [2, 7]
     excerpt = Example(*(lambda s: (s, *cut(s, "spaces")))(" ".join(short.tokens[k] for k in chosen)))
     for gaps, tells in (("kept", True), ("marked", True), ("closed", False)):
-        made = reader(encoder, gaps=gaps)
+        made = encoder(encoder, gaps=gaps)
         words, alone = made.collate([long]), made.collate([excerpt])
         z = torch.zeros(words.mask.shape)
         z[0, chosen] = 1.0
         inside, outside = made.read(words, z), made.read(alone, torch.ones(alone.mask.shape))
         same = torch.allclose(inside.states[0, chosen], outside.states[0], atol=1e-6)
         assert same is not tells
-    marked = reader(encoder, gaps="marked")
+    marked = encoder(encoder, gaps="marked")
     words = marked.collate([text(9, marks=False)])
     moved = torch.zeros(words.mask.shape)
     moved[0, [4, 8]] = 1.0
@@ -110,7 +110,7 @@ def test_gaps(encoder):
 @torch.no_grad()
 def test_the_mask_vector_stays_in_sight_if_asked(encoder):
     out, mask, zero = (highlight_model(encoder, unselected=how).eval() for how in ("out", "mask", "zero"))
-    words = out.reader.collate(texts())
+    words = out.encoder.collate(texts())
     z = some_selection(words)
     results = [model.predict_from(z, words) for model in (out, mask, zero)]
     assert not any(torch.allclose(results[i], results[j]) for i, j in ((0, 1), (0, 2), (1, 2)))
@@ -121,14 +121,14 @@ def test_the_mask_vector_stays_in_sight_if_asked(encoder):
 
 @torch.no_grad()
 def test_long_texts_are_read_in_windows(encoder):
-    made = reader(encoder)
+    made = encoder(encoder)
     examples = [text(200, marks=False), text(5), text(64, seed=3)]
     words = made.collate(examples)
     together = made.states(words)
     for row, example in enumerate(examples):
         alone = made.states(made.collate([example]))[0]
         close(together[row, : len(alone)], alone)
-    # Words near the start see only what the first window holds.
+    # WordBatch near the start see only what the first window holds.
     start = Example(*(lambda s: (s, *cut(s, "spaces")))(" ".join(examples[0].tokens[:150])))
     close(made.states(made.collate([start]))[0, :8], together[0, :8])
     assert together[0].abs().sum(-1).min() > 0
@@ -143,8 +143,8 @@ def test_a_text_is_read_alike_beside_any_other(encoder, words):
     """A text just short of a window stays in one, however long the others are."""
     model = highlight_model(encoder).eval()
     short = text(words, marks=False)
-    alone = model(model.reader.collate([short]), budget=BUDGET)
-    beside = model(model.reader.collate([short, text(150)]), budget=BUDGET)
+    alone = model(model.encoder.collate([short]), budget=BUDGET)
+    beside = model(model.encoder.collate([short, text(150)]), budget=BUDGET)
     close(alone.outputs[0], beside.outputs[0])
     assert torch.equal(alone.z[0], beside.z[0, :words])
 
@@ -162,10 +162,10 @@ def test_encoders_without_a_token_before_the_text(tmp_path, monkeypatch):
 
     monkeypatch.setattr(encoders, "tokenizer", without_prefix)
     model = highlight_model(write_encoder(tmp_path, "t5")).eval()
-    assert model.reader.subwords.prefix == ()
+    assert model.encoder.subwords.prefix == ()
     examples = [text(3, marks=False), text(25)]
-    together = model.reader.collate(examples)
-    alone = model.reader.collate(examples[:1])
+    together = model.encoder.collate(examples)
+    alone = model.encoder.collate(examples[:1])
     close(model.predict_from(alone.mask.float(), alone)[0], model.predict_from(together.mask.float(), together)[0])
     z = some_selection(together)
     assert torch.equal(model.predict_from(z, together), model.predict_from(z, other_words(together, z)))
@@ -173,17 +173,17 @@ def test_encoders_without_a_token_before_the_text(tmp_path, monkeypatch):
 
 def test_gradients_reach_scores_and_both_encoders(encoder):
     model = highlight_model(encoder).train()
-    words = model.reader.collate(texts((14, 90)))
+    words = model.encoder.collate(texts((14, 90)))
     output = model(words, budget=BUDGET)
     output.outputs.square().sum().backward()
-    for network in (model.reader.generator, model.reader.predictor):
+    for network in (model.encoder.generator, model.encoder.predictor):
         assert network.get_input_embeddings().weight.grad.abs().sum() > 0
     assert model.method.scorer.weight.grad.abs().sum() > 0
 
 
 def test_the_gradient_of_z_is_right(encoder):
     model = highlight_model(encoder).double().eval()
-    words = model.reader.collate(texts((6, 4)))
+    words = model.encoder.collate(texts((6, 4)))
     z = torch.where(words.mask, 0.2 + 0.6 * torch.rand(words.mask.shape, dtype=torch.float64), 0.0).requires_grad_()
     shown = words.mask.double()
     assert torch.autograd.gradcheck(lambda z: model.predict_from(z * shown, words), (z,), atol=1e-4)
@@ -192,7 +192,7 @@ def test_the_gradient_of_z_is_right(encoder):
 @pytest.mark.parametrize("method", EXTRACTORS)
 def test_every_method_for_texts(encoder, method):
     model = highlight_model(encoder, method).train()
-    words = model.reader.collate(texts())
+    words = model.encoder.collate(texts())
     torch.manual_seed(0)
     output = model(words, budget=BUDGET)
     loss = model.objective(output, model.head.loss(output.outputs, torch.tensor([0, 1, 0, 1]))).loss
@@ -206,33 +206,33 @@ def test_every_method_for_texts(encoder, method):
 @pytest.mark.parametrize("method", ALIGNERS)
 def test_every_method_for_pairs(encoder, method, faithful):
     model = pair_model(encoder, method, settings={"faithful": faithful}).train()
-    premise, hypothesis = (model.reader.collate(texts(lengths)) for lengths in ((14, 6, 3, 70), (5, 9, 2, 7)))
+    premise, hypothesis = (model.encoder.collate(texts(lengths)) for lengths in ((14, 6, 3, 70), (5, 9, 2, 7)))
     output = model(premise, hypothesis, budget=BUDGET)
     output.outputs.square().sum().backward()
-    assert model.reader.generator.get_input_embeddings().weight.grad.abs().sum() > 0
+    assert model.encoder.generator.get_input_embeddings().weight.grad.abs().sum() > 0
     with torch.no_grad():
         assert torch.isfinite(model.eval()(premise, hypothesis, budget=BUDGET).outputs).all()
 
 
 def test_one_encoder_for_both_sides(encoder):
     two, one = highlight_model(encoder), highlight_model(encoder, shared=True)
-    count = lambda model: sum(p.numel() for p in model.reader.parameters())  # noqa: E731
+    count = lambda model: sum(p.numel() for p in model.encoder.parameters())  # noqa: E731
     assert count(two) == 2 * count(one)
-    words = one.reader.collate(texts())
+    words = one.encoder.collate(texts())
     with torch.no_grad():  # alike before they learn
         close(two.eval()(words, budget=BUDGET).outputs, one.eval()(words, budget=BUDGET).outputs)
 
 
 def test_what_stays_as_it_is(encoder):
     def learns(**options):
-        made = reader(encoder, **options)
+        made = encoder(encoder, **options)
         return {
             name: any(p.requires_grad for p in getattr(made, name).parameters()) for name in ("generator", "predictor")
         }
 
     assert learns() == {"generator": True, "predictor": True}
     assert learns(generator_rate=0.0) == {"generator": False, "predictor": True}
-    partly = reader(encoder, frozen_layers=1).generator
+    partly = encoder(encoder, frozen_layers=1).generator
     assert not any(p.requires_grad for p in partly.embeddings.parameters())
     assert not any(p.requires_grad for p in partly.encoder.layer[0].parameters())
     assert all(p.requires_grad for p in partly.encoder.layer[1].parameters())
@@ -240,9 +240,9 @@ def test_what_stays_as_it_is(encoder):
 
 def test_layers_that_cannot_be_frozen(encoder, tmp_path):
     with pytest.raises(DataError, match=r"frozen_layers=3, but .* has 2 layers"):
-        reader(encoder, frozen_layers=3)
+        encoder(encoder, frozen_layers=3)
     with pytest.raises(DataError, match="uses the same layer several times"):
-        reader(write_encoder(tmp_path, "albert"), frozen_layers=1)
+        encoder(write_encoder(tmp_path, "albert"), frozen_layers=1)
 
 
 def test_layers_computed_again_give_the_same_gradient(encoder):
@@ -252,9 +252,9 @@ def test_layers_computed_again_give_the_same_gradient(encoder):
         for module in model.modules():
             if isinstance(module, nn.Dropout):
                 module.p = 0.0
-        words = model.reader.collate(texts())
+        words = model.encoder.collate(texts())
         model.train()(words, budget=BUDGET).outputs.square().sum().backward()
-        gradients.append(model.reader.generator.get_input_embeddings().weight.grad)
+        gradients.append(model.encoder.generator.get_input_embeddings().weight.grad)
     close(*gradients)
     assert gradients[0].abs().sum() > 0
 
@@ -263,9 +263,9 @@ def test_layers_computed_again_give_the_same_gradient(encoder):
 @pytest.mark.parametrize("kind", ["bert", "t5"])
 def test_a_restored_reader_reads_the_same(kind, tmp_path):
     folder = write_encoder(tmp_path, kind)
-    made = reader(folder)
+    made = encoder(folder)
     described = json.loads(json.dumps(made.description()))
-    again = TransformerReader.restore(described, made.tables(), TransformerOptions()).eval()
+    again = TransformerEncoder.restore(described, made.tables(), TransformerOptions()).eval()
     again.load_state_dict(made.state_dict())
     words, others = made.collate(texts()), again.collate(texts())
     assert torch.equal(made.states(words), again.states(others))
@@ -276,7 +276,7 @@ def test_a_restored_reader_reads_the_same(kind, tmp_path):
 
 
 def test_facts(encoder):
-    facts = reader(encoder).facts()
+    facts = encoder(encoder).facts()
     assert facts == {
         "rule": "spaces",
         "punctuation": "free",
@@ -295,20 +295,20 @@ def test_facts(encoder):
 )
 def test_windows_that_cannot_be(encoder, options, message):
     with pytest.raises(DataError, match=message):
-        reader(encoder, **options)
+        encoder(encoder, **options)
 
 
 def test_no_mask_token_to_put_in_place(encoder):
-    made = reader(encoder)
+    made = encoder(encoder)
     bare = replace(made.pretrained, subwords=replace(made.subwords, mask=None))
     with pytest.raises(DataError, match="has no mask token; use unselected=out"):
-        TransformerReader(bare, TransformerOptions(unselected="mask"))
-    TransformerReader(bare, TransformerOptions(unselected="out"))
+        TransformerEncoder(bare, TransformerOptions(unselected="mask"))
+    TransformerEncoder(bare, TransformerOptions(unselected="out"))
 
 
 def test_scores_start_apart(encoder):
     model = highlight_model(encoder, settings={"method_options": {"start_spread": 1.0}}).eval()
-    words = model.reader.collate(texts((30, 20, 25)))
+    words = model.encoder.collate(texts((30, 20, 25)))
     with torch.no_grad():
         narrow = model(words, budget=BUDGET).scores
         model.start(words)

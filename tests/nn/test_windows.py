@@ -1,11 +1,11 @@
-"""Words of long texts in rows of bounded length."""
+"""WordBatch of long texts in rows of bounded length."""
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rationalizer.nn.readers.windows import lay_out
+from rationalizer.nn.encoders.windows import lay_out
 
 MARGIN = 5
 COUNTS = st.lists(st.lists(st.integers(0, MARGIN), min_size=1, max_size=60), min_size=1, max_size=3)

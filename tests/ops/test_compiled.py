@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.sorting_cpu import ascending
 
 

@@ -19,16 +19,16 @@ import rationalizer
 from rationalizer import graph, ops
 from rationalizer.compile import GROUPS
 from rationalizer.ops.kernels.budget_cpu import budget_rows
-from rationalizer.ops.kernels.compiled import Compiled
-from rationalizer.ops.kernels.runtime import for_rows, for_slow_rows, jit
+from rationalizer.ops.kernels.numba_compiler import Compiled
+from rationalizer.ops.kernels.numba_runtime import for_rows, for_slow_rows, jit
 
 pytestmark = pytest.mark.long
 
 # Two kernels as small as can be, of which one calls the other, compiled as all of them are.
 KERNELS = {
-    "inner_cpu.py": "from rationalizer.ops.kernels.runtime import jit\n\n\n@jit\ndef inner(x):\n    return 2.0 * x\n",
+    "inner_cpu.py": "from rationalizer.ops.kernels.numba_runtime import jit\n\n\n@jit\ndef inner(x):\n    return 2.0 * x\n",
     "outer_cpu.py": "from rationalizer.ops.kernels.inner_cpu import inner\n"
-    "from rationalizer.ops.kernels.runtime import jit\n\n\n@jit\ndef outer(x):\n    return inner(x) + 1.0\n",
+    "from rationalizer.ops.kernels.numba_runtime import jit\n\n\n@jit\ndef outer(x):\n    return inner(x) + 1.0\n",
 }
 SOLVE = """
 import sys

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from rationalizer import ops
-from rationalizer.ops import _pairs
+from rationalizer.ops import _matrix_inputs as _pairs
 from rationalizer.ops.matching import _matching, _matching_backward
 from rationalizer.ops.matching_map import _matching_map
 from tests.ops.oracles_matching import KINDS, randn, shape_for

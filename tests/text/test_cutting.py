@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rationalizer.text.cutting import _parser, align, cut, is_punctuation, is_unspaced, join
+from rationalizer.text.word_splitting import _parser, align, cut, is_punctuation, is_unspaced, join
 
 PIECES = [
     "<br />",

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rationalizer.text import lookup as module
-from rationalizer.text.lookup import Lookup
-from rationalizer.text.vectors import BUNDLED, load_vectors
+from rationalizer.text import vector_lookup as module
+from rationalizer.text.vector_lookup import Lookup
+from rationalizer.text.word_vectors import BUNDLED, load_vectors
 
 WORDS = load_vectors(BUNDLED).words
 LOOKUP = Lookup(WORDS)

@@ -7,7 +7,7 @@ import pytest
 from safetensors.numpy import load, save
 
 from rationalizer.text.errors import DataError
-from rationalizer.text.vectors import BUNDLED, WordVectors, load_vectors
+from rationalizer.text.word_vectors import BUNDLED, WordVectors, load_vectors
 
 LINES = ["the 1 2 3", "good 4 5 6", ". . . 7 8 9", "é 0 0 0"]
 WORDS = ("the", "good", ". . .", "é")

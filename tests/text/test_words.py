@@ -4,13 +4,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rationalizer.text import Words
+from rationalizer.text import WordBatch
 
 
 def words(flags):
     """W is a word, ? an unknown one, a comma a mark, anything else padding."""
     kinds = ([[mark in kind for mark in row] for row in flags] for kind in ("W?,", "W", ","))
-    return Words(*map(torch.tensor, kinds))
+    return WordBatch(*map(torch.tensor, kinds))
 
 
 def test_a_mark_is_read_as_far_as_the_words_on_both_sides():

@@ -20,12 +20,12 @@ from rationalizer.cli.options import (
     require_folder,
 )
 from rationalizer.cli.progress import progress
-from rationalizer.suggest import did_you_mean
+from rationalizer.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from rationalizer.study import Comparison
-    from rationalizer.study.engines import Engine
-    from rationalizer.study.run import Outcome
+    from rationalizer.compare import Comparison
+    from rationalizer.compare.engines import Engine
+    from rationalizer.compare.single_run import Outcome
 
 ENGINES = ("local", "ray", "slurm")
 LEFT_OUT = ("token_f1_paper", "iou_f1", "auprc")  # the files have them
@@ -77,10 +77,10 @@ def compare(
     ] = None,
 ) -> None:
     """Train methods × seeds (× budgets) and write tables; go on where an earlier call stopped."""
-    from rationalizer import study
+    from rationalizer import compare as study
+    from rationalizer.compare.single_run import finished
     from rationalizer.data import Source
-    from rationalizer.learn.devices import check_device
-    from rationalizer.study.run import finished
+    from rationalizer.models.devices import check_device
 
     require_folder(out_dir)
     runs_on = _engine(engine, workers, address, gpus, slurm, out_dir)
@@ -131,8 +131,8 @@ def _engine(
     name: str, workers: int | None, address: str | None, gpus: float | None, slurm: list[str] | None, out_dir: Path
 ) -> Engine | None:
     """None: this process."""
-    from rationalizer.study import parse_assignments
-    from rationalizer.study.engines import Local, Ray, Slurm
+    from rationalizer.compare import parse_assignments
+    from rationalizer.compare.engines import Local, Ray, Slurm
 
     if name not in ENGINES:
         raise ValueError(f"there is no engine {name!r}; {did_you_mean(name, ENGINES)}")
@@ -159,7 +159,7 @@ def _headline(outcome: Outcome) -> str:
 
 
 def _print_comparison(done: Comparison) -> None:
-    from rationalizer.study.table import COLUMNS, table
+    from rationalizer.compare.result_tables import COLUMNS, table
 
     shown = [metric for metric in COLUMNS if metric.name not in LEFT_OUT]
     for dataset in dict.fromkeys(row.dataset for row in done.rows):

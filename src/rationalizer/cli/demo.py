@@ -15,8 +15,8 @@ import typer
 from rationalizer.cli.base import command, out, show_table
 
 if TYPE_CHECKING:
+    from rationalizer.drawing import AnyExplanation, Label, Section
     from rationalizer.metrics import Scores
-    from rationalizer.render import AnyExplanation, Label, Section
     from rationalizer.text import AnyExample
 
 SHOWN = 3  # trained model's examples in the terminal
@@ -53,8 +53,8 @@ def demo(
     """
     import torch
 
-    from rationalizer.learn.storage import write_bytes
-    from rationalizer.render import to_html_page
+    from rationalizer.drawing import to_html_page
+    from rationalizer.models.atomic_files import write_bytes
 
     torch.set_num_threads(1)  # models this small gain nothing from more, and on a busy machine they lose much
     started = time.perf_counter()
@@ -92,9 +92,9 @@ def _bin() -> str:
 
 def _started(name: str, title: str, about: str) -> Section:
     """What a model of the package says of its own examples."""
-    from rationalizer.rationalizer import Rationalizer
-    from rationalizer.render import Section
-    from rationalizer.sharing import starter
+    from rationalizer.drawing import Section
+    from rationalizer.hub import starter
+    from rationalizer.model import Rationalizer
 
     out.rule(title, align="left")
     out.print(f"{about}\n")
@@ -106,12 +106,13 @@ def _started(name: str, title: str, about: str) -> Section:
 
 def _trained(out_dir: Path) -> Section:
     """A model that is trained on the embedded reviews of stays."""
+    from rationalizer.compare import method_text
     from rationalizer.data import Source
-    from rationalizer.learn import configure, run
+    from rationalizer.drawing import Listing, Section
     from rationalizer.metrics import headlines, score_lines
-    from rationalizer.rationalizer import Rationalizer
-    from rationalizer.render import Listing, Section
-    from rationalizer.study import method_text
+    from rationalizer.model import Rationalizer
+    from rationalizer.models import configure
+    from rationalizer.training import run
 
     title = "A model of your own"
     about = (
@@ -126,7 +127,7 @@ def _trained(out_dir: Path) -> Section:
     done = run(corpus, config, out_dir / "stays", source=where, resume=True, accelerator="cpu")
     trained, scores = done.trained, done.scores["test"]
     lines = score_lines({"test": scores}, headlines())
-    out.print(f"{len(trained.metrics['epochs'])} epochs, {trained.seconds:.0f} s. Against the known truth:")
+    out.print(f"{len(trained.history['epochs'])} epochs, {trained.seconds:.0f} s. Against the known truth:")
     show_table(["score", f"{scores.documents} held out"], lines)
     model = Rationalizer.of(trained)
     examples = _mixed(corpus.test, REPORTED)
@@ -162,7 +163,7 @@ def _mixed(examples: Sequence[AnyExample], count: int) -> list[AnyExample]:
 def _show(explained: Sequence[AnyExplanation], truths: Sequence[Label | None]) -> None:
     from rich.text import Text
 
-    from rationalizer.render import to_terminal
+    from rationalizer.drawing import to_terminal
 
     colour = out.is_terminal and not out.no_color
     for k, (explanation, truth) in enumerate(zip(explained, truths, strict=False)):

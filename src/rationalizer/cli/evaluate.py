@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rationalizer.cli.attributions import beside_attributions, show_beside
+from rationalizer.cli.annotator_tables import show_people
+from rationalizer.cli.attribution_tables import beside_attributions, show_beside
 from rationalizer.cli.base import command, err, out, show_table
 from rationalizer.cli.options import (
     Aspect,
@@ -24,14 +25,13 @@ from rationalizer.cli.options import (
     dialect_of,
     find_model,
 )
-from rationalizer.cli.overview import show_overview
-from rationalizer.cli.people import show_people
+from rationalizer.cli.overview_tables import show_overview
 from rationalizer.cli.progress import progress
-from rationalizer.cli.report import write_report
+from rationalizer.cli.report_pages import write_report
 
 if TYPE_CHECKING:
     from rationalizer.data import Source
-    from rationalizer.learn import TrainedModel
+    from rationalizer.models import TrainedModel
     from rationalizer.text import AnyExample
 
 
@@ -78,16 +78,18 @@ def evaluate(
     """Score a trained model: everything that the data allows."""
     from dataclasses import asdict, replace
 
+    from rationalizer.compare import method_text, parse_assignments
     from rationalizer.data import Source
-    from rationalizer.learn import TrainedModel, predict, source_of, suspicions
-    from rationalizer.learn import evaluate as measure
-    from rationalizer.learn.devices import check_device
-    from rationalizer.learn.inference import FAITHFULNESS_PASSES
-    from rationalizer.learn.storage import write_json
+    from rationalizer.inference import evaluate as measure
+    from rationalizer.inference import predict
+    from rationalizer.inference.predict import FAITHFULNESS_PASSES
     from rationalizer.metrics import score_lines
-    from rationalizer.rationalizer import Rationalizer
-    from rationalizer.study import method_text, parse_assignments
+    from rationalizer.model import Rationalizer
+    from rationalizer.models import TrainedModel
+    from rationalizer.models.atomic_files import write_json
+    from rationalizer.models.devices import check_device
     from rationalizer.text import Budget
+    from rationalizer.training import degeneration_findings, source_of
 
     folder = find_model(run)
     trained = TrainedModel.load(folder, check_device(device))
@@ -126,7 +128,7 @@ def evaluate(
     if attributions is not None:
         beside = beside_attributions(model, examples, predictions, attributions)
         show_beside(beside)
-    found = suspicions(trained.config.method, scores)
+    found = degeneration_findings(trained.config.method, scores)
     for finding in found:
         err.print(f"warning: {finding.message}", style="yellow", markup=False)
     if json_file is not None:
@@ -165,14 +167,14 @@ def _examples(
             columns=where.renamed,
             remembered=trained.description.columns,
             labels=Labels(trained.task, trained.classes),
-            rule=trained.reader.rule,
+            rule=trained.encoder.rule,
             dialect=where.dialect,
             bad=bad,
         )
         for note in bad.notes():
             err.print(note, style="yellow", markup=False)
         return "all rows", rows
-    corpus = where.load(trained.reader.rule, watch=progress)
+    corpus = where.load(trained.encoder.rule, watch=progress)
     if len(corpus.classes) == 1:  # nothing to predict: what people marked is what there is to score
         chosen, examples = pick_split(corpus, split)
         return chosen, [replace(example, label=None) for example in examples]

@@ -14,7 +14,9 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rationalizer.cli import inputs, outputs, shards
+from rationalizer.cli import bulk_explain as shards
+from rationalizer.cli import output_formats as outputs
+from rationalizer.cli import text_inputs as inputs
 from rationalizer.cli.base import command, err, out
 from rationalizer.cli.options import (
     Delimiter,
@@ -31,7 +33,7 @@ from rationalizer.cli.progress import progress
 
 if TYPE_CHECKING:
     from rationalizer.data import Columns, Dialect, Given
-    from rationalizer.rationalizer import Rationalizer
+    from rationalizer.model import Rationalizer
 
 
 @command(
@@ -137,8 +139,8 @@ def _explain(
 ) -> None:
     """Round by round, as text."""
     from rationalizer.data import BadRows
-    from rationalizer.data.tables import columns_of
-    from rationalizer.learn.inference import TOGETHER
+    from rationalizer.data.table_files import columns_of
+    from rationalizer.inference.predict import TOGETHER
 
     asking = sys.stdin.isatty() and file is None and texts in (None, [], ["-"])
     if asking:
@@ -214,7 +216,7 @@ def _check_out(out_file: Path | None, form: str, resume: bool, overwrite: bool) 
 
 
 def _model(run: Path, budget: str | None, constraints: list[str] | None, device: str) -> Rationalizer:
-    from rationalizer.rationalizer import Rationalizer
+    from rationalizer.model import Rationalizer
 
     model = Rationalizer.load(run, device)
     if budget is not None:
@@ -236,7 +238,7 @@ def _given(model: Rationalizer, texts: Sequence[str] | None) -> Iterator[Given]:
 
 
 def _standard_input() -> IO[bytes]:
-    """A reader of its own: a thread that waits in it holds its lock, and the program ends by locking the usual one."""
+    """A encoder of its own: a thread that waits in it holds its lock, and the program ends by locking the usual one."""
     try:
         return open(sys.stdin.fileno(), "rb", closefd=False)
     except OSError:  # not a file of the system
@@ -302,7 +304,7 @@ def _require_same_answers(
 @contextmanager
 def _destination(path: Path | None, form: str, *, append: bool) -> Iterator[Callable[[str], None]]:
     """Where text goes: lines that can be continued into the file itself, documents in its place when they are whole."""
-    from rationalizer.learn.storage import replacing
+    from rationalizer.models.atomic_files import replacing
 
     if path is None:
 

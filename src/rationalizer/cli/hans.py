@@ -39,15 +39,16 @@ def hans(
     (augmented), and score both on the six parts of HANS' evaluation set. Goes on where an earlier call stopped.
     The folder of a trained model is scored alone.
     """
-    from rationalizer import study
+    from rationalizer import compare as study
     from rationalizer.data import Source, load
-    from rationalizer.learn import TrainedModel, configure, run, source_of
-    from rationalizer.learn.devices import check_device, trainer_device
-    from rationalizer.learn.storage import write_bytes, write_json
+    from rationalizer.models import TrainedModel, configure
+    from rationalizer.models.atomic_files import write_bytes, write_json
+    from rationalizer.models.devices import check_device, trainer_device
+    from rationalizer.training import run, source_of
 
     if (Path(source) / "model.safetensors").is_file():
         trained = TrainedModel.load(source, check_device(device))
-        accuracy = study.hans_accuracy(trained, load("hans", data_dir=hans_dir, rule=trained.reader.rule))
+        accuracy = study.hans_accuracy(trained, load("hans", data_dir=hans_dir, rule=trained.encoder.rule))
         where = source_of(Path(source))
         name = f"{trained.config.method}{'' if where is None else f', trained on {where.name}'}"
         show_table(*study.hans_table({name: accuracy}), title="Accuracy on HANS")

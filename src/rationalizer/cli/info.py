@@ -32,12 +32,13 @@ def info(
 
 def collect(run: Path) -> dict[str, Any]:
     """The facts as plain values."""
-    from rationalizer.learn import TrainedModel, source_of
-    from rationalizer.learn.runs import record_of
-    from rationalizer.learn.trained import CONFIG, METRICS, MODEL, READER, VECTORS
+    from rationalizer.models import TrainedModel
+    from rationalizer.models.trained_model import CONFIG, ENCODER_FILE, HISTORY, MODEL, VECTORS
+    from rationalizer.training import source_of
+    from rationalizer.training.runs import record_of
 
     trained = TrainedModel.load(run)
-    config, metrics, source = trained.config, trained.metrics, source_of(run)
+    config, metrics, source = trained.config, trained.history, source_of(run)
     parameters = list(trained.model.parameters())
     record = record_of(run)
     return {
@@ -58,12 +59,14 @@ def collect(run: Path) -> dict[str, Any]:
         "seed": config.seed,
         "encoder": config.encoder,
         "reading": dict(config.reading),
-        "words": trained.reader.facts(),
+        "words": trained.encoder.facts(),
         "parameters": sum(parameter.numel() for parameter in parameters),
         "trainable": sum(parameter.numel() for parameter in parameters if parameter.requires_grad),
         "versions": metrics.get("versions"),
         "bytes": sum(
-            path.stat().st_size for name in (CONFIG, METRICS, MODEL, READER, VECTORS) if (path := run / name).is_file()
+            path.stat().st_size
+            for name in (CONFIG, HISTORY, MODEL, ENCODER_FILE, VECTORS)
+            if (path := run / name).is_file()
         ),
         "bytes_with_logs": sum(path.stat().st_size for path in run.rglob("*") if path.is_file()),
     }
@@ -71,7 +74,7 @@ def collect(run: Path) -> dict[str, Any]:
 
 def _in_words(facts: dict[str, Any]) -> dict[str, str]:
     from rationalizer.data import Source
-    from rationalizer.metrics import METRICS
+    from rationalizer.metrics import HISTORY
     from rationalizer.text import Budget
 
     options = ", ".join(f"{name} {value}" for name, value in facts["options"].items())
@@ -88,14 +91,14 @@ def _in_words(facts: dict[str, Any]) -> dict[str, str]:
         "epochs": f"{facts['epochs']} in {facts['seconds']:.1f} s, seed {facts['seed']}",
     }
     if best["value"] is not None:
-        metric = METRICS[best["score"]]
+        metric = HISTORY[best["score"]]
         words["best on dev"] = f"{metric.words} {metric.text(best['value'])} (epoch {best['epoch']})"
     for split, scores in facts["scores"].items():
         words[f"scores, {split}"] = ", ".join(
-            f"{metric.words} {metric.text(scores[name])}" for name, metric in METRICS.items() if name in scores
+            f"{metric.words} {metric.text(scores[name])}" for name, metric in HISTORY.items() if name in scores
         )
     reading = ", ".join(f"{name} {value}" for name, value in facts["reading"].items())
-    words["reader"] = f"{facts['encoder']} ({reading})"
+    words["encoder"] = f"{facts['encoder']} ({reading})"
     words["words"] = ", ".join(f"{name} {value}" for name, value in facts["words"].items())
     words["parameters"] = f"{facts['parameters']:,}, of which {facts['trainable']:,} were trained"
     versions = facts["versions"]

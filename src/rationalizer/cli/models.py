@@ -8,9 +8,9 @@ from rationalizer.cli.base import command, out
 @command("rationalizer models", 'rationalizer explain sentiment "A warm, funny film."')
 def models() -> None:
     """List the starter models: small ones that come with the package and work without training."""
+    from rationalizer.hub import STARTERS, starter
+    from rationalizer.hub.model_card import CARD
     from rationalizer.metrics import METRICS
-    from rationalizer.sharing import STARTERS, starter
-    from rationalizer.sharing.card import CARD
 
     for one in map(starter, STARTERS):
         learned = [row for row in one.facts.data if row["use"].startswith("training")]

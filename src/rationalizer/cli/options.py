@@ -99,7 +99,7 @@ def dialect_of(delimiter: str | None, encoding: str | None, no_header: bool) -> 
 
 def find_model(model: Path) -> Path:
     """The folder of the model that is called so."""
-    from rationalizer.sharing import locate
+    from rationalizer.hub import locate
 
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -118,7 +118,7 @@ def require_folder(path: Path) -> None:
 
 def collect_settings(pairs: Sequence[str] | None, **options: Any) -> dict[str, Any]:
     """Settings by --set, and those that have an option of their own."""
-    from rationalizer.study import parse_assignments
+    from rationalizer.compare import parse_assignments
 
     given: dict[str, Any] = dict(parse_assignments(pairs, "--set"))
     for key, value in options.items():

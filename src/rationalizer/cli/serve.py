@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rationalizer.cli import inputs
+from rationalizer.cli import text_inputs as inputs
 from rationalizer.cli.base import command, err
 from rationalizer.cli.options import Column, Device, OtherConstraint
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from rationalizer.app import Metrics, Served
-    from rationalizer.learn.kept_examples import KeptText
+    from rationalizer.models.sample_texts import KeptText
+    from rationalizer.server import Metrics, Served
 
 OFFERED = 6  # examples of a file
 AT_HOME = ("localhost", "127.0.0.1", "::1")
@@ -66,10 +66,10 @@ def serve(
     device: Device = "cpu",
 ) -> None:
     """Open a web page and a JSON endpoint for trained models (needs the extra "web")."""
-    from rationalizer.app import Limits, run
+    from rationalizer.server import Quotas, run
 
     if not runs:
-        from rationalizer.sharing import STARTERS
+        from rationalizer.hub import STARTERS
 
         runs = [Path(name) for name in STARTERS]
     if len(runs) > 2:
@@ -78,7 +78,7 @@ def serve(
         if token is not None:
             raise ValueError(f"a token is given twice, by itself and in {token_file}; leave one out")
         token = token_file.read_text(encoding="utf-8").strip()
-    limits = Limits(items=max_batch, characters=max_characters, seconds=max_seconds)
+    limits = Quotas(items=max_batch, characters=max_characters, seconds=max_seconds)
     options: dict[str, Any] = {"limits": limits, "hosts": (host, *(allow_host or ())), "token": token}
     if dataset is not None:
         options |= {"dataset": dataset.name, "views": _views(runs, dataset, column)}
@@ -94,8 +94,8 @@ def serve(
 
 def _views(runs: list[Path], dataset: Path, column: list[str] | None) -> dict[str, str]:
     """What there is to see of each model: made once, before there are several processes."""
-    from rationalizer.app import load_models
-    from rationalizer.cli.report import dataset_view
+    from rationalizer.cli.report_pages import dataset_view
+    from rationalizer.server import load_models
 
     return {
         served.name: dataset_view(served.model, list(inputs.examples_of(dataset, column, served.model)), served.name)
@@ -112,8 +112,8 @@ def _make_app(
     options: dict[str, Any],
     metrics: Metrics,
 ) -> FastAPI:
-    from rationalizer.app import create_app, load_models
-    from rationalizer.learn.kept_examples import text_of
+    from rationalizer.models.sample_texts import text_of
+    from rationalizer.server import create_app, load_models
 
     models = load_models(runs, device)
     if constraints:
@@ -130,7 +130,7 @@ def _make_app(
 
 def _own_examples(run: Path, served: Served) -> Sequence[KeptText]:
     """Texts to try with a model: a starter's, or those that were kept of its data."""
-    from rationalizer.sharing import STARTERS, starter
+    from rationalizer.hub import STARTERS, starter
 
     name = str(run)
     return starter(name).examples if name in STARTERS and not run.exists() else served.model.trained.examples

@@ -11,7 +11,7 @@ from rationalizer.cli.base import command, out, show_table
 from rationalizer.cli.options import Encoder
 
 if TYPE_CHECKING:
-    from rationalizer.learn.settings import Described
+    from rationalizer.models.setting_docs import Described
 
 
 @command(
@@ -28,7 +28,7 @@ def settings(
     encoder: Encoder = None,
 ) -> None:
     """List the methods, or what can be set of one by --set KEY=VALUE: names, values, defaults, meanings."""
-    from rationalizer.learn.settings import describe_method
+    from rationalizer.models.setting_docs import describe_method
 
     if method is None:
         _list_methods()
@@ -36,7 +36,7 @@ def settings(
     found = describe_method(method, pairs=True if pairs else None, encoder=encoder or "bilstm")
     out.print(f"{found.method}: {found.about}\n", markup=False)
     _show(f"Of {found.method}", found.own)
-    _show(f"Of the encoder {encoder or 'bilstm'}", found.reader)
+    _show(f"Of the encoder {encoder or 'bilstm'}", found.encoder)
     _show("Of every training", found.common)
     out.print("Set by --set KEY=VALUE, in Python by Rationalizer(KEY=VALUE).", markup=False)
 

@@ -35,7 +35,7 @@ from rationalizer.cli.progress import begun_when_told, progress
 
 if TYPE_CHECKING:
     from rationalizer.data import Corpus, StoredExamples
-    from rationalizer.learn import Config, TrainedModel
+    from rationalizer.models import Config, TrainedModel
 
 
 @command(
@@ -86,13 +86,14 @@ def train(
     strategy: Annotated[str, typer.Option(help="As of Lightning's Trainer: auto, ddp, ...")] = "auto",
 ) -> None:
     """Train a model and keep it in a folder."""
+    from rationalizer.compare import method_text, parse_assignments
     from rationalizer.data import EMBEDDED, Source, StoredExamples
-    from rationalizer.learn import configure, run, suspicions
-    from rationalizer.learn.devices import trainer_device
-    from rationalizer.learn.processes import is_first_process
-    from rationalizer.learn.training import require_new
     from rationalizer.metrics import headlines, score_lines
-    from rationalizer.study import method_text, parse_assignments
+    from rationalizer.models import configure
+    from rationalizer.models.devices import trainer_device
+    from rationalizer.training import degeneration_findings, run
+    from rationalizer.training.distributed import is_first_process
+    from rationalizer.training.loop import require_new
 
     own = {"encoder": encoder, "embeddings": embeddings, "seed": seed, "budget": budget}
     given = collect_settings(settings, **own, constraints=constraint or None)
@@ -143,14 +144,14 @@ def train(
     _print_training(done.trained)
     show_table(["score", *done.scores], score_lines(done.scores, headlines()))
     for split, found in done.scores.items():
-        for finding in suspicions(config.method, found):
+        for finding in degeneration_findings(config.method, found):
             err.print(f"warning ({split}): {finding.message}", style="yellow", markup=False)
     out.print(f"Next: rationalizer evaluate {directory}{'' if corpus.pairs else ' --faithfulness'}")
 
 
 def _described(corpus: Corpus, config: Config, *, generated: bool) -> str:
     from rationalizer.data import StoredExamples
-    from rationalizer.data.columns import ANNOTATIONS
+    from rationalizer.data.column_names import ANNOTATIONS
 
     splits = {"train": corpus.train, "dev": corpus.dev, "test": corpus.test}
     counts = ", ".join(f"{len(examples)} {name}" for name, examples in splits.items() if examples)
@@ -158,7 +159,7 @@ def _described(corpus: Corpus, config: Config, *, generated: bool) -> str:
     marked = not isinstance(corpus.train, StoredExamples) or ANNOTATIONS & corpus.columns.keys()
     annotated = [name for name, examples in splits.items() if marked and any(one.marks for one in examples)]
     kind = "gold alignments" if corpus.pairs else "generated rationales" if generated else "human rationales"
-    learned = "learned from" if config.rationale_weight else "not learned from"
+    learned = "learned from" if config.annotation_weight else "not learned from"
     rationales = f"; {kind} in {', '.join(annotated)} ({learned})" if annotated else ""
     dropped = ", ".join(f"{count} of {split}" for split, count in corpus.dropped.items() if count)
     return f"{corpus.name}: {counts}; {target}{rationales}{f'; left out for their label: {dropped}' if dropped else ''}"
@@ -173,7 +174,7 @@ def _stored(examples: StoredExamples) -> str:
 
 
 def _hint_at_segments(corpus: Corpus) -> None:
-    from rationalizer.text.cutting import is_unspaced
+    from rationalizer.text.word_splitting import is_unspaced
 
     first = [text.text for example in corpus.train[:100] for text in example.texts]
     if corpus.rule == "words" and 2 * sum(map(is_unspaced, first)) > len(first):
@@ -185,9 +186,9 @@ def _hint_at_segments(corpus: Corpus) -> None:
 
 
 def _print_training(trained: TrainedModel) -> None:
-    epochs = trained.metrics["epochs"]
-    threads = trained.metrics.get("threads")
+    epochs = trained.history["epochs"]
+    threads = trained.history.get("threads")
     how = f" with {threads} {'thread' if threads == 1 else 'threads'}" if threads else ""
-    out.print(f"{len(epochs)} epochs in {trained.seconds:.1f} s{how}; epoch {trained.metrics['best_epoch']} is kept")
-    facts = ", ".join(f"{name} {value}" for name, value in trained.reader.facts().items())
+    out.print(f"{len(epochs)} epochs in {trained.seconds:.1f} s{how}; epoch {trained.history['best_epoch']} is kept")
+    facts = ", ".join(f"{name} {value}" for name, value in trained.encoder.facts().items())
     out.print(f"words: {facts}")

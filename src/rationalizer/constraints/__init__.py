@@ -6,23 +6,34 @@ A new constraint is one new module in this folder: it is imported, and so regist
 from importlib import import_module
 from pkgutil import iter_modules
 
-from rationalizer.constraints.alignments import ExactlyK, Monotone, MustAlign, NeverAlign
+from rationalizer.constraints.alignment_constraints import ExactlyK, Monotone, MustAlign, NeverAlign
 from rationalizer.constraints.base import (
     CONSTRAINTS,
     Conflict,
     Constraint,
     Constraints,
     constraint_named,
-    constraints_of,
+    parse_constraints,
     register,
 )
-from rationalizer.constraints.ends import Ends
-from rationalizer.constraints.factors import FactorConstraint, PairFactorConstraint
-from rationalizer.constraints.limits import Draft, Limits, Text, TextConstraint, make_limits
-from rationalizer.constraints.pairs import PairConstraint, PairLimits, PairOfTexts, make_pair_limits
-from rationalizer.constraints.sentences import PerSentence, WholeSentences
-from rationalizer.constraints.spans import SpanLength, Spans
-from rationalizer.constraints.words import Must, Never
+from rationalizer.constraints.factor_constraints import FactorConstraint, PairFactorConstraint
+from rationalizer.constraints.layer_arguments import (
+    Draft,
+    LayerConstraints,
+    Text,
+    TextConstraint,
+    build_layer_constraints,
+)
+from rationalizer.constraints.pair_layer_arguments import (
+    PairConstraint,
+    PairLayerConstraints,
+    PairOfTexts,
+    build_pair_layer_constraints,
+)
+from rationalizer.constraints.phrase_ends import Ends
+from rationalizer.constraints.sentence_constraints import PerSentence, WholeSentences
+from rationalizer.constraints.span_constraints import SpanLength, Spans
+from rationalizer.constraints.word_constraints import Must, Never
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
@@ -36,7 +47,7 @@ __all__ = [
     "Ends",
     "ExactlyK",
     "FactorConstraint",
-    "Limits",
+    "LayerConstraints",
     "Monotone",
     "Must",
     "MustAlign",
@@ -44,7 +55,7 @@ __all__ = [
     "NeverAlign",
     "PairConstraint",
     "PairFactorConstraint",
-    "PairLimits",
+    "PairLayerConstraints",
     "PairOfTexts",
     "PerSentence",
     "SpanLength",
@@ -52,9 +63,9 @@ __all__ = [
     "Text",
     "TextConstraint",
     "WholeSentences",
+    "build_layer_constraints",
+    "build_pair_layer_constraints",
     "constraint_named",
-    "constraints_of",
-    "make_limits",
-    "make_pair_limits",
+    "parse_constraints",
     "register",
 ]

@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 from typing import Any, ClassVar, Self, TypeVar
 
 from rationalizer.ranges import check_ranges, ranges_of
-from rationalizer.suggest import did_you_mean
+from rationalizer.suggestions import did_you_mean
 from rationalizer.text.errors import shown
 
 ENTRY_POINTS = "rationalizer.factors"  # the group in which packages name constraints of their own
@@ -157,7 +157,7 @@ def _listed(value: Any) -> Any:
 Constraints = tuple[Constraint, ...]
 
 
-def constraints_of(values: Any) -> Constraints:
+def parse_constraints(values: Any) -> Constraints:
     """Constraints as people give them: one, a list of them, or none."""
     if values is None or values == "none" or values == ["none"]:
         return ()

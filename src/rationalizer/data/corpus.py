@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from rationalizer.data.stored import StoredExamples, contents, remembered
+from rationalizer.data.disk_examples import StoredExamples, contents, remembered
 from rationalizer.text import AnyExample, Budget, PairExample, Rule
 
 Task = Literal["classification", "regression"]
@@ -60,7 +60,7 @@ class Corpus:
         return self._digest()
 
     @cached_property
-    def digest_with_marks(self) -> str:
+    def digest_with_annotations(self) -> str:
         """The same with what people marked, for a training that learns from it."""
         sha = hashlib.sha256(self.digest.encode())
         for split in (self.train, self.dev):

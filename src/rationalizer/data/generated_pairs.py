@@ -21,8 +21,8 @@ import numpy as np
 
 from rationalizer.data.corpus import Corpus
 from rationalizer.text.budget import Budget
-from rationalizer.text.cutting import Rule, cut
 from rationalizer.text.example import Example, PairExample
+from rationalizer.text.word_splitting import Rule, cut
 
 CLASSES = ("entailment", "neutral", "contradiction")
 SAID = 0.5  # how often a hypothesis has each of the phrases it may have

@@ -18,8 +18,8 @@ import numpy as np
 
 from rationalizer.data.corpus import Corpus
 from rationalizer.text.budget import Budget
-from rationalizer.text.cutting import Rule, cut
 from rationalizer.text.example import Example
+from rationalizer.text.word_splitting import Rule, cut
 
 CLASSES = ("negative", "positive")
 SENTENCES = 3

@@ -22,17 +22,17 @@ from typing import Any
 
 from rationalizer import __version__
 from rationalizer.data.bad_rows import BadRow, BadRows
-from rationalizer.data.columns import Columns
+from rationalizer.data.column_names import Columns
 from rationalizer.data.corpus import Corpus, Task, default_budget
-from rationalizer.data.dialect import Dialect
-from rationalizer.data.files import check_one_kind, example_of, find_splits
-from rationalizer.data.label_column import LabelColumn, usable
+from rationalizer.data.corpus_files import check_one_kind, example_of, find_splits
+from rationalizer.data.csv_dialect import Dialect
+from rationalizer.data.disk_examples import StoredExamples, Writer, close, signed, unsigned
 from rationalizer.data.labels import Labels
-from rationalizer.data.split import held_out
-from rationalizer.data.stored import StoredExamples, Writer, close, signed, unsigned
-from rationalizer.data.tables import Table, columns_of, ending, stem, stream_table
-from rationalizer.text.cutting import Rule, rule_version
+from rationalizer.data.splitting import held_out
+from rationalizer.data.streamed_labels import LabelColumn, usable
+from rationalizer.data.table_files import Table, columns_of, ending, stem, stream_table
 from rationalizer.text.errors import DataError, at
+from rationalizer.text.word_splitting import Rule, rule_version
 
 # Bytes of files, above which they are read so without being asked: in memory short texts take ten times as much.
 LARGE = 100_000_000

@@ -4,7 +4,7 @@ from rationalizer.graph.factors import AndOut, AtMostOne, Budget, Factor, Imply,
 from rationalizer.graph.graph import FactorGraph, Solution
 from rationalizer.graph.literals import Literals, Variable
 from rationalizer.graph.program import InfeasibleError
-from rationalizer.graph.sequences import Sequence, SequenceBudget
+from rationalizer.graph.sequence_factors import Sequence, SequenceBudget
 
 __all__ = [
     "AndOut",

@@ -8,15 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rationalizer.graph.faces import differentiable
 from rationalizer.graph.factors import Factor
+from rationalizer.graph.gradient import differentiable
 from rationalizer.graph.literals import BoolArray, IntArray, Literals, Variable
 from rationalizer.graph.program import Builder, Program, infeasible
 from rationalizer.graph.relaxation import branch_and_bound, lp_vertex
-from rationalizer.graph.routes import route
-from rationalizer.graph.solve import Result, solve
+from rationalizer.graph.shortcuts import route
+from rationalizer.graph.solver import Result, solve
 from rationalizer.ops import _inputs
-from rationalizer.ops._info import Info, warn_unless_converged
+from rationalizer.ops._convergence import Info, warn_unless_converged
 
 _REMEDY = "raise max_rounds, or raise the temperature"
 

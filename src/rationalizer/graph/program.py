@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from rationalizer.graph.kernels.solve_cpu import row_profile
+from rationalizer.graph.kernels.solver_cpu import row_profile
 from rationalizer.graph.literals import BoolArray, Group, IntArray
 
 if TYPE_CHECKING:

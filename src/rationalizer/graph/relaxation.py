@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from rationalizer.graph.columns import Columns
-from rationalizer.graph.faces import project
+from rationalizer.graph.configurations import Columns
+from rationalizer.graph.gradient import project
 from rationalizer.graph.literals import BoolArray, IntArray
 from rationalizer.graph.program import Array, InfeasibleError, Program
-from rationalizer.graph.solve import Result, solve
+from rationalizer.graph.solver import Result, solve
 from rationalizer.ops._inputs import host
 
 _INTEGRAL = 1e-7

@@ -4,26 +4,26 @@
 """
 
 from rationalizer.metrics.alignment import AlignmentScores, Violations, alignment_scores, violations
+from rationalizer.metrics.annotators import AnnotatorComparison, Reading, compare_with_annotators
 from rationalizer.metrics.calibration import Bin, Calibration, calibration
-from rationalizer.metrics.catalogue import METRICS, Metric, headlines, score_lines
 from rationalizer.metrics.degeneration import Finding, check, label_skill, position_skill
 from rationalizer.metrics.faithfulness import Aopc, Faithfulness, aopc, faithfulness, top_tokens
-from rationalizer.metrics.highlights import Touched, touched
-from rationalizer.metrics.people import BesidePeople, Reading, beside_people
+from rationalizer.metrics.pair_highlights import Touched, touched
 from rationalizer.metrics.plausibility import Agreement, RankingAgreement, auprc, iou_scores, token_scores
-from rationalizer.metrics.rationale import RationaleStatistics, rationale_statistics
+from rationalizer.metrics.rationale_size import RationaleStatistics, rationale_statistics
+from rationalizer.metrics.registry import METRICS, Metric, headlines, score_lines
 from rationalizer.metrics.scores import Scores, evaluate, evaluate_pairs
-from rationalizer.metrics.spans import mask_to_spans, spans_to_mask
-from rationalizer.metrics.spread import Spread
-from rationalizer.metrics.task import ClassScores, accuracy, class_scores, confusions, macro_f1, mse, score_task
+from rationalizer.metrics.seed_spread import Spread
+from rationalizer.metrics.task_scores import ClassScores, accuracy, class_scores, confusions, macro_f1, mse, score_task
+from rationalizer.metrics.token_spans import mask_to_spans, spans_to_mask
 from rationalizer.metrics.word_use import WordUse, word_use
 
 __all__ = [
     "METRICS",
     "Agreement",
     "AlignmentScores",
+    "AnnotatorComparison",
     "Aopc",
-    "BesidePeople",
     "Bin",
     "Calibration",
     "ClassScores",
@@ -42,10 +42,10 @@ __all__ = [
     "alignment_scores",
     "aopc",
     "auprc",
-    "beside_people",
     "calibration",
     "check",
     "class_scores",
+    "compare_with_annotators",
     "confusions",
     "evaluate",
     "evaluate_pairs",

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rationalizer.metrics._inputs import Floats, require_same_count
+from rationalizer.metrics._validation import Floats, require_same_count
 from rationalizer.metrics.plausibility import f1_of
 
 Kind = Literal["exactly_one", "at_most_one"]

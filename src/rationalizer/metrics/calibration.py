@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rationalizer.metrics._inputs import require_same_count
+from rationalizer.metrics._validation import require_same_count
 
 BINS = 10
 

@@ -13,9 +13,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rationalizer.metrics._inputs import Floats, Mask, as_masks, require_same_count
-from rationalizer.metrics.spans import mask_to_spans
-from rationalizer.metrics.task import Task, as_label_pair, as_labels, as_numbers, require_task
+from rationalizer.metrics._validation import Floats, Mask, as_masks, require_same_count
+from rationalizer.metrics.task_scores import Task, as_label_pair, as_labels, as_numbers, require_task
+from rationalizer.metrics.token_spans import mask_to_spans
 
 # More than this share of empty rationales (texts without tokens apart) or of complete ones (short texts
 # apart, of which "at least one token" easily takes everything) is reported.

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rationalizer.metrics._inputs import (
+from rationalizer.metrics._validation import (
     Floats,
     Mask,
     as_masks,

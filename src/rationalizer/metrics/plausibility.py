@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from rationalizer.metrics._inputs import (
+from rationalizer.metrics._validation import (
     Floats,
     Mask,
     as_annotations,
@@ -23,7 +23,7 @@ from rationalizer.metrics._inputs import (
     require_same_count,
     require_same_lengths,
 )
-from rationalizer.metrics.spans import Span, as_spans
+from rationalizer.metrics.token_spans import Span, as_spans
 
 Convention = Literal["macro", "eraser", "micro", "paper"]
 

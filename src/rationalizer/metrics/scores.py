@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rationalizer.metrics._inputs import (
+from rationalizer.metrics._validation import (
     as_annotations,
     as_masks,
     as_scores,
@@ -18,11 +18,11 @@ from rationalizer.metrics._inputs import (
 from rationalizer.metrics.alignment import alignment_scores, violations
 from rationalizer.metrics.degeneration import Finding, check
 from rationalizer.metrics.faithfulness import Probabilities, aopc, faithfulness
-from rationalizer.metrics.highlights import touched
+from rationalizer.metrics.pair_highlights import touched
 from rationalizer.metrics.plausibility import auprc, iou_scores, token_scores
-from rationalizer.metrics.rationale import rationale_statistics
-from rationalizer.metrics.spans import Span, mask_to_spans
-from rationalizer.metrics.task import Task, score_task
+from rationalizer.metrics.rationale_size import rationale_statistics
+from rationalizer.metrics.task_scores import Task, score_task
+from rationalizer.metrics.token_spans import Span, mask_to_spans
 
 
 @dataclass(frozen=True, kw_only=True)

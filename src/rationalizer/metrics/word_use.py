@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from rationalizer.metrics._inputs import require_same_count
+from rationalizer.metrics._validation import require_same_count
 
 Word = TypeVar("Word", bound=Hashable)
 

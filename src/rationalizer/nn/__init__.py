@@ -1,21 +1,22 @@
 """Readers, methods for one text (extractors) and for two (aligners), and the models that join them."""
 
 from rationalizer.nn.aligners import ALIGNERS, Aligner, Alignment
+from rationalizer.nn.base_model import Model, Output
+from rationalizer.nn.encoders import ENCODERS, Encoder, Punctuation, TransformerEncoder, VectorEncoder, encoder_class
 from rationalizer.nn.extractors import EXTRACTORS, Extraction, Extractor
 from rationalizer.nn.heads import Classification, Pooling, Regression
-from rationalizer.nn.highlight import HighlightModel
+from rationalizer.nn.highlight_model import HighlightModel
 from rationalizer.nn.method import Method, Objective
-from rationalizer.nn.model import Model, Output
-from rationalizer.nn.pair import PairModel
-from rationalizer.nn.readers import READERS, Punctuation, Reader, TransformerReader, VectorReader, reader_of
+from rationalizer.nn.pair_model import PairModel
 
 __all__ = [
     "ALIGNERS",
+    "ENCODERS",
     "EXTRACTORS",
-    "READERS",
     "Aligner",
     "Alignment",
     "Classification",
+    "Encoder",
     "Extraction",
     "Extractor",
     "HighlightModel",
@@ -26,12 +27,11 @@ __all__ = [
     "PairModel",
     "Pooling",
     "Punctuation",
-    "Reader",
     "Regression",
-    "TransformerReader",
-    "VectorReader",
+    "TransformerEncoder",
+    "VectorEncoder",
+    "encoder_class",
     "methods_for",
-    "reader_of",
 ]
 
 

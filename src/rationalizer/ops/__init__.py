@@ -9,7 +9,7 @@ would mean waiting for the device, so there such rows come out as NaN, and solve
 `return_info=True`.
 """
 
-from rationalizer.ops._info import ConvergenceWarning, Info
+from rationalizer.ops._convergence import ConvergenceWarning, Info
 from rationalizer.ops.budget import budget
 from rationalizer.ops.decoding import contiguous, top_k
 from rationalizer.ops.fusedmax import fusedmax

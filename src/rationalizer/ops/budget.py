@@ -7,7 +7,7 @@ from torch import Tensor
 
 from rationalizer.ops import _inputs
 from rationalizer.ops.kernels.budget_cpu import budget_rows
-from rationalizer.ops.kernels.runtime import for_rows
+from rationalizer.ops.kernels.numba_runtime import for_rows
 from rationalizer.ops.sparsemax import project_out_mean
 
 

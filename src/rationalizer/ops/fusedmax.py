@@ -7,7 +7,7 @@ import math
 from torch import Tensor
 
 from rationalizer.ops import _inputs
-from rationalizer.ops.kernels.runtime import for_rows
+from rationalizer.ops.kernels.numba_runtime import for_rows
 from rationalizer.ops.kernels.total_variation_cpu import total_variation_backward_rows, total_variation_rows
 from rationalizer.ops.sparsemax import project_simplex
 

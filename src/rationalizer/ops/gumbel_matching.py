@@ -7,7 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rationalizer.ops import _inputs, _pairs
+from rationalizer.ops import _inputs
+from rationalizer.ops import _matrix_inputs as _pairs
 
 
 class GumbelMatching(NamedTuple):

@@ -7,11 +7,13 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 import torch
 from torch import Tensor
 
-from rationalizer.ops import _inputs, _links, _pairs
-from rationalizer.ops._info import Info, warn_unless_converged
+from rationalizer.ops import _fixed_links as _links
+from rationalizer.ops import _inputs
+from rationalizer.ops import _matrix_inputs as _pairs
+from rationalizer.ops._convergence import Info, warn_unless_converged
 from rationalizer.ops.kernels.matching_backward_cpu import matching_backward_rows
 from rationalizer.ops.kernels.matching_cpu import matching_rows
-from rationalizer.ops.kernels.runtime import for_rows
+from rationalizer.ops.kernels.numba_runtime import for_rows
 
 # What the sums may be off by before a solve counts as unfinished; solves that finish are at 1e-12.
 _CONVERGED = 1e-10

@@ -7,10 +7,12 @@ from typing import Literal, TypedDict, Unpack, overload
 import torch
 from torch import Tensor
 
-from rationalizer.ops import _inputs, _links, _pairs
-from rationalizer.ops._info import Info, warn_unless_converged
+from rationalizer.ops import _fixed_links as _links
+from rationalizer.ops import _inputs
+from rationalizer.ops import _matrix_inputs as _pairs
+from rationalizer.ops._convergence import Info, warn_unless_converged
 from rationalizer.ops.kernels.monotone_matching_cpu import monotone_matching_rows
-from rationalizer.ops.kernels.runtime import for_slow_rows
+from rationalizer.ops.kernels.numba_runtime import for_slow_rows
 from rationalizer.ops.sequence_budget import _sequence_budget_backward
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from rationalizer.ops import _inputs, _links, _pairs
+from rationalizer.ops import _fixed_links as _links
+from rationalizer.ops import _inputs
+from rationalizer.ops import _matrix_inputs as _pairs
 from rationalizer.ops.kernels.monotone_matching_map_cpu import monotone_matching_map_rows
-from rationalizer.ops.kernels.runtime import for_rows
+from rationalizer.ops.kernels.numba_runtime import for_rows
 
 
 def monotone_matching_map(

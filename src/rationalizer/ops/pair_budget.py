@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from rationalizer.ops import _inputs
+from rationalizer.ops.kernels.numba_runtime import for_rows
 from rationalizer.ops.kernels.pair_budget_cpu import pair_budget_backward_rows, pair_budget_rows
-from rationalizer.ops.kernels.runtime import for_rows
 
 
 def pair_budget(

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from rationalizer.ops import _inputs
-from rationalizer.ops._info import Info, warn_unless_converged
-from rationalizer.ops.kernels.runtime import for_rows, for_slow_rows
+from rationalizer.ops._convergence import Info, warn_unless_converged
+from rationalizer.ops.kernels.numba_runtime import for_rows, for_slow_rows
 from rationalizer.ops.kernels.sequence_budget_cpu import (
     sequence_budget_backward_rows,
     sequence_budget_hard_rows,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from rationalizer.ops import _inputs
-from rationalizer.ops.kernels.runtime import for_rows
+from rationalizer.ops.kernels.numba_runtime import for_rows
 from rationalizer.ops.kernels.sequence_budget_map_cpu import sequence_budget_map_rows
 
 

@@ -7,8 +7,9 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 import torch
 from torch import Tensor
 
-from rationalizer.ops import _inputs, _pairs
-from rationalizer.ops._info import Info, warn_unless_converged
+from rationalizer.ops import _inputs
+from rationalizer.ops import _matrix_inputs as _pairs
+from rationalizer.ops._convergence import Info, warn_unless_converged
 
 
 class _Options(TypedDict, total=False):

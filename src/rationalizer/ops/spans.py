@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from rationalizer.ops import _inputs
-from rationalizer.ops._constraints import as_constraints, require_constraints, require_feasible
-from rationalizer.ops._fixed import free_words
-from rationalizer.ops._info import Info, warn_unless_converged
-from rationalizer.ops.kernels.runtime import for_slow_rows
+from rationalizer.ops._convergence import Info, warn_unless_converged
+from rationalizer.ops._fixed_words import free_words
+from rationalizer.ops._span_constraints import as_constraints, require_constraints, require_feasible
+from rationalizer.ops.kernels.numba_runtime import for_slow_rows
 from rationalizer.ops.kernels.spans_cpu import spans_rows
 from rationalizer.ops.sequence_budget import _sequence_budget, _sequence_budget_backward
 

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from rationalizer.ops import _inputs
-from rationalizer.ops._constraints import as_constraints, require_constraints, require_feasible
-from rationalizer.ops._fixed import free_words
-from rationalizer.ops.kernels.runtime import for_rows
+from rationalizer.ops._fixed_words import free_words
+from rationalizer.ops._span_constraints import as_constraints, require_constraints, require_feasible
+from rationalizer.ops.kernels.numba_runtime import for_rows
 from rationalizer.ops.kernels.spans_map_cpu import spans_map_rows
 from rationalizer.ops.sequence_budget_map import _sequence_budget_map
 

@@ -1,14 +1,14 @@
 """Texts before any model: words and where they stand, budgets, word vectors."""
 
 from rationalizer.text.budget import Budget
-from rationalizer.text.cutting import Offsets, Rule, cut, is_punctuation
 from rationalizer.text.errors import DataError
 from rationalizer.text.example import AnyExample, Example, PairExample
-from rationalizer.text.lookup import Lookup
-from rationalizer.text.sentences import Sentences, sentence_numbers
-from rationalizer.text.vectors import BUNDLED, WordVectors, load_vectors
+from rationalizer.text.sentence_splitting import Sentences, sentence_numbers
+from rationalizer.text.vector_lookup import Lookup
 from rationalizer.text.vocabulary import Vocabulary
-from rationalizer.text.words import Words
+from rationalizer.text.word_batch import WordBatch
+from rationalizer.text.word_splitting import Offsets, Rule, cut, is_punctuation
+from rationalizer.text.word_vectors import BUNDLED, WordVectors, load_vectors
 
 __all__ = [
     "BUNDLED",
@@ -22,8 +22,8 @@ __all__ = [
     "Rule",
     "Sentences",
     "Vocabulary",
+    "WordBatch",
     "WordVectors",
-    "Words",
     "cut",
     "is_punctuation",
     "load_vectors",

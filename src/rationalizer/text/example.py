@@ -12,14 +12,14 @@ class Example:
 
     Token k stands at `text[slice(*offsets[k])]`: what is said of tokens can be shown on the original text.
     `sentence_lengths` says how many tokens each sentence has, where the data knows; else a rule finds them.
-    `rationale` is what people marked; of several, `people` has what each of them did.
+    `annotation` is what people marked; of several, `people` has what each of them did.
     """
 
     text: str
     tokens: tuple[str, ...]
     offsets: tuple[tuple[int, int], ...]
     label: int | float | None = None
-    rationale: tuple[bool, ...] | None = None
+    annotation: tuple[bool, ...] | None = None
     sentence_lengths: tuple[int, ...] | None = None
     people: tuple[tuple[bool, ...], ...] | None = None  # what each person marked, where that is known
 
@@ -28,8 +28,10 @@ class Example:
             raise ValueError(
                 f"one offset a token is needed, got {len(self.offsets)} offsets for {len(self.tokens)} tokens"
             )
-        if self.rationale is not None and len(self.rationale) != len(self.tokens):
-            raise ValueError(f"a rationale has a flag a token, got {len(self.rationale)} for {len(self.tokens)} tokens")
+        if self.annotation is not None and len(self.annotation) != len(self.tokens):
+            raise ValueError(
+                f"an annotation has a flag a token, got {len(self.annotation)} for {len(self.tokens)} tokens"
+            )
         if self.sentence_lengths is not None and sum(self.sentence_lengths) != len(self.tokens):
             raise ValueError(
                 f"the sentences have {sum(self.sentence_lengths)} tokens, but the text has {len(self.tokens)}; "
@@ -43,7 +45,7 @@ class Example:
     @property
     def marks(self) -> tuple[int, ...]:
         """The numbers of the tokens that people marked; none where nobody did."""
-        return tuple(k for k, marked in enumerate(self.rationale or ()) if marked)
+        return tuple(k for k, marked in enumerate(self.annotation or ()) if marked)
 
     @property
     def shape(self) -> tuple[int, ...]:

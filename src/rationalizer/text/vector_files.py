@@ -14,7 +14,7 @@ from typing import IO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rationalizer.suggest import closest
+from rationalizer.suggestions import closest
 from rationalizer.text.errors import DataError, at, shown
 
 BUNDLED = "glove-6b-100d"

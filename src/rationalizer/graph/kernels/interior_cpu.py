@@ -7,7 +7,7 @@ interior, and one that cannot be satisfied shows it by what it pays.
 import numpy as np
 
 from rationalizer.graph.kernels.system_cpu import factorize_system, solve_system, times, times_transposed
-from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.numba_runtime import jit
 
 SOLVED, STALLED, INFEASIBLE = 0, 1, 2
 _MAX_ITERATIONS = 150

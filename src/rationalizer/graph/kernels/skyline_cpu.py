@@ -4,7 +4,7 @@ Row i keeps the entries from its first nonzero column to the diagonal, at `value
 fills in nothing outside that profile, so chains cost O(n) and small dense graphs what a dense factorization costs.
 """
 
-from rationalizer.ops.kernels.runtime import jit, reordering
+from rationalizer.ops.kernels.numba_runtime import jit, reordering
 
 # A pivot this much smaller than its diagonal is rounding: the row depends on earlier ones.
 _DEPENDENT = 1e-13

@@ -13,7 +13,7 @@ from collections import namedtuple
 import numpy as np
 
 from rationalizer.graph.kernels.skyline_cpu import factorize, solve
-from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.numba_runtime import jit
 
 Program = namedtuple(
     "Program",

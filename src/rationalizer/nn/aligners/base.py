@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from rationalizer.constraints import PairLimits
-from rationalizer.nn.aligners.solving import decide, relax
-from rationalizer.nn.imitation import layer_loss, lifted, per_marked
+from rationalizer.constraints import PairLayerConstraints
+from rationalizer.nn.aligners.matching_solver import decide, relax
+from rationalizer.nn.annotation_losses import layer_loss, lifted, per_marked
 from rationalizer.nn.method import Method, Objective, register_in
 from rationalizer.ranges import Temperature
 
@@ -46,7 +46,11 @@ class Aligner(Method):
         raise NotImplementedError
 
     def objective(
-        self, alignment: Alignment, task_loss: Tensor, *masks_and_budget: Tensor, limits: PairLimits | None = None
+        self,
+        alignment: Alignment,
+        task_loss: Tensor,
+        *masks_and_budget: Tensor,
+        limits: PairLayerConstraints | None = None,
     ) -> Objective:
         """What to minimise, from the (batch,) losses of the task; by default their mean."""
         return Objective(task_loss.mean())
@@ -81,7 +85,7 @@ class MatchingAligner(Aligner):
         premise_mask: Tensor,
         hypothesis_mask: Tensor,
         budget: Tensor,
-        limits: PairLimits | None = None,
+        limits: PairLayerConstraints | None = None,
     ) -> Alignment:
         z = relax(self.temperature)(scores, premise_mask, hypothesis_mask, **self.asked(budget), limits=limits)
         return Alignment(z, z, scores)
@@ -93,7 +97,7 @@ class MatchingAligner(Aligner):
         premise_mask: Tensor,
         hypothesis_mask: Tensor,
         budget: Tensor,
-        limits: PairLimits | None = None,
+        limits: PairLayerConstraints | None = None,
     ) -> Alignment:
         z = decide(scores, premise_mask, hypothesis_mask, **self.asked(budget), limits=limits)
         return Alignment(z, z, scores)
@@ -105,7 +109,7 @@ class MatchingAligner(Aligner):
         premise_mask: Tensor,
         hypothesis_mask: Tensor,
         budget: Tensor,
-        limits: PairLimits | None = None,
+        limits: PairLayerConstraints | None = None,
     ) -> Tensor:
         """The layer's own loss against the matching nearest to what is marked: people align phrases, too."""
         possible = premise_mask[:, :, None] & hypothesis_mask[:, None, :]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rationalizer import ops
-from rationalizer.constraints import Limits
+from rationalizer.constraints import LayerConstraints
 from rationalizer.nn.method import Method, Objective, register_in
 
 
@@ -20,7 +20,7 @@ class Extraction(NamedTuple):
 
 
 class Extractor(Method):
-    """Selects words. `states` are the reader's, (batch, n, size); `mask` is True on the words that can be selected, all
+    """Selects words. `states` are the encoder's, (batch, n, size); `mask` is True on the words that can be selected, all
     others count as absent; `budget` is (batch,) int64. A method that `takes_constraints` also takes their `limits`
     in all three, where there are any."""
 
@@ -49,7 +49,7 @@ class Extractor(Method):
 
 
 @torch.no_grad()
-def best_of_most(scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits) -> Tensor:
+def best_of_most(scores: Tensor, mask: Tensor, budget: Tensor, limits: LayerConstraints) -> Tensor:
     """Among the selections with the most words that budget and limits allow, the one with the highest total; 0/1.
 
     Without limits these are the `budget` words with the highest scores, for `spans=1` the best window of that length.

@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from rationalizer import ops
-from rationalizer.constraints import Limits
+from rationalizer.constraints import LayerConstraints
+from rationalizer.nn.annotation_losses import per_marked
 from rationalizer.nn.extractors.base import Extraction, Extractor, best_of_most, neighbours, register
-from rationalizer.nn.imitation import per_marked
 from rationalizer.nn.method import Objective
 from rationalizer.nn.precision import single_or_more
 from rationalizer.ranges import Share, Temperature, Weight
@@ -29,7 +29,7 @@ Decoding = Literal["top-k", "contiguous"]
 
 
 def decode_to_budget(
-    decoding: Decoding, scores: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None
+    decoding: Decoding, scores: Tensor, mask: Tensor, budget: Tensor, limits: LayerConstraints | None = None
 ) -> Tensor:
     """The `budget` tokens with the highest scores, or the span of that length with the highest total.
 
@@ -66,12 +66,19 @@ class _Bernoulli(Extractor):
         return True
 
     @torch.no_grad()
-    def decode(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
+    def decode(
+        self, states: Tensor, mask: Tensor, budget: Tensor, limits: LayerConstraints | None = None
+    ) -> Extraction:
         scores = self.scorer(states).squeeze(-1)
         return Extraction(decode_to_budget(self.decoding, scores, mask, budget, limits), scores)
 
     def imitation(
-        self, extraction: Extraction, marked: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None
+        self,
+        extraction: Extraction,
+        marked: Tensor,
+        mask: Tensor,
+        budget: Tensor,
+        limits: LayerConstraints | None = None,
     ) -> Tensor:
         """−log p(what is marked)."""
         return per_marked((_negative_log(extraction.scores, marked) * mask).sum(-1), marked)
@@ -93,7 +100,9 @@ class ScoreFunction(_Bernoulli):
 
     passes_gradient = False
 
-    def forward(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
+    def forward(
+        self, states: Tensor, mask: Tensor, budget: Tensor, limits: LayerConstraints | None = None
+    ) -> Extraction:
         scores = self.scorer(states).squeeze(-1)
         with torch.no_grad():
             z = torch.bernoulli(single_or_more(scores).sigmoid()).to(scores.dtype) * mask
@@ -105,7 +114,7 @@ class ScoreFunction(_Bernoulli):
         task_loss: Tensor,
         mask: Tensor,
         budget: Tensor,
-        limits: Limits | None = None,
+        limits: LayerConstraints | None = None,
     ) -> Objective:
         cost = task_loss.detach() + self.penalty(extraction.z, mask)
         surrogate = ((cost - self.baseline(cost)) * self.log_probability(extraction, mask)).mean()
@@ -174,7 +183,9 @@ class Gumbel(_Bernoulli):
         super().__init__(size, sparsity=sparsity, fused=fused, decoding=decoding)
         self.temperature = temperature
 
-    def forward(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
+    def forward(
+        self, states: Tensor, mask: Tensor, budget: Tensor, limits: LayerConstraints | None = None
+    ) -> Extraction:
         scores = self.scorer(states).squeeze(-1)
         noise = torch.rand_like(scores, dtype=torch.float32).clamp(1e-6, 1 - 1e-6).logit()
         z = ((single_or_more(scores) + noise) / self.temperature).sigmoid()
@@ -186,6 +197,6 @@ class Gumbel(_Bernoulli):
         task_loss: Tensor,
         mask: Tensor,
         budget: Tensor,
-        limits: Limits | None = None,
+        limits: LayerConstraints | None = None,
     ) -> Objective:
         return Objective((task_loss + self.penalty(extraction.z, mask)).mean())

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from rationalizer.constraints import Limits
+from rationalizer.constraints import LayerConstraints
+from rationalizer.nn.annotation_losses import per_marked
 from rationalizer.nn.extractors.base import Extraction, Extractor, neighbours, register
 from rationalizer.nn.extractors.bernoulli import decode_to_budget
-from rationalizer.nn.imitation import per_marked
 from rationalizer.nn.method import Objective
 from rationalizer.nn.precision import single_or_more
 from rationalizer.ranges import Fraction, Positive, Range, Weight
@@ -139,12 +139,16 @@ class HardKuma(Extractor):
         a, b = functional.softplus(single_or_more(self.parameters_of(states))).clamp(1e-6, 100).unbind(-1)
         return HardKumaDistribution(a, b)
 
-    def forward(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
+    def forward(
+        self, states: Tensor, mask: Tensor, budget: Tensor, limits: LayerConstraints | None = None
+    ) -> Extraction:
         variables = self.distribution(states)
         return Extraction(variables.sample() * mask, variables.log_above(0.0))
 
     @torch.no_grad()
-    def decode(self, states: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None) -> Extraction:
+    def decode(
+        self, states: Tensor, mask: Tensor, budget: Tensor, limits: LayerConstraints | None = None
+    ) -> Extraction:
         variables = self.distribution(states)
         scores = variables.log_above(0.0)
         if self.decoding == "deterministic":
@@ -157,7 +161,7 @@ class HardKuma(Extractor):
         task_loss: Tensor,
         mask: Tensor,
         budget: Tensor,
-        limits: Limits | None = None,
+        limits: LayerConstraints | None = None,
     ) -> Objective:
         constraints = self.constraints(extraction.scores, mask, budget)
         whole = self.whole_batch_mean(constraints)
@@ -178,7 +182,12 @@ class HardKuma(Extractor):
         return LEAK * (rate - rate.detach())
 
     def imitation(
-        self, extraction: Extraction, marked: Tensor, mask: Tensor, budget: Tensor, limits: Limits | None = None
+        self,
+        extraction: Extraction,
+        marked: Tensor,
+        mask: Tensor,
+        budget: Tensor,
+        limits: LayerConstraints | None = None,
     ) -> Tensor:
         """−log P(z ≠ 0 just where it is marked)."""
         selected = single_or_more(extraction.scores).clamp(max=-1e-6)  # log P(z ≠ 0), short of certainty

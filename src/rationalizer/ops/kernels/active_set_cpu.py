@@ -9,10 +9,10 @@ import numpy as np
 from numba import types
 
 from rationalizer.ops.kernels.bits_cpu import is_set, mixture, overlap, pack
-from rationalizer.ops.kernels.factor_cpu import approach, backward_solve, best_weights, build, enter, leave
+from rationalizer.ops.kernels.cholesky_cpu import approach, backward_solve, best_weights, build, enter, leave
 from rationalizer.ops.kernels.lagrangian_cpu import search_by_price
 from rationalizer.ops.kernels.monotone_matching_map_cpu import Grid, best_alignment
-from rationalizer.ops.kernels.runtime import jit, overloading
+from rationalizer.ops.kernels.numba_runtime import jit, overloading
 from rationalizer.ops.kernels.sequence_budget_map_cpu import blockwise_viterbi, budgeted_viterbi
 from rationalizer.ops.kernels.spans_map_cpu import constrained_viterbi
 

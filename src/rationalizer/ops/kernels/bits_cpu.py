@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rationalizer.ops.kernels.runtime import jit, reordering
+from rationalizer.ops.kernels.numba_runtime import jit, reordering
 
 
 @jit

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.sorting_cpu import ascending
 
 COARSE = 64.0  # above it the spacing of floats, summed over a long row, is more than rounding

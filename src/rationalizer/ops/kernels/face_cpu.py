@@ -11,8 +11,8 @@ from rationalizer.ops.kernels.active_set_cpu import (
     sequence_score,
 )
 from rationalizer.ops.kernels.bits_cpu import is_set, mixture, pack, product
-from rationalizer.ops.kernels.factor_cpu import approach, best_weights, build, enter, forward_solve
-from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.cholesky_cpu import approach, best_weights, build, enter, forward_solve
+from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.total_variation_cpu import fused
 
 FEW_BLOCKS = 32  # with more of them sizes that only add up in some ways are no obstacle

@@ -8,8 +8,8 @@ it at most: no path within the budget B earns more than max (what it earns + θ 
 
 import numpy as np
 
-from rationalizer.ops.kernels.rules_cpu import BEGIN, GO_ON, LEAVE
-from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.constraint_graph_cpu import BEGIN, GO_ON, LEAVE
+from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.spans_map_cpu import add_gains
 
 OVER, UNDER, FRESH = 0, 1, 2

@@ -4,7 +4,7 @@ import numpy as np
 
 from rationalizer.ops.kernels.matching_cpu import curvature, solve_free
 from rationalizer.ops.kernels.matching_map_cpu import gather_pair, pair_sizes, scatter_pair
-from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.numba_runtime import jit
 
 TIGHT = 1e-9  # a sum this close to its bound is at its bound
 

@@ -19,7 +19,7 @@ score −∞. Three things make it exact at every scale of S:
 import numpy as np
 
 from rationalizer.ops.kernels.matching_map_cpu import best_matching, gather_pair, pair_sizes, scatter_pair
-from rationalizer.ops.kernels.runtime import jit, reordering
+from rationalizer.ops.kernels.numba_runtime import jit, reordering
 
 TOLERANCE = 1e-12  # on sums of at most one: a few roundings
 NEAR = 1e-5  # below this residual the piece is mostly right and steps without ridge are tried

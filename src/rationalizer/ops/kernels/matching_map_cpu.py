@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.numba_runtime import jit
 
 
 @jit

@@ -15,7 +15,7 @@ from rationalizer.ops.kernels.monotone_matching_map_cpu import (
     scatter_links,
     scratch,
 )
-from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.numba_runtime import jit
 
 
 @jit

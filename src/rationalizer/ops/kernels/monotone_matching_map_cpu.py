@@ -4,7 +4,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.numba_runtime import jit
 
 SKIP_ROW, SKIP_COLUMN, LINK = 0, 1, 2
 

@@ -10,7 +10,7 @@ token, always where the circle is lowest; tokens without a fractional neighbour 
 them the Gale–Ryser condition decides without laying them. `True` is a proof; `False` means not found.
 """
 
-from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.sorting_cpu import ascending
 
 TINY = 1e-12  # measures below it are rounding

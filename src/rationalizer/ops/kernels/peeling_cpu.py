@@ -17,7 +17,7 @@ sum is ‖z − z*‖² <= r·(ν − ν').
 import numpy as np
 
 from rationalizer.ops.kernels.bits_cpu import word_count
-from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.numba_runtime import jit
 
 TINY = 1e-12  # measures below it are rounding
 NEVER = -1.0  # a weight that no sequence has

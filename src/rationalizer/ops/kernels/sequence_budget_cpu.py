@@ -16,6 +16,7 @@ from rationalizer.ops.kernels.active_set_cpu import active_set
 from rationalizer.ops.kernels.bits_cpu import is_set, pack, word_count
 from rationalizer.ops.kernels.budget_cpu import gather_real, scatter_real
 from rationalizer.ops.kernels.face_cpu import complete_face, project_onto_support, tied_blocks
+from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.packing_cpu import packable
 from rationalizer.ops.kernels.pair_budget_cpu import (
     gather_edges,
@@ -24,7 +25,6 @@ from rationalizer.ops.kernels.pair_budget_cpu import (
     scatter_edges,
 )
 from rationalizer.ops.kernels.peeling_cpu import mixture_of_sequences
-from rationalizer.ops.kernels.runtime import jit
 from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
 
 HELD_0, HELD_1, IN_DOUBT = 0, 1, 2

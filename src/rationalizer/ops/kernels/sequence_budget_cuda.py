@@ -12,10 +12,10 @@ import triton
 import triton.language as tl
 
 from rationalizer.ops.kernels.bits_cpu import word_count
+from rationalizer.ops.kernels.numba_runtime import for_rows, for_slow_rows
 from rationalizer.ops.kernels.packing_cuda import TILE, packable
 from rationalizer.ops.kernels.pair_budget_cuda import pair_budget_backward, pair_budget_row
 from rationalizer.ops.kernels.rows_cuda import BLOCK, fill, gather_edges, gather_real, plain, scatter_real
-from rationalizer.ops.kernels.runtime import for_rows, for_slow_rows
 from rationalizer.ops.kernels.sequence_budget_cpu import sequence_budget_backward_rows, sequence_budget_hard_rows
 
 HARD = tl.constexpr(-1)  # in `kept`: the closed form is not certified

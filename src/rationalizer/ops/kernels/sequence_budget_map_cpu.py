@@ -3,8 +3,8 @@
 import numpy as np
 
 from rationalizer.ops.kernels.budget_cpu import gather_real, scatter_real
+from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.pair_budget_cpu import gather_edges
-from rationalizer.ops.kernels.runtime import jit
 
 IMPOSSIBLE = -1e300
 

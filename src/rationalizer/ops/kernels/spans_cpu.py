@@ -7,7 +7,7 @@ from rationalizer.ops.kernels.bits_cpu import pack, word_count
 from rationalizer.ops.kernels.budget_cpu import scatter_real
 from rationalizer.ops.kernels.face_cpu import complete_face
 from rationalizer.ops.kernels.lagrangian_cpu import price_scratch
-from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.spans_map_cpu import constrained_viterbi, gather_row, scratch
 
 

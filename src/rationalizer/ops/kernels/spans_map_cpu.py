@@ -3,9 +3,9 @@
 import numpy as np
 
 from rationalizer.ops.kernels.budget_cpu import gather_real, scatter_real
+from rationalizer.ops.kernels.constraint_graph_cpu import BEGIN, GO_ON, LEAVE, make_rules
+from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.pair_budget_cpu import gather_edges
-from rationalizer.ops.kernels.rules_cpu import BEGIN, GO_ON, LEAVE, make_rules
-from rationalizer.ops.kernels.runtime import jit
 
 
 @jit

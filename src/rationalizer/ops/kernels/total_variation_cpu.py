@@ -3,7 +3,7 @@
 import numpy as np
 
 from rationalizer.ops.kernels.budget_cpu import gather_real, scatter_real
-from rationalizer.ops.kernels.runtime import jit
+from rationalizer.ops.kernels.numba_runtime import jit
 
 
 @jit

@@ -1,0 +1,182 @@
+"""Texts and pairs to explain, one after the other: from arguments, from standard input, from files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from queue import Queue
+from threading import Thread
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from rationalizer.data import BadRows, Columns, Dialect, Given
+    from rationalizer.model import Rationalizer
+    from rationalizer.text import AnyExample
+
+T = TypeVar("T")
+
+
+def from_arguments(texts: Sequence[str], model: Rationalizer) -> list[Given]:
+    from rationalizer.data import Given
+    from rationalizer.data.row_parsing import make_example, make_pair
+
+    rule = model.trained.encoder.rule
+    if not model.pairs:
+        return [Given({"text": text}, make_example(text=text, rule=rule)) for text in texts]
+    if len(texts) != 2:
+        raise ValueError(
+            f"this model reads pairs: give the premise and the hypothesis, each in quotes; got {len(texts)} "
+            f"{'texts' if len(texts) > 1 else 'text'}"
+        )
+    premise, hypothesis = texts
+    row = {"premise": premise, "hypothesis": hypothesis}
+    return [Given(row, make_pair(premise=premise, hypothesis=hypothesis, rule=rule))]
+
+
+def from_lines(lines: IO[bytes], model: Rationalizer) -> Iterator[Given]:
+    """One text a line; a pair as premise, tab, hypothesis, or as a JSON object. Empty lines count, too."""
+    from rationalizer.data import Given
+    from rationalizer.data.row_parsing import make_example, make_pair
+    from rationalizer.data.table_files import LONGEST_LINE
+    from rationalizer.text import DataError
+
+    rule = model.trained.encoder.rule
+    names = ("premise", "hypothesis") if model.pairs else ("text",)
+    for number, raw in enumerate(iter(lambda: lines.readline(LONGEST_LINE + 1), b""), 1):
+        place = f"standard input, line {number}"
+        if len(raw) > LONGEST_LINE:
+            raise DataError(f"{place}: more than {LONGEST_LINE:,} bytes in one line; give one text a line")
+        try:
+            line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+            if not line.strip():
+                yield Given(dict.fromkeys(names, ""), None)
+                continue
+            row = _pair(line) if model.pairs else {"text": line}
+            example = make_pair(**row, rule=rule) if model.pairs else make_example(**row, rule=rule)
+            yield Given(row, example, place)
+        except UnicodeDecodeError as error:
+            byte = raw[error.start]
+            raise DataError(f"{place}: byte 0x{byte:02x} is not UTF-8") from None
+        except ValueError as error:
+            raise DataError(f"{place}: {error}") from None
+
+
+def _pair(line: str) -> dict[str, Any]:
+    from rationalizer.data.safe_json import parse_json
+
+    if line.lstrip().startswith("{"):
+        found = parse_json(line)
+        missing = [name for name in ("premise", "hypothesis") if name not in found]
+        if missing:
+            raise ValueError(f"the JSON object has no {missing[0]!r}; it needs premise and hypothesis")
+        return {name: found[name] for name in ("premise", "hypothesis")}
+    parts = line.split("\t")
+    if len(parts) != 2:
+        tabs = f"{len(parts) - 1} tabs" if len(parts) > 1 else "no tab"
+        raise ValueError(f"a pair is premise, tab, hypothesis, or a JSON object with both; got {tabs} in {line[:60]!r}")
+    return {"premise": parts[0], "hypothesis": parts[1]}
+
+
+def from_file(
+    path: Path,
+    columns: Columns | None,
+    model: Rationalizer,
+    dialect: Dialect | None = None,
+    bad: BadRows | None = None,
+) -> Iterator[Given]:
+    """The rows of a table, with the labels and human rationales that it has."""
+    from rationalizer.data import Labels, iter_rows
+
+    trained = model.trained
+    return iter_rows(
+        path,
+        columns=columns,
+        remembered=trained.description.columns,
+        labels=Labels(trained.task, trained.classes),
+        rule=trained.encoder.rule,
+        dialect=dialect,
+        bad=bad,
+        pairs=model.pairs,
+    )
+
+
+def examples_of(path: Path, column: Sequence[str] | None, model: Rationalizer) -> Iterator[AnyExample]:
+    """What of a table can be explained."""
+    return (given.example for given in from_file(path, columns_named(column), model) if given.example is not None)
+
+
+def count_rows(path: Path, dialect: Dialect | None = None) -> int:
+    """How many rows a table has; it is read through once."""
+    from rationalizer.data.table_files import stream_table
+
+    return sum(1 for _ in stream_table(path, (), dialect=dialect, blank=True).rows)
+
+
+def columns_named(column: Sequence[str] | None) -> Columns | None:
+    """What --column says; None where it is not given."""
+    if not column:
+        return None
+    from rationalizer.compare.grid import parse_assignments
+    from rationalizer.data import Source
+
+    return Source.of("", columns=parse_assignments(column, "--column")).renamed
+
+
+def begun(items: Iterable[T]) -> Iterator[T]:
+    """The same items, the first of which was had already: what is wrong from the start shows before output begins."""
+    iterator = iter(items)
+    first = list(islice(iterator, 1))
+    return chain(first, iterator)
+
+
+def in_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Lists of up to `size` items. Where an item cannot be had, those before it still come, then the error."""
+    batch: list[T] = []
+    try:
+        for item in items:
+            batch.append(item)
+            if len(batch) == size:
+                full, batch = batch, []
+                yield full
+    except ValueError:
+        if batch:
+            yield batch
+        raise
+    if batch:
+        yield batch
+
+
+def as_they_come(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """As `in_batches`, without waiting for a full one: each list has what is there when it is asked for."""
+    waiting: Queue[T | _End] = Queue(2 * size)
+
+    def read() -> None:
+        try:
+            for item in items:
+                waiting.put(item)
+            waiting.put(_End(None))
+        except Exception as error:
+            waiting.put(_End(error))
+
+    Thread(target=read, daemon=True).start()
+    while True:
+        item = waiting.get()
+        batch: list[T] = []
+        while not isinstance(item, _End):
+            batch.append(item)
+            if len(batch) == size or waiting.empty():
+                break
+            item = waiting.get()
+        if batch:
+            yield batch
+        if isinstance(item, _End):
+            if item.error is not None:
+                raise item.error
+            return
+
+
+@dataclass(frozen=True)
+class _End:
+    error: Exception | None

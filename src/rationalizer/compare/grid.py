@@ -1,0 +1,237 @@
+"""The runs of a comparison: datasets × methods × budgets × seeds, each with a folder of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from rationalizer.data import Source
+from rationalizer.models import Config, configure
+from rationalizer.nn import methods_for
+from rationalizer.suggestions import did_you_mean
+from rationalizer.text import Budget
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A method in a variant that is not its default: how it is decoded ("sfe:contiguous"), and for pairs of texts
+    that the premise may be read beside the alignment ("budget:not-faithful")."""
+
+    name: str
+    variant: str | None = None
+    pairs: bool = False
+
+    @classmethod
+    def parse(cls, text: str, pairs: bool = False) -> Variant:
+        name, _, variant = text.partition(":")
+        known = methods_for(pairs)
+        if name not in known:
+            kind = " for pairs of texts" if pairs else ""
+            raise ValueError(f"there is no method {name!r}{kind}; {did_you_mean(name, known)}")
+        if not variant:
+            return cls(name, pairs=pairs)
+        decoding = known[name].options().get("decoding")
+        choices = FAITHFUL if pairs else get_args(decoding[0]) if decoding else ()
+        default = FAITHFUL[0] if pairs else decoding[1] if decoding else None
+        if variant not in choices:
+            way = "has no variant" if pairs else "cannot be decoded by"
+            raise ValueError(f"{name} {way} {variant!r}; write {', '.join(f'{name}:{c}' for c in choices) or name}")
+        return cls(name, None if variant == default else variant, pairs)
+
+    @property
+    def label(self) -> str:
+        return self.name if self.variant is None else f"{self.name}:{self.variant}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What makes the variant."""
+        if self.variant is None:
+            return {}
+        return {"faithful": self.variant == FAITHFUL[0]} if self.pairs else {"decoding": self.variant}
+
+    @property
+    def unit(self) -> str:
+        """What a budget counts."""
+        return "pair" if self.pairs else "word"
+
+    @property
+    def uses_budget(self) -> bool:
+        return methods_for(self.pairs)[self.name].uses_budget
+
+
+FAITHFUL = ("faithful", "not-faithful")  # the default first
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training run and its scores."""
+
+    source: Source
+    method: Variant
+    config: Config
+    directory: Path
+
+    @property
+    def title(self) -> str:
+        budget = f", budget {self.config.budget.in_words(self.method.unit)}" if self.method.uses_budget else ""
+        return f"{self.source.name}, {self.method.label}{budget}, seed {self.config.seed}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "source": self.source.to_json(),
+            "method": self.method.label,
+            "config": self.config.to_json(),
+            "directory": str(self.directory),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Job:
+        config = Config.from_json(stored["config"])
+        method = Variant.parse(stored["method"], config.pairs)
+        return cls(Source.from_json(stored["source"]), method, config, Path(stored["directory"]))
+
+
+def parse_methods(text: str, pairs: bool = False) -> list[Variant]:
+    """A list such as "spectra,sfe:contiguous", or "all"."""
+    names = list(methods_for(pairs)) if text.strip() == "all" else _listed(text, "--methods")
+    return _distinct([Variant.parse(name, pairs) for name in names], "method", lambda method: method.label)
+
+
+def parse_seeds(text: str) -> list[int]:
+    seeds = []
+    for item in _listed(text, "--seeds"):
+        if not item.isdecimal():
+            raise ValueError(f"a seed is a whole number from 0, got {item!r}; write --seeds 0,1,2")
+        seeds.append(int(item))
+    return _distinct(seeds, "seed", str)
+
+
+def parse_budgets(text: str) -> list[Budget]:
+    """Percentages of the text, such as "2,5,10"."""
+    budgets = []
+    for item in _listed(text, "--budgets"):
+        try:
+            budgets.append(Budget.of(f"{item.removesuffix('%')}%"))
+        except ValueError:
+            raise ValueError(f"--budgets are percentages of the text between 0 and 100, got {item!r}") from None
+    return sorted(_distinct(budgets, "budget", str), key=Budget.sort_key)
+
+
+def method_text(config: Config) -> str:
+    """A method with its budget and constraints, in words."""
+    faithful = "" if not config.pairs else ", faithful" if config.faithful else ", not faithful"
+    method = Variant(config.method, None, config.pairs)
+    budget = f", budget {config.budget.in_words(method.unit)}" if method.uses_budget else ""
+    return f"{config.method}{faithful}{budget}" + "".join(f", {constraint}" for constraint in config.constraints)
+
+
+def parse_assignments(pairs: Sequence[str] | None, option: str) -> dict[str, str]:
+    """What was given as KEY=VALUE, any number of times, as a dictionary."""
+    found: dict[str, str] = {}
+    for pair in pairs or ():
+        key, equals, value = pair.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            raise ValueError(f"{option} takes KEY=VALUE, got {pair!r}")
+        if key in found:
+            raise ValueError(f"{option} gives {key!r} twice, as {found[key]!r} and as {value!r}; leave one out")
+        found[key] = value
+    return found
+
+
+def plan(
+    sources: Sequence[Source],
+    methods: Sequence[Variant],
+    seeds: Sequence[int],
+    budgets: Sequence[Budget] | None,
+    settings: Mapping[str, Any],
+    out: Path,
+) -> list[Job]:
+    """All runs, methods with the same seed side by side. A method that has no use for budgets gets one run for all.
+
+    Args:
+        sources: their names must differ.
+        methods: what to compare.
+        seeds: of the models; the texts are the same for all.
+        budgets: to be swept; None: each dataset's own.
+        settings: for all methods, or for one only if the key starts with its name: "spectra.temperature".
+        out: the comparison's folder.
+    """
+    _distinct(sources, "name of a source", lambda source: source.name)
+    jobs = []
+    for source in sources:
+        for seed in seeds:
+            for budget in budgets or [source.budget]:
+                for method in methods:
+                    if not method.uses_budget and budgets and budget != budgets[0]:
+                        continue
+                    jobs.append(_job(source, method, seed, budget, settings, out))
+    return jobs
+
+
+def _job(source: Source, method: Variant, seed: int, budget: Budget, settings: Mapping[str, Any], out: Path) -> Job:
+    own = _settings_of(method, settings) | {"seed": seed}
+    own["budget"] = budget if method.uses_budget else source.budget
+    own |= method.settings
+    amount = budget.in_words(method.unit).removesuffix("%").replace(" ", "-")
+    folder = f"budget-{amount}" if method.uses_budget else "any-budget"
+    directory = out / "runs" / source.name / method.label.replace(":", "-") / folder / f"seed-{seed}"
+    try:
+        config = configure(method.name, own, dataset=source.dataset, pairs=method.pairs)
+    except ValueError as error:
+        foreign = next((key for key in own if f"{key!r} is a setting of" in str(error)), None)
+        if foreign is None:
+            raise
+        raise ValueError(f"{error}; write it for one method, as METHOD.{foreign}=...") from None
+    return Job(source, method, config, directory)
+
+
+def _settings_of(method: Variant, settings: Mapping[str, Any]) -> dict[str, Any]:
+    own: dict[str, Any] = {}
+    for key, value in settings.items():
+        owner, dot, rest = key.partition(".")
+        if dot and owner not in methods_for(method.pairs):
+            Variant.parse(owner, method.pairs)
+        if not dot:
+            own.setdefault(key, value)
+        elif owner == method.name:
+            own[rest] = value
+    variants = f"--methods {method.name}:..."
+    varied = {"seed": "--seeds", "budget": "--budgets", "decoding": variants, "faithful": variants}
+    for key, option in varied.items():
+        if key in own:
+            raise ValueError(f"the setting {key!r} is what a comparison varies; use {option}")
+    return own
+
+
+def _listed(text: str, option: str) -> list[str]:
+    items = [item.strip() for item in text.split(",")]
+    if not all(items):
+        raise ValueError(f"{option} takes values separated by commas, got {text!r}")
+    return items
+
+
+def _distinct(items: Sequence[Any], what: str, name: Any) -> list[Any]:
+    names = [name(item) for item in items]
+    for item in names:
+        if names.count(item) > 1:
+            raise ValueError(f"the {what} {item!r} occurs twice; leave one out")
+    return list(items)
+
+
+def by_source(
+    values: Sequence[str] | None, sources: Sequence[str], option: str, *, every: bool = False
+) -> dict[str, str]:
+    """Values that may be given for one source, as NAME=VALUE. `every`: one without a name is for all sources."""
+    found: dict[str, str] = {}
+    for value in values or ():
+        name, equals, rest = value.partition("=")
+        if equals and name in sources:
+            found[name] = rest
+        elif every or len(sources) == 1:
+            found |= {source: value for source in sources if source not in found}
+        else:
+            raise ValueError(f"there are several sources; write {option} {sources[0]}={value}")
+    return found

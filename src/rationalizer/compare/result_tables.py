@@ -1,0 +1,255 @@
+"""What the runs of a comparison measured, as mean (minimum/maximum) over seeds: Markdown, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rationalizer.compare.grid import FAITHFUL, Job
+from rationalizer.metrics import METRICS, Metric, Spread
+from rationalizer.models.atomic_files import write_bytes, write_json
+from rationalizer.paper.reported_figures import figure, reported
+from rationalizer.text import Budget
+from rationalizer.training.runs import Record
+
+COLUMNS = tuple(metric for metric in METRICS.values() if metric.heading)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method on one dataset at one budget."""
+
+    dataset: str
+    method: str
+    budget: Budget | None  # None: the method has no use for one
+    split: str
+    seeds: tuple[int, ...]
+    scores: dict[str, Spread]  # every score that all seeds have
+    paper: dict[str, Spread]  # under the name of the score of ours that it is to be compared with
+    findings: dict[str, tuple[tuple[int, str], ...]]  # what looks degenerate, by kind: (seed, in words)
+    note: str = ""
+    pairs: bool = False  # whether the examples are pairs of texts
+
+    @property
+    def budget_text(self) -> str:
+        return "any" if self.budget is None else self.budget.in_words("pair" if self.pairs else "word")
+
+    @property
+    def data(self) -> str:
+        """The dataset, and what is to be known of it."""
+        return f"{self.dataset} ({self.note})" if self.note else self.dataset
+
+    @property
+    def task_score(self) -> str:
+        known = ("macro_f1", "mse", "alignment_f1", "token_f1")  # the last two where there is nothing to predict
+        return next(name for name in known if name in self.scores)
+
+
+def summarize(
+    done: Iterable[tuple[Job, Record]], *, split: str | None = None, notes: Mapping[str, str] | None = None
+) -> list[Row]:
+    """Rows over the seeds: datasets and methods in the order of the jobs, then budgets.
+
+    Args:
+        done: jobs and what they measured.
+        split: "test" or "dev"; by default test, or dev where there is none.
+        notes: what to say of the data, by dataset.
+    """
+    groups: dict[tuple[str, str], dict[Budget, list[tuple[Job, Record]]]] = {}
+    for job, record in done:
+        budgets = groups.setdefault((job.source.name, job.method.label), {})
+        budgets.setdefault(job.config.budget, []).append((job, record))
+    ordered = [budgets[budget] for budgets in groups.values() for budget in sorted(budgets, key=Budget.sort_key)]
+    datasets = list(dict.fromkeys(dataset for dataset, _ in groups))
+    ordered.sort(key=lambda members: datasets.index(members[0][0].source.name))
+    return [_row(members, split, notes or {}) for members in ordered]
+
+
+def _row(members: list[tuple[Job, Record]], split: str | None, notes: Mapping[str, str]) -> Row:
+    members = sorted(members, key=lambda member: member[0].config.seed)
+    job = members[0][0]
+    available = [set(record["scores"]) for _, record in members]
+    chosen = split or ("test" if all("test" in splits for splits in available) else "dev")
+    if not all(chosen in splits for splits in available):
+        raise ValueError(f"{job.source.name} has no {chosen} split to score; it has {', '.join(sorted(available[0]))}")
+    measured = [record["scores"][chosen] for _, record in members]
+    names = [name for name in measured[0] if all(name in scores for scores in measured)]
+    own = job.source.budget
+    return Row(
+        dataset=job.source.name,
+        method=job.method.label,
+        budget=job.config.budget if job.method.uses_budget else None,
+        split=chosen,
+        seeds=tuple(job.config.seed for job, _ in members),
+        scores={name: Spread.of([scores[name] for scores in measured]) for name in names},
+        paper=_paper(job, names) if chosen == "test" and job.config.budget == own else {},
+        findings=_findings(members, chosen),
+        note=notes.get(job.source.name, ""),
+        pairs=job.method.pairs,
+    )
+
+
+def _findings(members: list[tuple[Job, Record]], split: str) -> dict[str, tuple[tuple[int, str], ...]]:
+    found: dict[str, list[tuple[int, str]]] = {}
+    for job, record in members:
+        for finding in record["findings"][split]:
+            found.setdefault(finding["kind"], []).append((job.config.seed, finding["message"]))
+    return {kind: tuple(cases) for kind, cases in found.items()}
+
+
+def _paper(job: Job, names: Sequence[str]) -> dict[str, Spread]:
+    variant = FAITHFUL[not job.config.faithful] if job.method.pairs else job.config.options.get("decoding")
+    found = {}
+    for metric in COLUMNS:
+        if not metric.paper or metric.name not in names:
+            continue
+        quoted = figure(metric.paper, job.source.name, job.method.name, variant)
+        if quoted is not None:
+            found[metric.name] = quoted
+    return found
+
+
+def write_tables(rows: Sequence[Row], out: Path, plots: Mapping[str, Sequence[str]] | None = None) -> list[Path]:
+    """`table.md`, `table.csv` and `table.json`; `plots` are picture files by dataset."""
+    paths = [out / "table.md", out / "table.csv", out / "table.json"]
+    write_bytes(paths[0], markdown(rows, plots or {}).encode())
+    write_bytes(paths[1], _csv(rows).encode())
+    write_json(paths[2], {"rows": [_json(row) for row in rows]})
+    return paths
+
+
+def markdown(rows: Sequence[Row], plots: Mapping[str, Sequence[str]]) -> str:
+    sections = ["# Comparison\n"]
+    for dataset in dict.fromkeys(row.dataset for row in rows):
+        members = [row for row in rows if row.dataset == dataset]
+        sections.append("\n".join(_section(dataset, members, plots.get(dataset, ()))))
+    return "\n".join(sections)
+
+
+def _section(dataset: str, rows: Sequence[Row], plots: Sequence[str]) -> list[str]:
+    lines = [f"## {rows[0].data}", "", _caption(dataset, rows), ""]
+    heads, cells = table(rows)
+    lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    lines += [f"| {' | '.join(row)} |" for row in cells]
+    lines += ["", *(f"![{name}]({name})" for name in plots)] if plots else []
+    found = [f"- {_where(row, cases)}: {cases[0][1]}" for row in rows for cases in row.findings.values()]
+    if found:
+        lines += ["", "Looks degenerate:", "", *found]
+    return [*lines, ""]
+
+
+def _where(row: Row, cases: Sequence[tuple[int, str]]) -> str:
+    budget = f", budget {row.budget_text}" if row.budget is not None else ""
+    return f"{row.method}{budget}, {_seeds([seed for seed, _ in cases])}"
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(map(str, seeds))}"
+
+
+def _caption(dataset: str, rows: Sequence[Row]) -> str:
+    every = sorted({seed for row in rows for seed in row.seeds})
+    what = "Seed" if len(every) == 1 else "Mean (minimum/maximum) over seeds"
+    caption = f"{what} {', '.join(map(str, every))}, {rows[0].split} split."
+    fewer: dict[tuple[int, ...], list[str]] = {}
+    for row in rows:
+        if list(row.seeds) != every:
+            several = [other.method for other in rows].count(row.method) > 1
+            fewer.setdefault(row.seeds, []).append(f"{row.method} at {row.budget_text}" if several else row.method)
+    for own, methods in fewer.items():
+        caption += f" {_seeds(own).capitalize()} only: {', '.join(methods)}."
+    if any(row.paper for row in rows):
+        seeds = "three" if rows[0].pairs else "five"
+        caption += f' Columns marked "paper" quote the paper\'s figures ({seeds} seeds, 300-dimensional vectors)'
+        caption += f"; our data is {rows[0].note}, which is not the paper's." if rows[0].note else "."
+    elif reported(dataset):
+        caption += " The paper reports nothing to compare these rows with."
+    return caption
+
+
+def table(rows: Sequence[Row], metrics: Sequence[Metric] = COLUMNS) -> tuple[list[str], list[list[str]]]:
+    """Headings and cells of these scores, without columns that no row has a value for."""
+    heads, cells = ["method"], [[row.method] for row in rows]
+    if any(row.budget is not None for row in rows):
+        heads.append("budget")
+        for row, line in zip(rows, cells, strict=True):
+            line.append(row.budget_text)
+    for metric in metrics:
+        name, heading = metric.name, metric.heading
+        quoted = any(name in row.paper for row in rows)
+        # The paper's convention of token-F1 has one use: comparing with the paper.
+        there = quoted if name == "token_f1_paper" else any(name in row.scores for row in rows)
+        if not there:
+            continue
+        heads.append(heading)
+        if quoted:
+            heads.append(f"{heading.partition(',')[0].partition(' (')[0]}, paper")
+        for row, line in zip(rows, cells, strict=True):
+            line.append(_cell(metric, row.scores.get(name)))
+            if quoted:
+                line.append(_quote(metric, row.paper.get(name)))
+    return heads, cells
+
+
+def _cell(metric: Metric, score: Spread | None) -> str:
+    if score is None:
+        return ""
+    if len(score.values) == 1:
+        return metric.text(score.mean)
+    return f"{metric.text(score.mean)} ({metric.text(score.low)}/{metric.text(score.high)})"
+
+
+def _quote(metric: Metric, quoted: Spread | None) -> str:
+    if quoted is None:
+        return ""
+    digits = 3 if metric.style == "error" else 2
+    mean, low, high = (f"{value:.{digits}f}".removeprefix("0") for value in (quoted.mean, quoted.low, quoted.high))
+    return f"{mean} ({low}/{high})"
+
+
+def _csv(rows: Sequence[Row]) -> str:
+    names = [metric.name for metric in COLUMNS if any(metric.name in row.scores for row in rows)]
+    quoted = [name for name in names if any(name in row.paper for row in rows)]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    head = ["dataset", "note", "split", "method", "budget", "seeds"]
+    head += [f"{name}_{part}" for name in names for part in ("mean", "min", "max")]
+    head += [f"paper_{name}_{part}" for name in quoted for part in ("mean", "min", "max")]
+    writer.writerow(head)
+    for row in rows:
+        budget = "" if row.budget is None else str(row.budget)
+        line: list[Any] = [row.dataset, row.note, row.split, row.method, budget, " ".join(map(str, row.seeds))]
+        for name in names:
+            summary = row.scores.get(name)
+            line += [summary.mean, summary.low, summary.high] if summary else ["", "", ""]
+        for name in quoted:
+            line += (
+                [row.paper[name].mean, row.paper[name].low, row.paper[name].high] if name in row.paper else ["", "", ""]
+            )
+        writer.writerow(line)
+    return text.getvalue()
+
+
+def _json(row: Row) -> dict[str, Any]:
+    return {
+        "dataset": row.dataset,
+        "note": row.note,
+        "split": row.split,
+        "method": row.method,
+        "budget": None if row.budget is None else str(row.budget),
+        "seeds": list(row.seeds),
+        "scores": {
+            name: {"mean": s.mean, "min": s.low, "max": s.high, "values": list(s.values)}
+            for name, s in row.scores.items()
+        },
+        "paper": {name: {"mean": f.mean, "min": f.low, "max": f.high} for name, f in row.paper.items()},
+        "findings": [
+            {"kind": kind, "seed": seed, "message": message}
+            for kind, cases in row.findings.items()
+            for seed, message in cases
+        ],
+    }

@@ -1,0 +1,71 @@
+"""Constraints of your own: a factor of a graph, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from rationalizer.constraints.layer_arguments import LayerConstraints, TextConstraint
+from rationalizer.constraints.pair_layer_arguments import PairConstraint, PairLayerConstraints
+from rationalizer.graph import Factor, Variable
+from rationalizer.text import Example, PairExample
+
+
+class FactorConstraint(TextConstraint):
+    """A constraint that is given by factors (`rationalizer.graph.Factor`). Subclass it, and register it by name.
+
+    >>> @register("few-sentences", "few-sentences=2")
+    ... @dataclass(frozen=True, repr=False)
+    ... class FewSentences(FactorConstraint):
+    ...     most: Count
+    ...
+    ...     def factors(self, z, texts):
+    ...         return [InFewSentences(z, texts, self.most)]
+
+    The layer is then LP-SparseMAP over the budget, the bonus for neighbours and these factors; what is decided is the
+    best selection that keeps to all of them, by branch and bound. A saved model knows the constraint by its name, so
+    the module that registers it has to be imported before the model is loaded, or be an entry point of the group
+    `rationalizer.factors`, under that name.
+    """
+
+    def factors(self, z: Variable, texts: Sequence[Example]) -> Iterable[Factor]:
+        """The factors of a batch.
+
+        Args:
+            z: (batch, n), one variable a token; masked where it cannot be selected.
+            texts: the batch's; `z[b, i]` is about `texts[b].tokens[i]`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define factors(z, texts)")
+
+    def limit(self, limits: LayerConstraints) -> LayerConstraints:
+        return replace(limits, factors=(*limits.factors, self))
+
+
+class PairFactorConstraint(PairConstraint):
+    """The same for alignments of two texts.
+
+    >>> @register("few-far", "few-far=1")
+    ... @dataclass(frozen=True, repr=False)
+    ... class FewFar(PairFactorConstraint):
+    ...     most: Count
+    ...
+    ...     def factors(self, z, pairs):
+    ...         i, j = (torch.arange(side) for side in z.shape[1:])
+    ...         far = (i[:, None] - j).abs() > 3
+    ...         return [Budget(z[:, far], self.most)] if far.any() else []
+
+    The layer is then LP-SparseMAP over the method's matchings and these factors, and what is decided is the best
+    matching that keeps to all of them.
+    """
+
+    def factors(self, z: Variable, pairs: Sequence[PairExample]) -> Iterable[Factor]:
+        """The factors of a batch.
+
+        Args:
+            z: (batch, m, n), one variable a pair of tokens; masked where it cannot be aligned.
+            pairs: the batch's; `z[b, i, j]` is about `pairs[b].premise.tokens[i]` and `pairs[b].hypothesis.tokens[j]`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define factors(z, pairs)")
+
+    def limit(self, limits: PairLayerConstraints) -> PairLayerConstraints:
+        return replace(limits, factors=(*limits.factors, self))

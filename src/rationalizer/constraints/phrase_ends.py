@@ -1,0 +1,59 @@
+"""Phrases that are not cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rationalizer.constraints.base import register
+from rationalizer.constraints.layer_arguments import Draft, TextConstraint
+from rationalizer.constraints.patterns import check_pattern, found_by, frozen, own_spans
+from rationalizer.text.errors import shown
+
+
+@register("ends", "ends=pattern:not \\w+")
+@dataclass(frozen=True, repr=False)
+class Ends(TextConstraint):
+    """A selection never ends inside a phrase: its words are selected together or not at all.
+
+    Args:
+        pattern: a regular expression; what it finds is a phrase.
+        characters: for each text, the phrases' (start, end) spans; for these texts only, so not in training.
+    """
+
+    pattern: str | None = None
+    characters: Sequence[Any] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "characters", frozen(self.characters))
+        if self.pattern is None and self.characters is None:
+            raise ValueError(f"{self.name}: which phrases? give pattern or characters")
+        if self.pattern is not None:
+            check_pattern(self.name, self.pattern)
+        if not isinstance(self.characters, tuple | None):
+            raise ValueError(f"{self.name}: characters is a list, got {shown(self.characters)}")
+
+    @property
+    def per_text(self) -> bool:
+        return self.characters is not None
+
+    @classmethod
+    def read(cls, value: str) -> Ends:
+        if not value.startswith("pattern:"):
+            raise ValueError(f"pattern:... was expected, got {shown(value)}")
+        return cls(value.removeprefix("pattern:"))
+
+    def written(self) -> str:
+        return "characters" if self.pattern is None else f"pattern:{self.pattern}"
+
+    def in_words(self) -> str:
+        return f"never cut {'what is marked' if self.pattern is None else f'/{self.pattern}/'}"
+
+    def mark(self, draft: Draft) -> None:
+        spans = [] if self.pattern is None else found_by(self.pattern, draft.example.text)
+        if self.characters is not None:
+            spans += own_spans(self.name, self.characters, draft.text)
+        for span in spans:
+            phrase = draft.touched(*span)
+            draft.together[phrase.start : max(phrase.start, phrase.stop - 1)] = True

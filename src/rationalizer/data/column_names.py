@@ -1,0 +1,133 @@
+"""What the columns of a user's file are called, and whether its rows are texts or pairs of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
+
+from rationalizer.data.table_files import Table
+from rationalizer.suggestions import closest
+from rationalizer.text.errors import DataError, at
+
+_TEXT = ("text", "tokens")
+_SIDES = (("premise", "premise_tokens"), ("hypothesis", "hypothesis_tokens"))
+_RATIONALES = ("rationale_spans", "rationale_mask", "rationale_chars", "rationale_masks")
+ANNOTATIONS = {*_RATIONALES, "alignment"}  # what models are compared with, and learn from only where that is asked for
+_OF_TEXTS = (*_TEXT, *_RATIONALES, "sentence_lengths")
+_OF_PAIRS = (*_SIDES[0], *_SIDES[1], "alignment", "premise_chars", "hypothesis_chars", "group")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a file are called; None for a column that is there but should not be used.
+
+    A file that has a premise and a hypothesis, as text or as tokens, holds pairs: `Columns(premise="question",
+    hypothesis="answer")` reads two columns of other names. Where it has a text as well, the columns that were
+    renamed say what is meant; otherwise set `premise` or `text` to None.
+    """
+
+    text: str | None = "text"
+    tokens: str | None = "tokens"
+    label: str | None = "label"
+    rationale_spans: str | None = "rationale_spans"
+    rationale_mask: str | None = "rationale_mask"
+    rationale_chars: str | None = "rationale_chars"
+    rationale_masks: str | None = "rationale_masks"
+    sentence_lengths: str | None = "sentence_lengths"
+    premise: str | None = "premise"
+    hypothesis: str | None = "hypothesis"
+    premise_tokens: str | None = "premise_tokens"
+    hypothesis_tokens: str | None = "hypothesis_tokens"
+    alignment: str | None = "alignment"
+    premise_chars: str | None = "premise_chars"
+    hypothesis_chars: str | None = "hypothesis_chars"
+    group: str | None = "group"
+
+    def names(self) -> set[str]:
+        return {name for field in fields(self) if (name := getattr(self, field.name)) is not None}
+
+    def by_kind(self) -> dict[str, str]:
+        """What is read from where: {"text": "review", "label": "stars"}."""
+        return {field.name: name for field in fields(self) if (name := getattr(self, field.name)) is not None}
+
+    def remembering(self, names: Mapping[str, str], there: Collection[str]) -> Columns:
+        """With other names in the place of the usual ones, as far as they are there."""
+        usual = {field.name for field in fields(self) if getattr(self, field.name) == field.default}
+        return replace(self, **{kind: name for kind, name in names.items() if kind in usual and name in there})
+
+    def without_annotations(self) -> Columns:
+        """Of the texts alone: no labels, human rationales or alignments."""
+        return replace(self, **dict.fromkeys(("label", *_RATIONALES, "alignment", "group")))
+
+    @property
+    def are_pairs(self) -> bool:
+        """Whether the columns found in a file are those of pairs."""
+        return self.premise is not None or self.premise_tokens is not None
+
+    @property
+    def are_tokenized(self) -> bool:
+        """Whether the columns found in a file give words, not only texts."""
+        return self.tokens is not None or self.premise_tokens is not None
+
+    def found_in(self, table: Table) -> Columns:
+        """The columns this file has, of texts or of pairs; an error where it lacks one that it must have."""
+        asked = self._renamed()
+        for key in ["label", *asked]:
+            name = getattr(self, key)
+            if name is not None and name not in table.columns:
+                raise DataError(_missing(table, name, f"pass the {key} column's name{_option(key)}"))
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        found = {key: name if name in table.columns else None for key, name in found.items()}
+        others = _OF_TEXTS if self._holds_pairs(table, found, asked) else _OF_PAIRS
+        if unusable := [key for key in others if key in asked]:
+            kind, not_kind = ("pairs", "texts") if others is _OF_TEXTS else ("texts", "pairs")
+            raise DataError(
+                f"{at(table.path)}: the file holds {kind}, but {unusable[0]}={getattr(self, unusable[0])!r} is a "
+                f"column for {not_kind}; leave it out"
+            )
+        found |= dict.fromkeys(others)
+        rationales = [name for key in _RATIONALES if (name := found[key]) is not None]
+        if len(rationales) > 1:
+            raise DataError(
+                f"{at(table.path)}: the columns {' and '.join(rationales)} both hold rationales; "
+                "set all but one of them to None"
+            )
+        return Columns(**found)
+
+    def _renamed(self) -> list[str]:
+        changed = [field.name for field in fields(self) if getattr(self, field.name) not in (field.default, None)]
+        return [key for key in changed if key != "label"]
+
+    def _holds_pairs(self, table: Table, found: dict[str, str | None], asked: list[str]) -> bool:
+        sides = [next((name for key in side if (name := found[key]) is not None), None) for side in _SIDES]
+        text = next((name for key in _TEXT if (name := found[key]) is not None), None)
+        if None not in sides and text is not None:
+            wants_pairs, wants_text = (any(key in asked for key in keys) for keys in (_SIDES[0] + _SIDES[1], _TEXT))
+            if wants_pairs == wants_text:
+                raise DataError(
+                    f"{at(table.path)}: the columns {text} on the one hand, {sides[0]} and {sides[1]} on the other "
+                    "could all be meant; set text and tokens to None to read pairs, premise and premise_tokens to "
+                    "read texts"
+                )
+            return wants_pairs
+        if None not in sides or text is not None:
+            return text is None
+        if sides != [None, None] or any(key in asked for key in _SIDES[0] + _SIDES[1]):
+            lacking = _SIDES[sides.index(None)]
+            name = next((name for key in lacking if (name := getattr(self, key)) is not None), lacking[0])
+            raise DataError(_missing(table, name, f"pass the {lacking[0]} column's name{_option(lacking[0])}"))
+        wanted = self.text or self.tokens or "text"
+        remedy = f"pass the text column's name, or for pairs premise's and hypothesis'{_option('text')}"
+        raise DataError(_missing(table, wanted, remedy))
+
+
+def _option(key: str) -> str:
+    return f" (on the command line: --column {key}=NAME)"
+
+
+def _missing(table: Table, name: str, remedy: str) -> str:
+    close = closest(name, table.columns)
+    guess = f" (did you mean {close!r}?)" if close else ""
+    known = ", ".join(table.columns) or "no columns at all"
+    header = "" if close else "; --no-header if its first line is a row"
+    return f"{at(table.path)}: there is no column {name!r}{guess}; the file has {known}; {remedy}{header}"

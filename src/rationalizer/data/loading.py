@@ -1,0 +1,196 @@
+"""The one door to every source of data: datasets of the literature, users' own files, embedded corpora."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rationalizer.data.column_names import Columns
+from rationalizer.data.corpus import Corpus, Task
+from rationalizer.data.corpus_files import assemble, read_corpus, read_splits
+from rationalizer.data.csv_dialect import Dialect
+from rationalizer.data.generated_pairs import generated_pairs
+from rationalizer.data.generated_reviews import generated_reviews
+from rationalizer.data.generated_stays import generated_stays
+from rationalizer.data.labels import Label, plain
+from rationalizer.data.splitting import hold_out
+from rationalizer.data.streaming import Watch, is_large, stream_corpus
+from rationalizer.data.table_files import Row, Table
+from rationalizer.paper.dataset_registry import DATASETS, Dataset
+from rationalizer.paper.nli import NLI_COLUMNS, TIDY, read_nli
+from rationalizer.suggestions import closest, did_you_mean
+from rationalizer.text.errors import DataError, at
+from rationalizer.text.word_splitting import Rule
+
+EMBEDDED: dict[str, Callable[..., Corpus]] = {
+    "reviews": generated_reviews,
+    "stays": generated_stays,
+    "pairs": generated_pairs,
+}
+
+
+def load_dataset(
+    name: str,
+    data_dir: str | Path | None = None,
+    *,
+    aspect: str | None = None,
+    columns: Columns | None = None,
+    rule: Rule | None = None,
+    dev_fraction: float | None = None,
+    seed: int = 0,
+) -> Corpus:
+    """A dataset of the literature, with its task, classes, budget and splits.
+
+    `data_dir` is a local copy: in the format researchers have, or as users' own files (see `read_corpus`; one
+    aspect, in the column `label`, or for Beer in a column named after it). Without it the Hub is asked.
+
+    "beer-binary" is Beer with the ratings as classes: from 0.6 on positive, up to 0.4 negative, others left out. The
+    rationales of "hatexplain" are what any annotator marked; `Columns(rationale_mask="rationale_majority")` has what
+    more than half of them did.
+
+    `seed` chooses what is held out for dev, and the halves of MNLI's dev set. Each pair of HANS has its heuristic
+    as `group`; `Columns(group="subcase")` has the subcases instead.
+    """
+    dataset = _find(name)
+    if dataset.aspects:
+        aspect = aspect or dataset.aspects[0]
+        if aspect not in dataset.aspects:
+            raise ValueError(f"{dataset.name} has the aspects {', '.join(dataset.aspects)}, got {aspect!r}")
+    elif aspect is not None:
+        raise ValueError(f"{dataset.name} has no aspects, got aspect={aspect!r}; leave it out")
+    candidates = [label.format(aspect=aspect) for label in dataset.labels]
+    wanted = (columns or Columns()).names() | {*candidates, *(name.format(aspect=aspect) for name in dataset.reads)}
+    splits = _read(dataset, None if data_dir is None else Path(data_dir), aspect or "", wanted)
+    if dataset.tidy is not None:
+        tidied = columns or Columns()
+        splits = {split: [dataset.tidy(table, tidied) for table in tables] for split, tables in splits.items()}
+        columns = TIDY
+    if dataset.prepare is not None:
+        splits = {split: [dataset.prepare(table, aspect or "") for table in tables] for split, tables in splits.items()}
+        if "train" in splits and not any(table.rows for table in splits["train"]):
+            of_aspect = f" for the aspect {aspect!r}; choose another one, or add its rows" if aspect else ""
+            raise DataError(f"{at(splits['train'][0].path)}: there are no rows to train on{of_aspect}")
+    if columns is None:
+        known = next(iter(splits.values()))[0].columns
+        columns = replace(Columns(), label=next((label for label in candidates if label in known), candidates[0]))
+    if dataset.relabel is not None:
+        splits = {
+            split: [_relabelled(table, columns.label, dataset.relabel) for table in tables]
+            for split, tables in splits.items()
+        }
+    corpus = assemble(
+        dataset.name if aspect is None else f"{dataset.name}-{aspect}",
+        splits,
+        columns,
+        task=dataset.task,
+        classes=dataset.classes or None,
+        rule=rule or dataset.rule,
+        dev_fraction=dataset.dev_fraction if dev_fraction is None else dev_fraction,
+        seed=seed,
+        drop_labels=dataset.drop_labels,
+        budget=dataset.budget,
+    )
+    if dataset.halve_dev and "dev" in splits and not corpus.test:
+        dev, test = hold_out(corpus.dev, 0.5, seed=seed, stratify=True)
+        corpus = replace(corpus, dev=dev, test=test)
+    return corpus
+
+
+def _read(dataset: Dataset, folder: Path | None, aspect: str, wanted: set[str]) -> Mapping[str, Sequence[Table]]:
+    if dataset.tidy is not None:
+        wanted = wanted | NLI_COLUMNS
+    if folder is None:
+        if dataset.hub is None:
+            raise DataError(f"{dataset.name} is not on the Hub; pass data_dir with a local copy of its files")
+        from rationalizer.data.hub_datasets import read_hub
+
+        return read_hub(dataset.hub, wanted, dataset.splits)
+    if not folder.exists():
+        raise DataError(f"{folder}: there is no such folder; pass data_dir with a local copy of {dataset.name}")
+    if dataset.tidy is not None:
+        return read_nli(folder, wanted, dataset.splits)
+    found = dataset.format(folder, aspect) if dataset.format and folder.is_dir() else None
+    return found or read_splits(folder, wanted, dataset.splits, dataset.original)
+
+
+def _relabelled(table: Table, column: str | None, relabel: Callable[[Label], Label]) -> Table:
+    if column not in table.columns:
+        return table  # which will be said to lack it
+    rows: list[Row] = []
+    for number, row in table.numbered():
+        try:
+            rows.append(row | {column: relabel(plain(row.get(column)))})
+        except ValueError as error:
+            raise DataError(f"{at(table.path, number)}: {error}") from None
+    return replace(table, rows=rows)
+
+
+def _find(name: str) -> Dataset:
+    key = name.lower()
+    if key not in DATASETS:
+        raise ValueError(f"there is no dataset {name!r}; {did_you_mean(key, DATASETS)}")
+    return DATASETS[key]
+
+
+def load(
+    source: str | Path,
+    *,
+    data_dir: str | Path | None = None,
+    aspect: str | None = None,
+    columns: Columns | None = None,
+    task: Task | None = None,
+    classes: Sequence[str] | None = None,
+    rule: Rule | None = None,
+    dev_fraction: float | None = None,
+    seed: int = 0,
+    dialect: Dialect | None = None,
+    skip_bad: bool = False,
+    stream: bool | None = None,
+    cache_dir: str | Path | None = None,
+    watch: Watch | None = None,
+) -> Corpus:
+    """The corpus that `source` names: "reviews", "stays" or "pairs" (the embedded ones), a dataset of the
+    literature, a file or a folder.
+
+    A name wins over a file of the same name: write `./imdb` for a folder called imdb. `seed` chooses the
+    rows held out for dev, and the texts of an embedded corpus. An option that the source cannot use is an error.
+
+    Files of more than 100 MB (of Parquet, or packed by gzip: 25 MB) are not read into memory, but through a cache on
+    disk in `cache_dir`, which gives the same corpus (see `stream_corpus`; `watch` shows how far the reading is).
+    `stream` says whether others are, too, or none.
+    """
+    key = str(source).lower()
+    own: dict[str, object] = {"dialect": dialect, "skip_bad": skip_bad or None, "stream": stream or None}
+    if isinstance(source, str) and key in EMBEDDED:
+        _refuse(key, data_dir=data_dir, columns=columns, task=task, classes=classes, **own)
+        _refuse(key, dev_fraction=dev_fraction)
+        if aspect is not None and key != "reviews":
+            _refuse(key, aspect=aspect)
+        how: dict[str, Any] = {"seed": seed, "rule": rule or "words"} | ({} if aspect is None else {"aspect": aspect})
+        return EMBEDDED[key](**how)
+    if isinstance(source, str) and key in DATASETS:
+        _refuse(key, task=task, classes=classes, **own)
+        return load_dataset(
+            key, data_dir, aspect=aspect, columns=columns, rule=rule, dev_fraction=dev_fraction, seed=seed
+        )
+    if not Path(source).exists():
+        close = closest(key, [*EMBEDDED, *DATASETS])
+        guess = f" (did you mean {close!r}?)" if close else ""
+        raise DataError(
+            f"{source} is neither a file, nor a folder, nor a dataset{guess}; "
+            f"the datasets are {', '.join([*EMBEDDED, *DATASETS])}"
+        )
+    _refuse("users' own files", data_dir=data_dir, aspect=aspect)
+    given: dict[str, Any] = {"columns": columns, "task": task, "classes": classes, "rule": rule, "seed": seed}
+    given |= {"dev_fraction": dev_fraction, "dialect": dialect, "skip_bad": skip_bad}
+    if is_large(source) if stream is None else stream:
+        return stream_corpus(source, **given, cache_dir=cache_dir, watch=watch)
+    return read_corpus(source, **given)
+
+
+def _refuse(source: str, **options: object) -> None:
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise ValueError(f"{source} cannot be loaded with the option {given[0]}; leave it out")

@@ -1,0 +1,387 @@
+"""Rows of CSV, TSV, JSON-lines, Parquet and Excel files, as dictionaries, whatever the file claims to be."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Any
+
+from rationalizer.data.bad_rows import LISTED, BadRow, BadRows
+from rationalizer.data.csv_dialect import UTF8, Dialect
+from rationalizer.data.excel import sheet_rows
+from rationalizer.data.safe_json import parse_json
+from rationalizer.text.errors import DataError, at, shown
+
+Row = dict[str, Any]
+ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".xlsx")
+# Characters in a line, or in a CSV field. No row that can be used is longer: what is, is a file without line ends, or a
+# quote that nobody closed.
+LONGEST_LINE = 2**24
+_PARQUET_ROWS = 1024  # in memory at once
+_LOOKED_AT = 50  # lines that must agree on a delimiter
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of one file; `numbers` says which rows of the file they are, where that is not all of them."""
+
+    path: Path
+    columns: tuple[str, ...]
+    rows: list[Row]
+    numbers: Sequence[int] | None = None
+
+    def numbered(self) -> Iterator[tuple[int, Row]]:
+        """The rows with the numbers that error messages give them: in the file, from 1."""
+        return zip(self.numbers or range(1, len(self.rows) + 1), self.rows, strict=True)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The rows of one file, each read when it is asked for; `columns` are those met so far (only JSON adds any).
+
+    In the place of a row that cannot be read stands a `BadRow`.
+    """
+
+    path: Path
+    rows: Iterator[Row | BadRow]
+    _seen: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self._seen)
+
+
+def ending(path: Path) -> str:
+    """The ending that tells the format, `.gz` left aside."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] == ".gz":
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def stem(path: Path) -> str:
+    """The name without format ending and `.gz`."""
+    name = path.name[: -len(".gz")] if path.name.lower().endswith(".gz") else path.name
+    return name[: -len(ending(path))] if ending(path) in ENDINGS else name
+
+
+def read_table(
+    path: str | Path,
+    columns: Collection[str] | None = None,
+    *,
+    dialect: Dialect | None = None,
+    bad: BadRows | None = None,
+) -> Table:
+    """All rows of a file. `columns` limits what is kept to these names, where the file has them.
+
+    Rows that cannot be read are added to `bad` and left out; without it they are an error.
+    """
+    stream = stream_table(path, columns, dialect=dialect)
+    rows: list[Row] = []
+    numbers: list[int] = []
+    found = BadRows() if bad is None else bad
+    for number, row in enumerate(stream.rows, 1):
+        if isinstance(row, BadRow):
+            found.add(stream.path, number, row.reason)
+        else:
+            rows.append(row)
+            numbers.append(number)
+    if bad is None:
+        found.settle()
+    whole = numbers == list(range(1, len(numbers) + 1))
+    return Table(stream.path, stream.columns, rows, None if whole else numbers)
+
+
+def stream_table(
+    path: str | Path,
+    columns: Collection[str] | None = None,
+    *,
+    dialect: Dialect | None = None,
+    blank: bool = False,
+) -> Stream:
+    """As `read_table`, one row at a time: memory does not grow with the file, unless it is one JSON array.
+
+    With `blank`, a line without anything is a row without anything; otherwise it does not count.
+    """
+    dialect = dialect or Dialect()
+    path = Path(path)
+    if not path.is_file():
+        if path.exists() and not path.is_dir():  # a pipe or a device: it can be read but once, if it ends at all
+            raise DataError(f"{at(path)}: not a regular file; copy what comes from it into one")
+        raise DataError(f"{at(path)}: there is no such file")
+    kind = ending(path)
+    if kind not in ENDINGS:
+        raise DataError(f"{at(path)}: the ending {kind or '(none)'!r} is not one of {', '.join(ENDINGS)}")
+    content = _content(path, dialect)
+    claimed = _CLAIMED[kind]
+    if content != claimed and not (content == "JSON" and claimed == "text" and not _is_json_object(path)):
+        remedy = _REMEDIES.get(content, "save it as UTF-8 CSV")
+        raise DataError(f"{at(path)}: the file ends in {kind} but holds {_NAMES[content]}; {remedy}")
+    if kind in (".parquet", ".xlsx") and path.suffix.lower() == ".gz":
+        raise DataError(f"{at(path)}: {kind} in a .gz file cannot be read; unpack it")
+    seen: dict[str, None] = {}
+    rows: Iterator[Row | BadRow]
+    if kind == ".parquet":
+        rows = _parquet_rows(path, columns, seen)
+    elif kind == ".xlsx":
+        rows = sheet_rows(path, dialect.header, columns, seen, blank)
+    elif kind in (".csv", ".tsv"):
+        rows = _csv_rows(path, dialect, "," if kind == ".csv" else "\t", columns, seen, blank)
+    else:
+        rows = _json_rows(path, dialect, columns, seen, blank)
+    ahead: list[Row | BadRow] = []
+    for row in islice(rows, LISTED):  # until the columns are known
+        ahead.append(row)
+        if seen:
+            break
+    if not seen and ahead and isinstance(ahead[0], BadRow):  # no row of this kind of file is to be had
+        raise DataError(f"{at(path, 1)}: {ahead[0].reason}")
+    return Stream(path, chain(ahead, rows), seen)
+
+
+def columns_of(path: Path, dialect: Dialect | None = None) -> tuple[str, ...]:
+    """The columns of a file; one of JSON is read through, since any row may add some."""
+    stream = stream_table(path, dialect=dialect)
+    if ending(path) in (".jsonl", ".json"):
+        deque(stream.rows, maxlen=0)
+    return stream.columns
+
+
+_CLAIMED = {
+    ".csv": "text",
+    ".tsv": "text",
+    ".jsonl": "JSON",
+    ".json": "JSON",
+    ".parquet": "Parquet",
+    ".xlsx": "archive",
+}
+_NAMES = {
+    "text": "plain text",
+    "JSON": "JSON",
+    "Parquet": "Parquet data",
+    "archive": "a zip archive (an Excel sheet?)",
+    "packed": "packed data",
+    "HTML": "an HTML page",
+    "pointer": "a Git LFS pointer, not the data",
+    "binary": "binary data",
+    "nothing": "nothing",
+}
+_ANEW = "rename it or save it anew"
+_REMEDIES = {
+    "JSON": _ANEW,
+    "Parquet": _ANEW,
+    "text": _ANEW,
+    "archive": "save it as UTF-8 CSV, or let its name end in .xlsx",
+    "packed": "unpack it, or let its name end in .gz",
+    "pointer": "fetch it by git lfs pull",
+    "nothing": "save it anew",
+}
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """The file's bytes, unpacked where its name ends in .gz."""
+    try:
+        with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as raw:
+            yield raw  # type: ignore[misc]
+    except gzip.BadGzipFile:
+        raise DataError(f"{at(path)}: the file ends in .gz but is not compressed; rename it") from None
+    except (EOFError, zlib.error) as error:
+        raise DataError(f"{at(path)}: damaged .gz file ({error}); copy it again") from None
+
+
+def _head(path: Path) -> bytes:
+    with open_bytes(path) as raw:
+        return raw.read(4096)
+
+
+def _content(path: Path, dialect: Dialect) -> str:
+    head = _head(path)
+    if head.startswith(b"PAR1"):
+        return "Parquet"
+    if head.startswith(b"PK\x03\x04"):
+        return "archive"
+    if head.startswith(b"\x1f\x8b"):
+        return "packed"
+    if (encoding := dialect.encoding_of(head)) != UTF8:
+        head = head.decode(encoding, "replace").encode()
+    if b"\0" in head:
+        return "binary"
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    if not text:
+        return "nothing"
+    if text.startswith((b"<!doctype html", b"<html")):
+        return "HTML"
+    if text.startswith(b"version https://git-lfs"):
+        return "pointer"
+    return "JSON" if text.startswith((b"{", b"[")) else "text"
+
+
+def _is_json_object(path: Path) -> bool:
+    # A CSV header may begin with a brace or bracket; only a line that parses is JSON.
+    with open_bytes(path) as raw:
+        line = raw.readline(LONGEST_LINE).removeprefix(b"\xef\xbb\xbf")
+    try:
+        return isinstance(parse_json(line), dict)
+    except ValueError:
+        return line.strip() in (b"[", b"{")
+
+
+@contextmanager
+def _open_text(path: Path, dialect: Dialect, newline: str) -> Iterator[IO[str]]:
+    encoding = dialect.encoding_of(_head(path))
+    try:
+        with open_bytes(path) as raw, io.TextIOWrapper(raw, encoding=encoding, newline=newline) as text:
+            yield text
+    except UnicodeError as error:
+        if encoding == UTF8:
+            raise DataError(_first_bad_byte(path)) from None
+        raise DataError(f"{at(path)}: the file is not {encoding} ({error}); give its --encoding") from None
+
+
+def _lines(path: Path, text: IO[str]) -> Iterator[str]:
+    for number, line in enumerate(iter(lambda: text.readline(LONGEST_LINE + 1), ""), 1):
+        if len(line) > LONGEST_LINE:
+            raise DataError(
+                f"{at(path)}, line {number}: more than {LONGEST_LINE:,} characters in one line; end each row by a line "
+                "break, and cut long texts into several rows"
+            )
+        yield line
+
+
+def _first_bad_byte(path: Path) -> str:
+    with open_bytes(path) as raw:
+        for number, line in enumerate(raw, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                byte = line[error.start]
+                return (
+                    f"{at(path)}, line {number}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8, or name its "
+                    "encoding, as --encoding cp1252"
+                )
+    return f"{at(path)}: the file changed while it was read; read it again"
+
+
+def _csv_rows(
+    path: Path, dialect: Dialect, usual: str, wanted: Collection[str] | None, seen: dict[str, None], blank: bool
+) -> Iterator[Row | BadRow]:
+    csv.field_size_limit(LONGEST_LINE)  # of the whole process: lowered again, it would break other open streams
+    number = 0
+    try:
+        with _open_text(path, dialect, newline="") as text:
+            lines = _lines(path, text)
+            first = list(islice(lines, _LOOKED_AT))
+            delimiter = dialect.delimiter_of(first, usual)
+            reader = csv.reader(chain(first, lines), delimiter=delimiter, strict=True)
+            header, reading = _header(path, reader, dialect)
+            seen.update(dict.fromkeys(header))
+            keep = [k for k, name in enumerate(header) if wanted is None or name in wanted]
+            for fields in reading:
+                if not fields:
+                    if not blank:
+                        continue
+                    fields = [""] * len(header)
+                number += 1
+                if len(fields) != len(header):
+                    yield BadRow(
+                        f"{len(fields)} fields, but {len(header)} in the header; "
+                        f"put fields that contain {delimiter!r} or a line break in double quotes",
+                        dict(zip(header, fields, strict=False)),
+                    )
+                else:
+                    yield {header[k]: fields[k] for k in keep}
+    except csv.Error as error:
+        if "field limit" in str(error):
+            raise DataError(
+                f"{at(path, number + 1)}: a field has more than {LONGEST_LINE:,} characters; close the quote that it "
+                "begins with, or cut it into several rows"
+            ) from None
+        raise DataError(
+            f"{at(path, number + 1)}: broken quoting ({error}); write a quote inside quotes twice"
+        ) from None
+
+
+def _header(path: Path, reader: Iterator[list[str]], dialect: Dialect) -> tuple[list[str], Iterator[list[str]]]:
+    """The columns' names, and the records that follow."""
+    first = next(reader, [])
+    if not dialect.header:
+        return [str(k) for k in range(1, len(first) + 1)], chain([first], reader)
+    header = [name.strip() for name in first]
+    _check_header(path, header)
+    return header, reader
+
+
+def _check_header(path: Path, header: list[str]) -> None:
+    repeated = sorted({name for name in header if header.count(name) > 1})
+    if repeated:
+        raise DataError(f"{at(path)}: the column {repeated[0]!r} comes twice; rename one")
+
+
+def _json_rows(
+    path: Path, dialect: Dialect, wanted: Collection[str] | None, seen: dict[str, None], blank: bool
+) -> Iterator[Row | BadRow]:
+    for value in _json_values(path, dialect, blank):
+        if isinstance(value, BadRow):
+            yield value
+        elif not isinstance(value, dict):
+            yield BadRow(f'a row must be a JSON object such as {{"text": ..., "label": ...}}, got {shown(value)}')
+        else:
+            seen.update(dict.fromkeys(value))
+            yield value if wanted is None else {name: item for name, item in value.items() if name in wanted}
+
+
+def _json_values(path: Path, dialect: Dialect, blank: bool) -> Iterator[Any]:
+    if _is_array(path):
+        yield from _json_array(path, dialect)
+        return
+    with _open_text(path, dialect, newline="\n") as text:  # only \n ends a line: U+2028 may stand inside a JSON string
+        for line in _lines(path, text):
+            if not line.strip():
+                if blank:
+                    yield {}
+                continue
+            try:
+                yield parse_json(line.rstrip("\r\n"), "write one JSON object a line")
+            except ValueError as error:
+                yield BadRow(str(error))
+
+
+def _is_array(path: Path) -> bool:
+    with open_bytes(path) as raw:
+        return raw.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
+
+
+def _json_array(path: Path, dialect: Dialect) -> Any:
+    """One array that holds all rows; it can only be read whole."""
+    with _open_text(path, dialect, newline="\n") as text:
+        try:
+            return parse_json(text.read(), "copy the file again, or write one JSON object a line")
+        except ValueError as error:
+            raise DataError(f"{at(path)}: {error}") from None
+
+
+def _parquet_rows(path: Path, wanted: Collection[str] | None, seen: dict[str, None]) -> Iterator[Row]:
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            seen.update(dict.fromkeys(names))
+            keep = [name for name in names if wanted is None or name in wanted]
+            if not keep:
+                yield from ({} for _ in range(file.metadata.num_rows))
+                return
+            for batch in file.iter_batches(columns=keep, batch_size=_PARQUET_ROWS):
+                yield from batch.to_pylist()
+    except (ArrowException, OSError) as error:
+        raise DataError(f"{at(path)}: damaged Parquet data ({str(error).strip()}); copy the file again") from error

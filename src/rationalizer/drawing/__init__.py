@@ -1,0 +1,24 @@
+"""Predictions with their reasons, and how they are drawn: pure functions from explanations to text."""
+
+from rationalizer.drawing.explanation import AnyExplanation, Explanation, Explanations, Label, PairExplanation
+from rationalizer.drawing.html import Listing, Section, article, html_closing, html_opening, to_html, to_html_page
+from rationalizer.drawing.svg import to_heatmap_svg, to_svg
+from rationalizer.drawing.terminal import to_terminal
+
+__all__ = [
+    "AnyExplanation",
+    "Explanation",
+    "Explanations",
+    "Label",
+    "Listing",
+    "PairExplanation",
+    "Section",
+    "article",
+    "html_closing",
+    "html_opening",
+    "to_heatmap_svg",
+    "to_html",
+    "to_html_page",
+    "to_svg",
+    "to_terminal",
+]

@@ -1,0 +1,66 @@
+"""A model's own words beside those of an attribution: the figures, and texts to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rationalizer.drawing.explanation import AnyExplanation
+from rationalizer.drawing.html import Listing, Section
+from rationalizer.metrics import METRICS
+
+EXPLAINED = (
+    "The model selects words and reads these alone. An attribution asks the same predictor, having read the whole "
+    "text, which words mattered; it is cut to as many words as the model selected. Comprehensiveness is how far the "
+    "probability of what is predicted from the whole text falls without the words (more is better), sufficiency how "
+    "far it falls with nothing else (less is better)."
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A way to choose words, and what was measured of it."""
+
+    name: str
+    comprehensiveness: float
+    sufficiency: float
+    in_common: float
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Figures of all texts, and some texts explained in two ways."""
+
+    rows: Sequence[Row]
+    name: str  # of the attribution
+    own: Sequence[AnyExplanation]
+    attributed: Sequence[AnyExplanation]
+
+
+def beside_table(found: Beside) -> Listing:
+    lines = [
+        [
+            row.name,
+            METRICS["comprehensiveness"].text(row.comprehensiveness),
+            METRICS["sufficiency"].text(row.sufficiency),
+            f"{row.in_common:.0%}",
+        ]
+        for row in found.rows
+    ]
+    return Listing(("words", "comprehensiveness", "sufficiency", "shared with the model"), lines)
+
+
+def beside_sections(found: Beside) -> list[Section]:
+    explanations = [one for pair in zip(found.own, found.attributed, strict=True) for one in pair]
+    captions = [
+        "The model's own words, and what it predicts from them",
+        f"By {found.name}, and what is predicted from the whole text",
+    ] * len(found.own)
+    return [
+        Section("Beside an attribution", text=EXPLAINED, tables=[beside_table(found)]),
+        Section(
+            text="Texts in which the two differ most; the words of either are marked.",
+            explanations=explanations,
+            captions=captions,
+        ),
+    ]

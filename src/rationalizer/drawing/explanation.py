@@ -1,0 +1,162 @@
+"""A prediction and what it was made from: words of one text, or word pairs of two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal, SupportsIndex, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rationalizer.text import is_punctuation
+
+Label = str | int | float | bool
+Picture = Literal["lines", "heatmap"]  # how alignments are drawn
+MOST_DRAWN = 50  # of a list
+
+
+class _Drawn:
+    """Ways to look at a prediction; see `rationalizer.drawing` for more of them."""
+
+    def to_html(self, *, truth: Label | None = None, style: Picture = "lines") -> str:
+        """A fragment of HTML with its style."""
+        from rationalizer.drawing.html import to_html
+
+        return to_html(self, truth=truth, style=style)  # type: ignore[arg-type]
+
+    def to_svg(self, *, truth: Label | None = None, width: int = 720, style: Picture = "lines") -> str:
+        """A picture as a file of its own."""
+        from rationalizer.drawing.svg import to_svg
+
+        return to_svg(self, truth=truth, width=width, style=style)  # type: ignore[arg-type]
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def __str__(self) -> str:
+        from rationalizer.drawing.terminal import to_terminal
+
+        return to_terminal(self, colour=False)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Explanation(_Drawn):
+    """A prediction and the words it was made from. Token k stands at `text[slice(*offsets[k])]`."""
+
+    text: str
+    label: Label  # the predicted class, or value
+    probabilities: dict[Label, float] | None  # of every class; None for regression
+    tokens: tuple[str, ...]
+    offsets: tuple[tuple[int, int], ...]
+    weights: tuple[float, ...]  # what the predictor multiplied each token with; 0: it did not see it
+    selected: tuple[bool, ...]
+    spans: tuple[tuple[int, int], ...]  # runs of selected tokens as characters of the text
+    annotation: tuple[bool, ...] | None = None  # the human one, if known
+    unknown: tuple[bool, ...] = ()  # words that the model has never met and cannot tell apart
+    counted: tuple[bool, ...] = ()  # what can use up the budget: known words, not punctuation
+
+    def __post_init__(self) -> None:
+        _fill(self, "unknown", False, len(self.tokens))
+        _fill(self, "counted", True, len(self.tokens))
+
+    @property
+    def readable(self) -> bool:
+        """Whether the model knows any of the words; if not, its prediction is a guess."""
+        return _any_known(self.tokens, self.unknown)
+
+    @property
+    def words_selected(self) -> int:
+        """Out of `words_in_all`; punctuation that is read along counts in neither."""
+        return sum(chosen and word for chosen, word in zip(self.selected, self.counted, strict=True))
+
+    @property
+    def words_in_all(self) -> int:
+        return sum(self.counted)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return _plain(self)
+
+
+@dataclass(frozen=True, eq=False)
+class PairExplanation(_Drawn):
+    """A prediction for two texts and the word alignment it was made from.
+
+    Word i of the premise stands at `premise[slice(*premise_offsets[i])]`, likewise for the hypothesis.
+    """
+
+    premise: str
+    hypothesis: str
+    label: Label
+    probabilities: dict[Label, float] | None
+    premise_tokens: tuple[str, ...]
+    premise_offsets: tuple[tuple[int, int], ...]
+    hypothesis_tokens: tuple[str, ...]
+    hypothesis_offsets: tuple[tuple[int, int], ...]
+    alignment: NDArray[np.float32]  # (premise words, hypothesis words) weights; 0: not aligned
+    pairs: tuple[tuple[int, int], ...]  # the aligned words, as (premise word, hypothesis word) counted from 0
+    faithful: bool = True  # whether the premise reached the prediction only through the alignment
+    gold: tuple[tuple[int, int], ...] | None = None  # the human alignment, if known
+    premise_unknown: tuple[bool, ...] = ()  # words that the model has never met and cannot tell apart
+    hypothesis_unknown: tuple[bool, ...] = ()
+
+    def __post_init__(self) -> None:
+        _fill(self, "premise_unknown", False, len(self.premise_tokens))
+        _fill(self, "hypothesis_unknown", False, len(self.hypothesis_tokens))
+
+    @property
+    def readable(self) -> bool:
+        """Whether the model knows any word of each text; if not, its prediction is a guess."""
+        sides = ((self.premise_tokens, self.premise_unknown), (self.hypothesis_tokens, self.hypothesis_unknown))
+        return all(_any_known(*side) for side in sides)
+
+    @property
+    def words(self) -> tuple[tuple[str, str], ...]:
+        """The aligned words themselves."""
+        return tuple((self.premise_tokens[i], self.hypothesis_tokens[j]) for i, j in self.pairs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return _plain(self)
+
+
+AnyExplanation = Explanation | PairExplanation
+
+
+class Explanations(list[AnyExplanation]):
+    """A list that notebooks draw; a part of it, `found[:10]`, is one too."""
+
+    def to_html(self, *, most: int = MOST_DRAWN) -> str:
+        """A fragment of HTML with its style: the first `most` of them, and how many there are besides."""
+        from rationalizer.drawing.html import to_html_list
+
+        return to_html_list(self[:most], left_out=max(0, len(self) - most))
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> AnyExplanation: ...
+    @overload
+    def __getitem__(self, place: slice) -> Explanations: ...
+    def __getitem__(self, place: SupportsIndex | slice) -> AnyExplanation | Explanations:
+        found = super().__getitem__(place)
+        return Explanations(found) if isinstance(found, list) else found
+
+
+def _any_known(tokens: tuple[str, ...], unknown: tuple[bool, ...]) -> bool:
+    return any(not strange and not is_punctuation(token) for token, strange in zip(tokens, unknown, strict=True))
+
+
+def _fill(explanation: AnyExplanation, name: str, value: bool, length: int) -> None:
+    """One flag a token, where none were given."""
+    if not getattr(explanation, name):
+        object.__setattr__(explanation, name, (value,) * length)
+
+
+def _plain(explanation: AnyExplanation) -> dict[str, Any]:
+    values = {item.name: getattr(explanation, item.name) for item in fields(explanation)}
+    values["readable"] = explanation.readable
+    if explanation.probabilities is not None:
+        values["probabilities"] = {str(label): p for label, p in explanation.probabilities.items()}
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}

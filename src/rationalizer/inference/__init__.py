@@ -1,0 +1,23 @@
+"""Apply a trained model to examples: predict, evaluate, compare with attributions."""
+
+from rationalizer.inference.attribution import Comparison, attributions, compare_with_attributions
+from rationalizer.inference.predict import (
+    Predictions,
+    compare_with_annotators,
+    evaluate,
+    predict,
+    predict_from,
+    survival,
+)
+
+__all__ = [
+    "Comparison",
+    "Predictions",
+    "attributions",
+    "compare_with_annotators",
+    "compare_with_attributions",
+    "evaluate",
+    "predict",
+    "predict_from",
+    "survival",
+]

@@ -1,0 +1,126 @@
+"""What constraints ask of the texts of a batch, and whether it can be had: before a training starts, and in use."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from rationalizer.constraints import (
+    Conflict,
+    Constraints,
+    LayerConstraints,
+    PairLayerConstraints,
+    PairOfTexts,
+    Text,
+    build_layer_constraints,
+    build_pair_layer_constraints,
+)
+from rationalizer.data import Corpus
+from rationalizer.models.config import Config
+from rationalizer.nn import ALIGNERS, Encoder
+from rationalizer.text import AnyExample, Example, PairExample
+from rationalizer.text.errors import shown
+
+CHECKED = 256  # texts at once
+
+
+@dataclass(frozen=True)
+class Limiting:
+    """Makes the limits of a batch.
+
+    Args:
+        config: what is asked, within which budget, and of which method.
+        encoder: knows where sentences end.
+        texts: how many there are in all.
+        check: whether to raise `Conflict` where a text has no selection.
+    """
+
+    config: Config
+    encoder: Encoder
+    texts: int
+    check: bool = True
+
+    def __call__(
+        self, examples: Sequence[tuple[int, AnyExample]], counted: Sequence[Tensor]
+    ) -> LayerConstraints | PairLayerConstraints | None:
+        """Of examples with their positions among all; `counted` has the words that can be selected, text by text."""
+        if not self.config.constraints:
+            return None
+        if self.config.pairs:
+            pairs = [PairOfTexts(cast("PairExample", example), position, self.texts) for position, example in examples]
+            return self._of_pairs(pairs, counted)
+        texts = [Text(cast("Example", example), position, self.texts) for position, example in examples]
+        how: dict[str, Any] = {"rule": self.encoder.sentences, "check": self.check}
+        return build_layer_constraints(self.config.constraints, texts, counted[0], self.config.budget, **how)
+
+    def _of_pairs(self, pairs: Sequence[PairOfTexts], counted: Sequence[Tensor]) -> PairLayerConstraints:
+        """What can be had is what the method decodes to, whatever the scores."""
+        constraints = self.config.constraints
+        limits, drafts = build_pair_layer_constraints(constraints, pairs, counted)
+        if not self.check or (limits.fixed is None and limits.exactly is None):
+            return limits
+        aligner = ALIGNERS[self.config.method](**self.config.options)
+        decode: Any = aligner.decode
+        allowed = self.config.budget.words(*counted)
+        for row, draft in enumerate(drafts):
+            own = [side[row : row + 1] for side in (*counted, allowed)]
+            reason = draft.clash(own[0][0].numpy(), own[1][0].numpy(), monotone=limits.monotone)
+            if reason is None:
+                try:
+                    decode(torch.zeros(1, own[0].shape[1], own[1].shape[1]), *own, limits=limits.of(row))
+                except ValueError:  # nothing else can be wrong with these arguments
+                    words = " and ".join(str(int(side.sum())) for side in own[:2])
+                    most = f", budget {int(own[2])}" if aligner.uses_budget else ""
+                    reason = f"no alignment by {self.config.method} keeps to all of them ({words} words{most})"
+            if reason is not None:
+                raise draft.pair.conflict(constraints, f"{reason}; leave a constraint out, or change it")
+        return limits
+
+
+def check_constraints(corpus: Corpus, config: Config, encoder: Encoder) -> None:
+    """`Conflict` where a text to train or stop on has no selection; a warning where none but the empty one."""
+    if not config.constraints:
+        return
+    for split, examples in (("train", corpus.train), ("dev", corpus.dev)):
+        limiting = Limiting(config, encoder, len(examples))
+        empty: list[int] = []
+        for start in range(0, len(examples), CHECKED):
+            part = list(enumerate(examples[start : start + CHECKED], start))
+            counted = [
+                encoder.counts([text.tokens for text in side])[1]
+                for side in zip(*(example.texts for _, example in part), strict=True)
+            ]
+            try:
+                limits = limiting(part, counted)
+            except Conflict as error:
+                raise Conflict(f"{corpus.name} {split}: {error}") from None
+            assert limits is not None
+            possible = limits.possible(config.budget.words(*counted), *counted)
+            empty += [part[row][0] for row in torch.nonzero(~possible).flatten().tolist()]
+        if len(empty) == len(examples) > 0:
+            raise Conflict(
+                f"{corpus.name} {split}: in no text can anything be selected under {_named(config.constraints)} and a "
+                f"budget of {config.budget.in_words()}; raise the budget, or leave a constraint out"
+            )
+        if empty:
+            warn_of_empty(empty, examples, config, f" of {corpus.name} {split}")
+
+
+def warn_of_empty(empty: Sequence[int], examples: Sequence[AnyExample], config: Config, where: str = "") -> None:
+    """Says in how many texts nothing is selected, and names the first."""
+    text = " / ".join(part.text for part in examples[empty[0]].texts)
+    warnings.warn(
+        f"under {_named(config.constraints)} and a budget of {config.budget.in_words()} nothing is selected in "
+        f"{len(empty)} of {len(examples)} texts{where}, first in text {empty[0] + 1} ({shown(text)}); what is "
+        "predicted of them is a guess; raise the budget",
+        stacklevel=3,
+    )
+
+
+def _named(constraints: Constraints) -> str:
+    return ", ".join(map(str, constraints))

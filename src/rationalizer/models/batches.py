@@ -1,0 +1,244 @@
+"""Examples as batches of words, of similar length, in an order that a seed fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+from rationalizer.constraints import LayerConstraints, PairLayerConstraints
+from rationalizer.data.disk_examples import Numbers, lengths, words_of_sides
+from rationalizer.models.batch_constraints import Limiting
+from rationalizer.nn import Encoder
+from rationalizer.text import AnyExample, WordBatch
+
+# Shuffled examples are sorted by length within pools of this many batches: enough for little padding,
+# few enough that who shares a batch with whom changes from epoch to epoch.
+POOL_BATCHES = 50
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Examples of one text each, or of two."""
+
+    texts: tuple[WordBatch, ...]
+    labels: Tensor | None  # (batch,) int64 classes or float32 values
+    index: Tensor  # (batch,) int64: position of each example in its dataset
+    limits: LayerConstraints | PairLayerConstraints | None = None  # what constraints ask of these texts
+    marked: Tensor | None = None  # (batch, n) bool: what people marked; of pairs (batch, m, n): aligned
+    share: float = 1.0  # what part of the whole batch this is; see `Part`
+
+    def to(self, device: torch.device | str) -> Batch:
+        labels = None if self.labels is None else self.labels.to(device)
+        limits = None if self.limits is None else self.limits.to(device)
+        marked = None if self.marked is None else self.marked.to(device)
+        texts = tuple(words.to(device) for words in self.texts)
+        return replace(self, texts=texts, labels=labels, limits=limits, marked=marked)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+
+class Part(NamedTuple):
+    """What one of several processes that train together takes of every batch: each example is in one part."""
+
+    number: int = 0
+    of: int = 1
+
+    def take(self, batch: Sequence[T]) -> tuple[Sequence[T], float]:
+        """The part, and what share of the batch it is. All processes must take every step: where a small batch has too
+        few, one gets an example that counts nothing."""
+        own = batch[self.number :: self.of]  # batches are sorted by length: the parts are alike
+        return (own, len(own) / len(batch)) if own else (batch[:1], 0.0)
+
+
+def collate(
+    examples: Sequence[tuple[int, AnyExample]],
+    encoder: Encoder,
+    limiting: Limiting | None = None,
+    *,
+    marks: bool = False,
+) -> Batch:
+    """(position, example) pairs as words, padded to the longest; with `marks` also what people marked in them."""
+    if not examples:
+        raise ValueError("a batch needs at least one example")
+    members = [example for _, example in examples]
+    texts = tuple(encoder.collate(side) for side in zip(*(example.texts for example in members), strict=True))
+    index = torch.tensor([position for position, _ in examples], dtype=torch.int64)
+    limits = None if limiting is None else limiting(examples, [words.counted for words in texts])
+    labels = _labels([example.label for example in members])
+    return Batch(texts, labels, index, limits, _marked(members, texts) if marks else None)
+
+
+def _marked(examples: Sequence[AnyExample], texts: Sequence[WordBatch]) -> Tensor:
+    marked = np.zeros((len(examples), *(words.mask.shape[1] for words in texts)), dtype=np.bool_)
+    for row, example in zip(marked, examples, strict=True):
+        for place in example.marks:
+            row[place] = True
+    return torch.from_numpy(marked)
+
+
+def _labels(labels: Sequence[int | float | None]) -> Tensor | None:
+    if all(label is None for label in labels):
+        return None
+    if any(label is None for label in labels):
+        raise ValueError(f"a batch has labels for all its examples or for none, got {list(labels)}")
+    floating = any(isinstance(label, float) for label in labels)
+    return torch.tensor(labels, dtype=torch.float32 if floating else torch.int64)
+
+
+class BucketSampler(Sampler[list[int]]):
+    """Batches of positions whose texts have similar length: `batch_size` of them, or as many as have at most
+    `batch_tokens` words together, padding counted, and at least one.
+
+    The order depends on (seed, epoch) and the lengths only, never on workers or on any global random state.
+    `set_epoch(epoch, start=k)` continues an interrupted epoch: its first k batches are left out.
+
+    Args:
+        lengths: what is similar within a batch.
+        sides: (texts, 1), of pairs (texts, 2): how many words are padded; by default `lengths`.
+    """
+
+    def __init__(
+        self,
+        lengths: Sequence[int] | Numbers,
+        batch_size: int,
+        *,
+        batch_tokens: int | None = None,
+        sides: Numbers | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        epoch: int = 0,
+        start: int = 0,
+    ) -> None:
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+        self.lengths = np.asarray(lengths, dtype=np.int64)
+        self.batch_size = batch_size
+        self.batch_tokens = batch_tokens
+        self.sides = self.lengths[:, None] if sides is None else sides
+        self.shuffle = shuffle
+        self.seed = seed
+        self.set_epoch(epoch, start)
+
+    def set_epoch(self, epoch: int, start: int = 0) -> None:
+        self.epoch = epoch
+        self.start = 0
+        self._planned: tuple[Numbers, Numbers, Numbers] | None = None
+        if start and not 0 <= start <= self.batches:
+            raise ValueError(f"start counts batches already seen, from 0 to {self.batches}, got {start}")
+        self.start = start
+
+    @property
+    def batches(self) -> int:
+        """Batches of the whole epoch; of `batch_tokens` every epoch may have another number."""
+        return -(-len(self.lengths) // self.batch_size) if self.batch_tokens is None else len(self._plan()[2])
+
+    def __len__(self) -> int:
+        return self.batches - self.start
+
+    def __iter__(self) -> Iterator[list[int]]:
+        order, ends, turns = self._plan()
+        starts = np.concatenate([[0], ends[:-1]])
+        for k in turns[self.start :].tolist():
+            yield order[starts[k] : ends[k]].tolist()
+
+    def _plan(self) -> tuple[Numbers, Numbers, Numbers]:
+        """All positions, those of a batch side by side; where each batch ends; and the order of the batches. Two
+        numbers a text, however many there are: no lists."""
+        if self._planned is None:
+            generator = np.random.default_rng((self.seed, self.epoch)) if self.shuffle else None
+            order = np.arange(len(self.lengths)) if generator is None else generator.permutation(len(self.lengths))
+            ends: list[Numbers] = []
+            for start, end in pairwise(self._pools(order)):
+                pool = order[start:end]
+                pool[:] = pool[np.argsort(self.lengths[pool], kind="stable")]
+                ends.append(start + self._ends(pool))
+            cut = np.concatenate(ends) if ends else np.zeros(0, np.int64)
+            turns = np.arange(len(cut)) if generator is None else generator.permutation(len(cut))
+            self._planned = order, cut, turns
+        return self._planned
+
+    def _pools(self, order: Numbers) -> list[int]:
+        """Where they begin, and the end of the last."""
+        if not self.shuffle:
+            return [0, len(order)]
+        if self.batch_tokens is None:
+            return [*range(0, len(order), self.batch_size * POOL_BATCHES), len(order)]
+        pool = np.cumsum(self.sides[order].sum(1)) // (self.batch_tokens * POOL_BATCHES)  # the number of each text's
+        return [0, *(1 + np.flatnonzero(np.diff(pool))).tolist(), len(order)]
+
+    def _ends(self, pool: Numbers) -> Numbers:
+        """Of the batches of a sorted pool, each of which takes as many as fit."""
+        if self.batch_tokens is None:
+            return np.minimum(np.arange(self.batch_size, len(pool) + self.batch_size, self.batch_size), len(pool))
+        sides, ends, end, reach = self.sides[pool], [], 0, 64
+        while end < len(pool):
+            widths = np.maximum.accumulate(sides[end : end + reach]).sum(1)
+            padded = widths * np.arange(1, len(widths) + 1)
+            fitting = int(np.searchsorted(padded, self.batch_tokens, side="right"))
+            if fitting < reach:
+                end += max(1, fitting)
+                ends.append(end)
+            reach = 2 * max(1, fitting)
+        return np.array(ends, dtype=np.int64)
+
+
+class _Parts(Dataset[Any]):
+    """The examples at positions that share a batch; of other processes' parts none is read."""
+
+    def __init__(self, examples: Sequence[AnyExample], part: Part) -> None:
+        self.examples = examples
+        self.part = part
+
+    def __getitems__(self, batch: list[int]) -> tuple[list[tuple[int, AnyExample]], float]:
+        own, share = self.part.take(batch)
+        return [(position, self.examples[position]) for position in own], share
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+
+def _collated(
+    taken: tuple[list[tuple[int, AnyExample]], float], encoder: Encoder, limiting: Limiting | None, marks: bool
+) -> Batch:
+    examples, share = taken
+    return replace(collate(examples, encoder, limiting, marks=marks), share=share)
+
+
+def loader(
+    examples: Sequence[AnyExample],
+    encoder: Encoder,
+    *,
+    batch_size: int,
+    batch_tokens: int | None = None,
+    shuffle: bool,
+    seed: int,
+    epoch: int = 0,
+    workers: int = 0,
+    limiting: Limiting | None = None,
+    marks: bool = False,
+    part: Part = Part(),  # noqa: B008 (a tuple)
+) -> DataLoader[Any]:
+    """Batches of `examples`, or a part of each; its `batch_sampler` is the BucketSampler, for `set_epoch`.
+
+    Without `shuffle` batches go from the shortest texts to the longest: put results back by `Batch.index`.
+    """
+    sides = None if batch_tokens is None else words_of_sides(examples)
+    order: dict[str, Any] = {"shuffle": shuffle, "seed": seed, "epoch": epoch}
+    sampler = BucketSampler(lengths(examples), batch_size, batch_tokens=batch_tokens, sides=sides, **order)
+    return DataLoader(
+        _Parts(examples, part),
+        batch_sampler=sampler,
+        collate_fn=partial(_collated, encoder=encoder, limiting=limiting, marks=marks),
+        num_workers=workers,
+    )

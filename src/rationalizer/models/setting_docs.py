@@ -1,0 +1,109 @@
+"""What can be set of a run, for people to read: off the declarations that the program itself goes by."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from rationalizer.constraints import Constraints
+from rationalizer.models.config import IDENTITY, Config, configure, flat
+from rationalizer.nn import ALIGNERS, EXTRACTORS, encoder_class, methods_for
+from rationalizer.ranges import Range
+from rationalizer.suggestions import did_you_mean
+
+_FIELD = re.compile(r"    (\w+): [^#]*(?:# (.*))?")
+_REMARK = re.compile(r"\s+(?:[^#]*\s)?# (.*)")
+
+
+@dataclass(frozen=True)
+class Described:
+    """A setting in words."""
+
+    name: str
+    values: str  # which it may have
+    default: str
+    meaning: str = ""
+
+
+@dataclass(frozen=True)
+class MethodSettings:
+    """All that can be set of runs with a method."""
+
+    method: str
+    about: str
+    own: list[Described]
+    encoder: list[Described]
+    common: list[Described]
+
+
+def describe_method(method: str, *, pairs: bool | None = None, encoder: str = "bilstm") -> MethodSettings:
+    """The settings of a method with an encoder; `pairs` where methods of either kind go by the name."""
+    if method not in EXTRACTORS and method not in ALIGNERS:
+        raise ValueError(f"there is no method {method!r}; {did_you_mean(method, [*EXTRACTORS, *ALIGNERS])}")
+    config = configure(method, {"encoder": encoder}, pairs=pairs)
+    defaults = flat(config.to_json())
+    kind, options = methods_for(config.pairs)[method], encoder_class(encoder).Options
+    common = {name: hint for name, hint in _hints(Config).items() if name not in IDENTITY}
+    return MethodSettings(
+        method,
+        inspect.cleandoc(kind.__doc__ or ""),
+        _described({name: _hints(kind.__init__)[name] for name in kind.options()}, defaults, {}),
+        _described(_hints(options), defaults, _remarks(options)),
+        _described(common, defaults, _remarks(Config)),
+    )
+
+
+def _hints(declared: Any) -> dict[str, Any]:
+    return get_type_hints(declared, include_extras=True)
+
+
+def _described(hints: dict[str, Any], defaults: dict[str, Any], remarks: dict[str, str]) -> list[Described]:
+    return [
+        Described(name, _values(hint), _word(defaults[name]), remarks.get(name, "")) for name, hint in hints.items()
+    ]
+
+
+def _values(hint: Any) -> str:
+    """What a declaration allows, in words."""
+    if get_origin(hint) is Annotated:
+        kind, *extras = get_args(hint)
+        ranges = [extra for extra in extras if isinstance(extra, Range)]
+        return f"{_values(kind).removesuffix(' or none')} {ranges[0].in_words()}" if ranges else _values(kind)
+    if get_origin(hint) is Literal:
+        return ", ".join(map(str, get_args(hint)))
+    if get_origin(hint) in (Union, types.UnionType):
+        return " or ".join(_values(each) for each in get_args(hint))
+    if hint == Constraints:
+        return "spans=2, never=stopwords, ..."
+    names = {bool: "true, false", int: "whole number", float: "number", str: "text", type(None): "none"}
+    return names.get(hint, "20%, 0.2, or 5 words" if hint.__name__ == "Budget" else str(hint))
+
+
+def _word(value: Any) -> str:
+    if value is None or value == []:
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _remarks(declared: type) -> dict[str, str]:
+    """The comments beside a class's fields, or in the lines before."""
+    found: dict[str, str] = {}
+    before: list[str] = []
+    name = ""
+    for line in inspect.getsource(declared).splitlines():
+        if match := _FIELD.fullmatch(line):
+            name = match[1]
+            found[name] = match[2] or " ".join(before)
+            before = []
+        elif line.startswith("    # "):
+            before.append(line.removeprefix("    # "))
+        elif name and not found[name] and line.startswith("        ") and (match := _REMARK.fullmatch(line)):
+            found[name] = match[1]  # of a default that takes several lines
+        else:
+            before = []
+    return found

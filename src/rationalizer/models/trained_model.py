@@ -1,0 +1,301 @@
+"""A trained model with all that is needed to use it, and the directory it is kept in.
+
+    config.json          settings, task, classes
+    encoder.json          how texts become words: the rule, the words of the training
+    vectors.safetensors  the encoder's pretrained word vectors, if it has any
+    model.safetensors    the weights
+    history.json         one row per epoch, the best epoch, how long training took
+    examples.json        a few texts to try, unless keep_examples was 0
+
+Each of them has a checksum; what was damaged or edited is refused. Of a compact model (see `compact.py`)
+`vectors.safetensors` may hold a name only, that of the vectors in the package.
+
+A finished run also has `data.json`, where its texts came from, and `scores.json`, what was measured after the
+training (see `runs.py`). While it is under way there is `checkpoint.safetensors` (see `checkpoint.py`). `logs/` has CSV
+and TensorBoard files, in a new folder each time the run was taken up. The training is finished when there is
+`history.json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import torch
+
+from rationalizer.constraints import parse_constraints
+from rationalizer.data.corpus import Task
+from rationalizer.models.atomic_files import (
+    AGAIN,
+    read_json,
+    read_record,
+    read_tensors,
+    verified,
+    write_record,
+    write_tensors,
+)
+from rationalizer.models.compact_weights import compacted, named, restored, tables_of
+from rationalizer.models.config import Config, under
+from rationalizer.models.json_schema import fault, tensors_fault
+from rationalizer.models.sample_texts import KeptText
+from rationalizer.nn import EXTRACTORS, Encoder, HighlightModel, Model, PairModel, Punctuation, encoder_class
+from rationalizer.text import Budget, Rule, Sentences
+
+LabelType = Literal["str", "int", "float", "bool"]
+
+FORMAT = 5
+# Settings that came after the format, as they were before: of all models, and of methods.
+LATER: Mapping[str, Any] = {"annotation_weight": 0.0, "initial_weights": "pytorch", "batch_tokens": None}
+LATER_OPTIONS: Mapping[str, Mapping[str, Any]] = {"spectra": {"mask_tolerance": 0.0}}
+CONFIG, ENCODER_FILE, MODEL, HISTORY = "config.json", "encoder.json", "model.safetensors", "history.json"
+VECTORS, CHECKPOINT, LOGS = "vectors.safetensors", "checkpoint.safetensors", "logs"
+EXAMPLES = "examples.json"
+
+TASKS = set(get_args(Task))
+DESCRIBED = {
+    "format": int,
+    "task": TASKS,
+    "classes": [str],
+    "target": {"sigmoid?": bool, "mean?": float, "deviation?": float},
+    "label_type": set(get_args(LabelType)),
+    "columns": {str: str},
+    "config": {"method": str, "pairs": bool, "options": dict, "reading": dict, str: object},
+}
+EPOCH = {"seconds": float, str: float}
+MEASURED = {
+    "score": {"macro_f1", "mse", "token_f1", "alignment_f1"},
+    "best": (float, None),
+    "best_epoch": (int, None),
+    "steps": int,
+    "seconds_per_epoch": float,
+    "epochs": [EPOCH],
+    "data": str,
+    "versions": {str: str},
+    "threads?": (int, None),  # of a training on a CPU; models of before do not say
+}
+KEPT = {"examples": [[str]]}  # one text each, or two
+
+
+def _with_later(config: dict[str, Any]) -> dict[str, Any]:
+    config = {**LATER, **config}
+    options = config.get("options")
+    if isinstance(options, dict):  # anything else is refused when it is looked at
+        config["options"] = {**LATER_OPTIONS.get(str(config.get("method")), {}), **options}
+    return config
+
+
+@dataclass(frozen=True)
+class Description:
+    """What the weights are weights of."""
+
+    config: Config
+    task: Task
+    classes: tuple[str, ...]
+    target: dict[str, Any] = field(default_factory=dict)  # arguments of `nn.Regression`
+    label_type: LabelType = "str"  # what the user's class labels were before they became names
+    columns: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of the file or table it was trained on: {"text": "review"}
+
+    @property
+    def pairs(self) -> bool:
+        return self.config.pairs
+
+    def encoder_options(self) -> Any:
+        return encoder_class(self.config.encoder).Options(**self.config.reading)
+
+    def network(self) -> dict[str, Any]:
+        """What is asked of the encoder."""
+        generates = self.pairs or EXTRACTORS[self.config.method].reads_text
+        return {"dropout": self.config.dropout, "generates": generates, "predicts": not self.pairs}
+
+    def build(self, encoder: Encoder) -> Model:
+        config = self.config
+        settings: dict[str, Any] = {
+            "method": config.method,
+            "method_options": config.options,
+            "classes": len(self.classes),
+            "target": self.target,
+            "dropout": config.dropout,
+            "pooling": config.pooling,
+        }
+        if self.pairs:
+            # Only people say which words have no partner.
+            return PairModel(encoder, **settings, faithful=config.faithful, threshold=config.annotation_weight > 0)
+        return HighlightModel(encoder, **settings)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "task": self.task,
+            "classes": list(self.classes),
+            "target": self.target,
+            "label_type": self.label_type,
+            "columns": dict(self.columns),
+            "config": self.config.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Any, path: Path) -> Description:
+        if not isinstance(stored, dict) or stored.get("format") != FORMAT:
+            raise ValueError(
+                f"{path} is not of format {FORMAT}, the one this version reads; train again, or use the "
+                "version that wrote it"
+            )
+        stored = verified(stored, path, DESCRIBED)
+        stored |= {"config": _with_later(stored["config"])}
+        try:
+            config = Config.from_json(stored["config"])
+            known: dict[str, Any] = dict.fromkeys(config.to_json(), object)  # what is missing must not become a default
+            own = {"options": dict.fromkeys(config.options, object), "reading": dict.fromkeys(config.reading, object)}
+            if wrong := fault(stored["config"], known | own, "config"):
+                raise ValueError(wrong)
+            if (stored["task"] == "regression") != (not stored["classes"]):
+                raise ValueError(f"a {stored['task']} cannot have the classes {stored['classes']}")
+            if stored["task"] == "regression" and "sigmoid" not in stored["target"]:
+                raise ValueError("target.sigmoid is missing")
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path}: {error}; {AGAIN}") from None
+        return cls(
+            config,
+            stored["task"],
+            tuple(stored["classes"]),
+            stored["target"],
+            stored["label_type"],
+            stored["columns"],
+        )
+
+
+READS = {"rule": get_args(Rule), "punctuation": get_args(Punctuation), "sentences": get_args(Sentences)}
+
+
+def write_encoder_files(directory: Path, encoder: Encoder, *, compact: bool = False) -> None:
+    if tables := encoder.tables():
+        name = named(tables) if compact else None
+        write_tensors(directory / VECTORS, tables if name is None else {}, name)
+    write_record(directory / ENCODER_FILE, encoder.description())
+
+
+def read_encoder_files(directory: Path, description: Description) -> Encoder:
+    kind = encoder_class(description.config.encoder)
+    stored = read_record(directory / ENCODER_FILE)
+    tables, name = read_tensors(directory / VECTORS) if (directory / VECTORS).is_file() else ({}, None)
+    try:
+        tables = dict(tables_of(tables, name))
+        for key, known in READS.items():
+            if stored.get(key) not in known:
+                raise ValueError(f"{key} is {stored.get(key)!r}, not one of {', '.join(known)}")
+        encoder = kind.restore(stored, tables, description.encoder_options(), **description.network())
+        written = {key: None if value is None else type(value) for key, value in encoder.description().items()}
+        if wrong := fault(stored, written):
+            raise ValueError(wrong)
+        return encoder
+    except ImportError:
+        raise
+    except Exception as error:  # of many kinds: tokenizers and transformers read what was stored for them
+        said = f"{error} is missing" if isinstance(error, KeyError) else (str(error).splitlines() or [repr(error)])[0]
+        raise ValueError(
+            f"{directory / ENCODER_FILE} (with {VECTORS}) does not describe a encoder: {said}; copy the folder again"
+        ) from None
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A model ready for use."""
+
+    description: Description
+    model: Model
+    history: dict[str, Any]
+    examples: tuple[KeptText, ...] = ()  # texts to try
+
+    @property
+    def config(self) -> Config:
+        return self.description.config
+
+    @property
+    def encoder(self) -> Encoder:
+        return self.model.encoder
+
+    @property
+    def task(self) -> Task:
+        return self.description.task
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return self.description.classes
+
+    @property
+    def pairs(self) -> bool:
+        """Whether it reads pairs of texts."""
+        return self.description.pairs
+
+    @property
+    def seconds(self) -> float:
+        """How long its epochs took, together."""
+        return round(sum(row["seconds"] for row in self.history["epochs"]), 3)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    def with_budget(self, budget: Budget | float | str) -> TrainedModel:
+        """The same weights, other selections."""
+        budget = Budget.of(budget)
+        if budget != self.config.budget and not self.model.method.follows_budget:
+            others = "budget or ot-exact-k" if self.pairs else "spectra, pair-budget, or one decoded by 'top-k'"
+            raise ValueError(f"what {self.config.method} selects does not follow a budget; use the method {others}")
+        config = replace(self.config, budget=budget)
+        return replace(self, description=replace(self.description, config=config))
+
+    def with_constraints(self, constraints: Any) -> TrainedModel:
+        """The same weights, selections under these constraints instead of those of the training."""
+        config = under(self.config, parse_constraints(constraints), in_use=True)
+        return replace(self, description=replace(self.description, config=config))
+
+    def save(self, directory: str | Path, *, compact: bool = False) -> None:
+        """Writes the model's files; `compact` in less space, with weights that are rounded (see `compact.py`)."""
+        directory = Path(directory)
+        weights = self.model.state_dict()
+        write_record(directory / CONFIG, self.description.to_json())
+        write_encoder_files(directory, self.encoder, compact=compact)
+        write_tensors(directory / MODEL, *(compacted(weights) if compact else (weights, None)))
+        if self.examples:
+            texts = [[text] if isinstance(text, str) else list(text) for text in self.examples]
+            write_record(directory / EXAMPLES, {"examples": texts})
+        else:
+            (directory / EXAMPLES).unlink(missing_ok=True)  # of a model that was here before
+        write_record(directory / HISTORY, self.history)
+
+    @classmethod
+    def load(cls, directory: str | Path, device: str | torch.device = "cpu") -> TrainedModel:
+        directory = Path(directory)
+        if (directory / CONFIG).is_file():  # an older format lacks other files, too
+            description = Description.from_json(read_json(directory / CONFIG), directory / CONFIG)
+        missing = [name for name in (CONFIG, ENCODER_FILE, MODEL, HISTORY) if not (directory / name).is_file()]
+        if missing:
+            if (directory / CHECKPOINT).is_file():
+                raise FileNotFoundError(
+                    f"{directory} holds an unfinished run; finish it by the command it was started with and --resume, "
+                    "in Python by resume=True"
+                )
+            raise FileNotFoundError(f"{directory} holds no trained model: {', '.join(missing)} missing")
+        model = description.build(read_encoder_files(directory, description))
+        weights = restored(*read_tensors(directory / MODEL))
+        if wrong := tensors_fault(weights, model.state_dict()):
+            raise ValueError(
+                f"{directory / MODEL} does not fit {directory / CONFIG}: {wrong}; copy the folder again, or train again"
+            )
+        model.load_state_dict(weights)
+        measured = read_record(directory / HISTORY, MEASURED)
+        return cls(description, model.to(device).eval(), measured, _read_examples(directory, description))
+
+
+def _read_examples(directory: Path, description: Description) -> tuple[KeptText, ...]:
+    path = directory / EXAMPLES
+    stored = read_record(path, KEPT)["examples"] if path.is_file() else []
+    expected = 2 if description.pairs else 1
+    if any(len(texts) != expected for texts in stored):
+        raise ValueError(f"{path}: an example is not {'a pair of texts' if description.pairs else 'one text'}; {AGAIN}")
+    return tuple((texts[0], texts[1]) if description.pairs else texts[0] for texts in stored)

@@ -1,0 +1,221 @@
+"""Encoders of the Hugging Face Hub, or in a local folder: weights as safetensors, and no code but transformers' own."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rationalizer.nn.encoders.subwords import Subwords
+from rationalizer.text import DataError
+
+UNBOUNDED = 4096  # tokens a row, for encoders that set no limit themselves
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """An encoder, all that describes it, and what its texts are written in."""
+
+    network: Any  # a module of transformers
+    config: dict[str, Any]
+    subwords: Subwords
+    capacity: int  # the most tokens of a row, special ones included
+    source: str  # a name on the Hub or a folder,
+    revision: str | None  # and the commit that the name stood for
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "source": self.source,
+            "revision": self.revision,
+            "capacity": self.capacity,
+            "config": self.config,
+            "subwords": self.subwords.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any], dropout: float = 0.0) -> Pretrained:
+        """The encoder that was described, with weights yet to come."""
+        transformers = _transformers("this model")
+        settings = dict(stored["config"])
+        with _quiet(transformers):
+            config = transformers.AutoConfig.for_model(settings.pop("model_type"), **settings)
+            _set_dropout(config, dropout)
+            network = _encoder(transformers.AutoModel.from_config(config, trust_remote_code=False))
+        subwords = Subwords.from_json(stored["subwords"])
+        return cls(
+            network, stored["config"], subwords, int(stored["capacity"]), stored["source"], stored.get("revision")
+        )
+
+
+def load_pretrained(source: str, revision: str | None = None, dropout: float = 0.1) -> Pretrained:
+    """An encoder by name or folder, with this much dropout in training.
+
+    Raises:
+        DataError: there is none, or it is not of use: no fast tokenizer, no safetensors, a decoder.
+        ImportError: the extra "transformers" is not installed.
+    """
+    transformers = _transformers(f"the encoder {source!r}")
+    folder = Path(source).expanduser()
+    local = folder.is_dir()
+    if not local and (source.startswith((".", "/", "~")) or source.count("/") > 1):
+        raise DataError(f"the encoder {source!r} looks like a folder, but there is none")
+    where: dict[str, Any] = {"trust_remote_code": False}
+    place = str(folder) if local else source
+    if local and revision is not None:
+        raise DataError(f"revision={revision!r} is for the Hugging Face Hub, but {source} is a folder; leave it out")
+    try:
+        with _quiet(transformers, downloads=not local):
+            pinned = None if local else _commit(transformers, source, revision)
+            if not local:
+                where["revision"] = pinned
+            config = transformers.AutoConfig.from_pretrained(place, **where)
+            _set_dropout(config, dropout)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(place, use_fast=True, **where)
+            model, found = transformers.AutoModel.from_pretrained(
+                place, config=config, use_safetensors=True, output_loading_info=True, **where
+            )
+    except Exception as error:  # of many kinds, from three libraries and the network
+        raise DataError(_not_loaded(source, local, error)) from error
+    if not getattr(tokenizer, "is_fast", False):
+        raise DataError(f"the encoder {source!r} has no fast tokenizer (tokenizer.json); choose one that has")
+    lacking = [name for name in found["missing_keys"] if "pooler" not in name]
+    if lacking:
+        raise DataError(f"the weights of {source!r} lack {len(lacking)} tensors of its encoder, such as {lacking[0]}")
+    network = _encoder(model)
+    _try_out(network, source)
+    stored = {**config.to_dict(), "model_type": config.model_type}
+    return Pretrained(network, stored, Subwords.of(tokenizer), _capacity(network, tokenizer), source, pinned)
+
+
+def second(network: Any) -> Any:
+    """Another one with the same weights."""
+    return copy.deepcopy(network)
+
+
+def freeze(network: Any, count: int, source: str) -> None:
+    """The lowest layers, so many, stay as they are, and all that comes before them."""
+    if count == 0:
+        return
+    there = network.config.num_hidden_layers
+    lists = (module for module in network.modules() if isinstance(module, nn.ModuleList))
+    layers = next((found for found in lists if len(found) == there), None)
+    if layers is None or count > there:
+        why = "uses the same layer several times" if layers is None else f"has {there} layers"
+        raise DataError(
+            f"frozen_layers={count}, but {source!r} {why}; set generator_rate=0 or predictor_rate=0 instead"
+        )
+    for name, parameter in network.named_parameters():
+        if "embed" in name:
+            parameter.requires_grad_(False)
+    for layer in layers[:count]:
+        layer.requires_grad_(False)
+
+
+def _transformers(what: str) -> Any:
+    try:
+        import transformers
+    except ImportError as error:
+        raise ImportError(
+            f'{what} needs the package transformers: pip install ".[transformers]" in a checkout'
+        ) from error
+    return transformers
+
+
+@contextmanager
+def _quiet(transformers: Any, downloads: bool = False) -> Iterator[None]:
+    """Without remarks on unused weights, and without bars but those of downloads."""
+    logging = transformers.utils.logging
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    if not downloads:
+        logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.set_verbosity(level)
+        if bars and not downloads:
+            logging.enable_progress_bar()
+
+
+def _not_loaded(source: str, local: bool, error: Exception) -> str:
+    said = str(error).strip()
+    first = said.splitlines()[0] if said else type(error).__name__
+    if "trust_remote_code" in said:
+        return f"the encoder {source!r} comes with code of its own, which is never run; choose one without"
+    if local:
+        return (
+            f"the folder {source} holds no encoder that can be read ({first}); it needs config.json, "
+            "model.safetensors and tokenizer.json"
+        )
+    return (
+        f"the encoder {source!r} is not a folder, and could not be had from the Hugging Face Hub as safetensors "
+        f"({first}); check the name and the connection, or give a folder with a copy"
+    )
+
+
+def _set_dropout(config: Any, dropout: float) -> None:
+    """Of states and attention alike, whatever the kind of encoder calls it."""
+    for name, value in config.to_dict().items():
+        if "dropout" in name and isinstance(value, int | float) and not isinstance(value, bool):
+            setattr(config, name, dropout)
+
+
+def _commit(transformers: Any, source: str, revision: str | None) -> str | None:
+    """What a branch, a tag or nothing stands for now: all files are then of one commit."""
+    path = transformers.utils.hub.cached_file(source, "config.json", revision=revision or "main")
+    commit: str | None = transformers.utils.hub.extract_commit_hash(path, None)
+    return commit or revision
+
+
+def _encoder(model: Any) -> Any:
+    """What reads, in single precision: of an encoder with a decoder the former, without the layer that pools."""
+    network = model.get_encoder() if model.config.is_encoder_decoder else model
+    if getattr(network, "pooler", None) is not None:
+        network.pooler = None
+    return network.float()
+
+
+def _capacity(network: Any, tokenizer: Any) -> int:
+    """How many tokens it can read: as many as it has positions, some of which RoBERTa and its kin leave out."""
+    positions = getattr(network.config, "max_position_embeddings", None) or UNBOUNDED
+    tables = (module for name, module in network.named_modules() if name.endswith("position_embeddings"))
+    unused = next((table.padding_idx + 1 for table in tables if getattr(table, "padding_idx", None) is not None), 0)
+    return min(tokenizer.model_max_length, positions - unused)
+
+
+@torch.no_grad()
+def _try_out(network: Any, source: str) -> None:
+    """Reads four tokens: each must see those after it, and none that is left out of the attention."""
+    network.eval()
+    table = network.get_input_embeddings()
+    vectors = table(torch.arange(4) % table.num_embeddings)[None]
+    other = vectors.clone()
+    other[0, 3] += 1.0
+    everything, without = torch.ones((1, 4), dtype=torch.long), torch.tensor([[1, 1, 1, 0]])
+    try:
+        seen = [encode(network, x, everything) for x in (vectors, other)]
+        unseen = [encode(network, x, without) for x in (vectors, other)]
+    except (TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise DataError(f"{source!r} cannot read vectors in place of tokens ({error}); choose another") from error
+    if torch.equal(seen[0][:, :3], seen[1][:, :3]):
+        raise DataError(
+            f"{source!r} reads from left to right only, as decoders do: a word's state would not know the words "
+            "after it; choose an encoder such as BERT or RoBERTa"
+        )
+    if not torch.equal(unseen[0][:, :3], unseen[1][:, :3]):
+        raise DataError(f"{source!r} sees words that are left out of its attention; choose another encoder")
+
+
+def encode(network: Any, vectors: Tensor, attended: Tensor) -> Tensor:
+    """(rows, length, size) states."""
+    states: Tensor = network(inputs_embeds=vectors, attention_mask=attended).last_hidden_state
+    return states

@@ -1,0 +1,276 @@
+"""Word vectors and BiLSTMs: the encoder of the paper."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rationalizer.nn.bilstm import BiLSTM
+from rationalizer.nn.encoders.base import Encoder, Punctuation, Reading
+from rationalizer.ranges import Count, Size
+from rationalizer.text import (
+    BUNDLED,
+    DataError,
+    Example,
+    Lookup,
+    Rule,
+    Sentences,
+    Vocabulary,
+    WordBatch,
+    WordVectors,
+    is_punctuation,
+    load_vectors,
+)
+from rationalizer.text.token_cache import Remembered
+
+FITS = 0.7  # of the running words must have a vector for the English vectors to be of use
+
+
+@dataclass(frozen=True)
+class VectorWordBatch(WordBatch):
+    """WordBatch as rows of the encoder's two tables; 0 is none."""
+
+    parts: Tensor  # (batch, n, k) int64, rows of the pretrained table; a word's vector is the mean of its parts'
+    seen: Tensor  # (batch, n) int64, rows of the table learned in training
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorOptions:
+    """What can be set of this encoder."""
+
+    embeddings: str | None = (
+        "auto"  # pretrained word vectors: a known name, a file, none; auto: English ones if they fit
+    )
+    vector_size: Size = 64  # of word vectors that are learned from scratch
+    tuned: bool = True  # whether words of the training texts learn vectors beside their pretrained ones
+    lower: bool = True  # words in lower case
+    min_count: Count = 1  # words seen less often learn no vector
+    hidden: Size = 64  # units of the LSTMs in each direction
+    word_scores: bool = True  # whether the generator sees a word's own vector beside its state in context
+    word_sums: bool = True  # whether the predictor sees the sum of the selected words' vectors beside what it has read
+    gaps: Literal["kept", "closed"] = "kept"  # whether selected words are read in place or as a text of their own
+
+
+class VectorEncoder(Encoder):
+    """A word's vector is a pretrained one plus a learned one, x = mean of pretrained[parts] + learned[seen].
+
+    The pretrained table holds every word that the vectors know, seen in training or not, and never changes. The
+    learned one has a row for every word of the training texts; it starts at 0 for words that have a pretrained vector.
+    A word that neither table has is unknown: its vector is 0.
+
+    One BiLSTM makes the generator's states and another one the predictor's, from z ⊙ x. The states of opinion words
+    smear on to their neighbours, so the generator also sees each word's vector; the predictor also sees
+    Σ z x / √(Σ z), in which every selected word has its say.
+
+    Args:
+        vocabulary: the words of the training texts.
+        vectors: the pretrained vectors; None to learn all of them.
+        options: see `VectorOptions`.
+        rule, punctuation, sentences: see `Encoder`.
+        dropout: of vectors and states.
+        generates, predicts: whether `states` and `read` will be asked for.
+    """
+
+    name = "bilstm"
+    Options = VectorOptions
+    Network: ClassVar[type[Any]] = BiLSTM  # (size_in, hidden) -> vectors and mask to states of size `size_out`
+    codes: Tensor
+    scales: Tensor
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        vectors: WordVectors | None = None,
+        options: VectorOptions | None = None,
+        *,
+        rule: Rule = "words",
+        punctuation: Punctuation = "free",
+        sentences: Sentences = "marks",
+        dropout: float = 0.1,
+        generates: bool = True,
+        predicts: bool = True,
+    ) -> None:
+        super().__init__(rule=rule, punctuation=punctuation, sentences=sentences)
+        options = options or VectorOptions()
+        self.vocabulary = vocabulary
+        self.vectors = vectors
+        self.lookup = None if vectors is None else Lookup(vectors.words)
+        self._found = Remembered(self._rows)
+        size = options.vector_size if vectors is None else vectors.size
+        codes = np.zeros((0, size), dtype=np.int8) if vectors is None else vectors.codes
+        scales = np.zeros(0, dtype=np.float32) if vectors is None else vectors.scales
+        # Row 0 is nothing. Not among the weights: they never change and are kept apart.
+        self.register_buffer("codes", torch.from_numpy(np.pad(codes, ((1, 0), (0, 0)))), persistent=False)
+        self.register_buffer("scales", torch.from_numpy(np.pad(scales, (1, 0))), persistent=False)
+        self.learned = nn.Embedding(len(vocabulary), size, padding_idx=0)
+        self.learned.weight.requires_grad_(options.tuned or vectors is None)
+        self.dropout = nn.Dropout(dropout)
+        self.generator = self.Network(size, options.hidden) if generates else None
+        self.predictor = self.Network(size, options.hidden) if predicts else None
+        self.chosen = options
+        network = self.generator if self.predictor is None else self.predictor
+        assert network is not None, "a encoder without a task"
+        self.read_size = network.size_out
+        self.size = self.read_size + (size if options.word_scores else 0)
+        self.whole_size = size if options.word_sums else 0
+
+    @classmethod
+    def prepare(cls, source: str, words: Counter[str], options: VectorOptions, **how: Any) -> VectorEncoder:
+        vocabulary = Vocabulary.of(words, lower=options.lower, min_count=options.min_count)
+        vectors = _vectors(options.embeddings, words, vocabulary)
+        encoder = cls(vocabulary, vectors, options, **how)
+        encoder._start()
+        return encoder
+
+    @torch.no_grad()
+    def _start(self) -> None:
+        """Draws the learned vectors: 0 where the pretrained ones know the word."""
+        weight = self.learned.weight
+        if self.vectors is None:
+            if self.predictor is not None:
+                weight.mul_(0.3)  # the size of pretrained vectors' entries; pairs are aligned by what sets words apart
+            return
+        weight.mul_(float(self.vectors.decoded()[:10_000].std()))
+        assert self.lookup is not None
+        known = [index for index, word in enumerate(self.vocabulary.words, 1) if self.lookup.rows(word)]
+        weight[known] = 0
+
+    def knows(self, token: str) -> bool:
+        parts, seen = self._found[token]
+        return bool(parts or seen)
+
+    def _rows(self, token: str) -> tuple[tuple[int, ...], int]:
+        """Rows of the pretrained table, and the row of the learned one."""
+        seen = self.vocabulary.id(token)
+        # A seen word is looked up as the vocabulary writes it, which is how its learned vector was started.
+        form = self.vocabulary.words[seen - 1] if seen else token
+        return () if self.lookup is None else tuple(row + 1 for row in self.lookup.rows(form)), seen
+
+    def collate(self, texts: Sequence[Example]) -> VectorWordBatch:
+        masks = self.counts([text.tokens for text in texts])
+        mask = masks[0]
+        found = self._found.of(chain.from_iterable(text.tokens for text in texts))
+        seen = torch.zeros(mask.shape, dtype=torch.int64)
+        seen[mask] = torch.tensor([row for _, row in found], dtype=torch.int64)
+        rows = [rows for rows, _ in found]
+        count = np.fromiter(map(len, rows), np.int64, len(rows))
+        table = np.zeros((len(rows), max(1, count.max(initial=0))), dtype=np.int64)
+        there = np.arange(table.shape[1]) < count[:, None]
+        table[there] = np.fromiter(chain.from_iterable(rows), np.int64, count.sum())
+        parts = torch.zeros((*mask.shape, table.shape[1]), dtype=torch.int64)
+        parts[mask] = torch.from_numpy(table)
+        return VectorWordBatch(*masks, parts, seen)
+
+    def vectors_of(self, words: WordBatch) -> Tensor:
+        """(batch, n, vector size); 0 on padding and unknown words."""
+        assert isinstance(words, VectorWordBatch)
+        learned = self.learned(words.seen)
+        if self.vectors is None:
+            return learned
+        scales = (self.scales[words.parts] / (words.parts != 0).sum(-1, keepdim=True).clamp(min=1)).to(learned.dtype)
+        if words.parts.is_cuda:  # there, finding the words of several parts would make the host wait for the device
+            return (self.codes[words.parts].to(learned.dtype) * scales[..., None]).sum(-2) + learned
+        # Few words have more than one part: all parts of all words would be several times the memory.
+        pretrained = self.codes[words.parts[..., 0]].to(learned.dtype) * scales[..., 0, None]
+        for part in range(1, words.parts.shape[-1]):
+            where = words.parts[..., part].nonzero(as_tuple=True)
+            rows = words.parts[where][:, part]
+            pretrained[where] += self.codes[rows].to(learned.dtype) * scales[where][:, part, None]
+        return pretrained + learned
+
+    def states(self, words: WordBatch) -> Tensor:
+        assert self.generator is not None, "this encoder was built without a generator"
+        vectors = self.dropout(self.vectors_of(words))
+        states = self.dropout(self.generator(vectors, words.mask))
+        return torch.cat([states, vectors], dim=-1) if self.chosen.word_scores else states
+
+    def read(self, words: WordBatch, z: Tensor) -> Reading:
+        """Where z = 0 the vector is replaced by zeros, whatever it holds: not even the sign of 0 · x comes through."""
+        assert self.predictor is not None, "this encoder was built without a predictor"
+        vectors = self.dropout(self.vectors_of(words))
+        weights = z.to(vectors.dtype)[..., None]
+        shown = torch.where(weights != 0, weights * vectors, vectors.new_zeros(()))
+        whole = shown.sum(1) / weights.sum(1).clamp(min=1e-6).sqrt() if self.chosen.word_sums else shown[:, 0, :0]
+        mask = words.mask
+        if self.chosen.gaps == "closed":
+            shown, mask = _closed_up(shown, z != 0)
+        return Reading(self.predictor(shown, mask), mask, whole)
+
+    def description(self) -> dict[str, Any]:
+        return {
+            "rule": self.rule,
+            "punctuation": self.punctuation,
+            "sentences": self.sentences,
+            "vector_size": self.learned.embedding_dim,
+            "pretrained_words": 0 if self.vectors is None else len(self.vectors),
+            "vocabulary": self.vocabulary.to_json(),
+        }
+
+    def facts(self) -> dict[str, Any]:
+        pretrained = 0 if self.vectors is None else len(self.vectors)
+        return {**super().facts(), "pretrained": pretrained, "seen in training": len(self.vocabulary.words)}
+
+    def tables(self) -> dict[str, Tensor]:
+        if self.vectors is None:
+            return {}
+        return {name: torch.from_numpy(array) for name, array in self.vectors.to_arrays().items()}
+
+    @classmethod
+    def restore(
+        cls, description: Mapping[str, Any], tables: Mapping[str, Tensor], options: VectorOptions, **network: Any
+    ) -> VectorEncoder:
+        missing = [key for key in ("vector_size", "pretrained_words", "vocabulary") if key not in description]
+        if missing:
+            raise ValueError(f"{missing[0]!r} is missing")
+        vectors = WordVectors.from_arrays({name: table.numpy() for name, table in tables.items()}) if tables else None
+        if (0 if vectors is None else len(vectors)) != description["pretrained_words"]:
+            raise ValueError(
+                f"the encoder was saved with {description['pretrained_words']} pretrained words, but its table has "
+                f"{0 if vectors is None else len(vectors)}"
+            )
+        return cls(
+            Vocabulary.from_json(description["vocabulary"]),
+            vectors,
+            options,
+            rule=description["rule"],
+            punctuation=description["punctuation"],
+            sentences=description["sentences"],
+            **network,
+        )
+
+
+def _closed_up(vectors: Tensor, selected: Tensor) -> tuple[Tensor, Tensor]:
+    """The selected positions first, in their order."""
+    order = (~selected).to(torch.uint8).argsort(dim=1, stable=True)
+    if not selected.is_cuda:  # there, counting would make the host wait for the device
+        order = order[:, : max(1, int(selected.sum(1).max()))]
+    return vectors.gather(1, order[..., None].expand(-1, -1, vectors.shape[-1])), selected.gather(1, order)
+
+
+def _vectors(source: str | None, words: Counter[str], vocabulary: Vocabulary) -> WordVectors | None:
+    if source is None:
+        return None
+    if source != "auto":
+        vectors = load_vectors(source, keep=set(vocabulary.words))
+        if vocabulary.words and not coverage(Lookup(vectors.words), words):
+            raise DataError(
+                f"{source}: none of the {len(vocabulary.words)} words of the training texts has a vector; check that "
+                "the vectors are of the texts' language and written as words"
+            )
+        return vectors
+    vectors = load_vectors(BUNDLED)
+    return vectors if coverage(Lookup(vectors.words), words) >= FITS else None
+
+
+def coverage(lookup: Lookup, words: Counter[str]) -> float:
+    """The share of the running words that the vectors know."""
+    running = {word: count for word, count in words.items() if not is_punctuation(word)}
+    known = sum(count for word, count in running.items() if lookup.rows(word))
+    return known / sum(running.values()) if running else 1.0

@@ -1,0 +1,30 @@
+"""Factors that users wrote, beside those of a method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from rationalizer.constraints import Conflict, LayerConstraints, PairLayerConstraints
+from rationalizer.graph import FactorGraph, InfeasibleError, Solution, Variable
+
+
+def solve_with_own(
+    graph: FactorGraph,
+    z: Variable,
+    limits: LayerConstraints | PairLayerConstraints,
+    solve: Callable[[FactorGraph], Solution],
+) -> Tensor:
+    """z of a graph to which the users' factors are added first; `Conflict` where they leave a text nothing."""
+    examples = [text.example for text in limits.texts]
+    for constraint in limits.factors:
+        for factor in constraint.factors(z, examples):
+            graph.add(factor)
+    try:
+        return solve(graph)[z]
+    except InfeasibleError as error:
+        problem = f"nothing keeps to all of it: {error}"
+        if error.instance is None:
+            raise Conflict(problem) from None
+        raise limits.texts[error.instance].conflict(limits.factors, problem) from None

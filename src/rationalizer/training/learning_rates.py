@@ -1,0 +1,54 @@
+"""How fast each part of a model learns, at each step."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+
+from rationalizer.models.config import Config
+from rationalizer.nn import Model
+from rationalizer.training.checkpoint import trained_parameters
+
+Part = Literal["generator", "predictor", "both"]
+# What of a model serves whom; all else serves both.
+PARTS: dict[str, Part] = {
+    "encoder.generator.": "generator",
+    "method.": "generator",
+    "encoder.predictor.": "predictor",
+    "head.": "predictor",
+}
+SLOWEST = 0.05  # share of its rate that a slowed predictor keeps
+
+
+def optimizer_of(model: Model, config: Config) -> torch.optim.Optimizer:
+    """Groups of parameters by part and rate: a encoder's encoders have their own, all else has `learning_rate`."""
+    rates = model.encoder.rates()
+    groups: dict[tuple[Part, float], list[torch.nn.Parameter]] = {}
+    for name, parameter in trained_parameters(model):
+        part: Part = next((part for prefix, part in PARTS.items() if name.startswith(prefix)), "both")
+        rate = rates.get(part, config.learning_rate) if name.startswith("encoder.") else config.learning_rate
+        groups.setdefault((part, rate), []).append(parameter)
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
+    made = [{"params": members, "lr": rate, "full": rate, "part": part} for (part, rate), members in groups.items()]
+    return kind(made, weight_decay=config.weight_decay)
+
+
+def set_rates(optimizer: torch.optim.Optimizer, config: Config, progress: float, selected: float) -> None:
+    """For the next step.
+
+    Args:
+        progress: the share of the training's steps that are done.
+        selected: the share of the words that were selected.
+    """
+    factor = _factor(config, progress)
+    for group in optimizer.param_groups:
+        slow = config.slow_predictor and group["part"] == "predictor"
+        group["lr"] = group["full"] * factor * (max(SLOWEST, selected) if slow else 1.0)
+
+
+def _factor(config: Config, progress: float) -> float:
+    """Up from 0 in the first `warmup` of the steps; with `decay` linearly down to 0 in the others."""
+    if progress < config.warmup:
+        return progress / config.warmup
+    return (1 - progress) / (1 - config.warmup) if config.decay else 1.0

@@ -1,0 +1,27 @@
+"""Comparisons of small models on a user's folder."""
+
+import json
+
+from rationalizer.compare import parse_methods, plan
+from rationalizer.data import Source
+
+SMALL = {"hidden": 8, "vector_size": 8, "epochs": 2, "min_epochs": 1, "batch_size": 16, "learning_rate": 0.02}
+
+
+def jobs_of(folder, out, methods="pair-budget,sparsemax", seeds=(0, 1), **changed):
+    return plan([Source.of(str(folder))], parse_methods(methods), seeds, None, {**SMALL, **changed}, out)
+
+
+def timeless(record):
+    """A record without what the clock says."""
+    scores = {
+        split: {name: value for name, value in found.items() if name != "seconds_per_epoch"}
+        for split, found in record["scores"].items()
+    }
+    return {**record, "seconds": None, "scores": scores, "checksum": None}
+
+
+def learned(directory):
+    """All that a run has come to: its scores, its weights."""
+    record = json.loads((directory / "scores.json").read_text())
+    return timeless(record), (directory / "model.safetensors").read_bytes()

@@ -1,0 +1,143 @@
+"""Runs in processes of their own, on this machine, on Ray, through submitit: what they learn, and how they end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from rationalizer.compare import compare
+from rationalizer.compare.engines import Local, Ray, Slurm
+from rationalizer.compare.engines.slurm_engine import _minutes
+from rationalizer.compare.single_run import Order, Outcome
+from rationalizer.data import DataError
+from rationalizer.ray_cluster import connected
+from rationalizer.subprocesses import Ended
+from rationalizer.training.folder_lock import LOCK
+from rationalizer.training.module import Learner
+from tests.compare.small import jobs_of, learned
+
+pytestmark = pytest.mark.long
+
+ENDLESS = {"epochs": 100_000, "patience": "none", "checkpoint_seconds": 0}
+
+
+@pytest.fixture
+def two(folder, tmp_path):
+    """A run as in `study`, and one that does not come to an end by itself."""
+    return jobs_of(folder, tmp_path, "pair-budget", [0]) + jobs_of(folder, tmp_path, "pair-budget", [1], **ENDLESS)
+
+
+def when_trained_on(job, deadline=300):
+    """The number of the process that trains, once it has kept a checkpoint."""
+    begun = time.monotonic()
+    while not (job.directory / "checkpoint.safetensors").exists():
+        assert time.monotonic() - begun < deadline, f"{job.title} has kept no checkpoint"
+        time.sleep(0.01)
+    return int((job.directory / LOCK).read_text())
+
+
+def is_alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def assert_learned_the_same(job, tmp_path, study):
+    assert learned(job.directory) == learned(study[0] / job.directory.relative_to(tmp_path))
+
+
+def test_processes_learn_the_same_and_end_with_the_comparison(two, tmp_path, study, monkeypatch):
+    """Ctrl-C after the first of two runs; the next call goes on with the second from its checkpoint."""
+    done, endless = two
+    trained_by = []
+
+    def ended(count, outcome):
+        assert (outcome.job, outcome.error) == (done, None)
+        trained_by.append(when_trained_on(endless))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compare(two, tmp_path, engine=Local(2), ended=ended)
+    assert not is_alive(trained_by[0])
+    assert_learned_the_same(done, tmp_path, study)
+
+    steps = []
+
+    def training_step(self, batch, batch_idx):
+        steps.append(self.progress.step)
+        raise RuntimeError("enough")
+
+    monkeypatch.setattr(Learner, "training_step", training_step)
+    again = compare(two, tmp_path)
+    assert [outcome.job for outcome in again.failed] == [endless]
+    assert steps[0] > 0, "it began anew instead of going on"
+
+
+def test_ray_learns_the_same(folder, tmp_path, study):
+    jobs = jobs_of(folder, tmp_path, "pair-budget", [0])
+    with connected(None, cores=2):
+        comparison = compare(jobs, tmp_path, engine=Ray())
+    assert (comparison.ran, comparison.failed) == (1, [])
+    assert_learned_the_same(jobs[0], tmp_path, study)
+
+
+def test_submitit_learns_the_same(folder, tmp_path, study):
+    jobs = jobs_of(folder, tmp_path, "pair-budget", [0])
+    engine = Slurm(tmp_path / "slurm", {"partition": "any", "time": "0:10:00"}, cluster="local")
+    assert compare(jobs, tmp_path, engine=engine).ran == 1
+    assert_learned_the_same(jobs[0], tmp_path, study)
+
+
+def test_bad_texts_end_the_comparison_wherever_it_runs(tmp_path):
+    path = tmp_path / "bad.csv"
+    path.write_text("text,label\ngood,1\n,0\n")
+    for engine in (None, Local(2)):
+        with pytest.raises(DataError, match=r"bad\.csv, row 2"):
+            compare(jobs_of(path, tmp_path, "full-text", [0]), tmp_path / "out", engine=engine)
+
+
+def test_a_process_ends_with_whoever_started_it(two):
+    """However that ends: nobody is left to hold the other end of its standard input."""
+    order = json.dumps(Order(two[1]).to_json()) + "\n"
+    process = subprocess.Popen([sys.executable, "-m", "rationalizer.compare"], stdin=subprocess.PIPE, text=True)
+    try:
+        process.communicate(order, timeout=120)
+        assert process.returncode == -signal.SIGTERM
+    finally:
+        process.kill()
+
+
+def test_what_a_dead_process_is_reported_as(two):
+    job, log = two[0], two[0].directory / "logs/process.log"
+    assert Outcome.of(job, Ended(-9, "")) == Outcome(job, error=f"its process ended by SIGKILL; see {log}")
+    assert Outcome.of(job, Ended(1, "ValueError: no")) == Outcome(job, error="ValueError: no")
+
+
+def test_orders_are_read_back(two):
+    for job in two:
+        order = Order(job, 3, "cuda:1", "bf16-mixed")
+        assert Order.from_json(json.loads(json.dumps(order.to_json()))) == order
+
+
+def test_what_an_engine_lacks_is_said(two, tmp_path, monkeypatch):
+    orders = [Order(job) for job in two]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(OSError, match="no command sbatch here; call this where Slurm's jobs are submitted"):
+        next(Slurm(tmp_path).run(orders))
+    for engine, package in ((Slurm(tmp_path), "submitit"), (Ray(), "ray")):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ImportError, match=rf"needs the package {package}: pip install"):
+            next(engine.run(orders))
+
+
+def test_times_as_sbatch_takes_them():
+    for text, minutes in {"90": 90, "90:30": 91, "2:00:00": 120, "1-12": 2160, "1-0:05": 1445, "0:30": 1}.items():
+        assert _minutes(text) == minutes, text
+    with pytest.raises(ValueError, match="time limit '2h' is none that sbatch knows; write 120, 2:00:00 or 1-12"):
+        _minutes("2h")

@@ -1,0 +1,153 @@
+"""Tables and the paper's figures, from records made by hand."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from rationalizer.compare import parse_methods, plan
+from rationalizer.compare.result_tables import markdown, summarize, write_tables
+from rationalizer.data import Source
+from rationalizer.metrics import METRICS, Spread
+from rationalizer.nn import EXTRACTORS
+from rationalizer.paper.reported_figures import _MEASURES, figure, reported
+from rationalizer.text import Budget
+
+
+def record(findings=(), **scores):
+    return {"scores": {"test": scores, "dev": {**scores, "size": 0.5}}, "findings": {"test": list(findings), "dev": []}}
+
+
+def jobs_of(source, methods, seeds=(0, 1, 2), budgets=None):
+    return plan([source], parse_methods(methods, source.pairs), seeds, budgets, {}, Path("out"))
+
+
+def test_mean_minimum_maximum_and_the_papers_figures(tmp_path):
+    values = iter([0.81, 0.78, 0.82, 0.5, 0.6, 0.7])
+    jobs = jobs_of(Source.of("sst"), "spectra,sparsemax")
+    jobs.sort(key=lambda job: job.method.name != "spectra")
+    done = [(job, record(macro_f1=next(values), size=0.2, seconds_per_epoch=12.345)) for job in jobs]
+    write_tables(summarize(done), tmp_path)
+    text = (tmp_path / "table.md").read_text()
+    assert "| method | budget | macro-F1 | macro-F1, paper | size | size, paper | s/epoch |" in text
+    assert "| spectra | 20% | .803 (.780/.820) | .80 (.79/.81) | .200 (.200/.200) |  | 12.3 (12.3/12.3) |" in text
+    assert "| sparsemax | any | .600 (.500/.700) | .82 (.81/.83) | .200 (.200/.200) | .17 (.13/.23) |" in text
+    assert "Mean (minimum/maximum) over seeds 0, 1, 2, test split." in text
+    assert "is not the paper's" not in text
+    assert "(five seeds, 300-dimensional vectors)" in text
+
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "table.csv").read_text())))
+    assert [row["method"] for row in rows] == ["spectra", "sparsemax"]
+    assert float(rows[0]["macro_f1_mean"]) == pytest.approx((0.81 + 0.78 + 0.82) / 3)
+    assert (rows[0]["macro_f1_min"], rows[0]["paper_macro_f1_mean"], rows[0]["budget"]) == ("0.78", "0.8", "20%")
+    assert rows[1]["budget"] == ""
+
+    stored = json.loads((tmp_path / "table.json").read_text())["rows"]
+    assert stored[0]["scores"]["macro_f1"]["values"] == [0.81, 0.78, 0.82]
+    assert stored[0]["paper"]["macro_f1"] == {"mean": 0.8, "min": 0.79, "max": 0.81}
+
+
+def test_matchings_are_quoted_as_they_read_the_premise():
+    jobs = jobs_of(Source.of("snli"), "budget,budget:not-faithful,ot-exact-k:not-faithful,ot-exact-k", [0])
+    text = markdown(summarize([(job, record(macro_f1=0.5, alignments=4.0, violation=0.0)) for job in jobs]), {})
+    assert "| budget | 4 pairs | .500 | .82 (.81/.82) | 4.00 | 0 |" in text
+    assert "| budget:not-faithful | 4 pairs | .500 | .85 (.85/.86) | 4.00 | 0 |" in text
+    assert "| ot-exact-k:not-faithful | 4 pairs | .500 | .81 (.81/.81) | 4.00 | 0 |" in text
+    assert "| ot-exact-k | 4 pairs | .500 |  | 4.00 | 0 |" in text
+    assert "(three seeds, 300-dimensional vectors)" in text
+
+
+def test_reduced_data_says_so_and_own_data_has_no_paper_columns():
+    done = [(job, record(macro_f1=0.5)) for job in jobs_of(Source.of("hotels"), "spectra", [0])]
+    text = markdown(summarize(done, notes={"hotels-location": "rebuilt"}), {})
+    assert "## hotels-location (rebuilt)" in text
+    assert "our data is rebuilt, which is not the paper's" in text
+    own = [(job, record(macro_f1=0.5)) for job in jobs_of(Source.of("reviews"), "spectra", [0])]
+    assert "paper" not in markdown(summarize(own), {})
+
+
+def test_the_paper_is_quoted_at_its_budget_on_test_only():
+    jobs = jobs_of(Source.of("sst"), "spectra", [0], [*map(Budget.share, (0.1, 0.2))])
+    rows = summarize([(job, record(macro_f1=0.5)) for job in jobs])
+    assert [(str(row.budget), bool(row.paper)) for row in rows] == [("10%", False), ("20%", True)]
+    rows = summarize([(job, record(macro_f1=0.5)) for job in jobs], split="dev")
+    assert not any(row.paper for row in rows)
+    assert rows[0].scores["size"].mean == 0.5
+    assert "The paper reports nothing to compare these rows with." in markdown(rows, {})
+
+
+def test_token_f1_is_compared_under_the_papers_convention():
+    jobs = jobs_of(Source.of("beer"), "spectra", [0])
+    text = markdown(summarize([(jobs[0], record(mse=0.0123, token_f1=0.3, token_f1_paper=0.4))]), {})
+    assert "| 10% | .0123 | .017 (.016/.019) | .300 | .400 | .61 (.56/.68) |" in text
+    own = jobs_of(Source.of("reviews"), "spectra", [0])
+    assert "convention" not in markdown(summarize([(own[0], record(macro_f1=1, token_f1=0.3, token_f1_paper=0.4))]), {})
+
+
+def test_missing_seeds_are_those_of_a_budget():
+    jobs = jobs_of(Source.of("reviews"), "spectra,sfe", [0, 1], [Budget.of("5%"), Budget.of("10%")])
+    lacks = [("spectra", "10%", 1), ("sfe", "5%", 1), ("sfe", "10%", 0)]
+    done = [
+        (job, record(macro_f1=0.9))
+        for job in jobs
+        if (job.method.name, str(job.config.budget), job.config.seed) not in lacks
+    ]
+    text = markdown(summarize(done), {})
+    assert " Seed 0 only: spectra at 10%, sfe at 5%. Seed 1 only: sfe at 10%.\n" in text
+
+
+def test_missing_seeds_and_findings_are_named():
+    jobs = jobs_of(Source.of("reviews"), "spectra,sfe", [0, 1])
+    finding = {"kind": "empty_rationales", "message": "half of them are empty", "value": 0.5}
+    done = [
+        (job, record([finding] if job.method.name == "sfe" else (), macro_f1=0.9))
+        for job in jobs
+        if (job.method.name, job.config.seed) != ("spectra", 1)
+    ]
+    text = markdown(summarize(done), {})
+    assert " Seed 0 only: spectra." in text
+    assert "- sfe, budget 22%, seeds 0, 1: half of them are empty" in text
+    with pytest.raises(ValueError, match="reviews has no test split to score; it has dev"):
+        summarize([(jobs[0], {"scores": {"dev": {}}, "findings": {"dev": []}})], split="test")
+
+
+def test_quoted_figures_are_complete_and_plausible():
+    # Printed with a mean outside its own range.
+    odd = {("task", "agnews", "hardkuma"), ("task", "imdb", "hardkuma")}
+    for measure, (rows, datasets) in _MEASURES.items():
+        for (method, decoding), row in rows.items():
+            assert method in EXTRACTORS
+            assert len(row.split()) == 3 * len(datasets)
+            for dataset in datasets:
+                quoted = figure(measure, dataset, method, decoding)
+                assert (quoted.low <= quoted.mean <= quoted.high) == ((measure, dataset, method) not in odd)
+    assert figure("task", "imdb", "gumbel", "contiguous") == Spread(0.72, 0.72, 0.73)
+    assert figure("token_f1", "hotels-location", "hardkuma", "deterministic") == Spread(0.52, 0.37, 0.57)
+    assert figure("token_f1", "sst", "spectra") is None
+    assert figure("task", "sst", "sfe", None) is None
+    assert reported("beer-appearance")
+    assert not reported("beer-aroma")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("macro_f1", 0.8126, ".813"),
+        ("macro_f1", 1.0, "1.000"),
+        ("macro_f1", 0.99996, "1.000"),
+        ("sufficiency", -0.0124, "-.012"),
+        ("mse", 0.01734, ".0173"),
+        ("mse", 350.21, "350"),
+        ("mse", 0.00004321, "4.32e-05"),
+        ("seconds_per_epoch", 0.512, "0.51"),
+        ("seconds_per_epoch", 61.26, "61.3"),
+        ("documents", 60.0, "60"),
+        ("spans", 2.967, "2.97"),
+        ("violation", 0.0, "0"),
+        ("violation", 0.0000012, "1.2e-06"),
+    ],
+)
+def test_numbers(name, value, shown):
+    assert METRICS[name].text(value) == shown

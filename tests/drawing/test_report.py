@@ -1,0 +1,216 @@
+"""Reports: what was measured stands in them, and the examples are the ones to look at."""
+
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from rationalizer.drawing.evaluation_report import Report, evaluation_report
+from rationalizer.metrics import Finding, Scores
+from rationalizer.text import Budget
+from tests.drawing.samples import GUITAR, HOSTILE, explain
+
+SCORES = Scores(
+    documents=6, accuracy=0.75, macro_f1=0.7341, token_f1=0.41, size=0.2, size_min=0.1, size_max=0.3, tokens=2, spans=1,
+    empty=0, full=0,
+)  # fmt: skip
+
+
+def sure(text, probability, label="positive"):
+    other = {"positive": "negative", "negative": "positive"}[label]
+    return explain(text, [0, 1], label=label, probabilities={label: probability, other: 1 - probability})
+
+
+EXPLANATIONS = [sure(f"text number {k} says much.", 0.5 + k / 20) for k in range(6)]
+TRUTHS = ["positive", "negative", "positive", "negative", "positive", "negative"]
+REPORT = Report(
+    title="spectra <on> reviews",
+    scores=SCORES,
+    explanations=EXPLANATIONS,
+    truths=TRUTHS,
+    findings=[Finding("empty_rationales", "12.0% of the texts have an empty rationale: raise the budget", 0.12)],
+    facts={"method": "spectra", "budget": "20%"},
+    budgets={Budget.share(b): replace(SCORES, macro_f1=0.5 + b, token_f1=None) for b in (0.3, 0.1, 0.2)},
+    examples=2,
+)
+
+
+class Page(HTMLParser):
+    """Text by section, the rows of tables, and the tags of a page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.sections, self.rows, self.tags = {}, [], []
+        self.heading, self.inside = "", ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.inside = tag if tag in ("h2", "td", "th") else self.inside
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        self.inside = "" if tag == self.inside else self.inside
+
+    def handle_data(self, data):
+        if self.inside == "h2":
+            self.heading = data
+        elif self.inside:
+            self.rows[-1][-1] += data
+        self.sections[self.heading] = self.sections.get(self.heading, "") + data
+
+
+def test_report_holds_what_was_measured():
+    page = Page(evaluation_report(REPORT))
+    text = page.sections[""]
+    assert "Looks degenerate: 12.0% of the texts" in text
+    assert "spectra <on> reviews" in text
+    assert "No sign of degeneration" not in text
+    assert list(page.sections) == [
+        "",
+        "Scores",
+        "Classes",
+        "What is selected for which prediction",
+        "Rationale sizes",
+        "Scores and budget",
+        "Calibration",
+        "Right, and surest",
+        "Most surprising",
+        "Least certain",
+    ]
+    for row in (["method", "spectra"], ["macro-F1", ".734"], ["rationale size", ".200"]):
+        assert row in page.rows
+    assert "How much of each text was read" in page.sections["Rationale sizes"]
+    assert page.rows[-6:] == [
+        ["class", "precision", "recall", "F1", "texts"],
+        ["positive", ".500", "1.000", ".667", "3"],
+        ["negative", ".000", ".000", ".000", "3"],
+        ["true label, and how often it was taken for", "positive", "negative"],
+        ["positive", "3", "0"],
+        ["negative", "3", "0"],
+    ]
+
+
+def test_examples_are_the_surest():
+    page = Page(evaluation_report(REPORT))
+    right, wrong = page.sections["Right, and surest"], page.sections["Most surprising"]
+    assert right.index("text number 4") < right.index("text number 2")
+    assert "text number 0" not in right
+    assert wrong.index("text number 5") < wrong.index("text number 3")
+    assert "text number 1" not in wrong
+    assert wrong.count("wrong: the true label is negative") == 2
+    least = page.sections["Least certain"]
+    assert least.index("text number 0") < least.index("text number 1")
+    assert "text number 2" not in least
+    assert "Most surprising" not in Page(evaluation_report(replace(REPORT, truths=["positive"] * 6))).sections
+
+
+def test_words_open_their_texts():
+    """Every text selects "text" and "number"; as nothing is peculiar to the one prediction, the alphabet decides."""
+    html = evaluation_report(REPORT)
+    section = html.split("<h2>What is selected for which prediction</h2>")[1].split("</section>")[0]
+    assert section.count("<details>") == 2
+    assert section.count("6 of 6") == 2
+    first = section.split("<details>")[1]
+    assert first.count('class="rz-text"') == 3
+    assert "number" in first.split("</summary>")[0]
+    assert "positive (6 texts)" in section
+
+
+def test_calibration_is_drawn():
+    html = evaluation_report(REPORT)
+    section = html.split("<h2>Calibration</h2>")[1].split("</section>")[0]
+    # Sure .50, .55, .60 (in two bins), .65, .70 and .75; 1, 0, 1, 0, 1, 0 of them right.
+    error = (abs(1 - 0.5) + abs(1 - 1.15) + abs(1 - 1.35) + abs(0 - 0.75)) / 6
+    assert f"{error:.3f}".removeprefix("0") in section
+    assert section.count('class="dot0"') == 4
+
+
+def test_without_truths_there_is_nothing_to_judge():
+    page = Page(evaluation_report(replace(REPORT, truths=None)))
+    assert {"Classes", "Calibration", "Right, and surest", "Most surprising"}.isdisjoint(page.sections)
+    assert "What is selected for which prediction" in page.sections
+    assert "right" not in page.sections["Least certain"]
+
+
+def test_curve_is_in_the_order_of_budgets():
+    page = evaluation_report(REPORT)
+    section = page.split("<h2>Scores and budget</h2>")[1].split("</section>")[0]
+    assert section.count("<polyline") == 2  # accuracy, macro-F1; token-F1 was not measured at these budgets
+    assert "accuracy and macro-F1 against budget" in section
+    points = section.split('<polyline class="line c1"')[1].split('points="')[1].split('"')[0].split()
+    xs = [float(point.split(",")[0]) for point in points]
+    ys = [float(point.split(",")[1]) for point in points]
+    assert xs == sorted(xs)
+    assert ys == sorted(ys, reverse=True)
+    assert "not trained anew" in section
+    one = replace(REPORT, budgets={Budget.share(0.1): SCORES})
+    assert "Scores and budget" not in evaluation_report(one)
+    words = replace(REPORT, budgets={Budget.count(3): SCORES, Budget.count(5): SCORES})
+    assert "budget, words" in evaluation_report(words)
+    of_pairs = replace(words, explanations=[GUITAR], truths=["neutral"])
+    assert "budget, aligned pairs" in evaluation_report(of_pairs)
+    with pytest.raises(ValueError, match=r"not both: 10%, 5"):
+        evaluation_report(replace(REPORT, budgets={Budget.share(0.1): SCORES, Budget.count(5): SCORES}))
+
+
+def test_regression():
+    explanations = [
+        explain(f"text {k}", [0], label=value, probabilities=None) for k, value in enumerate([0.1, 0.5, 0.9])
+    ]
+    scores = replace(SCORES, accuracy=None, macro_f1=None, mse=0.05)
+    page = Page(
+        evaluation_report(replace(REPORT, scores=scores, explanations=explanations, truths=[0.1, 0.7, 0.2], examples=1))
+    )
+    assert "text 0" in page.sections["Closest"]
+    assert "text 2" in page.sections["Farthest off"]
+    assert "off by 0.7" in page.sections["Farthest off"]
+    assert "Classes" not in page.sections
+    assert "up to 0.5 (2 texts)" in page.sections["What is selected for which prediction"]
+
+
+def test_pairs_are_drawn():
+    scores = replace(SCORES, token_f1=None, alignment_f1=0.8, alignments=4.0)
+    html = evaluation_report(replace(REPORT, scores=scores, explanations=[GUITAR] * 3, truths=["neutral"] * 3))
+    page = Page(html)
+    assert "How many words of each pair were aligned" in page.sections["Rationale sizes"]
+    assert html.count("<path") == 40  # twice two examples of "Most surprising" and of "Least certain"
+    assert "man – person" in page.sections["What is aligned for which prediction"]
+    assert ["alignment-F1", ".800"] in page.rows
+
+
+def test_many_classes_are_listed_by_their_confusions():
+    classes = [f"class {k}" for k in range(20)]
+    probabilities = dict.fromkeys(classes, 1 / 20)
+    explanations = [explain("a text", [0], label=classes[k % 3], probabilities=probabilities) for k in range(12)]
+    page = Page(evaluation_report(replace(REPORT, explanations=explanations, truths=["class 1"] * 12)))
+    assert page.rows[-3:] == [
+        ["true label", "taken for", "how often"],
+        ["class 1", "class 0", "4"],
+        ["class 1", "class 2", "4"],
+    ]
+
+
+def test_clean_models_have_no_warnings_and_empty_data_no_pictures():
+    page = Page(evaluation_report(replace(REPORT, findings=())))
+    assert "No sign of degeneration was found." in page.sections[""]
+    nothing = Page(evaluation_report(replace(REPORT, explanations=[], truths=[], budgets={})))
+    assert list(nothing.sections) == ["", "Scores"]
+    with pytest.raises(ValueError, match="6 explanations have 1 true labels"):
+        evaluation_report(replace(REPORT, truths=["positive"]))
+
+
+def test_hostile_values_stay_text():
+    report = replace(
+        REPORT,
+        title=HOSTILE,
+        facts={HOSTILE: HOSTILE},
+        explanations=[explain(HOSTILE, [1], label=HOSTILE, probabilities={HOSTILE: 1.0})],
+        truths=["<script>"],
+        findings=[Finding("ignores_text", HOSTILE, 1.0)],
+    )
+    assert not {"script", "img"} & set(Page(evaluation_report(report)).tags)
+    assert evaluation_report(report) == evaluation_report(report)

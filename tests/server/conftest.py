@@ -1,0 +1,62 @@
+import socket
+import threading
+from contextlib import contextmanager
+
+import pytest
+from fastapi.testclient import TestClient
+
+from rationalizer.data import generated_reviews as reviews
+from rationalizer.server import Quotas, create_app, load_models
+from rationalizer.server.listener import Server
+
+
+@pytest.fixture(scope="session")
+def models(spectra_run, sparsemax_run):
+    return load_models([spectra_run, sparsemax_run])
+
+
+def asking(app, **options):
+    """A client of an application, which it takes to be on this machine."""
+    return TestClient(app, base_url="http://localhost", **options)
+
+
+@pytest.fixture(scope="session")
+def client(models):
+    limits = Quotas(items=8, characters=1000)
+    with asking(create_app(models, limits=limits, examples=["A first one.", "A second one."])) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def pair_client(pair_run):
+    with asking(create_app(load_models([pair_run]))) as client:
+        yield client
+
+
+@contextmanager
+def listening(app, seconds=30, grace=10, port=0):
+    """The application at a port, by default a free one, served by another thread of this process."""
+    ready = threading.Event()
+    server = Server(app, seconds=seconds, grace=grace, started=ready.set)
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        assert ready.wait(60)
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture(scope="session")
+def server(models):
+    texts = [example.text for example in reviews(train=1, dev=1, test=4).test]
+    with listening(create_app(models, examples=texts)) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def pair_server(pair_run):
+    with listening(create_app(load_models([pair_run]))) as address:
+        yield address

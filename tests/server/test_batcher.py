@@ -1,0 +1,188 @@
+"""Many callers, one worker: nothing is lost, mixed up or blocked."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from rationalizer.server.batching import Batcher, Busy
+
+
+class Recorder:
+    """Doubles numbers, and remembers what it was asked together."""
+
+    def __init__(self, seconds=0.0):
+        self.calls = []
+        self.threads = set()
+        self.seconds = seconds
+
+    def __call__(self, key, items):
+        self.calls.append((key, list(items)))
+        self.threads.add(threading.get_ident())
+        time.sleep(self.seconds)
+        if -1 in items:
+            raise ValueError("minus one")
+        return [2 * item for item in items]
+
+
+def together(run, submissions, **options):
+    async def main():
+        async with Batcher(run, **options) as batcher:
+            tasks = [asyncio.create_task(batcher.submit(*submission)) for submission in submissions]
+            return await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 20)
+
+    return asyncio.run(main())
+
+
+def test_callers_get_their_own_answers_from_few_calls():
+    run = Recorder()
+    submissions = [("a", [k, k + 100]) for k in range(50)]
+    assert together(run, submissions, max_items=1000) == [[2 * k, 2 * k + 200] for k in range(50)]
+    assert len(run.calls) == 1
+    assert run.threads.isdisjoint({threading.get_ident()})
+
+
+def test_keys_are_not_mixed():
+    run = Recorder()
+    answers = together(run, [(k % 3, [k]) for k in range(30)], max_items=1000)
+    assert answers == [[2 * k] for k in range(30)]
+    assert sorted(key for key, _ in run.calls) == [0, 1, 2]
+    assert all(item % 3 == key for key, items in run.calls for item in items)
+
+
+def test_a_batch_is_no_larger_than_it_may_be():
+    run = Recorder()
+    together(run, [("a", [k]) for k in range(50)], max_items=8)
+    assert max(len(items) for _, items in run.calls) == 8
+    assert sum(len(items) for _, items in run.calls) == 50
+
+
+def test_a_batch_is_bounded_by_the_work_in_it():
+    run = Recorder()
+    together(run, [("a", [30, 30, 30, 200, 30]), ("a", [1] * 20)], size=lambda item: item, max_size=100)
+    assert all(sum(items) <= 100 or items == [200] for _, items in run.calls)
+    assert sorted(item for _, items in run.calls for item in items) == sorted([30, 30, 30, 200, 30] + [1] * 20)
+
+
+@pytest.mark.parametrize("clients", [("many", "few"), ("same", "same")])
+def test_a_small_submission_is_in_the_next_batch_however_much_waits(clients):
+    """Also where both come from one address, as behind a proxy."""
+    many, few = clients
+    batches = []
+
+    async def main():
+        def run(key, items):
+            batches.append(set(items))
+            time.sleep(0.01)
+            return list(items)
+
+        async with Batcher(run, size=lambda item: 100, max_size=800) as batcher:
+            large = [asyncio.create_task(batcher.submit("a", ["large"] * 64, many)) for _ in range(5)]
+            while len(batches) < 3:
+                await asyncio.sleep(0.001)
+            before = len(batches)
+            small = [asyncio.create_task(batcher.submit("a", [f"small {k}"], few)) for k in range(4)]
+            await asyncio.gather(*small)
+            waiting = batcher.waiting
+            await asyncio.gather(*large)
+        return before, waiting
+
+    before, waiting = asyncio.run(main())
+    assert waiting == 5 * 64
+    assert {"small 0", "small 1", "small 2", "small 3"} <= set.union(*batches[before : before + 2])
+
+
+def test_a_client_with_many_requests_gets_no_more_than_one_with_a_single_one():
+    served = []
+
+    async def main():
+        def run(key, items):
+            served.extend(items)
+            return list(items)
+
+        async with Batcher(run, max_items=10, capacity=5000) as batcher:
+            tasks = [asyncio.create_task(batcher.submit("a", ["many"] * 64, "many")) for _ in range(20)]
+            tasks.append(asyncio.create_task(batcher.submit("a", ["one"] * 64, "one")))
+            await asyncio.gather(*tasks)
+
+    asyncio.run(main())
+    last = max(k for k, client in enumerate(served) if client == "one")
+    assert last < 130
+
+
+def test_one_client_cannot_shut_others_out():
+    async def main():
+        async with Batcher(Recorder(0.02), max_items=1, capacity=4, share=2) as batcher:
+            tasks = [asyncio.create_task(batcher.submit("a", [k], "many")) for k in range(6)]
+            await asyncio.sleep(0)
+            assert not batcher.ready
+            tasks.append(asyncio.create_task(batcher.submit("a", [7, 8], "other")))
+            return await asyncio.gather(*tasks, return_exceptions=True)
+
+    *many, other = asyncio.run(main())
+    assert many[:4] == [[0], [2], [4], [6]]
+    assert all(isinstance(answer, Busy) for answer in many[4:])
+    assert other == [14, 16]
+
+
+def test_only_the_caller_at_fault_hears_of_an_error():
+    run = Recorder()
+    answers = together(run, [("a", [1]), ("a", [-1]), ("a", [3])], max_items=10)
+    assert answers[0] == [2]
+    assert answers[2] == [6]
+    assert isinstance(answers[1], ValueError)
+
+
+def test_of_a_submission_that_fails_nothing_more_is_run():
+    run = Recorder()
+    answers = together(run, [("a", [-1] * 50)], max_items=5)
+    assert isinstance(answers[0], ValueError)
+    assert len(run.calls) == 1
+
+
+def test_a_full_queue_refuses_and_recovers():
+    async def main():
+        async with Batcher(Recorder(0.05), max_items=1, capacity=3) as batcher:
+            tasks = [asyncio.create_task(batcher.submit("a", [k])) for k in range(5)]
+            answers = await asyncio.gather(*tasks, return_exceptions=True)
+            return answers, await batcher.submit("a", [7]), batcher.waiting
+
+    answers, later, waiting = asyncio.run(main())
+    assert answers[:3] == [[0], [2], [4]]
+    assert all(isinstance(answer, Busy) for answer in answers[3:])
+    assert later == [14]
+    assert waiting == 0
+
+
+def test_what_was_accepted_is_answered_before_the_end():
+    async def main():
+        batcher = Batcher(Recorder(0.05), max_items=1)
+        async with batcher:
+            tasks = [asyncio.create_task(batcher.submit("a", [k])) for k in range(4)]
+            await asyncio.sleep(0.01)
+        with pytest.raises(Busy, match="stopping"):
+            await batcher.submit("a", [1])
+        return await asyncio.gather(*tasks)
+
+    assert asyncio.run(main()) == [[0], [2], [4], [6]]
+
+
+def test_the_event_loop_stays_free_and_callers_may_leave():
+    async def main():
+        ticks = 0
+        async with Batcher(Recorder(0.2)) as batcher:
+            left = asyncio.create_task(batcher.submit("a", [1]))
+            stayed = asyncio.create_task(batcher.submit("a", [2]))
+            await asyncio.sleep(0.05)
+            left.cancel()
+            while not stayed.done():
+                await asyncio.sleep(0.005)
+                ticks += 1
+            return ticks, stayed.result(), left.cancelled(), batcher.waiting
+
+    ticks, answer, cancelled, waiting = asyncio.run(main())
+    assert ticks > 5
+    assert answer == [4]
+    assert cancelled
+    assert waiting == 0

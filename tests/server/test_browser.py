@@ -1,0 +1,431 @@
+"""The page in a real browser: Debian's Chromium, driven by Playwright."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from rationalizer import Rationalizer
+from rationalizer.drawing import Section, to_html_page
+from rationalizer.drawing.charts import histogram
+from rationalizer.drawing.evaluation_report import Report, report_sections
+from rationalizer.drawing.html import to_html_fragment
+from rationalizer.server import create_app, load_models
+from tests.server.conftest import listening
+
+playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
+expect = playwright.expect
+expect.set_options(timeout=20_000)  # a busy machine takes its time
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="the browser tests need Chromium (apt-get install chromium)")
+
+TEXT = "We found truly helpful lovely care. Expect barely musty regrettable comfort."
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page that must not complain, nor ask any other server for anything."""
+    context = browser.new_context(viewport={"width": 1100, "height": 900}, accept_downloads=True)
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    complaints, hosts = [], set()
+    page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else 0)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: hosts.add(request.url.split("/")[2]) if "://" in request.url else 0)
+    yield page
+    assert complaints == []
+    assert all(host.startswith("127.0.0.1:") for host in hosts)
+    context.close()
+
+
+def marked(page, card=0):
+    """The highlighted words of a card, once it is up to date."""
+    page.wait_for_selector("#results:not(.stale) article mark")
+    return page.locator("#results article").nth(card).locator(".rz-text mark").all_inner_texts()
+
+
+def test_typed_text_is_highlighted_and_the_slider_changes_it(page, server):
+    page.goto(server)
+    page.get_by_label("Text", exact=True).fill(TEXT)
+    before = marked(page)
+    assert 0 < len(" ".join(before).split()) <= 3
+    assert page.locator("#amount").inner_text() == "up to 20% of the words"
+    assert page.locator("#reset").is_hidden()
+
+    page.locator("#budget").focus()
+    for _ in range(3):
+        page.keyboard.press("PageUp")
+    expect(page.locator(".method").first).to_contain_text("up to 50%")
+    after = marked(page)
+    assert len(" ".join(after).split()) > len(" ".join(before).split())
+    assert "6 of 11 words read" in page.locator(".summary").first.inner_text()
+
+    page.get_by_role("button", name="Back to the model").click()
+    expect(page.locator(".method").first).to_contain_text("up to 20%")
+    assert marked(page) == before
+
+
+def test_two_models_side_by_side(page, server):
+    page.goto(server)
+    page.locator("#examples button").first.click()
+    marked(page)
+    assert page.get_by_label("Text", exact=True).input_value() == page.locator("#examples button").first.inner_text()
+    assert page.get_by_label("Both", exact=True).is_checked()
+    expect(page.locator("#results article")).to_have_count(2)
+    assert page.locator("#results h2").all_inner_texts()[1].startswith("sparsemax follows no budget")
+    assert page.locator("#why").inner_text() == "What sparsemax selects follows no budget."
+    page.get_by_text("sparsemax", exact=True).first.click()
+    expect(page.locator("#results article")).to_have_count(1)
+    assert page.locator("#budget").is_hidden()
+    assert page.locator("#why").is_hidden()
+    page.get_by_text("spectra", exact=True).first.click()
+    expect(page.locator("#budget")).to_be_visible()
+
+
+def test_downloads(page, server):
+    page.goto(server)
+    page.get_by_label("Text", exact=True).fill(TEXT)
+    words = marked(page)
+    found = {}
+    for kind in ("HTML", "SVG", "JSON"):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=f"Download spectra.{kind.lower()}").click()
+        assert download.value.suggested_filename == f"spectra.{kind.lower()}"
+        with open(download.value.path(), encoding="utf-8") as file:
+            found[kind] = file.read()
+    assert found["HTML"].startswith("<!DOCTYPE html>")
+    assert found["SVG"].startswith("<svg")
+    explanation = json.loads(found["JSON"])["explanation"]
+    assert explanation["text"] == TEXT
+    assert [TEXT[start:end] for start, end in explanation["spans"]] == words
+
+
+def test_hostile_text_stays_text(page, server):
+    page.goto(server)
+    page.get_by_label("Text", exact=True).fill(
+        '<img src=x onerror="document.title=1"><script>document.title=1</script>'
+    )
+    page.locator("#budget").focus()
+    page.keyboard.press("End")
+    expect(page.locator(".method").first).to_contain_text("100%")
+    assert page.title() == "rationalizer"
+    assert page.locator("#results img, #results script").count() == 0
+    assert "<script>" in page.locator(".rz-text").first.inner_text()
+
+
+def test_no_text_and_too_much(page, server):
+    page.goto(server)
+    box = page.get_by_label("Text", exact=True)
+    box.fill(TEXT)
+    marked(page)
+    box.fill("x" * 10_001)
+    page.wait_for_selector("#results:empty", state="attached")
+    assert "10001 characters; at most 10000" in page.locator("#length").inner_text()
+    box.fill("👍" * 5001)  # 10002 of the units that JavaScript counts
+    expect(page.locator("#length")).to_have_text("5001 of 10000 characters")
+    box.fill("")
+    expect(page.locator("#length")).to_have_text("")
+    assert page.locator("#waiting").is_visible()
+
+
+def test_readable_in_any_light_and_on_narrow_screens(page, server):
+    page.goto(server)
+    page.get_by_label("Text", exact=True).fill(f"{TEXT} {'long' * 60}")
+    marked(page)
+    parts = ["h1", "#lead", "label[for=text]", "#why", ".rz-text", ".summary", ".downloads"]
+    for width in (320, 1100):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for scheme, ground in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(24, 28, 31)")):
+            page.emulate_media(color_scheme=scheme)
+            assert page.evaluate("getComputedStyle(document.querySelector('article')).backgroundColor") == ground
+            assert min(page.evaluate(CONTRAST, parts)) >= 4.5
+
+
+# WCAG's contrast of a text with the nearest ground behind it.
+CONTRAST = """(selectors) => {
+  const channels = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const light = (colour) => {
+    const [r, g, b] = channels(colour).map((c) => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (element) => {
+    for (; element; element = element.parentElement) {
+      const colour = getComputedStyle(element).backgroundColor;
+      if ((channels(colour)[3] ?? 1) === 1) return colour;
+    }
+  };
+  return selectors.map((selector) => {
+    const element = document.querySelector(selector);
+    const [a, b] = [light(getComputedStyle(element).color), light(ground(element))].sort((x, y) => y - x);
+    return (a + 0.05) / (b + 0.05);
+  });
+}"""
+
+
+def test_keyboard_alone(page, server):
+    page.goto(server)
+    page.wait_for_selector("#examples button")
+    assert page.evaluate("document.activeElement.id") == "text"
+    page.keyboard.type("lovely care")
+    marked(page)
+    reached = []
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
+    assert "budget" in reached
+    assert "SVG" in reached
+    assert "The endpoint behind this page" in reached
+
+
+SHOWN_CURVES = "#results svg:visible path"
+
+
+def test_drawings_of_pairs_fit_phones(page, pair_server):
+    page.goto(pair_server)
+    page.get_by_label("Premise").fill("Two extraordinarily old nurses often help young dogs in the evening.")
+    page.get_by_label("Hypothesis").fill("Nurses help animals.")
+    for width in (390, 1100):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.locator("#results svg:visible").wait_for()
+        assert page.locator("#results svg:visible").count() == 1
+        drawing = page.locator("#results svg:visible").bounding_box()
+        frame = page.locator("#results .rz-drawing:visible")
+        assert frame.evaluate("(one) => one.scrollWidth - one.clientWidth") == 0  # nothing to scroll to
+        assert drawing["x"] + drawing["width"] <= width
+        # Letters keep their size, but for a little.
+        assert page.locator("#results svg:visible").evaluate("(one) => one.getScreenCTM().a") > 0.9
+
+
+def test_pairs(page, pair_server):
+    page.goto(pair_server)
+    page.get_by_label("Premise").fill("Two old nurses often help young dogs.")
+    assert page.locator("#results article").count() == 0
+    page.get_by_label("Hypothesis").fill("Nurses help animals.")
+    page.wait_for_selector("#results article svg")
+    assert "pairs of words aligned" in page.locator(".summary").first.inner_text()
+    curves = page.locator(SHOWN_CURVES).count()
+    page.locator("#budget").focus()
+    page.keyboard.press("Home")
+    expect(page.locator(".summary")).to_have_text("1 pair of words aligned")
+    assert page.locator(SHOWN_CURVES).count() < curves
+
+
+def test_drawings_in_narrow_pages_are_scrolled_not_shrunk_to_dust(browser, pair_run):
+    pair = Rationalizer.load(pair_run).explain("Two old nurses help young dogs.", "Nurses help animals.")
+    plot = histogram([1, 2], title="sizes", x_label="words")
+    page = browser.new_page(viewport={"width": 400, "height": 800})
+    page.set_content(to_html_page([pair], title="narrow", sections=[Section("Sizes", pictures=[plot])]))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    drawing, plotted = page.evaluate("[...document.querySelectorAll('svg')].map((svg) => svg.clientWidth)")
+    assert plotted == 480
+    assert 250 < drawing < 480  # as much as its words take
+    frames = page.evaluate("[...document.querySelectorAll('.rz-drawing, .picture')].map((one) => one.scrollWidth)")
+    assert frames == [max(drawing, page.locator(".rz-drawing").evaluate("(one) => one.clientWidth")), 480]
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def locked(models):
+    with listening(create_app(models, token="s3cret", examples=["lovely care"])) as address:
+        yield address
+
+
+@pytest.fixture
+def outsider(browser):
+    """A page whose first requests are refused, of which the console tells."""
+    page = browser.new_page()
+    page.set_default_timeout(20_000)
+    yield page
+    page.close()
+
+
+def test_the_page_asks_for_the_token(outsider, locked):
+    page = outsider
+    page.goto(locked)
+    field = page.get_by_label("This server asks for a token")
+    expect(field).to_be_focused()
+    assert page.locator("main").is_hidden()
+    field.fill("wrong")
+    page.keyboard.press("Enter")
+    expect(page.locator("#token [role=alert]")).to_have_text("That is not the token.")
+    field.fill("s3cret")
+    page.get_by_role("button", name="Go on").click()
+    page.locator("#examples button").first.click()
+    assert marked(page)
+    assert page.locator("#token").is_hidden()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download spectra.svg").click()
+    assert download.value.suggested_filename == "spectra.svg"
+    page.reload()
+    expect(page.locator("#examples button")).to_have_count(1)  # remembered for this tab
+    page.get_by_role("link", name="The endpoint behind this page").click()
+    page.wait_for_selector("article")
+    assert '-H "Authorization: Bearer $RATIONALIZER_TOKEN"' in page.locator("pre").first.inner_text()
+    page.get_by_role("link", name="openapi.json").click()
+    expect(page.locator("body")).to_contain_text('"/explain"')
+
+
+def test_a_link_may_bring_the_token(page, locked):
+    page.goto(f"{locked}/#token=s3cret")
+    page.locator("#examples button").first.click()
+    assert marked(page)
+    assert page.url == f"{locked}/"  # it is not left in the address
+    assert page.locator("#token").is_hidden()
+
+
+def test_a_wrong_token_in_a_link_is_told(outsider, locked):
+    outsider.goto(f"{locked}/docs#token=wrong")
+    expect(outsider.locator("#token [role=alert]")).to_have_text("That is not the token.")
+
+
+def test_the_endpoint_s_own_page(page, server):
+    page.goto(f"{server}/docs")
+    page.wait_for_selector("article")
+    assert page.locator("article .path").all_inner_texts()[0] == "/explain"
+    assert f"curl {server}/explain" in page.locator("pre").first.inner_text()
+
+
+def test_constraints_beside_the_slider(page, server):
+    page.goto(server)
+    page.get_by_label("Text", exact=True).fill(TEXT)
+    page.locator("#budget").fill("60")
+    marked(page)
+    whole = page.get_by_role("button", name="whole sentences")
+    assert whole.get_attribute("aria-pressed") == "false"
+    with page.expect_response("**/explain"):
+        whole.click()
+    assert marked(page) in (["We found truly helpful lovely care."], ["Expect barely musty regrettable comfort."])
+    assert whole.get_attribute("aria-pressed") == "true"
+    assert "whole-sentences" in page.locator("article h2").first.inner_text()
+
+    page.get_by_label("Another constraint").fill("must=words:comfort")
+    with page.expect_response("**/explain"):
+        page.get_by_role("button", name="Add").click()
+    assert marked(page) == ["Expect barely musty regrettable comfort."]
+    with page.expect_response("**/explain"):
+        page.locator("#own").click()
+    marked(page)
+    assert "whole-sentences" not in page.locator("article h2").first.inner_text()
+    assert page.locator("#own").is_hidden()
+
+
+def test_chips_can_be_told_apart(browser, models):
+    alike = "We stayed here for three nights in June and the room was "
+    with listening(
+        create_app(models, examples=[f"{alike}lovely.", f"{alike}dirty.", "Slow careless staff."])
+    ) as address:
+        page = browser.new_page()
+        page.goto(address)
+        chips = page.locator("#examples button")
+        chips.first.wait_for()
+        assert chips.all_inner_texts() == ["… lovely.", "… dirty.", "Slow careless staff."]
+        chips.nth(1).click()
+        assert page.get_by_label("Text", exact=True).input_value() == f"{alike}dirty."
+        page.close()
+
+
+def test_a_whole_dataset(page, models):
+    texts = models[0].model.explain(["lovely care", "dirty room"])
+    view = to_html_fragment(report_sections(Report(title="", scores=None, explanations=texts, truths=None)))
+    with listening(create_app(models, views={"spectra": view}, dataset="mine.csv")) as address:
+        page.goto(address)
+        expect(page.locator("#dataset-name")).to_have_text("What is selected in all of mine.csv")
+        assert page.locator("#dataset > details > summary").all_inner_texts() == ["spectra"]
+        page.locator("#dataset > details > summary").click()
+        page.locator("#dataset summary", has_text="1 of 1").first.click()
+        expect(page.locator("#dataset details details .rz-text").first).to_be_visible()
+        assert page.evaluate("getComputedStyle(document.querySelector('h1')).fontSize") == "25.6px"  # as before
+
+
+def test_recovers_when_the_server_returns(outsider, models):
+    page = outsider
+    with listening(create_app(models)) as address:
+        page.goto(address)
+        page.get_by_label("Text", exact=True).fill(TEXT)
+        marked(page)
+    page.get_by_label("Text", exact=True).fill(f"{TEXT} Again.")
+    expect(page.locator("#problem")).to_have_text("The server does not answer; it will be asked again.")
+    with listening(create_app(models), port=int(address.rpartition(":")[2])):
+        assert marked(page)
+        expect(page.locator("#problem")).to_be_hidden()
+        assert page.get_by_label("Text", exact=True).input_value() == f"{TEXT} Again."
+
+
+def test_prints_light_whatever_the_scheme(browser, server):
+    page = browser.new_page(color_scheme="dark")
+    page.goto(server)
+    page.get_by_label("Text", exact=True).fill(TEXT)
+    marked(page)
+    ink = "getComputedStyle(document.querySelector('.rz-text')).color"
+    ground = "getComputedStyle(document.querySelector('article')).backgroundColor"
+    assert page.evaluate(ink) == "rgb(230, 232, 234)"
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate(ink) == "rgb(31, 35, 40)"
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def both_kinds(spectra_run, pair_run):
+    examples = ["A warm, funny film.", ("Two nurses help boys.", "Two medics help boys.")]
+    with listening(create_app(load_models([spectra_run, pair_run]), examples=examples)) as address:
+        yield address
+
+
+def test_models_of_both_kinds_take_turns(page, both_kinds):
+    page.goto(both_kinds)
+    expect(page.locator("#models label")).to_have_text(["spectra", "matching"])  # and not both at once
+    assert page.locator("#premise").is_hidden()
+    page.get_by_role("button", name="A warm, funny film.").click()
+    assert marked(page)
+
+    page.get_by_text("matching", exact=True).click()
+    expect(page.locator("#premise")).to_be_visible()
+    assert page.locator("#text").is_hidden()
+    assert page.locator("#lead").inner_text().startswith("A classifier of pairs")
+    expect(page.locator("#examples button")).to_have_text(["Two nurses help boys.Two medics help boys."])
+    page.locator("#examples button").click()
+    expect(page.locator("#results article h2")).to_contain_text("matching")
+
+    page.get_by_text("spectra", exact=True).click()
+    assert page.locator("#text").input_value() == "A warm, funny film."
+    expect(page.locator("#results article h2")).to_contain_text("spectra")
+    assert marked(page)
+
+
+def test_constraints_of_pairs(outsider, both_kinds):
+    page = outsider  # the console tells of the request that is refused
+    page.goto(both_kinds)
+    page.get_by_role("button", name="whole sentences").click()
+    page.get_by_text("matching", exact=True).click()
+    expect(page.locator("#own")).to_be_hidden()  # what held for single texts does not for pairs
+    expect(page.get_by_label("Another constraint")).to_have_attribute("placeholder", re.compile("align"))
+    page.get_by_label("Premise").fill("Two old nurses help dogs.")
+    page.get_by_label("Hypothesis").fill("Dogs help two nurses.")
+    page.get_by_role("button", name="exactly 1 pair").click()
+    expect(page.locator(".summary")).to_have_text("1 pair of words aligned")
+    expect(page.locator("#results h2")).to_contain_text("exactly-k=1")
+
+    page.get_by_role("button", name="equal words aligned").click()
+    problem = page.locator("#problem")
+    expect(problem).to_contain_text(
+        "the pair ('Two old nurses help dogs.' / 'Dogs help two nurses.') under exactly-k=1"
+    )
+    expect(problem).to_contain_text("no alignment by budget keeps to all of them")
+    expect(page.locator("#results article")).to_have_count(0)
+
+    page.get_by_role("button", name="no crossing links").click()
+    expect(problem).to_contain_text("must be aligned (must-align=equal), but they cross; leave a constraint out")
+    page.locator("#own").click()
+    expect(page.locator(".summary")).to_have_text("2 pairs of words aligned")
+    expect(problem).to_be_hidden()

@@ -1,0 +1,61 @@
+"""What a model remembers of the texts it was sent, and how much work they are taken to be."""
+
+from rationalizer.server.served_models import Unreadable, alike, work
+from rationalizer.text import token_cache as remembered
+from rationalizer.text import word_splitting as cutting
+
+
+def test_strange_words_do_not_pile_up(models, monkeypatch):
+    """Neither many of them nor long ones."""
+    served = models[0]
+    encoder = served.model.trained.encoder
+    monkeypatch.setattr(remembered, "MOST", 500)
+    before = cutting._is_punctuation.cache_info().currsize
+    long = [f"{'x' * 5000}{k}" for k in range(20)]
+    served.explain(None, None, long)
+    assert cutting._is_punctuation.cache_info().currsize == before
+    assert not (encoder._found.keys() | encoder._kind.keys()) & set(long)
+    for k in range(20):
+        served.explain(None, None, [" ".join(f"strange{k}x{j}" for j in range(100))])
+        assert len(encoder._found) <= 500
+        assert len(encoder._kind) <= 500
+    for answers in (cutting._is_punctuation, cutting._span):
+        assert answers.cache_info().maxsize <= 1 << 16
+
+
+def test_work_grows_with_the_text_and_for_pairs_with_both():
+    assert work("a") == 1
+    assert work("lovely care " * 100) == 301
+    assert work(("a", "b")) == 2
+    assert work(("x" * 4000, "x" * 4000)) > 60_000
+
+
+def test_what_cannot_be_read_stands_in_its_place(models):
+    found = models[0].explain(None, None, ["a", "<br />", "b"])
+    assert [isinstance(one, Unreadable) for one in found] == [False, True, False]
+    assert [one.text for one in found[::2]] == ["a", "b"]
+    assert all(isinstance(one, Unreadable) for one in models[0].explain(None, None, ["<br />"]))
+
+
+def test_a_long_text_is_not_read_with_short_ones(models, monkeypatch):
+    """They would be padded to its length, and all take as long as it does; the answers keep their order."""
+    model = models[0].model
+    texts = ["lovely care", "musty room " * 400, "We had lovely care. " * 3, "dirty musty room"]
+    expected = [model.explain(text) for text in texts]
+    batches = []
+    real = type(model).explain_examples
+    monkeypatch.setattr(
+        type(model), "explain_examples", lambda *args, **how: batches.append(len(args[1])) or real(*args, **how)
+    )
+    found = models[0].explain(None, None, texts)
+    assert [(one.text, one.selected) for one in found] == [(one.text, one.selected) for one in expected]
+    assert batches == [3, 1]
+
+
+def test_texts_of_like_length_are_read_together():
+    assert alike([]) == []
+    assert alike([(20,)] * 64) == [list(range(64))]
+    assert alike([(15 + k % 7,) for k in range(50)]) == [sorted(range(50), key=lambda k: k % 7)]
+    assert alike([(100 * k,) for k in range(1, 7)]) == [[0, 1], [2, 3], [4, 5]]  # three would be padded by 300
+    # 500 words beside 5, twice: each pads what the other has little of
+    assert alike([(500, 5), (5, 500), (5, 5)]) == [[2], [0], [1]]

@@ -1,0 +1,19 @@
+"""The command line, but one of the processes that train is killed in the middle of step 5. Run as a program."""
+
+import os
+import signal
+
+from rationalizer.cli import app
+from rationalizer.training.module import Learner
+
+original = Learner.training_step
+
+
+def training_step(self, batch, batch_idx):
+    if self.trainer.global_rank == 1 and self.progress.step == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return original(self, batch, batch_idx)
+
+
+Learner.training_step = training_step
+app()

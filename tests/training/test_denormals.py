@@ -1,0 +1,43 @@
+import pytest
+import torch
+
+from rationalizer.models import configure
+from rationalizer.training import train
+from rationalizer.training.denormals import DENORMAL, are_zero, denormals_as_zero
+from rationalizer.training.module import Learner
+
+pytestmark = pytest.mark.skipif(not torch.set_flush_denormal(False), reason="this processor has no such mode")
+
+
+def test_within_they_are_zero_and_afterwards_as_before():
+    assert not are_zero()
+    with denormals_as_zero():
+        assert are_zero()
+        with denormals_as_zero():
+            pass
+        assert are_zero()
+    assert not are_zero()
+    with pytest.raises(KeyError), denormals_as_zero():
+        raise KeyError
+    assert not are_zero()
+
+
+def test_every_thread_takes_part():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with denormals_as_zero():
+            tiny = torch.full((1_000_000,), DENORMAL) * 0.5
+    finally:
+        torch.set_num_threads(before)
+    assert not tiny.view(torch.int32).any()
+
+
+def test_a_model_learns_without_them(corpus, monkeypatch):
+    seen = []
+    step = Learner.training_step
+    monkeypatch.setattr(Learner, "training_step", lambda *args: seen.append(are_zero()) or step(*args))
+    train(corpus, configure("gumbel", {"epochs": 1, "hidden": 4}), accelerator="cpu", threads=1)
+    assert seen
+    assert all(seen)
+    assert not are_zero()

@@ -1,0 +1,89 @@
+"""Learning from what people marked: `annotation_weight`."""
+
+from dataclasses import replace
+
+import pytest
+
+from rationalizer.data import Corpus
+from rationalizer.data import generated_pairs as pairs
+from rationalizer.data import generated_reviews as reviews
+from rationalizer.inference import evaluate
+from rationalizer.models import TrainedModel, configure
+from rationalizer.models.trained_model import LATER
+from rationalizer.training import train
+from rationalizer.training.checkpoint import digest_of
+from tests.training.interrupted import SMALL
+
+
+@pytest.fixture(scope="module")
+def texts() -> Corpus:
+    return reviews(train=128, dev=32, test=0)
+
+
+def without_classes(corpus: Corpus) -> Corpus:
+    """Nothing to predict: what is marked is all that there is to learn."""
+    train, dev = ([replace(example, label=0) for example in split] for split in (corpus.train, corpus.dev))
+    return replace(corpus, classes=("text",), train=train, dev=dev)
+
+
+def fit(corpus, run_dir=None, **settings):
+    given = {**SMALL, "embeddings": None, "vector_size": 16, "epochs": 6, "learning_rate": 0.02, **settings}
+    given |= {"budget": corpus.budget}
+    config = configure("at-most-one" if corpus.pairs else "spectra", given, pairs=corpus.pairs)
+    return train(corpus, config, run_dir, accelerator="cpu", resume=run_dir is not None)
+
+
+def test_people_are_followed_where_they_marked_something(texts):
+    half = replace(texts, train=[replace(e, annotation=None) if k % 2 else e for k, e in enumerate(texts.train)])
+    alone, taught = (evaluate(fit(half, annotation_weight=weight), texts.dev) for weight in (0, 2))
+    assert taught.token_f1 > alone.token_f1 + 0.2
+    assert taught.size <= 0.25  # the budget is as hard as before
+
+
+def test_marks_alone_are_enough(texts, tmp_path):
+    trained = fit(without_classes(texts), tmp_path / "run", annotation_weight=1)
+    rows = trained.history["epochs"]
+    assert trained.history["score"] == "token_f1"
+    assert trained.history["best"] == max(row["token_f1"] for row in rows) > 0.5
+    found = evaluate(TrainedModel.load(tmp_path / "run"), without_classes(texts).dev)
+    assert found.token_f1 == pytest.approx(trained.history["best"])  # what is kept is what was best, as it is measured
+    assert found.accuracy is found.macro_f1 is None
+    unmarked = [replace(example, label=None, annotation=None) for example in texts.dev]
+    with pytest.raises(ValueError, match="no label to compare with, and nothing that people marked"):
+        evaluate(trained, unmarked)
+
+
+def test_alignments_alone_are_enough():
+    corpus = without_classes(pairs(train=128, dev=32, test=0))
+    trained = fit(corpus, annotation_weight=1)
+    assert trained.history["score"] == "alignment_f1"
+    assert trained.model.threshold is not None
+    found = evaluate(trained, corpus.dev)
+    assert found.alignment_f1 == pytest.approx(trained.history["best"])
+    assert found.alignment_f1 > 0.5
+    assert found.violation == 0
+
+
+def test_what_cannot_be_learned_from_is_refused(texts):
+    with pytest.raises(ValueError, match=r"all labels are 'text'.*--set annotation_weight=1"):
+        fit(without_classes(texts))
+    nobody = replace(texts, train=[replace(example, annotation=None) for example in texts.train])
+    with pytest.raises(ValueError, match=r"no human rationale to learn from in train.*--column rationale_mask=NAME"):
+        fit(nobody, annotation_weight=1)
+    with pytest.raises(ValueError, match="annotation_weight needs scores to learn from people, and full-text has none"):
+        configure("full-text", {"annotation_weight": 1})
+    with pytest.raises(ValueError, match="annotation_weight must be at least 0"):
+        configure("spectra", {"annotation_weight": -1})
+
+
+def test_marks_belong_to_the_data_of_a_run_that_learns_from_them(texts):
+    changed = replace(texts, train=[replace(texts.train[0], annotation=None), *texts.train[1:]])
+    assert texts.digest == changed.digest
+    taught = configure("spectra", {"annotation_weight": 1})
+    assert digest_of(texts, taught) != digest_of(changed, taught)
+    assert digest_of(texts, configure("spectra")) == texts.digest
+
+
+def test_folders_from_before_there_was_the_setting():
+    stored = configure("spectra").to_json()
+    assert {name: stored[name] for name in LATER} == LATER  # what such a folder is taken for is what it was

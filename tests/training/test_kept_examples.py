@@ -1,0 +1,68 @@
+"""The texts that are kept with a model: short ones, of all classes, only if wanted."""
+
+from dataclasses import replace
+
+import pytest
+
+from rationalizer.data import corpus_from, generated_pairs
+from rationalizer.models import TrainedModel
+from rationalizer.models.atomic_files import write_record
+from rationalizer.models.sample_texts import LONGEST, choose_examples
+
+TEXTS = [f"text number {k}" for k in range(12)]
+
+
+def corpus(texts, labels, task=None):
+    """All texts in dev as well."""
+    found = corpus_from(texts, labels, dev=(), task=task)
+    return replace(found, dev=found.train)
+
+
+def test_all_classes_in_turn():
+    labels = ["a"] * 8 + ["b"] * 2 + ["c"] * 2
+    found = choose_examples(corpus(TEXTS, labels), 5)
+    assert found == (TEXTS[0], TEXTS[8], TEXTS[10], TEXTS[1], TEXTS[9])
+    assert choose_examples(corpus(TEXTS, labels), 0) == ()
+
+
+def test_short_ones_where_there_are_enough():
+    long = ["long " * LONGEST + str(k) for k in range(3)]
+    labels = ["a", "b"] * 6 + ["a", "b", "a"]
+    assert not set(long) & set(choose_examples(corpus([*long, *TEXTS], labels), 6))
+    shortest = choose_examples(corpus([*long, *TEXTS[:2]], ["a", "b", "a", "a", "b"]), 3)
+    assert set(shortest) == {*TEXTS[:2], long[0]}
+
+
+def test_values_from_the_lowest_to_the_highest():
+    values = [k / 10 for k in range(12)]
+    assert choose_examples(corpus(TEXTS, values, "regression"), 3) == (TEXTS[0], TEXTS[5], TEXTS[11])
+
+
+def test_dev_before_train_and_none_twice():
+    found = corpus_from(TEXTS, ["a", "b"] * 6, dev=())
+    assert choose_examples(found, 2) == (TEXTS[0], TEXTS[1])
+    dev = [*found.train[-1:], *found.train[-1:]]
+    assert choose_examples(replace(found, dev=dev), 3) == (TEXTS[-1],)
+
+
+def test_pairs_are_kept_as_pairs():
+    found = choose_examples(generated_pairs(train=2, dev=20, test=1), 4)
+    assert len(found) == 4
+    assert all(isinstance(premise, str) and isinstance(hypothesis, str) for premise, hypothesis in found)
+
+
+def test_they_are_saved_with_the_model_and_forgotten_where_there_are_none(spectra_run, tmp_path):
+    trained = TrainedModel.load(spectra_run)
+    assert len(trained.examples) == trained.config.keep_examples == 6
+    trained.save(tmp_path)
+    assert TrainedModel.load(tmp_path).examples == trained.examples
+    replace(trained, examples=()).save(tmp_path)
+    assert not (tmp_path / "examples.json").exists()
+    assert TrainedModel.load(tmp_path).examples == ()
+
+
+def test_examples_of_another_kind_are_refused(spectra_run, tmp_path):
+    TrainedModel.load(spectra_run).save(tmp_path)
+    write_record(tmp_path / "examples.json", {"examples": [["one", "two"]]})
+    with pytest.raises(ValueError, match=r"examples\.json: an example is not one text"):
+        TrainedModel.load(tmp_path)

@@ -1,0 +1,64 @@
+"""Training from texts on disk is training from texts in memory."""
+
+import json
+
+import pytest
+
+from rationalizer import Rationalizer
+from rationalizer.data import StoredExamples, read_corpus, stream_corpus
+from rationalizer.data.disk_examples import word_counts
+from rationalizer.models import configure
+from rationalizer.models.batches import loader
+from rationalizer.nn import VectorEncoder
+from rationalizer.text import Vocabulary
+from rationalizer.training import train
+from tests.training.interrupted import SMALL, Killed, killed_after, same, weights
+
+
+@pytest.fixture(scope="module")
+def file(corpus, tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "x.jsonl"
+    rows = ({"text": e.text, "label": corpus.classes[e.label]} for e in corpus.train)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_weights_are_the_same_bit_for_bit(file, tmp_path, monkeypatch):
+    """Even if the training is killed in the middle of an epoch."""
+    in_memory, on_disk = read_corpus(file), stream_corpus(file, cache_dir=tmp_path / "cache")
+    assert isinstance(on_disk.dev, StoredExamples)
+    config = configure("spectra", {**SMALL, "checkpoint_seconds": 0})
+    expected = train(in_memory, config)
+    with monkeypatch.context() as patch:
+        killed_after(patch, 8)  # of 6 steps an epoch
+        with pytest.raises(Killed):
+            train(on_disk, config, tmp_path / "killed")
+    again = stream_corpus(file, cache_dir=tmp_path / "cache")
+    resumed = train(again, config, tmp_path / "killed", resume=True)
+    assert same(weights(resumed), weights(expected))
+    assert resumed.history["data"] == expected.history["data"]
+    assert resumed.examples == expected.examples
+    train(in_memory, config, tmp_path / "killed", resume=True)  # which is that run, and not one on other texts
+
+
+def test_worker_processes_read_the_same(file, tmp_path):
+    corpus = stream_corpus(file, cache_dir=tmp_path / "cache")
+    encoder = VectorEncoder(Vocabulary.of(word_counts(corpus.train)))
+    how = {"batch_size": 16, "batch_tokens": 300, "shuffle": True, "seed": 3}
+    alone, shared = (
+        list(loader(examples, encoder, workers=workers, **how))
+        for examples, workers in ((list(corpus.train), 0), (corpus.train, 2))
+    )
+    assert len({len(batch) for batch in alone}) > 1
+    assert [batch.index.tolist() for batch in alone] == [batch.index.tolist() for batch in shared]
+    assert all((a.texts[0].seen == b.texts[0].seen).all() for a, b in zip(alone, shared, strict=True))
+
+
+def test_fit_takes_a_corpus(file, tmp_path):
+    corpus = stream_corpus(file, cache_dir=tmp_path / "cache")
+    model = Rationalizer(**{**SMALL, "epochs": 1}).fit(corpus)
+    assert model.classes == corpus.classes
+    with pytest.raises(ValueError, match="a corpus has its own labels"):
+        model.fit(corpus, [1, 2])
+    with pytest.raises(ValueError, match="fit needs labels"):
+        model.fit(["a", "b"])

