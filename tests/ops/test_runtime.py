@@ -26,7 +26,8 @@ pytestmark = pytest.mark.long
 
 # Two kernels as small as can be, of which one calls the other, compiled as all of them are.
 KERNELS = {
-    "inner_cpu.py": "from rationalizer.ops.kernels.numba_runtime import jit\n\n\n@jit\ndef inner(x):\n    return 2.0 * x\n",
+    "inner_cpu.py": "from rationalizer.ops.kernels.numba_runtime import jit\n\n\n"
+    "@jit\ndef inner(x):\n    return 2.0 * x\n",
     "outer_cpu.py": "from rationalizer.ops.kernels.inner_cpu import inner\n"
     "from rationalizer.ops.kernels.numba_runtime import jit\n\n\n@jit\ndef outer(x):\n    return inner(x) + 1.0\n",
 }

@@ -74,7 +74,7 @@ def collect(run: Path) -> dict[str, Any]:
 
 def _in_words(facts: dict[str, Any]) -> dict[str, str]:
     from rationalizer.data import Source
-    from rationalizer.metrics import HISTORY
+    from rationalizer.metrics import METRICS
     from rationalizer.text import Budget
 
     options = ", ".join(f"{name} {value}" for name, value in facts["options"].items())
@@ -91,11 +91,11 @@ def _in_words(facts: dict[str, Any]) -> dict[str, str]:
         "epochs": f"{facts['epochs']} in {facts['seconds']:.1f} s, seed {facts['seed']}",
     }
     if best["value"] is not None:
-        metric = HISTORY[best["score"]]
+        metric = METRICS[best["score"]]
         words["best on dev"] = f"{metric.words} {metric.text(best['value'])} (epoch {best['epoch']})"
     for split, scores in facts["scores"].items():
         words[f"scores, {split}"] = ", ".join(
-            f"{metric.words} {metric.text(scores[name])}" for name, metric in HISTORY.items() if name in scores
+            f"{metric.words} {metric.text(scores[name])}" for name, metric in METRICS.items() if name in scores
         )
     reading = ", ".join(f"{name} {value}" for name, value in facts["reading"].items())
     words["encoder"] = f"{facts['encoder']} ({reading})"
