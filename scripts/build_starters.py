@@ -175,7 +175,7 @@ def sentiment(data: Path) -> Recipe:
                 {"name": "Yelp-HAT", "use": "scored only", "terms": "terms of the Yelp dataset"},
             ),
             limits=(
-                "It learned from films. WordBatch that praise a film and blame a machine (unpredictable, sharp, cold) are "
+                "It learned from films. Words that praise a film and blame a machine (unpredictable, sharp, cold) are "
                 "read as of films.",
                 "There is no class for texts without an opinion: of those it guesses.",
                 "Irony, double negations (not bad at all, could not have been more helpful), comparisons and opinions "
@@ -236,7 +236,7 @@ def nli(data: Path) -> Recipe:
                 "strange to it.",
                 "SNLI's hypotheses give their label away in part (people who sleep mostly contradict), and models "
                 "learn that too.",
-                "WordBatch that both sentences share make it say entailment more often than they should, even where their "
+                "Words that both sentences share make it say entailment more often than they should, even where their "
                 "order says the opposite.",
             ),
         ),

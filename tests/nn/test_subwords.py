@@ -1,4 +1,4 @@
-"""WordBatch in an encoder's tokens."""
+"""Words in an encoder's tokens."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor

@@ -128,7 +128,7 @@ def test_long_texts_are_read_in_windows(encoder):
     for row, example in enumerate(examples):
         alone = made.states(made.collate([example]))[0]
         close(together[row, : len(alone)], alone)
-    # WordBatch near the start see only what the first window holds.
+    # Words near the start see only what the first window holds.
     start = Example(*(lambda s: (s, *cut(s, "spaces")))(" ".join(examples[0].tokens[:150])))
     close(made.states(made.collate([start]))[0, :8], together[0, :8])
     assert together[0].abs().sum(-1).min() > 0

@@ -1,4 +1,4 @@
-"""WordBatch of long texts in rows of bounded length."""
+"""Words of long texts in rows of bounded length."""
 
 import pytest
 import torch

@@ -115,7 +115,7 @@ def _places(tokens: Iterable[str]) -> dict[str, list[int]]:
 @register("must-align", "must-align=equal or must-align=words:not/never,good/great")
 @dataclass(frozen=True, repr=False)
 class MustAlign(_Links):
-    """WordBatch that must be aligned with each other, wherever both stand: the first of one with the first of the other,
+    """Words that must be aligned with each other, wherever both stand: the first of one with the first of the other,
     the second with the second, and so on. They use up the budget.
 
     Args:
@@ -152,7 +152,7 @@ class MustAlign(_Links):
 @register("never-align", "never-align=stopwords or never-align=words:good/bad")
 @dataclass(frozen=True, repr=False)
 class NeverAlign(_Links):
-    """WordBatch that are never aligned with each other.
+    """Words that are never aligned with each other.
 
     Args:
         words: pairs (word of the premise, word of the hypothesis), compared without regard to case.

@@ -1,4 +1,4 @@
-"""WordBatch that must be selected, and words that never may."""
+"""Words that must be selected, and words that never may."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class _Words(TextConstraint):
 @register("must", "must=words:not,never or must=pattern:\\d+ stars")
 @dataclass(frozen=True, repr=False)
 class Must(_Words):
-    """WordBatch that must be selected, wherever they stand; they use up the budget.
+    """Words that must be selected, wherever they stand; they use up the budget.
 
     Args:
         words: compared without regard to case.
@@ -118,7 +118,7 @@ class Must(_Words):
 @register("never", "never=stopwords or never=words:good,bad")
 @dataclass(frozen=True, repr=False)
 class Never(_Words):
-    """WordBatch that are never selected, named as those of `Must`. A span does not go across them."""
+    """Words that are never selected, named as those of `Must`. A span does not go across them."""
 
     offered = ("never=stopwords",)
 

@@ -34,7 +34,7 @@ Masks = list[NDArray[np.bool_]]
 
 @dataclass(frozen=True)
 class Chosen:
-    """WordBatch of each text, chosen in one way, and what they do to the predictor."""
+    """Words of each text, chosen in one way, and what they do to the predictor."""
 
     name: str
     masks: Masks  # per text, one flag per token

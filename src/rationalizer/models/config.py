@@ -74,7 +74,7 @@ class Config:
     min_epochs: Number = 5  # before early stopping may stop
     patience: CountOrNone = 5  # epochs that are no better on dev; none: train on and keep the last weights
     batch_size: Count = 32  # texts, or pairs of texts
-    # WordBatch in a batch at most, padding counted, instead of so many texts: for long ones, or very different ones.
+    # Words in a batch at most, padding counted, instead of so many texts: for long ones, or very different ones.
     batch_tokens: Annotated[int | None, Range(1, 10**9, none=True)] = None
     accumulate: Count = 1  # batches for each step of the optimizer
     optimizer: Literal["adam", "adamw"] = "adam"  # adamw keeps the decay of the weights out of the gradients

@@ -24,7 +24,7 @@ _LEVELS = 127  # codes go from -127 to 127, so that a vector and its negative ar
 
 @dataclass(frozen=True, eq=False)
 class WordVectors:
-    """WordBatch and their vectors in 8 bits: the vector of `words[i]` is about `codes[i] * scales[i]`.
+    """Words and their vectors in 8 bits: the vector of `words[i]` is about `codes[i] * scales[i]`.
 
     One scale a word, not a dimension: on GloVe that halves the error.
     """

@@ -1,6 +1,6 @@
 """Numbers below 1e-38, which a CPU computes with in dozens of times the time: taken for 0 while a model learns.
 
-A relaxed selection is made of them. WordBatch that `gumbel` all but leaves out have weights like 1e-30, whose products
+A relaxed selection is made of them. Words that `gumbel` all but leaves out have weights like 1e-30, whose products
 are such numbers, and a training took four times as long.
 """
 

@@ -1,4 +1,4 @@
-"""WordBatch as an encoder's tokenizer writes them."""
+"""Words as an encoder's tokenizer writes them."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ AT_ONCE = 64  # rows that are encoded together where no gradient is kept: a text
 
 @dataclass(frozen=True)
 class SubwordBatch(WordBatch):
-    """WordBatch as the encoder's tokens."""
+    """Words as the encoder's tokens."""
 
     tokens: Tensor  # (batch, n, k) int64
     sizes: Tensor  # (batch, n) int64, how many of them are the word's; 0 on padding

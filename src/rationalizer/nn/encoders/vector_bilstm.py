@@ -35,7 +35,7 @@ FITS = 0.7  # of the running words must have a vector for the English vectors to
 
 @dataclass(frozen=True)
 class VectorWordBatch(WordBatch):
-    """WordBatch as rows of the encoder's two tables; 0 is none."""
+    """Words as rows of the encoder's two tables; 0 is none."""
 
     parts: Tensor  # (batch, n, k) int64, rows of the pretrained table; a word's vector is the mean of its parts'
     seen: Tensor  # (batch, n) int64, rows of the table learned in training
