@@ -26,7 +26,8 @@ class Model(nn.Module):
     """A encoder, a method that selects, and a head that speaks for the rest.
 
     `forward` takes the `WordBatch` of one text, or of two, a budget, and what constraints ask of these texts
-    (`constraints.LayerConstraints`), if any. In training mode the method relaxes or samples, in evaluation mode it decodes.
+    (`constraints.LayerConstraints`), if any. In training mode the method relaxes or samples, in evaluation mode it
+    decodes.
     """
 
     pairs: ClassVar[bool]

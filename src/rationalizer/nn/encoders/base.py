@@ -34,7 +34,8 @@ class Encoder(nn.Module):
 
     Args:
         rule: how texts are cut into words, see `rationalizer.text.word_splitting`.
-        punctuation: "free" marks use up none of the budget and are read along where the words on both sides are. WordBatch
+        punctuation: "free" marks use up none of the budget and are read along where the words on both sides are.
+        WordBatch
             that the encoder does not know say nothing, and cannot be selected. "count" treats all tokens alike.
         sentences: where sentences end, see `rationalizer.text.sentence_splitting`; it matters to constraints on them.
     """
@@ -114,7 +115,7 @@ class Encoder(nn.Module):
         raise NotImplementedError
 
     def counts(self, texts: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor, Tensor]:
-        """The masks of `WordBatch` for these tokens. A text of nothing but marks and unknown words has these for words."""
+        """The masks of `WordBatch` for these tokens. In a text of punctuation and unknown words only, these count."""
         lengths = np.array([len(tokens) for tokens in texts])
         mask = np.arange(lengths.max()) < lengths[:, None]
         counted, marks = mask.copy(), np.zeros_like(mask)

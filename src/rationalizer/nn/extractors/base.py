@@ -20,7 +20,8 @@ class Extraction(NamedTuple):
 
 
 class Extractor(Method):
-    """Selects words. `states` are the encoder's, (batch, n, size); `mask` is True on the words that can be selected, all
+    """Selects words. `states` are the encoder's, (batch, n, size); `mask` is True on the words that can be selected,
+    all
     others count as absent; `budget` is (batch,) int64. A method that `takes_constraints` also takes their `limits`
     in all three, where there are any."""
 
