@@ -16,6 +16,7 @@ ORDER = [
     "subprocesses",
     "ray_cluster",
     "suggestions",
+    "discovery",
     "ranges",
     "ops",
     "graph",

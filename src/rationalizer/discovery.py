@@ -1,0 +1,63 @@
+"""Registries that are filled by the modules of a package: a new kind of thing is one new file in its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module, invalidate_caches
+from pkgutil import iter_modules
+from typing import TypeVar
+
+from rationalizer.suggestions import did_you_mean
+
+T = TypeVar("T")
+_Registered = TypeVar("_Registered")
+
+
+def import_modules(package: str) -> None:
+    """Import every module of a package, so that each can register what it defines.
+
+    Modules are searched on the package's `__path__`. To use a folder of your own, append it to the `__path__` and call
+    this function again; modules that are imported already are skipped.
+    """
+    invalidate_caches()  # a file may be newer than Python's listing of its folder
+    for module in iter_modules(import_module(package).__path__):
+        import_module(f"{package}.{module.name}")
+
+
+class UnknownNameError(KeyError, ValueError):
+    """No entry of a registry has this name."""
+
+    def __init__(self, kind: str, name: str, known: list[str]) -> None:
+        super().__init__(f"unknown {kind} {name!r}; {did_you_mean(name, known)}")
+        self.kind, self.name = kind, name
+
+    def __str__(self) -> str:  # KeyError would show the message in quotes
+        return str(self.args[0])
+
+
+class Registry(dict[str, T]):
+    """A dictionary from names to classes (or other objects). Looking up an unknown name raises `UnknownNameError`.
+
+    Args:
+        kind: what the entries are, for messages: "extractor", "constraint", …
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def __missing__(self, name: str) -> T:
+        raise UnknownNameError(self.kind, name, list(self))
+
+    def register(self, name: str) -> Callable[[_Registered], _Registered]:
+        """Decorator that adds a class or function as `name`; a class also gets it as its attribute `name`."""
+
+        def add(entry: _Registered) -> _Registered:
+            if name in self:
+                raise ValueError(f"the {self.kind} {name!r} is already registered, by {self[name]!r}")
+            if isinstance(entry, type):
+                entry.name = name  # type: ignore[attr-defined]
+            self[name] = entry  # type: ignore[assignment]
+            return entry
+
+        return add
