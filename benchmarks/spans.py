@@ -54,7 +54,7 @@ def shortest_ms(step: Callable[[], object], seconds: float = 0.3) -> float:
 def main() -> None:
     torch.set_num_threads(1)
     for rules in ({}, {"spans": 2}):  # compiles
-        ops.spans(torch.rand(4, 30), 6, 0.1, **rules)
+        ops.spans(torch.rand(4, 30), 6, transition=0.1, **rules)
     names = list(combinations(64))
     targets = names[: names.index("5 spans")]
     for n in LENGTHS:
@@ -75,7 +75,7 @@ def main() -> None:
                 t: float = temperature,
                 most: int = limit,
             ) -> Callable[[], Tensor]:
-                return lambda: ops.spans(s, most, r, temperature=t, **rules)
+                return lambda: ops.spans(s, most, transition=r, temperature=t, **rules)
 
             ours = shortest_ms(base)
             ratios = {name: shortest_ms(layer(rules)) / ours for name, rules in combinations(n).items()}

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from tests.ops import oracles
 from torch import Tensor
 
 from rationalizer import ops
 from rationalizer.graph import FactorGraph, SequenceBudget
-from rationalizer.ops import reference
 from soak import layer_checks as checks
 from soak.cases import Case, Unclear, require
 from soak.layer_checks import EXACT, close, noise, numpy
@@ -110,7 +110,7 @@ def check_gap(s: Tensor, z: Tensor, best: float) -> None:
     require(gap <= allowed, f"not optimal: gap {gap:.2e}")
 
 
-def check_reference(z: Tensor, s: Tensor, oracle: Callable[..., reference.Solution], *arguments: Any) -> None:
+def check_reference(z: Tensor, s: Tensor, oracle: Callable[..., oracles.Solution], *arguments: Any) -> None:
     if float(s.abs().max()) > 1e5:
         return  # the oracle's own digits are used up
     try:
@@ -143,7 +143,7 @@ def fusedmax(case: Case) -> None:
         if len(s):
             require(abs(float(z[place].sum()) - 1) <= EXACT, "does not sum to 1")
             if 1 < len(s) <= SMALL:
-                check_reference(z[place], s, reference.fusedmax, tv)
+                check_reference(z[place], s, oracles.fusedmax, tv)
 
 
 def budget(case: Case) -> None:
@@ -167,7 +167,7 @@ def pair_budget(case: Case) -> None:
     check_budget(drawn, z)
     for s, r, limit, place in drawn.rows():
         if 0 < len(s) <= SMALL:
-            check_reference(z[place], s, reference.pair_budget, numpy(r), limit)
+            check_reference(z[place], s, oracles.pair_budget, numpy(r), limit)
 
 
 def sequence_budget(case: Case) -> None:
@@ -180,7 +180,7 @@ def sequence_budget(case: Case) -> None:
     check_budget(drawn, z)
     for s, r, limit, place in drawn.rows():
         if 0 < len(s) <= SMALL:
-            check_reference(z[place], s, reference.sequence_budget, numpy(r), limit)
+            check_reference(z[place], s, oracles.sequence_budget, numpy(r), limit)
         elif 1 < len(s) <= 40 and float(s.abs().max()) < 1e5:
             close(z[place], _by_the_engine(s, r, limit), 1e-7 + noise(s), "not the general engine's answer")
 
@@ -232,32 +232,32 @@ def spans(case: Case) -> None:
     drawn, rules = draw(case), draw_rules(case)
 
     def layer(s, d, r, mask):
-        return ops.spans(s, d.budget, r, mask=mask, temperature=d.temperature, **rules)
+        return ops.spans(s, d.budget, transition=r, mask=mask, temperature=d.temperature, **rules)
 
     z = check_common(case, drawn, layer, soft=True)
     check_budget(drawn, z)
     for s, r, limit, place in drawn.rows():
         if 0 < len(s) <= SMALL:
-            oracle = partial(reference.spans, **rules)
+            oracle = partial(oracles.spans, **rules)
             check_reference(z[place], s, oracle, numpy(r), limit)
 
 
 def spans_map(case: Case) -> None:
     drawn, rules = draw(case), draw_rules(case)
-    layer = lambda s, d, r, mask: ops.spans_map(s, d.budget, r, mask=mask, **rules)  # noqa: E731
+    layer = lambda s, d, r, mask: ops.spans_map(s, d.budget, transition=r, mask=mask, **rules)  # noqa: E731
     z = check_common(case, drawn, layer, soft=False)
     for s, r, limit, place in drawn.rows():
         if 0 < len(s) <= SMALL:
-            y, allowed = numpy(z[place]), reference.allowed(len(s), limit, **rules)
+            y, allowed = numpy(z[place]), oracles.allowed(len(s), limit, **rules)
             require(bool((allowed == y).all(1).any()), "breaks a constraint:", y)
-            values = reference.sequence_scores(numpy(s), numpy(r), np.vstack([y[None], allowed]))
+            values = oracles.sequence_scores(numpy(s), numpy(r), np.vstack([y[None], allowed]))
             size = float(s.abs().sum() + r.abs().sum())
             require(values.max() - values[0] <= 1e-12 * size, "value", values[0], "of", values.max())
 
 
 def top_k(case: Case) -> None:
     drawn = draw(case)
-    z = check_common(case, drawn, lambda s, d, r, mask: ops.top_k(s, d.budget, mask), soft=False)
+    z = check_common(case, drawn, lambda s, d, r, mask: ops.top_k(s, d.budget, mask=mask), soft=False)
     for s, _, limit, place in drawn.rows():
         expected = torch.zeros_like(s)
         expected[torch.from_numpy(np.argsort(-numpy(s), kind="stable")[:limit].copy())] = 1
@@ -266,7 +266,7 @@ def top_k(case: Case) -> None:
 
 def contiguous(case: Case) -> None:
     drawn = draw(case)
-    z = check_common(case, drawn, lambda s, d, r, mask: ops.contiguous(s, d.budget, mask), soft=False)
+    z = check_common(case, drawn, lambda s, d, r, mask: ops.contiguous(s, d.budget, mask=mask), soft=False)
     for s, _, limit, place in drawn.rows():
         k, chosen = min(limit, len(s)), z[place].nonzero()[:, 0]
         require(len(chosen) == k, len(chosen), "tokens, not", k)

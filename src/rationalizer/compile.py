@@ -49,8 +49,8 @@ def _closed_forms() -> None:
 
 def _spans() -> None:
     scores = SCORES.clone().requires_grad_()
-    _both_ways(ops.spans(scores, 3, 0.1, spans=2))
-    ops.spans_map(scores, 3, 0.1, spans=2)
+    _both_ways(ops.spans(scores, 3, transition=0.1, spans=2))
+    ops.spans_map(scores, 3, transition=0.1, spans=2)
 
 
 def _matchings() -> None:

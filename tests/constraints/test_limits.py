@@ -77,7 +77,7 @@ def test_the_best_selection_is_the_best_of_all_that_a_person_would_allow(first, 
     limits, counted = limits_of(*asked)
     for transition in (0.0, 0.4):
         scores = generator.normal(size=(1, len(EXAMPLE.tokens)))
-        chosen = ops.spans_map(torch.from_numpy(scores), 4, transition, mask=counted, **limits.arguments())
+        chosen = ops.spans_map(torch.from_numpy(scores), 4, transition=transition, mask=counted, **limits.arguments())
         assert chosen[0, WORDS].bool().tolist() == best(scores[0, WORDS], 4, transition, *kept)
 
 

@@ -141,7 +141,7 @@ def test_limits_that_do_not_bind_change_no_decoding(decoding, select):
     words = model.encoder.collate(texts((14, 6, 9)))
     output = model(words, budget=Budget.of(0.4), limits=LayerConstraints(spans=99))
     allowed = Budget.of(0.4).words(words.mask)
-    assert torch.equal(output.z, select(output.scores, allowed, words.mask).to(output.z.dtype))
+    assert torch.equal(output.z, select(output.scores, allowed, mask=words.mask).to(output.z.dtype))
 
 
 def test_spectra_learns_under_them():

@@ -21,13 +21,13 @@ LAYERS: dict[str, Layer] = {
     "pair_budget": lambda s, mask=None: ops.pair_budget(s, 3, mask=mask, transition=0.4, temperature=0.5),
     "sequence_budget": lambda s, mask=None: ops.sequence_budget(s, 3, mask=mask, transition=0.4, temperature=0.5),
     "anti_contiguous": lambda s, mask=None: ops.sequence_budget(s, 3, mask=mask, transition=-0.4, temperature=0.5),
-    "spans": lambda s, mask=None: ops.spans(s, 3, 0.4, mask=mask, temperature=0.5, spans=2, longest=2),
+    "spans": lambda s, mask=None: ops.spans(s, 3, transition=0.4, mask=mask, temperature=0.5, spans=2, longest=2),
 }
 HARD: dict[str, Layer] = {
     "sequence_budget_map": lambda s, mask=None: ops.sequence_budget_map(s, 3, mask=mask, transition=0.4),
-    "spans_map": lambda s, mask=None: ops.spans_map(s, 3, 0.4, mask=mask, spans=2),
-    "top_k": lambda s, mask=None: ops.top_k(s, 3, mask),
-    "contiguous": lambda s, mask=None: ops.contiguous(s, 3, mask),
+    "spans_map": lambda s, mask=None: ops.spans_map(s, 3, transition=0.4, mask=mask, spans=2),
+    "top_k": lambda s, mask=None: ops.top_k(s, 3, mask=mask),
+    "contiguous": lambda s, mask=None: ops.contiguous(s, 3, mask=mask),
 }
 EVERY = LAYERS | HARD
 ON_HOST = {"spans", "spans_map"}  # for CUDA tensors too

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from scipy.optimize import linear_sum_assignment
 
-from rationalizer.ops.reference import Solution, quadratic_program
+from tests.ops.oracles import Solution, quadratic_program
 
 KINDS = {
     "xor_at_most_one": {"rows": "exactly_one"},

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rationalizer import ops
-from rationalizer.ops import reference
+from tests.ops import oracles
 from tests.ops.oracles_matching import randn
 
 RELAXED = {False: ops.matching, True: ops.monotone_matching}
@@ -58,18 +58,18 @@ def test_agrees_with_enumeration(data):
     budget = data.draw(st.integers(0, min(m, n)))
     rules = {"exactly": data.draw(st.booleans()), "fixed": fixed}
     given = {"budget": budget, "exactly": rules["exactly"], "fixed": torch.tensor(fixed)}
-    if not len(reference.alignments(m, n, budget, monotone=monotone, **rules)):
+    if not len(oracles.alignments(m, n, budget, monotone=monotone, **rules)):
         for op in (RELAXED[monotone], DECIDED[monotone]):
             with pytest.raises(ValueError, match="row 0 of the batch"):
                 op(torch.tensor(scores), **given)
         return
     z, info = RELAXED[monotone](torch.tensor(scores), **given, return_info=True)
-    expected, proven = reference.alignment(scores, budget, monotone=monotone, **rules)
+    expected, proven = oracles.alignment(scores, budget, monotone=monotone, **rules)
     assert info.converged.all()
     assert np.abs(z.numpy() - expected).max() <= (1e-8 if proven else 1e-3)
     y = DECIDED[monotone](torch.tensor(scores), **given).numpy()
-    assert (y.ravel() == reference.alignments(m, n, budget, monotone=monotone, **rules)).all(1).any()
-    best = reference.alignment_map(scores, budget, monotone=monotone, **rules)
+    assert (y.ravel() == oracles.alignments(m, n, budget, monotone=monotone, **rules)).all(1).any()
+    best = oracles.alignment_map(scores, budget, monotone=monotone, **rules)
     assert (scores * y).sum() == pytest.approx(best, abs=1e-12)
 
 

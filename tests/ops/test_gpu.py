@@ -330,22 +330,24 @@ def test_constraints(rules, generator):
     edges = torch.rand(12, 39, dtype=torch.float64, generator=generator)
     mask = random_mask(12, 40, generator)
     if rules:
-        assert_same(lambda s, m, r: ops.spans(s, 8, r, mask=m, **rules), scores, mask, edges)
-        y = ops.spans_map(scores, 8, edges, mask=mask, **rules)
-        assert torch.equal(ops.spans_map(scores.cuda(), 8, edges.cuda(), mask=mask.cuda(), **rules).cpu(), y)
+        assert_same(lambda s, m, r: ops.spans(s, 8, transition=r, mask=m, **rules), scores, mask, edges)
+        y = ops.spans_map(scores, 8, transition=edges, mask=mask, **rules)
+        assert torch.equal(ops.spans_map(scores.cuda(), 8, transition=edges.cuda(), mask=mask.cuda(), **rules).cpu(), y)
     fixed = some_fixed(12, 40)
     fixed[:, 6] = 0
-    assert_same(lambda s, m, r: ops.spans(s, 8, r, mask=m, fixed=fixed.to(s.device), **rules), scores, mask, edges)
+    assert_same(
+        lambda s, m, r: ops.spans(s, 8, transition=r, mask=m, fixed=fixed.to(s.device), **rules), scores, mask, edges
+    )
 
 
 def test_more_fixed_words_than_the_budget(generator):
     scores = torch.randn(2, 10, generator=generator).cuda()
     fixed = torch.zeros(2, 10, dtype=torch.int8)
     fixed[1, :3] = 1
-    z, info = ops.spans(scores, 2, 0.1, fixed=fixed.cuda(), return_info=True)
+    z, info = ops.spans(scores, 2, transition=0.1, fixed=fixed.cuda(), return_info=True)
     assert info.converged.tolist() == [True, False]
     assert (z[1] == 0).all()
     assert torch.isinf(info.gap[1])
-    assert ops.spans_map(scores, 2, 0.1, fixed=fixed.cuda()).isnan().all(-1).tolist() == [False, True]
+    assert ops.spans_map(scores, 2, transition=0.1, fixed=fixed.cuda()).isnan().all(-1).tolist() == [False, True]
     with pytest.raises(ValueError, match="row 1 of the batch has no feasible selection"):
-        ops.spans(scores, 2, 0.1, fixed=fixed.cuda(), spans=1)
+        ops.spans(scores, 2, transition=0.1, fixed=fixed.cuda(), spans=1)

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rationalizer import ops
-from rationalizer.ops import reference
+from tests.ops import oracles
 from tests.ops.layers import chains, row
 
 CASES = settings(max_examples=400, deadline=None)
@@ -23,28 +23,28 @@ def assert_close(z, want):
 @given(chains())
 def test_sparsemax(case):
     s, _, _ = case
-    assert_close(ops.sparsemax(row(s)), reference.sparsemax(s))
+    assert_close(ops.sparsemax(row(s)), oracles.sparsemax(s))
 
 
 @CASES
 @given(chains(), st.sampled_from([0.0, 0.1, 0.7, 5.0]))
 def test_fusedmax(case, tv):
     s, _, _ = case
-    assert_close(ops.fusedmax(row(s), tv=tv), reference.fusedmax(s, tv))
+    assert_close(ops.fusedmax(row(s), tv=tv), oracles.fusedmax(s, tv))
 
 
 @CASES
 @given(chains())
 def test_budget(case):
     s, _, limit = case
-    assert_close(ops.budget(row(s), limit), reference.budget(s, limit))
+    assert_close(ops.budget(row(s), limit), oracles.budget(s, limit))
 
 
 @CASES
 @given(chains())
 def test_pair_budget(case):
     s, r, limit = case
-    assert_close(ops.pair_budget(row(s), limit, transition=row(r)), reference.pair_budget(s, r, limit))
+    assert_close(ops.pair_budget(row(s), limit, transition=row(r)), oracles.pair_budget(s, r, limit))
 
 
 @CASES
@@ -53,7 +53,7 @@ def test_sequence_budget(case):
     s, r, limit = case
     z, info = ops.sequence_budget(row(s), limit, transition=row(r), return_info=True)
     assert info.converged.all()
-    assert_close(z, reference.sequence_budget(s, r, limit))
+    assert_close(z, oracles.sequence_budget(s, r, limit))
 
 
 @CASES
@@ -62,7 +62,7 @@ def test_sequence_budget_with_transitions_of_any_sign(case):
     s, r, limit = case
     z, info = ops.sequence_budget(row(s), limit, transition=row(r), return_info=True)
     assert info.converged.all()
-    assert_close(z, reference.sequence_budget(s, r, limit))
+    assert_close(z, oracles.sequence_budget(s, r, limit))
 
 
 @settings(max_examples=1500, deadline=None)
@@ -72,8 +72,8 @@ def test_sequence_budget_map(case):
     y = ops.sequence_budget_map(row(s), limit, transition=row(r))[0].numpy()
     assert set(np.unique(y)) <= {0.0, 1.0}
     assert y.sum() <= limit
-    best = reference.sequence_scores(s, r, reference.sequence_budget_map(s, r, limit)[None])[0]
-    assert reference.sequence_scores(s, r, y[None])[0] == pytest.approx(best, rel=1e-12, abs=1e-12)
+    best = oracles.sequence_scores(s, r, oracles.sequence_budget_map(s, r, limit)[None])[0]
+    assert oracles.sequence_scores(s, r, y[None])[0] == pytest.approx(best, rel=1e-12, abs=1e-12)
 
 
 @CASES
@@ -104,14 +104,14 @@ def test_a_tiny_score_beside_a_huge_one():
     """What the reference calls proven must be so in absolute terms, not relative to the largest score."""
     s, r = np.array([2e-8, 0.0, -2e4]), np.zeros(2)
     assert ops.pair_budget(row(s), 1, transition=row(r))[0].tolist() == [2e-8, 0.0, 0.0]
-    want = reference.pair_budget(s, r, 1)
+    want = oracles.pair_budget(s, r, 1)
     assert not want.proven or abs(want.z[0] - 2e-8) <= 2e-9
 
 
 def test_most_reference_answers_are_proven():
     """Otherwise the comparisons above would be loose ones."""
     rng = np.random.default_rng(0)
-    proven = [reference.sequence_budget(rng.normal(size=6), rng.random(5), 2).proven for _ in range(50)]
+    proven = [oracles.sequence_budget(rng.normal(size=6), rng.random(5), 2).proven for _ in range(50)]
     assert np.mean(proven) > 0.8
 
 
@@ -127,9 +127,9 @@ def test_sequence_budget_is_a_mixture_of_best_sequences(n, transition, temperatu
     r = np.full(n - 1, transition / temperature)
     z, info = ops.sequence_budget(s, limit, transition=transition / temperature, return_info=True)
     assert info.converged.all()
-    y = reference.sequences(n, limit).astype(float)
+    y = oracles.sequences(n, limit).astype(float)
     for scores, solution in zip(s.numpy(), z.numpy(), strict=True):
-        value = reference.sequence_scores(scores - solution, r, y)
+        value = oracles.sequence_scores(scores - solution, r, y)
         best = y[value >= value.max() - 1e-9]
         _, residual = nnls(np.vstack([best.T, np.ones(len(best))]), np.append(solution, 1.0))
         assert residual <= 1e-8
@@ -200,4 +200,4 @@ def test_sequence_budget_at_ties(case):
     s, r, limit = case
     z, info = ops.sequence_budget(row(s), limit, transition=row(r), return_info=True)
     assert info.converged.all()
-    assert_close(z, reference.sequence_budget(s, r, limit))
+    assert_close(z, oracles.sequence_budget(s, r, limit))

@@ -87,7 +87,7 @@ def test_through_the_host(dtype, generator):
 
 def test_more_fixed_words_than_the_budget():
     """Where looking would mean waiting: nothing is raised, and a budget that has no answer stays one without."""
-    _, function = anywhere("_fixed", "_room")
+    _, function = anywhere("_fixed_words", "_room")
     limits, musts = torch.tensor([3, 1, -1]), torch.tensor([1, 2, 0])
     room = function(limits, musts, torch.zeros(3, 4, dtype=torch.int8), torch.ones(3, 4, dtype=torch.bool))
     assert room.tolist() == [2, 0, -1]

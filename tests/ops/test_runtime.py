@@ -51,7 +51,7 @@ def test_second_process_compiles_nothing_and_an_edit_is_seen(tmp_path):
     kernels.mkdir(parents=True)
     for folder in (source / "rationalizer", source / "rationalizer" / "ops", kernels):
         (folder / "__init__.py").touch()
-    for name in ("compiled.py", "runtime.py", "sources.py"):
+    for name in ("numba_compiler.py", "numba_runtime.py", "cache_key.py"):
         shutil.copy(Path(rationalizer.__file__).parent / "ops" / "kernels" / name, kernels)
     for name, code in KERNELS.items():
         (kernels / name).write_text(code)

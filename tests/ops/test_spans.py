@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rationalizer import ops
-from rationalizer.ops import reference
+from tests.ops import oracles
 from tests.ops.layers import random_mask, row
 from tests.ops.test_oracle import assert_close, assert_jacobian, tied
 
@@ -46,26 +46,26 @@ def tensors(rules):
 
 def test_spans():
     for s, r, limit, rules in problems(150):
-        if not len(reference.allowed(len(s), limit, **rules)):
+        if not len(oracles.allowed(len(s), limit, **rules)):
             with pytest.raises(ValueError, match="row 0 of the batch has no feasible selection"):
-                ops.spans(row(s), limit, row(r), **tensors(rules))
+                ops.spans(row(s), limit, transition=row(r), **tensors(rules))
             continue
-        z, info = ops.spans(row(s), limit, row(r), **tensors(rules), return_info=True)
+        z, info = ops.spans(row(s), limit, transition=row(r), **tensors(rules), return_info=True)
         assert info.converged.all()
-        assert_close(z, reference.spans(s, r, limit, **rules))
+        assert_close(z, oracles.spans(s, r, limit, **rules))
 
 
 def test_spans_map():
     for s, r, limit, rules in problems(500):
-        allowed = reference.allowed(len(s), limit, **rules)
+        allowed = oracles.allowed(len(s), limit, **rules)
         if not len(allowed):
             with pytest.raises(ValueError, match="row 0 of the batch has no feasible selection"):
-                ops.spans_map(row(s), limit, row(r), **tensors(rules))
+                ops.spans_map(row(s), limit, transition=row(r), **tensors(rules))
             continue
-        y = ops.spans_map(row(s), limit, row(r), **tensors(rules))[0].numpy()
+        y = ops.spans_map(row(s), limit, transition=row(r), **tensors(rules))[0].numpy()
         assert (allowed == y).all(1).any()
-        best = reference.sequence_scores(s, r, allowed).max()
-        assert reference.sequence_scores(s, r, y[None])[0] == pytest.approx(best, rel=1e-12, abs=1e-12)
+        best = oracles.sequence_scores(s, r, allowed).max()
+        assert oracles.sequence_scores(s, r, y[None])[0] == pytest.approx(best, rel=1e-12, abs=1e-12)
 
 
 def test_units_that_reach_into_the_next_group():
@@ -74,7 +74,7 @@ def test_units_that_reach_into_the_next_group():
         s, r = random.random(8), np.zeros(7)  # all worth selecting, so that the groups' limits bind
         rules = {"unit": np.cumsum(random.random(8) < 0.7), "group": np.arange(8) // 3, "per_group": 2}
         y = ops.spans_map(row(s), 8, **tensors(rules))[0].numpy()
-        np.testing.assert_array_equal(y, reference.spans_map(s, r, 8, **rules))
+        np.testing.assert_array_equal(y, oracles.spans_map(s, r, 8, **rules))
 
 
 @settings(max_examples=60, deadline=None)
@@ -82,13 +82,13 @@ def test_units_that_reach_into_the_next_group():
 def test_ties(case, seed):
     s, r, limit = case
     rules = constraints(np.random.default_rng(seed), len(s))
-    if len(reference.allowed(len(s), limit, **rules)):
+    if len(oracles.allowed(len(s), limit, **rules)):
         edges = torch.from_numpy(r)
-        assert_close(ops.spans(row(s), limit, edges, **tensors(rules)), reference.spans(s, r, limit, **rules))
+        assert_close(ops.spans(row(s), limit, transition=edges, **tensors(rules)), oracles.spans(s, r, limit, **rules))
 
         def layer(x):
             copies = {name: rule.expand(len(x), -1) if isinstance(rule, torch.Tensor) else rule for name, rule in every}
-            return ops.spans(x, limit, edges, **copies)
+            return ops.spans(x, limit, transition=edges, **copies)
 
         every = tensors(rules).items()
         assert_jacobian(layer, s)
@@ -119,12 +119,12 @@ def test_mask_is_truncation_and_batch_is_its_rows(generator):
         name: rule.masked_fill(~mask, 7) if isinstance(rule, torch.Tensor) else rule for name, rule in rules.items()
     }
     for op in (ops.spans, ops.spans_map):
-        z = op(scores.masked_fill(~mask, torch.nan), 6, 0.3, mask=mask, spans=counts, **garbage)
+        z = op(scores.masked_fill(~mask, torch.nan), 6, transition=0.3, mask=mask, spans=counts, **garbage)
         assert (z[~mask] == 0).all()
         for i in range(10):
             real = mask[i]
             short = {name: rule[i, real] if isinstance(rule, torch.Tensor) else rule for name, rule in rules.items()}
-            assert torch.equal(z[i, real], op(scores[i, real], 6, 0.3, spans=int(counts[i]), **short))
+            assert torch.equal(z[i, real], op(scores[i, real], 6, transition=0.3, spans=int(counts[i]), **short))
 
 
 @pytest.mark.parametrize("transition", [0.0, 0.4, -0.4])
@@ -134,7 +134,7 @@ def test_gradcheck(transition, generator):
     rules = some_rules(4, generator)
 
     def layer(s, r):
-        return ops.spans(s, 7, r, spans=3, shortest=2, longest=4, temperature=0.7, **rules)
+        return ops.spans(s, 7, transition=r, spans=3, shortest=2, longest=4, temperature=0.7, **rules)
 
     assert torch.autograd.gradcheck(layer, (scores, edges))
 
@@ -143,11 +143,11 @@ def test_gradcheck(transition, generator):
 def test_without_constraints_it_is_the_sequence_budget(transition, generator):
     scores = torch.randn(20, 30, dtype=torch.float64, generator=generator)
     expected = ops.sequence_budget(scores, 6, transition=transition)
-    torch.testing.assert_close(ops.spans(scores, 6, transition), expected, rtol=0, atol=1e-9)
+    torch.testing.assert_close(ops.spans(scores, 6, transition=transition), expected, rtol=0, atol=1e-9)
     no_rule = {"spans": 30, "longest": 30, "unit": torch.arange(30).expand(20, 30)}
-    torch.testing.assert_close(ops.spans(scores, 6, transition, **no_rule), expected, rtol=0, atol=1e-9)
+    torch.testing.assert_close(ops.spans(scores, 6, transition=transition, **no_rule), expected, rtol=0, atol=1e-9)
     best = ops.sequence_budget_map(scores, 6, transition=transition)
-    assert torch.equal(ops.spans_map(scores, 6, transition, **no_rule), best)
+    assert torch.equal(ops.spans_map(scores, 6, transition=transition, **no_rule), best)
 
 
 @pytest.mark.parametrize("transition", [0.5, -0.5])
@@ -159,23 +159,26 @@ def test_fixed_words_alone_are_as_with_a_rule_that_forbids_nothing(transition, g
     fixed = torch.randint(-6, 7, (20, 14), generator=generator).clamp(-5, 5).div(5, rounding_mode="trunc")
     weight = torch.randn(20, 14, dtype=torch.float64, generator=generator)
     answers = [
-        ops.spans(scores, 6, edges, mask=mask, fixed=fixed, temperature=0.7, **rule) for rule in ({}, {"longest": 14})
+        ops.spans(scores, 6, transition=edges, mask=mask, fixed=fixed, temperature=0.7, **rule)
+        for rule in ({}, {"longest": 14})
     ]
     torch.testing.assert_close(*answers, rtol=0, atol=1e-9)
     for inputs in (scores, edges):
         gradients = [torch.autograd.grad((z * weight).sum(), inputs, retain_graph=True)[0] for z in answers]
         torch.testing.assert_close(*gradients, rtol=0, atol=1e-7)
-    best = [ops.spans_map(scores, 6, edges, mask=mask, fixed=fixed, **rule) for rule in ({}, {"longest": 14})]
+    best = [
+        ops.spans_map(scores, 6, transition=edges, mask=mask, fixed=fixed, **rule) for rule in ({}, {"longest": 14})
+    ]
     torch.testing.assert_close(*best, rtol=0, atol=0)
 
 
 def no_other_mixture_is_better(scores, budget, transition, temperature, rules, within=1e-10):
     """The best selection at s − z earns no more there than the mixture does."""
-    z, info = ops.spans(scores, budget, transition, temperature=temperature, return_info=True, **rules)
+    z, info = ops.spans(scores, budget, transition=transition, temperature=temperature, return_info=True, **rules)
     assert info.converged.all()
     assert (z.sum(-1) <= budget + 1e-9).all()
     rest, r = scores / temperature - z, transition / temperature
-    y = ops.spans_map(rest, budget, r, **rules)
+    y = ops.spans_map(rest, budget, transition=r, **rules)
     best = (rest * y).sum(-1) + r * (y[:, 1:] * y[:, :-1]).sum(-1)
     at_most = (rest * z).sum(-1) + r * torch.minimum(z[:, 1:], z[:, :-1]).sum(-1)
     assert (at_most >= best - within * (1 + best.abs())).all()
@@ -214,14 +217,14 @@ def test_exact_where_the_budget_has_a_price(rules, generator):
 @pytest.mark.parametrize("rules", [QUOTES, {"spans": 1}, {"shortest": 3}, {"longest": 2}])
 def test_temperature_to_zero_is_the_map(rules, generator):
     scores = torch.randn(20, 25, dtype=torch.float64, generator=generator)
-    z = ops.spans(scores, 6, 0.2, temperature=1e-7, **rules)
-    torch.testing.assert_close(z, ops.spans_map(scores, 6, 0.2, **rules), rtol=0, atol=1e-8)
+    z = ops.spans(scores, 6, transition=0.2, temperature=1e-7, **rules)
+    torch.testing.assert_close(z, ops.spans_map(scores, 6, transition=0.2, **rules), rtol=0, atol=1e-8)
 
 
 def test_a_tolerance_is_kept(generator):
     scores = 0.5 + 0.3 * torch.randn(4, 60, dtype=torch.float64, generator=generator)
-    exact, slow = ops.spans(scores, 12, 0.1, spans=3, return_info=True)
-    near, quick = ops.spans(scores, 12, 0.1, spans=3, tolerance=1e-2, return_info=True)
+    exact, slow = ops.spans(scores, 12, transition=0.1, spans=3, return_info=True)
+    near, quick = ops.spans(scores, 12, transition=0.1, spans=3, tolerance=1e-2, return_info=True)
     assert (near - exact).norm(dim=-1).max() <= 1e-2
     assert quick.iterations.sum() < slow.iterations.sum()
 
@@ -229,9 +232,9 @@ def test_a_tolerance_is_kept(generator):
 def test_stopping_short_is_said(generator):
     scores = 0.5 + 0.3 * torch.randn(4, 60, dtype=torch.float64, generator=generator)
     with pytest.warns(ops.ConvergenceWarning, match="spans: 4 of 4 rows stopped before the optimum"):
-        z = ops.spans(scores, 12, 0.1, spans=3, max_iterations=2)
-    optimum = ops.spans(scores, 12, 0.1, spans=3)
-    _, info = ops.spans(scores, 12, 0.1, spans=3, max_iterations=2, return_info=True)
+        z = ops.spans(scores, 12, transition=0.1, spans=3, max_iterations=2)
+    optimum = ops.spans(scores, 12, transition=0.1, spans=3)
+    _, info = ops.spans(scores, 12, transition=0.1, spans=3, max_iterations=2, return_info=True)
     assert (0.5 * (z - optimum).square().sum(-1) <= info.gap + 1e-12).all()
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from rationalizer.ops import _inputs
 
 
-def top_k(scores: Tensor, k: int | Tensor, mask: Tensor | None = None) -> Tensor:
+def top_k(scores: Tensor, k: int | Tensor, *, mask: Tensor | None = None) -> Tensor:
     """The k best real tokens, exactly 0/1: argmax scores·z s.t. z ∈ {0, 1}ⁿ, Σz = min(k, number of real tokens).
 
     Args:
@@ -25,7 +25,7 @@ def top_k(scores: Tensor, k: int | Tensor, mask: Tensor | None = None) -> Tensor
     return _restore((rank < count[:, None]) & rows.mask, rows, count)
 
 
-def contiguous(scores: Tensor, k: int | Tensor, mask: Tensor | None = None) -> Tensor:
+def contiguous(scores: Tensor, k: int | Tensor, *, mask: Tensor | None = None) -> Tensor:
     """The best window of k neighbouring real tokens, exactly 0/1; all of them where the text is no longer than k.
 
     Args:

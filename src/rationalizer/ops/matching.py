@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict, Unpack, overload
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,7 +10,7 @@ from torch import Tensor
 from rationalizer.ops import _fixed_links as _links
 from rationalizer.ops import _inputs
 from rationalizer.ops import _matrix_inputs as _pairs
-from rationalizer.ops._convergence import Info, warn_unless_converged
+from rationalizer.ops._convergence import Info, reports_info, warn_unless_converged
 from rationalizer.ops.kernels.matching_backward_cpu import matching_backward_rows
 from rationalizer.ops.kernels.matching_cpu import matching_rows
 from rationalizer.ops.kernels.numba_runtime import for_rows
@@ -19,32 +19,13 @@ from rationalizer.ops.kernels.numba_runtime import for_rows
 _CONVERGED = 1e-10
 
 
-class _Options(TypedDict, total=False):
-    rows: str
-    columns: str
-    budget: int | Tensor | None
-    exactly: bool
-    fixed: Tensor | None
-    row_mask: Tensor | None
-    column_mask: Tensor | None
-    temperature: float
-    max_iterations: int
-
-
-@overload
-def matching(scores: Tensor, *, return_info: Literal[False] = ..., **options: Unpack[_Options]) -> Tensor: ...
-
-
-@overload
-def matching(scores: Tensor, *, return_info: Literal[True], **options: Unpack[_Options]) -> tuple[Tensor, Info]: ...
-
-
+@reports_info
 def matching(
     scores: Tensor,
+    budget: int | Tensor | None = None,
     *,
     rows: str = "at_most_one",
     columns: str = "at_most_one",
-    budget: int | Tensor | None = None,
     exactly: bool = False,
     fixed: Tensor | None = None,
     row_mask: Tensor | None = None,

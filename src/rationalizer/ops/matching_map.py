@@ -14,10 +14,10 @@ from rationalizer.ops.kernels.numba_runtime import for_rows
 
 def matching_map(
     scores: Tensor,
+    budget: int | Tensor | None = None,
     *,
     rows: str = "at_most_one",
     columns: str = "at_most_one",
-    budget: int | Tensor | None = None,
     exactly: bool = False,
     fixed: Tensor | None = None,
     row_mask: Tensor | None = None,

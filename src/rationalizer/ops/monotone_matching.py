@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict, Unpack, overload
-
 import torch
 from torch import Tensor
 
 from rationalizer.ops import _fixed_links as _links
 from rationalizer.ops import _inputs
 from rationalizer.ops import _matrix_inputs as _pairs
-from rationalizer.ops._convergence import Info, warn_unless_converged
+from rationalizer.ops._convergence import Info, reports_info, warn_unless_converged
 from rationalizer.ops.kernels.monotone_matching_cpu import monotone_matching_rows
 from rationalizer.ops.kernels.numba_runtime import for_slow_rows
 from rationalizer.ops.sequence_budget import _sequence_budget_backward
 
 
-class _Options(TypedDict, total=False):
-    budget: int | Tensor | None
-    exactly: bool
-    fixed: Tensor | None
-    row_mask: Tensor | None
-    column_mask: Tensor | None
-    temperature: float
-    tolerance: float
-    max_iterations: int
-
-
-@overload
-def monotone_matching(scores: Tensor, *, return_info: Literal[False] = ..., **options: Unpack[_Options]) -> Tensor: ...
-
-
-@overload
-def monotone_matching(
-    scores: Tensor, *, return_info: Literal[True], **options: Unpack[_Options]
-) -> tuple[Tensor, Info]: ...
-
-
+@reports_info
 def monotone_matching(
     scores: Tensor,
-    *,
     budget: int | Tensor | None = None,
+    *,
     exactly: bool = False,
     fixed: Tensor | None = None,
     row_mask: Tensor | None = None,

@@ -14,8 +14,8 @@ from rationalizer.ops.kernels.numba_runtime import for_rows
 
 def monotone_matching_map(
     scores: Tensor,
-    *,
     budget: int | Tensor | None = None,
+    *,
     exactly: bool = False,
     fixed: Tensor | None = None,
     row_mask: Tensor | None = None,

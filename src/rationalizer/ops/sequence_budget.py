@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict, Unpack, overload
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from rationalizer.ops import _inputs
-from rationalizer.ops._convergence import Info, warn_unless_converged
+from rationalizer.ops._convergence import Info, reports_info, warn_unless_converged
 from rationalizer.ops.kernels.numba_runtime import for_rows, for_slow_rows
 from rationalizer.ops.kernels.sequence_budget_cpu import (
     sequence_budget_backward_rows,
@@ -18,26 +16,7 @@ from rationalizer.ops.kernels.sequence_budget_cpu import (
 )
 
 
-class _Options(TypedDict, total=False):
-    transition: float | Tensor
-    mask: Tensor | None
-    temperature: float
-    tolerance: float
-    max_iterations: int
-
-
-@overload
-def sequence_budget(
-    scores: Tensor, budget: int | Tensor, *, return_info: Literal[False] = ..., **options: Unpack[_Options]
-) -> Tensor: ...
-
-
-@overload
-def sequence_budget(
-    scores: Tensor, budget: int | Tensor, *, return_info: Literal[True], **options: Unpack[_Options]
-) -> tuple[Tensor, Info]: ...
-
-
+@reports_info
 def sequence_budget(
     scores: Tensor,
     budget: int | Tensor,

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict, Unpack, overload
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from rationalizer.ops import _inputs
 from rationalizer.ops import _matrix_inputs as _pairs
-from rationalizer.ops._convergence import Info, warn_unless_converged
+from rationalizer.ops._convergence import Info, reports_info, warn_unless_converged
 
 
-class _Options(TypedDict, total=False):
-    kind: str
-    k: int | Tensor | None
-    epsilon: float
-    row_mask: Tensor | None
-    column_mask: Tensor | None
-    max_iterations: int
-    tolerance: float
-
-
-@overload
-def sinkhorn(scores: Tensor, *, return_info: Literal[False] = ..., **options: Unpack[_Options]) -> Tensor: ...
-
-
-@overload
-def sinkhorn(scores: Tensor, *, return_info: Literal[True], **options: Unpack[_Options]) -> tuple[Tensor, Info]: ...
-
-
+@reports_info
 def sinkhorn(
     scores: Tensor,
     *,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict, Unpack, overload
-
 import torch
 from torch import Tensor
 
 from rationalizer.ops import _inputs
-from rationalizer.ops._convergence import Info, warn_unless_converged
+from rationalizer.ops._convergence import Info, reports_info, warn_unless_converged
 from rationalizer.ops._fixed_words import free_words
 from rationalizer.ops._span_constraints import as_constraints, require_constraints, require_feasible
 from rationalizer.ops.kernels.numba_runtime import for_slow_rows
@@ -16,47 +14,12 @@ from rationalizer.ops.kernels.spans_cpu import spans_rows
 from rationalizer.ops.sequence_budget import _sequence_budget, _sequence_budget_backward
 
 
-class _Options(TypedDict, total=False):
-    mask: Tensor | None
-    temperature: float
-    spans: int | Tensor | None
-    shortest: int
-    longest: int | None
-    unit: Tensor | None
-    fixed: Tensor | None
-    group: Tensor | None
-    per_group: int | None
-    tolerance: float
-    max_iterations: int
-
-
-@overload
+@reports_info
 def spans(
     scores: Tensor,
     budget: int | Tensor,
-    transition: float | Tensor = ...,
     *,
-    return_info: Literal[False] = ...,
-    **options: Unpack[_Options],
-) -> Tensor: ...
-
-
-@overload
-def spans(
-    scores: Tensor,
-    budget: int | Tensor,
-    transition: float | Tensor = ...,
-    *,
-    return_info: Literal[True],
-    **options: Unpack[_Options],
-) -> tuple[Tensor, Info]: ...
-
-
-def spans(
-    scores: Tensor,
-    budget: int | Tensor,
     transition: float | Tensor = 0.0,
-    *,
     mask: Tensor | None = None,
     temperature: float = 1.0,
     spans: int | Tensor | None = None,

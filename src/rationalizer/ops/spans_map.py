@@ -16,8 +16,8 @@ from rationalizer.ops.sequence_budget_map import _sequence_budget_map
 def spans_map(
     scores: Tensor,
     budget: int | Tensor,
-    transition: float | Tensor = 0.0,
     *,
+    transition: float | Tensor = 0.0,
     mask: Tensor | None = None,
     spans: int | Tensor | None = None,
     shortest: int = 1,

@@ -93,5 +93,6 @@ decide = Solver(ops.matching_map, ops.monotone_matching_map, FactorGraph.map)
 
 def relax(temperature: float) -> Solver:
     """Z = argmin ‖Z − scores/T‖² over the convex hull of what may be decided."""
-    in_any_order, monotone = (partial(op, temperature=temperature) for op in (ops.matching, ops.monotone_matching))
+    layers: tuple[Callable[..., Tensor], ...] = (ops.matching, ops.monotone_matching)
+    in_any_order, monotone = (partial(layer, temperature=temperature) for layer in layers)
     return Solver(in_any_order, monotone, partial(FactorGraph.lp_sparsemap, temperature=temperature))

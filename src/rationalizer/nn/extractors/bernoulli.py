@@ -38,7 +38,7 @@ def decode_to_budget(
     if limits is not None:
         return best_of_most(scores, mask, budget, limits if decoding == "top-k" else limits.at_most(spans=1))
     select = ops.top_k if decoding == "top-k" else ops.contiguous
-    return select(scores, budget, mask).to(scores.dtype)
+    return select(scores, budget, mask=mask).to(scores.dtype)
 
 
 def _negative_log(scores: Tensor, z: Tensor) -> Tensor:

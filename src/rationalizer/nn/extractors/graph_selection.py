@@ -23,7 +23,7 @@ class _Kept(SequenceBudget):
 
     def map(self, scores: Tensor) -> Tensor:
         transition = self.transition.detach().reshape(self.rows, -1)
-        return ops.spans_map(scores, self.budget, transition, mask=self.mask, **self.limits.arguments())
+        return ops.spans_map(scores, self.budget, transition=transition, mask=self.mask, **self.limits.arguments())
 
 
 def relax(

@@ -120,7 +120,7 @@ class _Structured(Extractor):
         elif limits.factors:
             z = factored.decide(scores, mask, budget, limits, transition=self.transition)
         else:
-            z = ops.spans_map(scores, budget, self.transition, mask=mask, **limits.arguments())
+            z = ops.spans_map(scores, budget, transition=self.transition, mask=mask, **limits.arguments())
         return Extraction(z, scores)
 
 
