@@ -55,7 +55,7 @@ def main() -> None:
         for way, scores in WAYS.items():
             found = [ops.matching_map(torch.from_numpy(scores(pair))[None])[0].numpy() for pair in pairs]
             got = alignment_scores(found, [pair.alignment for pair in pairs])
-            show = METRICS["alignment_f1"].text
+            show = METRICS["alignment_f1"].format_value
             print(f"| {name} | {way} | {' | '.join(map(show, (got.precision, got.recall, got.f1, got.exact)))} |")
 
 

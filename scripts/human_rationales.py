@@ -50,7 +50,7 @@ def main() -> None:
     marked = sum(bool(example.marks) for example in corpus.train)
     print(f"{corpus.name}: {len(corpus.train)} texts to train on, {marked} of them marked; {len(corpus.dev)} to score")
     print(f"{args.method}, {corpus.budget.in_words()}, {args.epochs} epochs, seed {args.seed}\n")
-    print(f"| annotation_weight | {' | '.join(METRICS[name].short for name in SHOWN)} | training |")
+    print(f"| annotation_weight | {' | '.join(METRICS[name].short_name for name in SHOWN)} | training |")
     print(f"|---|{'---|' * (len(SHOWN) + 1)}", flush=True)
     for weight in args.weights:
         settings = {"seed": args.seed, "budget": corpus.budget, "epochs": args.epochs, "annotation_weight": weight}
@@ -58,7 +58,7 @@ def main() -> None:
         folder = args.out / corpus.name / f"{args.method}-{weight:g}-seed-{args.seed}"
         model = run(corpus, config, folder, resume=True, accelerator="cpu").trained
         found = evaluate(model, corpus.dev).as_dict()
-        cells = [METRICS[name].text(found[name]) if name in found else "" for name in SHOWN]
+        cells = [METRICS[name].format_value(found[name]) if name in found else "" for name in SHOWN]
         print(f"| {weight:g} | {' | '.join(cells)} | {model.seconds:.0f} s |", flush=True)
 
 

@@ -70,7 +70,7 @@ def main(folder: str, runs: str | None = None) -> None:
             scores[name].append(float(np.mean([e.label == y for e, y in zip(explained, truth, strict=True)])))
             read = [w for e in explained for w, chosen in zip(e.tokens, e.selected, strict=True) if chosen]
             idle = np.mean([word.lower() in ENGLISH_STOP_WORDS or is_punctuation(word) for word in read])
-            size = np.mean([e.words_selected / e.words_in_all for e in explained])
+            size = np.mean([e.selected_word_count / e.word_count for e in explained])
             unknown = np.mean([any(e.unknown) for e in explained])
             told.append(
                 f"{name} {scores[name][-1]:.4f} (stopwords and marks {idle:.1%} of what is read, size {size:.3f}, "

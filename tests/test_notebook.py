@@ -21,7 +21,7 @@ def executed(code):
 
 def test_a_list_is_drawn_and_has_a_bar():
     printed, [shown] = executed("""
-from rationalizer.learn import watching
+from rationalizer.models import progress_bars as watching
 from rationalizer.drawing import Explanation, Explanations
 watching.PATIENCE = 0
 assert watching.is_watched()

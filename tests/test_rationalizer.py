@@ -10,7 +10,7 @@ import pytest
 
 from rationalizer import Explanation, Rationalizer
 from rationalizer.data import generated_reviews as reviews
-from rationalizer.inference import evaluate, survival
+from rationalizer.inference import evaluate, standalone_agreement
 from rationalizer.models.atomic_files import read_record, write_record
 from rationalizer.text import Budget
 
@@ -87,7 +87,7 @@ def test_a_new_budget_is_followed_without_training(model):
     changed = Rationalizer.of(model.trained)
     for budget, words in ((3, 3), (0.5, 2), ("75%", 3), (0.01, 1), ("1", 1), ("100%", 4)):
         changed.budget = budget
-        assert changed.explain(TEXTS[0]).words_selected == words
+        assert changed.explain(TEXTS[0]).selected_word_count == words
         assert changed.budget == Budget.of(budget)
     with pytest.raises(ValueError, match="a budget of words is at least 1, got 0"):
         changed.budget = 0
@@ -184,7 +184,7 @@ def test_rationales_are_found_and_say_enough_alone():
     assert scores.macro_f1 > 0.9
     assert scores.token_f1 > 0.8
     assert scores.size == pytest.approx(0.2, abs=0.02)
-    assert survival(model.trained, corpus.test) > 0.9
+    assert standalone_agreement(model.trained, corpus.test) > 0.9
 
 
 def test_words_never_seen_in_training_are_known_by_their_vectors(model):

@@ -45,7 +45,7 @@ def test_lists_agree_with_single_pairs_and_with_predict(model, texts):
     some = texts[0][:5]
     listed = model.explain(some, annotations=[[(0, 0)]] * 5)
     assert [e.label for e in listed] == model.predict(some).tolist()
-    assert listed[0].gold == ((0, 0),)
+    assert listed[0].annotation == ((0, 0),)
     np.testing.assert_allclose(listed[1].alignment, model.explain(*some[1]).alignment)
     assert model.predict_proba(some).shape == (5, 3)
 

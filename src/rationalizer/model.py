@@ -17,7 +17,7 @@ from rationalizer.data import Corpus, Given, are_pairs, corpus_from, make_exampl
 from rationalizer.data.corpus import Task
 from rationalizer.data.data_frames import is_table, names_of, texts_of
 from rationalizer.drawing import AnyExplanation, Explanation, Explanations, Label, PairExplanation
-from rationalizer.drawing.table_cells import cell_names, cells_of
+from rationalizer.drawing.result_columns import result_columns, result_values
 from rationalizer.inference.predict import BATCH, Predictions, predict
 from rationalizer.models.batch_constraints import warn_of_empty
 from rationalizer.models.config import Config, under
@@ -248,8 +248,8 @@ class Rationalizer(Saved):
         except Conflict as error:
             raise error if error.position is None else error.at(f"row {there[error.position] + 1}") from None
         explained = dict(zip(there, found, strict=True))
-        rows = [cells_of(explained.get(k)) for k in range(len(texts))]
-        added = cell_names(table.columns, pairs=self.pairs)
+        rows = [result_values(explained.get(k)) for k in range(len(texts))]
+        added = result_columns(table.columns, pairs=self.pairs)
         return table.assign(**{name: [row[k] for row in rows] for k, name in enumerate(added)})
 
     @property
@@ -286,7 +286,7 @@ class Rationalizer(Saved):
 
     def _predicted(self, title: str, examples: Sequence[AnyExample], **how: Any) -> Predictions:
         with notebook_bar(title, len(examples)) as done:
-            return predict(self.trained, examples, done=done, **how)
+            return predict(self.trained, examples, on_batch=done, **how)
 
     def label_of(self, example: AnyExample) -> Label | None:
         """The true label of an example, in the user's own terms; None where it has none."""
@@ -313,7 +313,7 @@ class Rationalizer(Saved):
                 alignment=weights,
                 pairs=tuple((int(i), int(j)) for i, j in np.argwhere(weights)),
                 faithful=self._config.faithful,
-                gold=example.alignment,
+                annotation=example.alignment,
                 premise_unknown=self._unknown(example.premise),
                 hypothesis_unknown=self._unknown(example.hypothesis),
             )

@@ -9,7 +9,7 @@ from rationalizer import Rationalizer
 from rationalizer.bulk import Explainer
 from rationalizer.bulk.batch_explainer import array
 from rationalizer.data import Columns, DataError, generated_pairs
-from rationalizer.drawing.table_cells import cells_of
+from rationalizer.drawing.result_columns import result_values
 
 REVIEW = Columns(text="review")
 
@@ -27,7 +27,7 @@ def test_columns_are_added_and_all_else_is_kept(small, table, kind):
     for k in (3, 4):
         assert [rows[k][name] for name in ("predicted_2", "probability", "rationale", "spans")] == [None] * 4
     for k, explanation in zip(texts, small.explain(list(texts.values())), strict=True):
-        label, probability, rationale, spans = cells_of(explanation)
+        label, probability, rationale, spans = result_values(explanation)
         assert (rows[k]["predicted_2"], rows[k]["rationale"], rows[k]["spans"]) == (label, rationale, spans)
         assert rows[k]["probability"] == pytest.approx(probability, abs=1e-5)
 

@@ -82,8 +82,8 @@ def test_labels_and_rationales_of_a_file_are_shown(spectra_run, table, corpus, t
     assert result.stderr == f"{out}: {COUNT} explained\n"
     found = records(out)
     assert [one["truth"] for one in found] == [corpus.classes[e.label] for e in corpus.test]
-    assert found[0]["rationale"] == list(corpus.test[0].annotation)
-    assert found[5]["rationale"] is None
+    assert found[0]["annotation"] == list(corpus.test[0].annotation)
+    assert found[5]["annotation"] is None
     page = tmp_path / "out.html"
     run("explain", spectra_run, "--file", table, "--column", "text=review", "--out", page, "--budget", "40%")
     assert page.read_text().count("<article>") == COUNT

@@ -46,7 +46,7 @@ def test_beside_an_attribution(spectra_run, table, tmp_path):
     assert re.search(r"the model's own +│ .* │ 100%", shown)
     assert re.search(r"integrated-gradients +│ [-.\d]+ +│ [-.\d]+ +│ \d+%", shown)
     assert shown.count("By integrated-gradients:") == 3
-    section = page.read_text().split("<h2>Beside an attribution</h2>")[1]
+    section = page.read_text().split("<h2>Comparison with an attribution</h2>")[1]
     assert section.count("By integrated-gradients, and what is predicted from the whole text") == 3
     message = refused("evaluate", spectra_run, table, "--attributions", "gradient")
     assert "there is no attribution 'gradient'" in message
@@ -82,5 +82,5 @@ def test_nothing_is_written_where_scoring_fails(spectra_run, tmp_path):
 @pytest.mark.parametrize("faithfulness", [False, True])
 def test_progress_comes_to_its_end(spectra_run, table, faithfulness):
     examples, told = _examples(table), []
-    evaluate(TrainedModel.load(spectra_run), examples, faithfulness=faithfulness, done=told.append)
+    evaluate(TrainedModel.load(spectra_run), examples, faithfulness=faithfulness, on_batch=told.append)
     assert sum(told) == len(examples) * (1 + FAITHFULNESS_PASSES * faithfulness)

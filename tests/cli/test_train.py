@@ -71,7 +71,7 @@ def test_own_table_end_to_end(trained, table):
     model = Rationalizer.load(directory)
     assert model.classes == ("bad", "good")
     explained = model.explain("We found truly helpful lovely care.")
-    assert 0 < explained.words_selected <= 2  # a quarter of 6 words
+    assert 0 < explained.selected_word_count <= 2  # a quarter of 6 words
     config = model.config
     assert (str(config.budget), config.reading["hidden"], config.epochs) == ("25%", 8, 2)
 

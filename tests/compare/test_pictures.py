@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from rationalizer.compare.comparison_charts import pictures, score_against_budget, score_against_size, training_cost
 from rationalizer.compare.result_tables import Row
-from rationalizer.metrics import Spread
+from rationalizer.metrics import Summary
 from rationalizer.text import Budget
 
 
 def row(method, budget, sizes, scores):
-    summaries = {"size": Spread.of(sizes), "macro_f1": Spread.of(scores)}
+    summaries = {"size": Summary.from_values(sizes), "macro_f1": Summary.from_values(scores)}
     return Row("reviews", method, budget, "test", (0, 1), summaries, {}, {}, "reduced")
 
 
@@ -25,7 +25,7 @@ def test_comparisons_show_score_against_size():
     assert found.count("spectra") == 1
     assert "100" in found  # per cent
     assert picture.count("spread") - picture.split("</style>")[0].count("spread") == 3
-    bare = replace(rows[0], scores={"macro_f1": Spread.of([0.5])})
+    bare = replace(rows[0], scores={"macro_f1": Summary.from_values([0.5])})
     assert score_against_size([bare]) is None
 
 
@@ -46,11 +46,14 @@ def test_a_sweep_is_drawn_against_the_budget():
 
 def test_costs_are_over_seeds_and_budgets():
     rows = [
-        replace(row("spectra", Budget.share(share), [share], [0.5]), scores={"seconds_per_epoch": Spread.of(seconds)})
+        replace(
+            row("spectra", Budget.share(share), [share], [0.5]),
+            scores={"seconds_per_epoch": Summary.from_values(seconds)},
+        )
         for share, seconds in ((0.1, [1.0, 2.0]), (0.2, [6.0, 3.0]))
     ]
     assert training_cost(rows) is None  # of what there is but one, nothing is compared
-    other = replace(rows[0], method="sfe", scores={"seconds_per_epoch": Spread.of([12.0])})
+    other = replace(rows[0], method="sfe", scores={"seconds_per_epoch": Summary.from_values([12.0])})
     found = [
         node.text
         for node in ElementTree.fromstring(training_cost([*rows, other])).iter("{http://www.w3.org/2000/svg}text")
@@ -61,5 +64,5 @@ def test_costs_are_over_seeds_and_budgets():
 def test_what_is_drawn_is_what_was_measured():
     rows = [row("spectra", Budget.share(share), [share], [0.5]) for share in (0.1, 0.2)]
     assert [name for name, _ in pictures(rows)] == ["reviews-score-size.svg", "reviews-macro-f1.svg"]
-    marked = [replace(each, scores=each.scores | {"token_f1": Spread.of([0.3])}) for each in rows]
+    marked = [replace(each, scores=each.scores | {"token_f1": Summary.from_values([0.3])}) for each in rows]
     assert [name for name, _ in pictures(marked)][-1] == "reviews-token-f1.svg"

@@ -10,7 +10,7 @@ import pytest
 from rationalizer.compare import parse_methods, plan
 from rationalizer.compare.result_tables import markdown, summarize, write_tables
 from rationalizer.data import Source
-from rationalizer.metrics import METRICS, Spread
+from rationalizer.metrics import METRICS, Summary
 from rationalizer.nn import EXTRACTORS
 from rationalizer.paper.reported_figures import _MEASURES, figure, reported
 from rationalizer.text import Budget
@@ -123,8 +123,8 @@ def test_quoted_figures_are_complete_and_plausible():
             for dataset in datasets:
                 quoted = figure(measure, dataset, method, decoding)
                 assert (quoted.low <= quoted.mean <= quoted.high) == ((measure, dataset, method) not in odd)
-    assert figure("task", "imdb", "gumbel", "contiguous") == Spread(0.72, 0.72, 0.73)
-    assert figure("token_f1", "hotels-location", "hardkuma", "deterministic") == Spread(0.52, 0.37, 0.57)
+    assert figure("task", "imdb", "gumbel", "contiguous") == Summary(0.72, 0.72, 0.73)
+    assert figure("token_f1", "hotels-location", "hardkuma", "deterministic") == Summary(0.52, 0.37, 0.57)
     assert figure("token_f1", "sst", "spectra") is None
     assert figure("task", "sst", "sfe", None) is None
     assert reported("beer-appearance")
@@ -150,4 +150,4 @@ def test_quoted_figures_are_complete_and_plausible():
     ],
 )
 def test_numbers(name, value, shown):
-    assert METRICS[name].text(value) == shown
+    assert METRICS[name].format_value(value) == shown

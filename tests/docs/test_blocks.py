@@ -215,7 +215,7 @@ def test_concepts(reader):
 
 def test_own_method(reader):
     reader.read("docs/how-to/own-method.md")
-    assert reader.namespace["explanation"].words_selected == 4
+    assert reader.namespace["explanation"].selected_word_count == 4
 
 
 def test_pairs(reader):

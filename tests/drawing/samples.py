@@ -41,7 +41,7 @@ def explain(text, selected, *, weights=None, annotation=None, label="positive", 
     )
 
 
-def align(premise, hypothesis, weights, *, gold=None, label="entailment"):
+def align(premise, hypothesis, weights, *, annotation=None, label="entailment"):
     """`weights` by (premise word, hypothesis word)."""
     (words, offsets), (others, places) = tokenize(premise), tokenize(hypothesis)
     matrix = np.zeros((len(words), len(others)), dtype=np.float32)
@@ -58,7 +58,7 @@ def align(premise, hypothesis, weights, *, gold=None, label="entailment"):
         hypothesis_offsets=places,
         alignment=matrix,
         pairs=tuple(weights),
-        gold=gold,
+        annotation=annotation,
     )
 
 
@@ -66,7 +66,7 @@ GUITAR = align(
     "A man in a blue shirt is playing a guitar on stage",
     "A person is playing an instrument in public",
     {(1, 1): 1.0, (7, 3): 0.8, (9, 5): 0.6, (11, 7): 0.3},
-    gold=((1, 1), (7, 3), (9, 5), (10, 6)),
+    annotation=((1, 1), (7, 3), (9, 5), (10, 6)),
 )
 LONG = align(
     "The old man with the grey beard and the broken umbrella was seen yesterday evening by several neighbours as he "

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rationalizer import drawing as render
-from rationalizer.drawing import Listing, Section, to_html, to_html_page
+from rationalizer.drawing import HtmlTable, Section, to_html, to_html_page
 from rationalizer.drawing.charts import histogram
 from rationalizer.drawing.text_width import clean
 from tests.drawing.samples import EMOJI, GUITAR, HOSTILE, LONG, RIGHT_TO_LEFT, SVG, align, explain
@@ -160,7 +160,7 @@ def test_page_needs_nothing_else():
                 text="first\n\nsecond",
                 notices=["beware"],
                 figures=[("accuracy", "99")],
-                tables=[Listing(("", "test"), [("macro-F1", ".91")])],
+                tables=[HtmlTable(("", "test"), [("macro-F1", ".91")])],
             ),
             Section("Sizes", pictures=[histogram([1, 2], title="sizes", x_label="words")]),
             Section("Pairs", explanations=[GUITAR], truths=["neutral"]),

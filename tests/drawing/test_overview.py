@@ -35,9 +35,12 @@ def test_the_texts_to_look_at():
     assert seen.uncertain == (1, 3)
     assert seen.surprising == (2, 1)
     assert seen.best == (0, 3)
-    assert seen.judged.confusions.tolist() == [[1, 1], [1, 1]]
-    assert [(c.name, c.precision, c.recall) for c in seen.judged.by_class] == [("good", 0.5, 0.5), ("bad", 0.5, 0.5)]
-    assert seen.judged.calibration.error == pytest.approx((0.1 + 0.6 + 0.8 + 0.3) / 4)
+    assert seen.class_results.confusions.tolist() == [[1, 1], [1, 1]]
+    assert [(c.name, c.precision, c.recall) for c in seen.class_results.by_class] == [
+        ("good", 0.5, 0.5),
+        ("bad", 0.5, 0.5),
+    ]
+    assert seen.class_results.calibration.error == pytest.approx((0.1 + 0.6 + 0.8 + 0.3) / 4)
 
 
 def test_surprise_is_what_the_true_class_was_given_not_how_sure_the_model_was():
@@ -50,7 +53,7 @@ def test_values_are_halved():
     values = [explain(f"w{k}", [0], label=v, probabilities=None) for k, v in enumerate([0.1, 0.9, 0.5])]
     seen = overview(values, [0.1, 0.5, 0.2], examples=1)
     assert [(group.name, group.texts) for group in seen.groups] == [("up to 0.5", 2), ("above 0.5", 1)]
-    assert (seen.best, seen.surprising, seen.uncertain, seen.judged) == ((0,), (1,), (), None)
+    assert (seen.best, seen.surprising, seen.uncertain, seen.class_results) == ((0,), (1,), (), None)
 
 
 def test_pairs_are_told_by_their_aligned_words():

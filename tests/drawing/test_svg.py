@@ -106,7 +106,7 @@ EXPLANATIONS = [
     ),
     GUITAR,
     LONG,
-    align(HOSTILE, HOSTILE, {(0, 0): 1.0, (3, 5): 0.5}, gold=((1, 1),)),
+    align(HOSTILE, HOSTILE, {(0, 0): 1.0, (3, 5): 0.5}, annotation=((1, 1),)),
     align(RIGHT_TO_LEFT, "ילד נמצא בחוץ", {(0, 0): 1.0}),
     align("", "", {}),
     align("word", "", {}),

@@ -61,7 +61,7 @@ def test_somebodys_own_card_stays(model, tmp_path):
 def test_what_is_not_known_is_said_to_be_so(model):
     text = card(model.trained, name="mine")
     assert "The terms of the training data are not recorded" in text
-    assert "on the texts that chose the epoch; no others were measured" in text
+    assert "on the dev texts; no others were measured" in text
 
 
 def test_pairs_and_methods_without_a_budget(sparsemax_run, pair_run, tmp_path):

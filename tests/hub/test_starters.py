@@ -82,7 +82,7 @@ def test_everyday_sentences(sentiment, label, texts):
         read = {token.lower() for token, chosen in zip(explanation.tokens, explanation.selected, strict=True) if chosen}
         assert explanation.label == label, explanation.text
         assert read & expected, f"{explanation.text}: {read}"
-        assert 1 <= explanation.words_selected <= max(1, round(0.2 * explanation.words_in_all))
+        assert 1 <= explanation.selected_word_count <= max(1, round(0.2 * explanation.word_count))
 
 
 def test_everyday_pairs(nli):
@@ -93,7 +93,7 @@ def test_everyday_pairs(nli):
 
 
 def test_their_examples_are_read_by_them(sentiment, nli):
-    assert all(one.words_selected for one in sentiment.explain(starter("sentiment").examples))
+    assert all(one.selected_word_count for one in sentiment.explain(starter("sentiment").examples))
     assert all(one.pairs for one in nli.explain(starter("nli").examples))
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rationalizer.metrics import compare_with_annotators, touched
+from rationalizer.metrics import compare_with_annotators, highlight_coverage
 
 FOUR = [[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0]]
 
@@ -49,7 +49,7 @@ def test_what_is_needed():
 def test_whether_alignments_touch_marked_words():
     aligned = [[1, 1, 0, 0], [0, 1], [1]]
     marks = [[1, 0, 1, 0], [0, 1], None]
-    found = touched(aligned, marks, [[1, 1, 1, 0], [1, 1], [1]])
+    found = highlight_coverage(aligned, marks, [[1, 1, 1, 0], [1, 1], [1]])
     assert (found.marked, found.words) == pytest.approx((2 / 3, 3 / 5))
     assert (found.documents, found.skipped) == (2, 1)
-    assert touched(aligned, [None, [0, 0], None]) is None
+    assert highlight_coverage(aligned, [None, [0, 0], None]) is None

@@ -190,13 +190,13 @@ def test_auprc_depends_on_ranks_only(pair, random):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: token_scores([[1], [1, 0]], [[1], [1]]), "document 1: .*predicted has 2, gold has 1"),
-        (lambda: token_scores([[1]], [[1], [1]]), "predicted has 1, gold has 2"),
+        (lambda: token_scores([[1], [1, 0]], [[1], [1]]), "document 1: .*predicted has 2, annotations has 1"),
+        (lambda: token_scores([[1]], [[1], [1]]), "predicted has 1, annotations has 2"),
         (
             lambda: token_scores([[1], [0.3, 1]], [[1], [1, 0]]),
             r"document 1: predicted\[0\] is 0.3.*weights > 0",
         ),
-        (lambda: token_scores([[1]], [[np.nan]]), r"document 0: gold\[0\] is nan"),
+        (lambda: token_scores([[1]], [[np.nan]]), r"document 0: annotations\[0\] is nan"),
         (lambda: token_scores([[[1]]], [[1]]), "document 0: predicted must be one-dimensional"),
         (lambda: token_scores([[1]], [[1]], convention="mean"), "got 'mean'"),
         (lambda: token_scores([[1], [1]], [None, [0]]), "none of the 2 documents"),
@@ -206,7 +206,7 @@ def test_auprc_depends_on_ranks_only(pair, random):
         (lambda: iou_scores([[]], [[]], threshold=0), "got 0"),
         (lambda: iou_scores([[]], [[]], average="mean"), "got 'mean'"),
         (lambda: auprc([[1], [1, np.nan]], [[1], [1, 0]]), r"document 1: scores\[1\] is nan"),
-        (lambda: auprc([[1], [1]], [[1], [1, 0]]), "document 1: .*scores has 1, gold has 2"),
+        (lambda: auprc([[1], [1]], [[1], [1, 0]]), "document 1: .*scores has 1, annotations has 2"),
         (lambda: auprc([[1]], [[0]]), "nothing to compare"),
     ],
 )

@@ -2,14 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rationalizer.metrics import Spread, rationale_statistics
+from rationalizer.metrics import Summary, rationale_statistics
 
 
 def test_by_hand():
     found = rationale_statistics([[1, 1, 0, 1], [0, 0], [1], []])
-    assert found.fraction == Spread(0.4375, 0, 1, (0.75, 0, 1, 0))
-    assert found.tokens == Spread(1, 0, 3, (3, 0, 1, 0))
-    assert found.spans == Spread(0.75, 0, 2, (2, 0, 1, 0))
+    assert found.fraction == Summary(0.4375, 0, 1, (0.75, 0, 1, 0))
+    assert found.tokens == Summary(1, 0, 3, (3, 0, 1, 0))
+    assert found.spans == Summary(0.75, 0, 2, (2, 0, 1, 0))
 
 
 @given(st.lists(st.lists(st.booleans(), max_size=15), min_size=1, max_size=10))

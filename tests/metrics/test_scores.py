@@ -32,7 +32,7 @@ def everything(**changes):
         "masks": MASKS,
         "classes": ["bad", "good"],
         "weights": WEIGHTS,
-        "gold": GOLD,
+        "annotations": GOLD,
         "probabilities": model,
         "seconds_per_epoch": 1.5,
     }
@@ -42,8 +42,8 @@ def everything(**changes):
 def test_every_score_is_that_of_its_function():
     scores = everything()
     spans = [mask_to_spans(mask) for mask in MASKS]
-    gold_spans = [[(0, 1)], [(1, 3)], None]
-    tokens, iou = token_scores(MASKS, GOLD), iou_scores(spans, gold_spans)
+    annotated_spans = [[(0, 1)], [(1, 3)], None]
+    tokens, iou = token_scores(MASKS, GOLD), iou_scores(spans, annotated_spans)
     hard, curve = faithfulness(model, MASKS), aopc(model, WEIGHTS)
     assert scores.as_dict() == {
         "documents": 3,
@@ -59,7 +59,7 @@ def test_every_score_is_that_of_its_function():
         "iou_precision": iou.precision,
         "iou_recall": iou.recall,
         "iou_f1": iou.f1,
-        "iou_f1_micro": iou_scores(spans, gold_spans, average="micro").f1,
+        "iou_f1_micro": iou_scores(spans, annotated_spans, average="micro").f1,
         "auprc": auprc(WEIGHTS, GOLD).auprc,
         "comprehensiveness": hard.comprehensiveness,
         "sufficiency": hard.sufficiency,
@@ -95,8 +95,8 @@ def test_what_is_not_given_is_not_measured():
         "empty",
         "full",
     }
-    assert everything(gold=[None, None, [0, 0]]).as_dict().keys().isdisjoint({"token_f1", "iou_f1", "auprc"})
-    assert everything(gold=[None, None, [0, 0]]).annotated == 0
+    assert everything(annotations=[None, None, [0, 0]]).as_dict().keys().isdisjoint({"token_f1", "iou_f1", "auprc"})
+    assert everything(annotations=[None, None, [0, 0]]).annotated == 0
     assert everything(weights=None).as_dict().keys().isdisjoint({"auprc", "aopc_sufficiency"})
     assert everything(weights=None).comprehensiveness is not None
 
@@ -104,8 +104,11 @@ def test_what_is_not_given_is_not_measured():
 def test_annotators_spans_are_kept_apart_if_given():
     masks, gold = [[1, 1, 0, 0]] * 3, [[1, 1, 1, 1]] * 3
     weights = [[1.0] * 4] * 3
-    assert everything(masks=masks, gold=gold, weights=weights).iou_recall == 1
-    assert everything(masks=masks, gold=gold, weights=weights, gold_spans=[[(0, 2), (2, 4)]] * 3).iou_recall == 0.5
+    assert everything(masks=masks, annotations=gold, weights=weights).iou_recall == 1
+    assert (
+        everything(masks=masks, annotations=gold, weights=weights, annotated_spans=[[(0, 2), (2, 4)]] * 3).iou_recall
+        == 0.5
+    )
 
 
 def test_full_text_model():
@@ -118,14 +121,14 @@ def test_full_text_model():
     ("changes", "message"),
     [
         ({"masks": MASKS[:2]}, "masks has 2, truth has 3"),
-        ({"gold": [[1], [0, 1, 1], None]}, "document 0: .*masks has 4, gold has 1"),
+        ({"annotations": [[1], [0, 1, 1], None]}, "document 0: .*masks has 4, annotations has 1"),
         ({"weights": [*WEIGHTS[:2], [0.5]]}, "document 2: .*weights has 1"),
         (
-            {"weights": [*WEIGHTS[:2], [0.5]], "gold": None, "probabilities": None},
+            {"weights": [*WEIGHTS[:2], [0.5]], "annotations": None, "probabilities": None},
             "document 2: .*weights has 1",
         ),
         ({"weights": [*WEIGHTS[:2], [0.5, np.nan]]}, r"document 2: weights\[1\] is nan"),
-        ({"gold": None, "gold_spans": [[(0, 1)], None, None]}, "without gold"),
+        ({"annotations": None, "annotated_spans": [[(0, 1)], None, None]}, "without annotations"),
         ({"task": "regression", "truth": [0.0] * 3, "predictions": [0.0] * 3}, "leave `probabilities` out"),
         ({"predictions": ["good", "good", "great"]}, "document 2: predictions is great"),
     ],

@@ -65,7 +65,7 @@ def test_they_add_up_to_what_the_text_adds(bilstm):
 @pytest.mark.parametrize("model", ["bilstm", "transformer"])
 def test_selections_of_equal_size(model, request):
     trained, told = request.getfixturevalue(model), []
-    found = compare_with_attributions(trained, EXAMPLES, done=told.append)
+    found = compare_with_attributions(trained, EXAMPLES, on_batch=told.append)
     assert sum(told) == (1 + PASSES) * len(EXAMPLES)
     counted = [trained.encoder.counted(one.tokens) for one in EXAMPLES]
     for k, words in enumerate(counted):
@@ -77,7 +77,7 @@ def test_selections_of_equal_size(model, request):
     scores = evaluate(trained, EXAMPLES, faithfulness=True)
     assert found.own.comprehensiveness == pytest.approx(scores.comprehensiveness)
     assert found.own.sufficiency == pytest.approx(scores.sufficiency)
-    assert found.own.in_common == 1
+    assert found.own.overlap == 1
 
 
 def test_attributed_words_are_drawn_like_selected_ones(bilstm):

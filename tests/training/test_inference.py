@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rationalizer.inference import evaluate, predict, predict_from, survival
+from rationalizer.inference import evaluate, predict, predict_from, standalone_agreement
 from rationalizer.models import configure
 from rationalizer.text import Budget
 from rationalizer.training import train
@@ -71,4 +71,4 @@ def test_evaluate_measures_what_the_examples_allow(trained, corpus):
 
 
 def test_survival_of_labels(trained, corpus):
-    assert 0 <= survival(trained, corpus.test) <= 1
+    assert 0 <= standalone_agreement(trained, corpus.test) <= 1

@@ -13,7 +13,7 @@ import torch
 from rationalizer.data import BadRows, Columns, Given, iter_rows
 from rationalizer.data.corpus_files import found_columns
 from rationalizer.data.table_files import Stream
-from rationalizer.drawing.table_cells import cell_names, cells_of
+from rationalizer.drawing.result_columns import result_columns, result_values
 from rationalizer.inference.predict import BATCH
 from rationalizer.model import Rationalizer
 from rationalizer.models.devices import check_device
@@ -98,14 +98,14 @@ class Explainer:
     def with_cells(self, batch: Batch, rows: Sequence[Given]) -> Batch:
         """The batch with the cells of its rows, which are null where a row has nothing to explain."""
         explained = self.model.explain_rows(rows, batch_size=self.batch_size)
-        cells = zip(*map(cells_of, explained), strict=True) if rows else [()] * 4
+        cells = zip(*map(result_values, explained), strict=True) if rows else [()] * 4
         schema = self.schema(batch.schema)
         added: list[Any] = list(map(array, cells, schema.types[len(batch.schema) :]))
         return type(batch).from_arrays([*batch.columns, *added], schema=schema)
 
     def schema(self, given: pa.Schema) -> pa.Schema:
         """The columns of what comes out, of what goes in."""
-        names = cell_names(given.names, pairs=self.model.pairs)
+        names = result_columns(given.names, pairs=self.model.pairs)
         for name, kind in zip(names, self._types(), strict=True):
             given = given.append(pa.field(name, kind))
         return given

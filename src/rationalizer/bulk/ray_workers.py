@@ -8,7 +8,7 @@ from typing import Any
 
 from rationalizer.bulk.batch_explainer import Explainer
 from rationalizer.data import Columns
-from rationalizer.inference.predict import BATCH, TOGETHER
+from rationalizer.inference.predict import BATCH, BATCHES_PER_ROUND
 from rationalizer.model import Rationalizer
 from rationalizer.ray_cluster import require_ray
 
@@ -55,7 +55,7 @@ def explain(
         Explainer,
         fn_constructor_args=(model,),
         fn_constructor_kwargs=how,
-        batch_size=TOGETHER * batch_size,
+        batch_size=BATCHES_PER_ROUND * batch_size,
         batch_format="pyarrow",
         zero_copy_batch=True,
         compute=ActorPoolStrategy(size=count),

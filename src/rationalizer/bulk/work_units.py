@@ -20,7 +20,7 @@ from rationalizer.bulk.filesystems import Found, is_remote, opened, path_of
 from rationalizer.data import BadRows, Dialect
 from rationalizer.data.bad_rows import BadRow
 from rationalizer.data.table_files import ending, stream_table
-from rationalizer.inference.predict import TOGETHER
+from rationalizer.inference.predict import BATCHES_PER_ROUND
 from rationalizer.text.errors import DataError
 
 AS_JSON = pa.string()  # what one column holds of several kinds, and objects
@@ -89,7 +89,7 @@ def _of_parquet(piece: Piece, explainer: Explainer, bad: BadRows) -> Iterator[pa
         if not groups:
             return
         at = groups[0][1]
-        for batch in file.iter_batches(TOGETHER * explainer.batch_size, row_groups=[k for k, _ in groups]):
+        for batch in file.iter_batches(BATCHES_PER_ROUND * explainer.batch_size, row_groups=[k for k, _ in groups]):
             low, high = max(wanted.start - at, 0), min(wanted.stop - at, len(batch))
             if low < high:
                 table = pa.Table.from_batches([batch.slice(low, high - low)])
@@ -107,7 +107,7 @@ def _of_rows(
     def tables() -> Iterator[pa.Table]:
         with _at_hand(piece.source) as path:
             given = explainer.given(stream_table(path, dialect=dialect, blank=True), bad)
-            while rows := list(islice(given, TOGETHER * explainer.batch_size)):
+            while rows := list(islice(given, BATCHES_PER_ROUND * explainer.batch_size)):
                 table = pa.table(
                     [_column([row.row.get(field.name) for row in rows], field.type) for field in kinds], schema=kinds
                 )

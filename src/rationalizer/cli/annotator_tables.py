@@ -27,8 +27,8 @@ def show_people(trained: TrainedModel, examples: Sequence[AnyExample]) -> dict[s
         out.print(f"what {trained.config.method} selects follows no budget: it is not set beside single people")
         return None
     with progress("Taking people's places", many) as done:
-        found = compare_with_annotators(trained, texts, done=done)
-    show = METRICS["token_f1"].text
+        found = compare_with_annotators(trained, texts, on_batch=done)
+    show = METRICS["token_f1"].format_value
     readings = {"a person": found.person, "the model": found.model, "chance": found.chance}
     show_table(
         ["in the place of a person", "token-F1 with each other", "AUPRC"],

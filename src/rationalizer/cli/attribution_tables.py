@@ -10,7 +10,7 @@ from rationalizer.cli.overview_tables import show_explanations
 from rationalizer.cli.progress import progress
 
 if TYPE_CHECKING:
-    from rationalizer.drawing.attribution_section import Beside
+    from rationalizer.drawing.attribution_section import AttributionReport
     from rationalizer.inference import Predictions
     from rationalizer.model import Rationalizer
     from rationalizer.text import AnyExample, Example
@@ -20,19 +20,19 @@ EXAMPLES = 3  # texts to show, those in which the selections differ most
 
 def beside_attributions(
     model: Rationalizer, examples: Sequence[AnyExample], predictions: Predictions, method: str
-) -> Beside:
+) -> AttributionReport:
     """The model's own words beside those of an attribution."""
     from dataclasses import replace
 
     import numpy as np
 
-    from rationalizer.drawing.attribution_section import Beside, Row
+    from rationalizer.drawing.attribution_section import AttributionReport, AttributionRow
     from rationalizer.inference import compare_with_attributions
     from rationalizer.inference.attribution import PASSES
 
     texts = cast("Sequence[Example]", examples)
     with progress("Attributing", (1 + PASSES) * len(texts)) as done:
-        found = compare_with_attributions(model.trained, texts, method, predictions=predictions, done=done)
+        found = compare_with_attributions(model.trained, texts, method, predictions=predictions, on_batch=done)
     # Without human rationales, which would be drawn as well: the two ways are to be compared with each other.
     plain = [replace(text, annotation=None) for text in texts]
     pairs = zip(found.own.masks, found.attributed.masks, strict=True)
@@ -41,16 +41,16 @@ def beside_attributions(
     own = model.explain_examples(plain, predictions=predictions)
     attributed = model.explain_examples(plain, predictions=found.explained())
     rows = [
-        Row(way.name, way.comprehensiveness, way.sufficiency, way.in_common)
+        AttributionRow(way.name, way.comprehensiveness, way.sufficiency, way.overlap)
         for way in (found.own, found.attributed, found.chance)
     ]
-    return Beside(rows, method, [own[k] for k in shown], [attributed[k] for k in shown])
+    return AttributionReport(rows, method, [own[k] for k in shown], [attributed[k] for k in shown])
 
 
-def show_beside(found: Beside) -> None:
-    from rationalizer.drawing.attribution_section import beside_table
+def show_beside(found: AttributionReport) -> None:
+    from rationalizer.drawing.attribution_section import attribution_table
 
-    table = beside_table(found)
+    table = attribution_table(found)
     show_table(table.heads, table.lines)
     out.print("p(y|x) is this model's predictor on the whole text; all choose as many words in each text")
     for own, attributed in zip(found.own, found.attributed, strict=True):

@@ -154,7 +154,9 @@ def _headline(outcome: Outcome) -> str:
     record = outcome.record
     split = "test" if "test" in record["scores"] else "dev"
     scores = record["scores"].get(split, {})
-    named = [f"{METRICS[name].words} {METRICS[name].text(scores[name])}" for name in HEADLINE if name in scores]
+    named = [
+        f"{METRICS[name].description} {METRICS[name].format_value(scores[name])}" for name in HEADLINE if name in scores
+    ]
     return ", ".join([*named, f"{record['epochs']} epochs, {record['seconds']:.0f} s"])
 
 

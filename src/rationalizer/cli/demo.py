@@ -108,8 +108,8 @@ def _trained(out_dir: Path) -> Section:
     """A model that is trained on the embedded reviews of stays."""
     from rationalizer.compare import method_text
     from rationalizer.data import Source
-    from rationalizer.drawing import Listing, Section
-    from rationalizer.metrics import headlines, score_lines
+    from rationalizer.drawing import HtmlTable, Section
+    from rationalizer.metrics import headline_metrics, score_rows
     from rationalizer.model import Rationalizer
     from rationalizer.models import configure
     from rationalizer.training import run
@@ -126,7 +126,7 @@ def _trained(out_dir: Path) -> Section:
     out.print(f"{about}\n\nTraining on {len(corpus.train)} reviews ({method_text(config)}) ...")
     done = run(corpus, config, out_dir / "stays", source=where, resume=True, accelerator="cpu")
     trained, scores = done.trained, done.scores["test"]
-    lines = score_lines({"test": scores}, headlines())
+    lines = score_rows({"test": scores}, headline_metrics())
     out.print(f"{len(trained.history['epochs'])} epochs, {trained.seconds:.0f} s. Against the known truth:")
     show_table(["score", f"{scores.documents} held out"], lines)
     model = Rationalizer.of(trained)
@@ -137,7 +137,7 @@ def _trained(out_dir: Path) -> Section:
         title,
         text=about,
         figures=_figures(scores),
-        tables=[Listing(["score", "held out"], lines)],
+        tables=[HtmlTable(["score", "held out"], lines)],
         explanations=explained,
         truths=truths,
     )
@@ -148,7 +148,7 @@ def _figures(scores: Scores) -> list[tuple[str, str]]:
 
     names = ("macro_f1", "token_f1")
     found = scores.as_dict()
-    return [(METRICS[name].short, METRICS[name].text(found[name])) for name in names if name in found]
+    return [(METRICS[name].short_name, METRICS[name].format_value(found[name])) for name in names if name in found]
 
 
 def _mixed(examples: Sequence[AnyExample], count: int) -> list[AnyExample]:

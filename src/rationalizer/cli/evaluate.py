@@ -83,7 +83,7 @@ def evaluate(
     from rationalizer.inference import evaluate as measure
     from rationalizer.inference import predict
     from rationalizer.inference.predict import FAITHFULNESS_PASSES
-    from rationalizer.metrics import score_lines
+    from rationalizer.metrics import score_rows
     from rationalizer.model import Rationalizer
     from rationalizer.models import TrainedModel
     from rationalizer.models.atomic_files import write_json
@@ -110,14 +110,14 @@ def evaluate(
     chosen, examples = _examples(trained, where, split, whole=where != stored)
     passes = 1 + FAITHFULNESS_PASSES * (faithfulness and bool(trained.classes))
     with progress("Scoring", passes * len(examples)) as done:
-        predictions = predict(trained, examples, done=done)
-        scores = measure(trained, examples, faithfulness=faithfulness, predictions=predictions, done=done)
+        predictions = predict(trained, examples, on_batch=done)
+        scores = measure(trained, examples, faithfulness=faithfulness, predictions=predictions, on_batch=done)
     shown = replace(scores, seconds_per_epoch=None)  # which says nothing of these texts
     model = Rationalizer.of(trained)
     explanations = model.explain_examples(examples, predictions=predictions)
     truths = [label for example in examples if (label := model.label_of(example)) is not None] or None
     out.print(f"{run}: {method_text(trained.config)}; {where.name}, {chosen}")
-    show_table(["score", chosen], score_lines({chosen: shown}))
+    show_table(["score", chosen], score_rows({chosen: shown}))
     people = show_people(trained, examples)
     if faithfulness:
         remark = "p(y|x) is this model's predictor on the whole text"

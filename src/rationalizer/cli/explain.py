@@ -140,7 +140,7 @@ def _explain(
     """Round by round, as text."""
     from rationalizer.data import BadRows
     from rationalizer.data.table_files import columns_of
-    from rationalizer.inference.predict import TOGETHER
+    from rationalizer.inference.predict import BATCHES_PER_ROUND
 
     asking = sys.stdin.isatty() and file is None and texts in (None, [], ["-"])
     if asking:
@@ -164,7 +164,7 @@ def _explain(
     start = 0
     if resume and out_file is not None and out_file.exists():
         written = outputs.Written(out_file, chosen, shape)
-        start, given = _skip(model, shape, given, written, batch_size, TOGETHER * batch_size)
+        start, given = _skip(model, shape, given, written, batch_size, BATCHES_PER_ROUND * batch_size)
     shown = (out_file is not None or _is_sent_to_a_file()) and not asking
     total = inputs.count_rows(file, dialect) - start if shown and file is not None else None
     # A file is explained in rounds of one size, so that it can be continued; who waits for an answer gets it at once.
@@ -174,7 +174,7 @@ def _explain(
         if not start:
             write(shape.opening)
         number = start
-        for batch in batches(given, TOGETHER * batch_size):
+        for batch in batches(given, BATCHES_PER_ROUND * batch_size):
             said = _said(model, batch, batch_size)
             write("".join(shape.record(number + k, one) for k, one in enumerate(said)))
             counts.update(one.explanation is not None for one in said)

@@ -92,10 +92,12 @@ def _in_words(facts: dict[str, Any]) -> dict[str, str]:
     }
     if best["value"] is not None:
         metric = METRICS[best["score"]]
-        words["best on dev"] = f"{metric.words} {metric.text(best['value'])} (epoch {best['epoch']})"
+        words["best on dev"] = f"{metric.description} {metric.format_value(best['value'])} (epoch {best['epoch']})"
     for split, scores in facts["scores"].items():
         words[f"scores, {split}"] = ", ".join(
-            f"{metric.words} {metric.text(scores[name])}" for name, metric in METRICS.items() if name in scores
+            f"{metric.description} {metric.format_value(scores[name])}"
+            for name, metric in METRICS.items()
+            if name in scores
         )
     reading = ", ".join(f"{name} {value}" for name, value in facts["reading"].items())
     words["encoder"] = f"{facts['encoder']} ({reading})"

@@ -18,7 +18,7 @@ def models() -> None:
         facts = {
             "tells": [one.facts.about],
             "learned from": [f"{row['name']} ({row['terms']})" for row in learned],
-            "accuracy": [f"{accuracy.text(row['accuracy'])} on {row['data']}" for row in one.facts.scores],
+            "accuracy": [f"{accuracy.format_value(row['accuracy'])} on {row['data']}" for row in one.facts.scores],
             "size": [f"{one.bytes / 1e6:.1f} MB, word vectors of the package apart"],
             "card": [str(one.folder / CARD)],
         }

@@ -70,12 +70,12 @@ def layout(
 ) -> Layout:
     """`columns` are the input's; those of a `table` are all kept, of lines and arguments the texts only."""
     from rationalizer import drawing as render
-    from rationalizer.drawing.table_cells import cell_names
+    from rationalizer.drawing.result_columns import result_columns
 
     if form == "jsonl":
         return Layout("", lambda _, said: _json_line(said, pairs, table))
     if form == "csv":
-        names = [*columns, *cell_names(columns, pairs=pairs)]
+        names = [*columns, *result_columns(columns, pairs=pairs)]
         return Layout(_csv_line(names), lambda _, said: _csv_record(said, columns), columns=tuple(columns))
 
     def drawn(draw: Callable[[int, AnyExplanation, Label | None], str]) -> Callable[[int, Said], str]:
@@ -142,9 +142,9 @@ def _csv_line(cells: Sequence[Any]) -> str:
 
 
 def _csv_record(said: Said, columns: Sequence[str]) -> str:
-    from rationalizer.drawing.table_cells import cells_of
+    from rationalizer.drawing.result_columns import result_values
 
-    return _csv_line([*map(_cell, map(said.row.get, columns)), *map(_cell, cells_of(said.explanation))])
+    return _csv_line([*map(_cell, map(said.row.get, columns)), *map(_cell, result_values(said.explanation))])
 
 
 def _cell(value: Any) -> Any:

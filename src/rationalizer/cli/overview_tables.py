@@ -20,7 +20,7 @@ def show_overview(explanations: Sequence[AnyExplanation], truths: Sequence[Label
     from rationalizer.drawing.evaluation_report import class_table, confusion_tables
 
     seen = overview(explanations, truths, examples=EXAMPLES)
-    for table in [class_table(seen.judged), *confusion_tables(seen.judged)] if seen.judged else []:
+    for table in [class_table(seen.class_results), *confusion_tables(seen.class_results)] if seen.class_results else []:
         show_table(table.heads, table.lines)
     out.print("Selected in how many texts, of those that have it; first what is most peculiar to the prediction:")
     for group in seen.groups:

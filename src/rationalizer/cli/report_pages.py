@@ -10,7 +10,7 @@ from rationalizer.cli.progress import progress
 
 if TYPE_CHECKING:
     from rationalizer.drawing import AnyExplanation, Label
-    from rationalizer.drawing.attribution_section import Beside
+    from rationalizer.drawing.attribution_section import AttributionReport
     from rationalizer.metrics import Finding, Scores
     from rationalizer.model import Rationalizer
     from rationalizer.models import TrainedModel
@@ -29,7 +29,7 @@ def write_report(
     scores: Scores,
     findings: Sequence[Finding],
     facts: Mapping[str, str],
-    beside: Beside | None = None,
+    beside: AttributionReport | None = None,
 ) -> None:
     """One HTML page about a model on examples: its scores, what it selects, how it fares at other budgets."""
     from rationalizer.drawing.evaluation_report import Report, evaluation_report
@@ -43,7 +43,7 @@ def write_report(
         findings=findings,
         facts=facts,
         budgets=_scores_by_budget(trained, examples, scores),
-        beside=beside,
+        attribution=beside,
     )
     write_bytes(path, evaluation_report(report).encode())
 
@@ -58,7 +58,7 @@ def dataset_view(model: Rationalizer, examples: Sequence[AnyExample], name: str)
     if not examples:
         raise ValueError("the dataset has no rows; give one that has")
     with progress(f"Explaining by {name}", len(examples)) as done:
-        predictions = predict(model.trained, examples, done=done)
+        predictions = predict(model.trained, examples, on_batch=done)
     truths = [label for example in examples if (label := model.label_of(example)) is not None]
     labelled = len(truths) == len(examples)
     scores = evaluate(model.trained, examples, predictions=predictions) if labelled else None
@@ -83,7 +83,7 @@ def _scores_by_budget(trained: TrainedModel, examples: Sequence[AnyExample], own
     found: dict[Budget, Scores] = {budget: own}
     with progress("Scoring at other budgets", len(others) * len(examples)) as done:
         for other in others:
-            found[other] = evaluate(trained, examples, budget=other, done=done)
+            found[other] = evaluate(trained, examples, budget=other, on_batch=done)
     return found
 
 

@@ -88,7 +88,7 @@ def train(
     """Train a model and keep it in a folder."""
     from rationalizer.compare import method_text, parse_assignments
     from rationalizer.data import EMBEDDED, Source, StoredExamples
-    from rationalizer.metrics import headlines, score_lines
+    from rationalizer.metrics import headline_metrics, score_rows
     from rationalizer.models import configure
     from rationalizer.models.devices import trainer_device
     from rationalizer.training import degeneration_findings, run
@@ -130,7 +130,7 @@ def train(
             config,
             directory,
             source=where,
-            done=scored,
+            on_batch=scored,
             resume=resume,
             progress=None if err.is_terminal else "lines",
             **on,
@@ -142,7 +142,7 @@ def train(
     if not first:
         return
     _print_training(done.trained)
-    show_table(["score", *done.scores], score_lines(done.scores, headlines()))
+    show_table(["score", *done.scores], score_rows(done.scores, headline_metrics()))
     for split, found in done.scores.items():
         for finding in degeneration_findings(config.method, found):
             err.print(f"warning ({split}): {finding.message}", style="yellow", markup=False)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rationalizer.compare.result_tables import Row
 from rationalizer.drawing.charts import Bar, Dot, Point, Series, bar_plot, line_plot, scatter_plot
-from rationalizer.metrics import METRICS, Spread
+from rationalizer.metrics import METRICS, Summary
 
 AGREEMENT = ("token_f1", "iou_f1", "auprc", "alignment_f1")  # with people, where they marked something
 COST = "seconds_per_epoch"
@@ -40,7 +40,7 @@ def score_against_size(rows: Sequence[Row]) -> str | None:
             if size in row.scores and row.task_score in row.scores
         ]
         if dots:
-            name = METRICS[rows[0].task_score].words
+            name = METRICS[rows[0].task_score].description
             return scatter_plot(dots, title=_title(rows, f"{name} against rationale size"), x_label=label, y_label=name)
     return None
 
@@ -63,7 +63,7 @@ def score_against_budget(rows: Sequence[Row], score: str) -> str | None:
         Series(method, tuple(sorted(found, key=lambda point: point.x)), everywhere=method in level)
         for method, found in points.items()
     ]
-    name = METRICS[score].short
+    name = METRICS[score].short_name
     title = _title(rows, f"{name} against budget")
     return line_plot(series, title=title, x_label="budget, % of the words", y_label=name)
 
@@ -76,15 +76,17 @@ def training_cost(rows: Sequence[Row]) -> str | None:
             seconds.setdefault(row.method, []).extend(row.scores[COST].values)
     if len(seconds) < 2:
         return None
-    bars = [Bar(method, Spread.of(values)) for method, values in seconds.items()]
+    bars = [Bar(method, Summary.from_values(values)) for method, values in seconds.items()]
     metric = METRICS[COST]
-    label = f"{metric.words}, training and validation"
-    return bar_plot(bars, title=f"{rows[0].data}: {metric.words}", x_label=label, words=metric.text)
+    label = f"{metric.description}, training and validation"
+    return bar_plot(
+        bars, title=f"{rows[0].data}: {metric.description}", x_label=label, format_value=metric.format_value
+    )
 
 
 def _title(rows: Sequence[Row], what: str) -> str:
     return f"{rows[0].data}, {rows[0].split}: {what}"
 
 
-def _scaled(score: Spread, scale: float) -> Spread:
-    return Spread(scale * score.mean, scale * score.low, scale * score.high)
+def _scaled(score: Summary, scale: float) -> Summary:
+    return Summary(scale * score.mean, scale * score.low, scale * score.high)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rationalizer.compare.grid import FAITHFUL, Job
-from rationalizer.metrics import METRICS, Metric, Spread
+from rationalizer.metrics import METRICS, Metric, Summary
 from rationalizer.models.atomic_files import write_bytes, write_json
 from rationalizer.paper.reported_figures import figure, reported
 from rationalizer.text import Budget
@@ -28,8 +28,8 @@ class Row:
     budget: Budget | None  # None: the method has no use for one
     split: str
     seeds: tuple[int, ...]
-    scores: dict[str, Spread]  # every score that all seeds have
-    paper: dict[str, Spread]  # under the name of the score of ours that it is to be compared with
+    scores: dict[str, Summary]  # every score that all seeds have
+    paper: dict[str, Summary]  # under the name of the score of ours that it is to be compared with
     findings: dict[str, tuple[tuple[int, str], ...]]  # what looks degenerate, by kind: (seed, in words)
     note: str = ""
     pairs: bool = False  # whether the examples are pairs of texts
@@ -85,7 +85,7 @@ def _row(members: list[tuple[Job, Record]], split: str | None, notes: Mapping[st
         budget=job.config.budget if job.method.uses_budget else None,
         split=chosen,
         seeds=tuple(job.config.seed for job, _ in members),
-        scores={name: Spread.of([scores[name] for scores in measured]) for name in names},
+        scores={name: Summary.from_values([scores[name] for scores in measured]) for name in names},
         paper=_paper(job, names) if chosen == "test" and job.config.budget == own else {},
         findings=_findings(members, chosen),
         note=notes.get(job.source.name, ""),
@@ -101,7 +101,7 @@ def _findings(members: list[tuple[Job, Record]], split: str) -> dict[str, tuple[
     return {kind: tuple(cases) for kind, cases in found.items()}
 
 
-def _paper(job: Job, names: Sequence[str]) -> dict[str, Spread]:
+def _paper(job: Job, names: Sequence[str]) -> dict[str, Summary]:
     variant = FAITHFUL[not job.config.faithful] if job.method.pairs else job.config.options.get("decoding")
     found = {}
     for metric in COLUMNS:
@@ -195,18 +195,18 @@ def table(rows: Sequence[Row], metrics: Sequence[Metric] = COLUMNS) -> tuple[lis
     return heads, cells
 
 
-def _cell(metric: Metric, score: Spread | None) -> str:
+def _cell(metric: Metric, score: Summary | None) -> str:
     if score is None:
         return ""
     if len(score.values) == 1:
-        return metric.text(score.mean)
-    return f"{metric.text(score.mean)} ({metric.text(score.low)}/{metric.text(score.high)})"
+        return metric.format_value(score.mean)
+    return f"{metric.format_value(score.mean)} ({metric.format_value(score.low)}/{metric.format_value(score.high)})"
 
 
-def _quote(metric: Metric, quoted: Spread | None) -> str:
+def _quote(metric: Metric, quoted: Summary | None) -> str:
     if quoted is None:
         return ""
-    digits = 3 if metric.style == "error" else 2
+    digits = 3 if metric.format == "error" else 2
     mean, low, high = (f"{value:.{digits}f}".removeprefix("0") for value in (quoted.mean, quoted.low, quoted.high))
     return f"{mean} ({low}/{high})"
 

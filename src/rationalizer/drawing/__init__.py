@@ -1,7 +1,7 @@
 """Predictions with their reasons, and how they are drawn: pure functions from explanations to text."""
 
 from rationalizer.drawing.explanation import AnyExplanation, Explanation, Explanations, Label, PairExplanation
-from rationalizer.drawing.html import Listing, Section, article, html_closing, html_opening, to_html, to_html_page
+from rationalizer.drawing.html import HtmlTable, Section, article, html_closing, html_opening, to_html, to_html_page
 from rationalizer.drawing.svg import to_heatmap_svg, to_svg
 from rationalizer.drawing.terminal import to_terminal
 
@@ -9,8 +9,8 @@ __all__ = [
     "AnyExplanation",
     "Explanation",
     "Explanations",
+    "HtmlTable",
     "Label",
-    "Listing",
     "PairExplanation",
     "Section",
     "article",

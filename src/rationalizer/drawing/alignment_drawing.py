@@ -82,14 +82,14 @@ def heatmap(explanation: PairExplanation, room: float) -> Group:
 def _cells(explanation: PairExplanation, left: float, top: float, cell: float) -> list[str]:
     matrix = explanation.alignment
     relative = shades([float(weight) for weight in matrix.ravel()])
-    gold = None if explanation.gold is None else set(explanation.gold)
+    annotation = None if explanation.annotation is None else set(explanation.annotation)
     pairs = set(explanation.pairs)
     graded = len({round(shade, 2) for shade in relative} - {0.0, 1.0}) > 0
     drawn, frames = [], []
     for k, shade in enumerate(relative):
         i, j = divmod(k, matrix.shape[1])
         x, y = left + j * cell, top + i * cell
-        human = None if gold is None else (i, j) in gold
+        human = None if annotation is None else (i, j) in annotation
         kind = kind_of(True, human)
         place = f'x="{x + 1:.1f}" y="{y + 1:.1f}" width="{cell - 2:.1f}" height="{cell - 2:.1f}" rx="3"'
         drawn.append(f'<rect {place} fill="currentColor" fill-opacity=".05"/>')
@@ -106,11 +106,11 @@ def _cells(explanation: PairExplanation, left: float, top: float, cell: float) -
 
 def _links(explanation: PairExplanation) -> list[_Link]:
     """Aligned pairs, and those that only people aligned, the latter first: they are drawn below."""
-    gold = None if explanation.gold is None else set(explanation.gold)
+    annotation = None if explanation.annotation is None else set(explanation.annotation)
     weights = [float(explanation.alignment[pair]) for pair in explanation.pairs]
-    found = [_Link(*pair, "missed", 0.0, 0.0) for pair in sorted((gold or set()) - set(explanation.pairs))]
+    found = [_Link(*pair, "missed", 0.0, 0.0) for pair in sorted((annotation or set()) - set(explanation.pairs))]
     for pair, weight, shade in zip(explanation.pairs, weights, shades(weights), strict=True):
-        found.append(_Link(*pair, kind_of(True, None if gold is None else pair in gold), weight, shade))
+        found.append(_Link(*pair, kind_of(True, None if annotation is None else pair in annotation), weight, shade))
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rationalizer.drawing.explanation import AnyExplanation
-from rationalizer.drawing.html import Listing, Section
+from rationalizer.drawing.html import HtmlTable, Section
 from rationalizer.metrics import METRICS
 
 EXPLAINED = (
@@ -18,46 +18,46 @@ EXPLAINED = (
 
 
 @dataclass(frozen=True)
-class Row:
+class AttributionRow:
     """A way to choose words, and what was measured of it."""
 
     name: str
     comprehensiveness: float
     sufficiency: float
-    in_common: float
+    overlap: float
 
 
 @dataclass(frozen=True)
-class Beside:
+class AttributionReport:
     """Figures of all texts, and some texts explained in two ways."""
 
-    rows: Sequence[Row]
+    rows: Sequence[AttributionRow]
     name: str  # of the attribution
     own: Sequence[AnyExplanation]
     attributed: Sequence[AnyExplanation]
 
 
-def beside_table(found: Beside) -> Listing:
+def attribution_table(found: AttributionReport) -> HtmlTable:
     lines = [
         [
             row.name,
-            METRICS["comprehensiveness"].text(row.comprehensiveness),
-            METRICS["sufficiency"].text(row.sufficiency),
-            f"{row.in_common:.0%}",
+            METRICS["comprehensiveness"].format_value(row.comprehensiveness),
+            METRICS["sufficiency"].format_value(row.sufficiency),
+            f"{row.overlap:.0%}",
         ]
         for row in found.rows
     ]
-    return Listing(("words", "comprehensiveness", "sufficiency", "shared with the model"), lines)
+    return HtmlTable(("words", "comprehensiveness", "sufficiency", "shared with the model"), lines)
 
 
-def beside_sections(found: Beside) -> list[Section]:
+def attribution_sections(found: AttributionReport) -> list[Section]:
     explanations = [one for pair in zip(found.own, found.attributed, strict=True) for one in pair]
     captions = [
         "The model's own words, and what it predicts from them",
         f"By {found.name}, and what is predicted from the whole text",
     ] * len(found.own)
     return [
-        Section("Beside an attribution", text=EXPLAINED, tables=[beside_table(found)]),
+        Section("Comparison with an attribution", text=EXPLAINED, tables=[attribution_table(found)]),
         Section(
             text="Texts in which the two differ most; the words of either are marked.",
             explanations=explanations,

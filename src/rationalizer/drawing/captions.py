@@ -92,7 +92,7 @@ SHADES = "the stronger the colour, the larger the weight"
 def key(explanation: AnyExplanation) -> list[tuple[Look, str]]:
     """The looks that occur, in words; all three where a rationale is known, so that absence says something."""
     if isinstance(explanation, PairExplanation):
-        kinds: list[Look] = ["both", "extra", "missed"] if explanation.gold is not None else ["selected"]
+        kinds: list[Look] = ["both", "extra", "missed"] if explanation.annotation is not None else ["selected"]
         kinds += ["unknown"] if any((*explanation.premise_unknown, *explanation.hypothesis_unknown)) else []
         words = [(kind, PAIR_WORDS[kind]) for kind in kinds]
         return words if explanation.faithful else [*words, ("", UNFAITHFUL)]

@@ -30,7 +30,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Judged:
+class ClassResults:
     """Predictions beside the true classes."""
 
     names: tuple[str, ...]
@@ -44,7 +44,7 @@ class Overview:
     """Explanations are meant by their numbers, counted from 0."""
 
     groups: tuple[Group, ...]  # by predicted class; of values, the lower and the upper half
-    judged: Judged | None  # of classes that are known
+    class_results: ClassResults | None  # of classes that are known
     best: tuple[int, ...]  # the right ones that the model was surest of, or the values that are closest
     surprising: tuple[
         int, ...
@@ -80,13 +80,13 @@ def overview(
     best = [k for k in np.argsort(-sure, kind="stable").tolist() if right[k]]
     surprising = [k for k in np.argsort(given, kind="stable").tolist() if not right[k]]
     names = tuple(dict.fromkeys([*map(label_text, explanations[0].probabilities or ()), *true, *predicted]))
-    judged = Judged(
+    class_results = ClassResults(
         names,
         tuple(class_scores(true, predicted, names)),
         confusions(true, predicted, names),
         calibration(sure.tolist(), right.tolist()),
     )
-    return Overview(groups, judged, tuple(best[:examples]), tuple(surprising[:examples]), uncertain)
+    return Overview(groups, class_results, tuple(best[:examples]), tuple(surprising[:examples]), uncertain)
 
 
 def _given(explanation: AnyExplanation, truth: str) -> float:

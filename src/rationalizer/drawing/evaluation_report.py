@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rationalizer.drawing.attribution_section import Beside, beside_sections
+from rationalizer.drawing.attribution_section import AttributionReport, attribution_sections
 from rationalizer.drawing.charts import Point, Series, histogram, line_plot, reliability_diagram
-from rationalizer.drawing.dataset_overview import Judged, Overview, Unit, excerpt, overview, unit_text
+from rationalizer.drawing.dataset_overview import ClassResults, Overview, Unit, excerpt, overview, unit_text
 from rationalizer.drawing.explanation import AnyExplanation, Explanation, Label, PairExplanation
-from rationalizer.drawing.html import Column, Entry, Listing, Section, to_html_page
-from rationalizer.metrics import METRICS, Finding, Scores, Spread, WordUse, score_lines
+from rationalizer.drawing.html import Column, Entry, HtmlTable, Section, to_html_page
+from rationalizer.metrics import METRICS, Finding, Scores, Summary, WordUse, score_rows
 from rationalizer.text import Budget
 
 MOST_CLASSES = 12  # of a table of confusions; of more, the commonest are listed
@@ -32,7 +32,7 @@ class Report:
     findings: Sequence[Finding] = ()  # what looks degenerate
     facts: Mapping[str, str] = field(default_factory=dict)  # what was evaluated: method, budget, data, ...
     budgets: Mapping[Budget, Scores] = field(default_factory=dict)  # the scores at several budgets
-    beside: Beside | None = None  # the same texts by an attribution
+    attribution: AttributionReport | None = None  # comparison with an attribution method
     examples: int = 4  # texts to show of each kind
     words: int = 20  # to show of each prediction
 
@@ -44,17 +44,17 @@ def evaluation_report(report: Report) -> str:
 
 def report_sections(report: Report) -> list[Section]:
     seen = overview(report.explanations, report.truths, examples=report.examples)
-    sections = [_about(report), _scores(report), _classes(seen.judged), _words(report, seen)]
-    sections += [_sizes(report), _budgets(report), _calibration(seen.judged)]
-    sections += [] if report.beside is None else beside_sections(report.beside)
+    sections = [_about(report), _scores(report), _classes(seen.class_results), _words(report, seen)]
+    sections += [_sizes(report), _budgets(report), _calibration(seen.class_results)]
+    sections += [] if report.attribution is None else attribution_sections(report.attribution)
     sections += _examples(report, seen)
     return [section for section in sections if section is not None]
 
 
 def _about(report: Report) -> Section:
-    facts = [Listing(("", ""), list(report.facts.items()), numbers=False)] if report.facts else []
+    facts = [HtmlTable(("", ""), list(report.facts.items()), numbers=False)] if report.facts else []
     shown = [metric for metric in METRICS.values() if metric.large]
-    large = [(name, value) for name, value in score_lines({"": report.scores}, shown)] if report.scores else []
+    large = [(name, value) for name, value in score_rows({"": report.scores}, shown)] if report.scores else []
     found = [f"Looks degenerate: {finding.message}." for finding in report.findings]
     said = "No sign of degeneration was found." if report.scores and not found else ""
     return Section(text=said, notices=found, figures=large, tables=facts)
@@ -65,9 +65,9 @@ def _scores(report: Report) -> Section | None:
         return None
     tables = []
     for name in dict.fromkeys(metric.group for metric in METRICS.values()):
-        lines = score_lines({"": report.scores}, [metric for metric in METRICS.values() if metric.group == name])
+        lines = score_rows({"": report.scores}, [metric for metric in METRICS.values() if metric.group == name])
         if lines:
-            tables.append(Listing((name, ""), lines))
+            tables.append(HtmlTable((name, ""), lines))
     return Section("Scores", tables=tables)
 
 
@@ -77,7 +77,7 @@ def _sizes(report: Report) -> Section | None:
     pairs = [one for one in report.explanations if isinstance(one, PairExplanation)]
     pictures = []
     if texts:
-        shares = [100 * one.words_selected / max(one.words_in_all, 1) for one in texts]
+        shares = [100 * one.selected_word_count / max(one.word_count, 1) for one in texts]
         pictures.append(histogram(shares, title="How much of each text was read", x_label="% of the words", least=0))
     if pairs:
         counts = [len(one.pairs) for one in pairs]
@@ -111,46 +111,55 @@ def _curve(budgets: Mapping[Budget, Scores], name: str) -> Series:
     """A score at each budget where it was measured, shares in percent."""
     found = [(budget, budgets[budget].as_dict().get(name)) for budget in sorted(budgets, key=Budget.sort_key)]
     points = [
-        Point(budget.amount if budget.kind == "count" else round(100 * budget.amount, 6), Spread.of([value]))
+        Point(budget.amount if budget.kind == "count" else round(100 * budget.amount, 6), Summary.from_values([value]))
         for budget, value in found
         if value is not None
     ]
-    return Series(METRICS[name].words, tuple(points))
+    return Series(METRICS[name].description, tuple(points))
 
 
-def _classes(judged: Judged | None) -> Section | None:
-    if judged is None:
+def _classes(class_results: ClassResults | None) -> Section | None:
+    if class_results is None:
         return None
-    return Section("Classes", tables=[class_table(judged), *confusion_tables(judged)])
+    return Section("Classes", tables=[class_table(class_results), *confusion_tables(class_results)])
 
 
-def class_table(judged: Judged) -> Listing:
-    share = METRICS["macro_f1"].text
-    lines = [[str(c.name), share(c.precision), share(c.recall), share(c.f1), str(c.documents)] for c in judged.by_class]
-    return Listing(("class", "precision", "recall", "F1", "texts"), lines)
+def class_table(class_results: ClassResults) -> HtmlTable:
+    share = METRICS["macro_f1"].format_value
+    lines = [
+        [str(c.name), share(c.precision), share(c.recall), share(c.f1), str(c.documents)]
+        for c in class_results.by_class
+    ]
+    return HtmlTable(("class", "precision", "recall", "F1", "texts"), lines)
 
 
-def confusion_tables(judged: Judged) -> list[Listing]:
+def confusion_tables(class_results: ClassResults) -> list[HtmlTable]:
     """All confusions, or the commonest of many classes; none where nothing was confused."""
-    if len(judged.names) <= MOST_CLASSES:
-        lines = [[name, *map(str, row)] for name, row in zip(judged.names, judged.confusions.tolist(), strict=True)]
-        return [Listing(["true label, and how often it was taken for", *judged.names], lines)]
-    wrong = [(i, j) for i, j in zip(*np.nonzero(judged.confusions), strict=True) if i != j]
-    wrong.sort(key=lambda pair: -judged.confusions[pair])
-    found = [[judged.names[i], judged.names[j], str(judged.confusions[i, j])] for i, j in wrong[:COMMONEST]]
-    return [Listing(("true label", "taken for", "how often"), found)] if found else []
+    if len(class_results.names) <= MOST_CLASSES:
+        lines = [
+            [name, *map(str, row)]
+            for name, row in zip(class_results.names, class_results.confusions.tolist(), strict=True)
+        ]
+        return [HtmlTable(["true label, and how often it was taken for", *class_results.names], lines)]
+    wrong = [(i, j) for i, j in zip(*np.nonzero(class_results.confusions), strict=True) if i != j]
+    wrong.sort(key=lambda pair: -class_results.confusions[pair])
+    found = [
+        [class_results.names[i], class_results.names[j], str(class_results.confusions[i, j])]
+        for i, j in wrong[:COMMONEST]
+    ]
+    return [HtmlTable(("true label", "taken for", "how often"), found)] if found else []
 
 
-def _calibration(judged: Judged | None) -> Section | None:
-    if judged is None:
+def _calibration(class_results: ClassResults | None) -> Section | None:
+    if class_results is None:
         return None
-    error = METRICS["ece"].text(judged.calibration.error)
+    error = METRICS["ece"].format_value(class_results.calibration.error)
     text = (
         f"Of the predictions that the model is 80% sure of, 80% should be right. On average the two differ by {error}, "
         "the expected calibration error. Where a bar ends below the dashed line, the model is surer than it should be; "
         "the number counts the bar's predictions."
     )
-    picture = reliability_diagram(judged.calibration, title="How often the model is right, by how sure it is")
+    picture = reliability_diagram(class_results.calibration, title="How often the model is right, by how sure it is")
     return Section("Calibration", text=text, pictures=[picture])
 
 

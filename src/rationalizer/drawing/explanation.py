@@ -49,9 +49,9 @@ class Explanation(_Drawn):
     tokens: tuple[str, ...]
     offsets: tuple[tuple[int, int], ...]
     weights: tuple[float, ...]  # what the predictor multiplied each token with; 0: it did not see it
-    selected: tuple[bool, ...]
+    selected: tuple[bool, ...]  # the rationale as one flag per token
     spans: tuple[tuple[int, int], ...]  # runs of selected tokens as characters of the text
-    annotation: tuple[bool, ...] | None = None  # the human one, if known
+    annotation: tuple[bool, ...] | None = None  # the words that people marked, if known
     unknown: tuple[bool, ...] = ()  # words that the model has never met and cannot tell apart
     counted: tuple[bool, ...] = ()  # what can use up the budget: known words, not punctuation
 
@@ -60,17 +60,22 @@ class Explanation(_Drawn):
         _fill(self, "counted", True, len(self.tokens))
 
     @property
+    def rationale(self) -> str:
+        """The selected words as they stand in the text, with " ... " between spans."""
+        return " ... ".join(self.text[start:end] for start, end in self.spans)
+
+    @property
     def readable(self) -> bool:
         """Whether the model knows any of the words; if not, its prediction is a guess."""
         return _any_known(self.tokens, self.unknown)
 
     @property
-    def words_selected(self) -> int:
-        """Out of `words_in_all`; punctuation that is read along counts in neither."""
+    def selected_word_count(self) -> int:
+        """Out of `word_count`; punctuation that is read along counts in neither."""
         return sum(chosen and word for chosen, word in zip(self.selected, self.counted, strict=True))
 
     @property
-    def words_in_all(self) -> int:
+    def word_count(self) -> int:
         return sum(self.counted)
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,7 +101,7 @@ class PairExplanation(_Drawn):
     alignment: NDArray[np.float32]  # (premise words, hypothesis words) weights; 0: not aligned
     pairs: tuple[tuple[int, int], ...]  # the aligned words, as (premise word, hypothesis word) counted from 0
     faithful: bool = True  # whether the premise reached the prediction only through the alignment
-    gold: tuple[tuple[int, int], ...] | None = None  # the human alignment, if known
+    annotation: tuple[tuple[int, int], ...] | None = None  # the word pairs that people aligned, if known
     premise_unknown: tuple[bool, ...] = ()  # words that the model has never met and cannot tell apart
     hypothesis_unknown: tuple[bool, ...] = ()
 
@@ -157,6 +162,8 @@ def _fill(explanation: AnyExplanation, name: str, value: bool, length: int) -> N
 def _plain(explanation: AnyExplanation) -> dict[str, Any]:
     values = {item.name: getattr(explanation, item.name) for item in fields(explanation)}
     values["readable"] = explanation.readable
+    if isinstance(explanation, Explanation):
+        values["rationale"] = explanation.rationale
     if explanation.probabilities is not None:
         values["probabilities"] = {str(label): p for label, p in explanation.probabilities.items()}
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}

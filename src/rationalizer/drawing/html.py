@@ -145,7 +145,7 @@ class Section:
     text: str = ""  # paragraphs are separated by empty lines
     notices: Sequence[str] = ()  # warnings
     figures: Sequence[tuple[str, str]] = ()  # (what, how much), in large print
-    tables: Sequence[Listing] = ()
+    tables: Sequence[HtmlTable] = ()
     pictures: Sequence[str] = ()  # SVG, as of `rationalizer.drawing.charts`
     columns: Sequence[Column] = ()
     explanations: Sequence[AnyExplanation] = ()
@@ -172,7 +172,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Listing:
+class HtmlTable:
     """Headings and lines of plain text."""
 
     heads: Sequence[str]
@@ -273,7 +273,7 @@ def _column(column: Column) -> str:
     return f"<div><h3><bdi>{escape(column.title)}</bdi></h3>{''.join(entries)}</div>"
 
 
-def _table(table: Listing) -> str:
+def _table(table: HtmlTable) -> str:
     kind = ' class="number"' if table.numbers else ""
 
     def line(cells: Sequence[str], tag: str) -> str:

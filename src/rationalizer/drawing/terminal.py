@@ -106,12 +106,12 @@ def _look(kind: Look, shade: float) -> str:
 
 def _table(explanation: PairExplanation) -> list[_Styled]:
     """Aligned words, one pair a line."""
-    gold = None if explanation.gold is None else set(explanation.gold)
-    missed = sorted((gold or set()) - set(explanation.pairs))
+    annotation = None if explanation.annotation is None else set(explanation.annotation)
+    missed = sorted((annotation or set()) - set(explanation.pairs))
     remarks = {"selected": "", "both": "  people too", "extra": "  people did not", "missed": "  people only"}
     rows = []
     for i, j in [*explanation.pairs, *missed]:
-        kind = "missed" if (i, j) in missed else kind_of(True, None if gold is None else (i, j) in gold)
+        kind = "missed" if (i, j) in missed else kind_of(True, None if annotation is None else (i, j) in annotation)
         premise = clean(explanation.premise[slice(*explanation.premise_offsets[i])])
         hypothesis = clean(explanation.hypothesis[slice(*explanation.hypothesis_offsets[j])])
         weight = "    " if kind == "missed" else f"{float(explanation.alignment[i, j]):.2f}"

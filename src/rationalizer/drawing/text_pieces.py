@@ -54,14 +54,14 @@ def pieces(explanation: Explanation) -> list[Piece]:
 
 def sides(explanation: PairExplanation) -> tuple[list[Piece], list[Piece]]:
     """Premise and hypothesis, the aligned words marked; a word's weight is that of its alignments together."""
-    gold = explanation.gold
+    annotation = explanation.annotation
     found = []
     texts = (explanation.premise, explanation.hypothesis)
     offsets = (explanation.premise_offsets, explanation.hypothesis_offsets)
     unknown = (explanation.premise_unknown, explanation.hypothesis_unknown)
     for side in (0, 1):
         aligned = {pair[side] for pair in explanation.pairs}
-        human = None if gold is None else {pair[side] for pair in gold}
+        human = None if annotation is None else {pair[side] for pair in annotation}
         words = range(len(offsets[side]))
         kinds = [kind_of(k in aligned, None if human is None else k in human) for k in words]
         weights = [min(float(w), 1.0) for w in explanation.alignment.sum(axis=1 - side)]

@@ -9,7 +9,7 @@ from typing import Any
 
 from rationalizer.data import Source
 from rationalizer.drawing import AnyExplanation, to_svg, to_terminal
-from rationalizer.metrics import METRICS, headlines
+from rationalizer.metrics import METRICS, headline_metrics
 from rationalizer.models import TrainedModel
 from rationalizer.models.atomic_files import write_bytes
 from rationalizer.training.runs import Record
@@ -141,11 +141,11 @@ def _scores(trained: TrainedModel, record: Record | None, facts: Facts) -> list[
         best, score = trained.history["best"], METRICS[trained.history["score"]]
         if best is None:
             return ["None were measured after the training."]
-        return [f"{score.words} {score.text(best)} on the texts that chose the epoch; no others were measured."]
-    shown = [metric for metric in headlines() if any(metric.name in scores for _, scores in measured)]
-    heads = ("data", *(metric.words for metric in shown))
+        return [f"{score.description} {score.format_value(best)} on the dev texts; no others were measured."]
+    shown = [metric for metric in headline_metrics() if any(metric.name in scores for _, scores in measured)]
+    heads = ("data", *(metric.description for metric in shown))
     rows = [
-        (data, *(metric.text(scores[metric.name]) if metric.name in scores else "" for metric in shown))
+        (data, *(metric.format_value(scores[metric.name]) if metric.name in scores else "" for metric in shown))
         for data, scores in measured
     ]
     return [_table(heads, rows)]

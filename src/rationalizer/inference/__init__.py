@@ -1,17 +1,17 @@
 """Apply a trained model to examples: predict, evaluate, compare with attributions."""
 
-from rationalizer.inference.attribution import Comparison, attributions, compare_with_attributions
+from rationalizer.inference.attribution import AttributionComparison, attributions, compare_with_attributions
 from rationalizer.inference.predict import (
     Predictions,
     compare_with_annotators,
     evaluate,
     predict,
     predict_from,
-    survival,
+    standalone_agreement,
 )
 
 __all__ = [
-    "Comparison",
+    "AttributionComparison",
     "Predictions",
     "attributions",
     "compare_with_annotators",
@@ -19,5 +19,5 @@ __all__ = [
     "evaluate",
     "predict",
     "predict_from",
-    "survival",
+    "standalone_agreement",
 ]

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rationalizer.inference.predict import Done, Predictions, predict, predict_from
+from rationalizer.inference.predict import OnBatch, Predictions, predict, predict_from
 from rationalizer.metrics import faithfulness
 from rationalizer.models.batches import loader
 from rationalizer.models.trained_model import TrainedModel
@@ -33,23 +33,23 @@ Masks = list[NDArray[np.bool_]]
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SelectionScores:
     """Words of each text, chosen in one way, and what they do to the predictor."""
 
     name: str
     masks: Masks  # per text, one flag per token
     comprehensiveness: float
     sufficiency: float
-    in_common: float  # the mean share of the model's own words that are among them
+    overlap: float  # the mean share of the model's own words that are among them
 
 
 @dataclass(frozen=True)
-class Comparison:
+class AttributionComparison:
     """The model's own words, the attribution's, and words drawn by chance, as many in each text."""
 
-    own: Chosen
-    attributed: Chosen
-    chance: Chosen
+    own: SelectionScores
+    attributed: SelectionScores
+    chance: SelectionScores
     attributions: list[NDArray[np.float32]]  # per text, a number per token
     full: NDArray[np.float32]  # (texts, classes) what the predictor says of the whole texts
 
@@ -69,8 +69,8 @@ def compare_with_attributions(
     *,
     predictions: Predictions | None = None,
     seed: int = 0,
-    done: Done | None = None,
-) -> Comparison:
+    on_batch: OnBatch | None = None,
+) -> AttributionComparison:
     """How comprehensive and sufficient the model's own selections are beside attributions of its predictor.
 
     Args:
@@ -79,11 +79,11 @@ def compare_with_attributions(
         method: one of `ATTRIBUTIONS`.
         predictions: what `predict` gave for these examples, if already there.
         seed: of the words that are drawn by chance.
-        done: told of each batch's size; every example counts `1 + PASSES` times.
+        on_batch: told of each batch's size; every example counts `1 + PASSES` times.
     """
-    attributed = attributions(trained, examples, method, done=done)
+    attributed = attributions(trained, examples, method, on_batch=on_batch)
     selected = (predictions or predict(trained, examples)).selected
-    full = predict_from(trained, examples, [np.ones(len(one.tokens)) for one in examples], done=done)
+    full = predict_from(trained, examples, [np.ones(len(one.tokens)) for one in examples], on_batch=on_batch)
     drawn = np.random.default_rng(seed)
     by_chance = [drawn.random(len(one.tokens)) for one in examples]
     choices = {
@@ -92,16 +92,18 @@ def compare_with_attributions(
         CHANCE: _as_many(trained, examples, by_chance, selected),
     }
     rows = [
-        _chosen(name, masks, selected, full, lambda masks: predict_from(trained, examples, masks, done=done))
+        _chosen(name, masks, selected, full, lambda masks: predict_from(trained, examples, masks, on_batch=on_batch))
         for name, masks in choices.items()
     ]
-    return Comparison(rows[0], rows[1], rows[2], attributed, full)
+    return AttributionComparison(rows[0], rows[1], rows[2], attributed, full)
 
 
-def _chosen(name: str, masks: Masks, own: Masks, full: Any, probabilities: Callable[[Any], Any]) -> Chosen:
+def _chosen(name: str, masks: Masks, own: Masks, full: Any, probabilities: Callable[[Any], Any]) -> SelectionScores:
     found = faithfulness(probabilities, masks, full=full)
     shared = [(mask & other).sum() / other.sum() for mask, other in zip(masks, own, strict=True) if other.any()]
-    return Chosen(name, masks, found.comprehensiveness, found.sufficiency, float(np.mean(shared)) if shared else 0.0)
+    return SelectionScores(
+        name, masks, found.comprehensiveness, found.sufficiency, float(np.mean(shared)) if shared else 0.0
+    )
 
 
 def _as_many(trained: TrainedModel, examples: Sequence[Example], scores: Sequence[Any], selected: Masks) -> Masks:
@@ -123,7 +125,7 @@ def attributions(
     examples: Sequence[Example],
     method: str = "integrated-gradients",
     *,
-    done: Done | None = None,
+    on_batch: OnBatch | None = None,
 ) -> list[NDArray[np.float32]]:
     """Per text one number per token: how much it adds to the probability of what is predicted from the whole text.
 
@@ -131,7 +133,7 @@ def attributions(
         trained: a classifier of single texts.
         examples: the texts.
         method: one of `ATTRIBUTIONS`.
-        done: told of each batch's size.
+        on_batch: told of each batch's size.
     """
     if method not in ATTRIBUTIONS:
         raise ValueError(f"there is no attribution {method!r}; {did_you_mean(method, ATTRIBUTIONS)}")
@@ -146,8 +148,8 @@ def attributions(
         values = attribute(model, words).float().cpu().numpy()
         for row, position in enumerate(batch.index.tolist()):
             found[position] = values[row, : len(examples[position].tokens)]
-        if done is not None:
-            done(len(batch))
+        if on_batch is not None:
+            on_batch(len(batch))
     return found
 
 

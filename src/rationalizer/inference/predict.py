@@ -25,8 +25,8 @@ from rationalizer.text.word_splitting import join
 BATCH = 128
 # Batches of a file that are read and written in one round: out of several, texts of like length come together, and the
 # model has less padding to read. A larger number gains little.
-TOGETHER = 8
-Done = Callable[[int], object]
+BATCHES_PER_ROUND = 8
+OnBatch = Callable[[int], object]
 FAITHFULNESS_PASSES = 3 + 1 + 2 * len(AOPC_FRACTIONS)  # how often `metrics.evaluate` asks for all texts
 
 
@@ -57,10 +57,10 @@ def predict(
     budget: Budget | float | str | None = None,
     constraints: Any = None,
     batch_size: int = BATCH,
-    done: Done | None = None,
+    on_batch: OnBatch | None = None,
 ) -> Predictions:
-    """Selections and predictions; `budget` and `constraints` if not the trained ones. `done` is told of each batch's
-    size."""
+    """Predict and select; `budget` and `constraints` replace those of the training. `on_batch` is called with the size
+    of each batch."""
     trained = _asked(trained, budget, constraints)
     _require_kind(trained, examples)
     model = trained.model.eval()
@@ -73,8 +73,8 @@ def predict(
         output = model(*batch.texts, budget=config.budget, limits=batch.limits)
         rows.append((batch.index.cpu(), model.head.predict(output.outputs).cpu()))
         ragged.add(rows[-1][0], output.z, output.scores)
-        if done is not None:
-            done(len(batch))
+        if on_batch is not None:
+            on_batch(len(batch))
     return Predictions(_in_order(trained, rows), ragged.columns[0], ragged.columns[1])
 
 
@@ -85,7 +85,7 @@ def predict_from(
     masks: Sequence[Any],
     *,
     batch_size: int = BATCH,
-    done: Done | None = None,
+    on_batch: OnBatch | None = None,
 ) -> NDArray[np.float32]:
     """Probabilities (or values) when exactly the tokens of `masks` are shown: one 0/1 or weight per token."""
     _check_masks(examples, masks)
@@ -100,8 +100,8 @@ def predict_from(
             z[row, : len(masks[position])] = masks[position]
         outputs = model.predict_from(torch.from_numpy(z).to(trained.device), words.to(trained.device))
         rows.append((batch.index.cpu(), model.head.predict(outputs).cpu()))
-        if done is not None:
-            done(len(batch))
+        if on_batch is not None:
+            on_batch(len(batch))
     return _in_order(trained, rows)
 
 
@@ -113,7 +113,7 @@ def evaluate(
     constraints: Any = None,
     faithfulness: bool = False,
     predictions: Predictions | None = None,
-    done: Done | None = None,
+    on_batch: OnBatch | None = None,
 ) -> Scores:
     """All scores that the examples allow; they need labels, or else human rationales or alignments.
 
@@ -125,10 +125,11 @@ def evaluate(
         faithfulness: (single texts) also comprehensiveness and sufficiency, which run the predictor on many
             other masks; the full-text prediction they compare with is this predictor's on an all-ones mask.
         predictions: what `predict` gave for these examples, if already there.
-        done: told of each batch's size; every example counts once, with faithfulness `FAITHFULNESS_PASSES` times more.
+        on_batch: called with the size of each batch. Each example counts once, and with faithfulness
+            `FAITHFULNESS_PASSES` times more.
     """
     trained = _asked(trained, budget, constraints)
-    predictions = predictions or predict(trained, examples, done=done)
+    predictions = predictions or predict(trained, examples, on_batch=on_batch)
     unlabelled = [i for i, example in enumerate(examples) if example.label is None]
     marked = any(example.marks for example in examples)
     if unlabelled and (len(unlabelled) < len(examples) or not marked):
@@ -155,7 +156,7 @@ def evaluate(
         return evaluate_pairs(
             **common,
             alignments=predictions.weights,
-            gold=[pair.alignment for pair in pairs],
+            annotations=[pair.alignment for pair in pairs],
             highlights=[(pair.premise.annotation, pair.hypothesis.annotation) for pair in pairs],
             constraints=_constraints(trained, counted),
             counted=counted,
@@ -165,9 +166,9 @@ def evaluate(
         **common,
         masks=predictions.selected,
         weights=predictions.scores,
-        gold=[text.annotation for text in texts],
+        annotations=[text.annotation for text in texts],
         counted=[trained.encoder.counted(text.tokens) for text in texts],
-        probabilities=(lambda masks: predict_from(trained, texts, masks, done=done))
+        probabilities=(lambda masks: predict_from(trained, texts, masks, on_batch=on_batch))
         if faithfulness and classification
         else None,
     )
@@ -185,10 +186,10 @@ def _constraints(trained: TrainedModel, counted: Sequence[tuple[Any, Any]]) -> l
 
 
 def compare_with_annotators(
-    trained: TrainedModel, examples: Sequence[Example], *, done: Done | None = None
+    trained: TrainedModel, examples: Sequence[Example], *, on_batch: OnBatch | None = None
 ) -> AnnotatorComparison:
     """The model beside the people who marked the same texts, each of whom it replaces in turn: for that it selects as
-    many words as the person marked. Texts that fewer than two people marked are left out. `done` counts people."""
+    many words as the person marked. Texts that fewer than two people marked are left out. `on_batch` counts people."""
     shared = [example for example in examples if example.people is not None and len(example.people) > 1]
     if trained.pairs or not shared:
         raise ValueError("no text was marked by two people or more; there is nobody to compare the model with")
@@ -200,13 +201,15 @@ def compare_with_annotators(
     selections: list[list[Any]] = [[None] * len(example.people or ()) for example in shared]
     scores: list[Any] = [None] * len(shared)
     for words, of_size in sorted(places.items()):  # one budget at a time
-        found = predict(trained, [shared[i] for i, _ in of_size], budget=Budget.count(words), done=done)
+        found = predict(trained, [shared[i] for i, _ in of_size], budget=Budget.count(words), on_batch=on_batch)
         for (i, k), selected, ranking in zip(of_size, found.selected, found.scores, strict=True):
             selections[i][k], scores[i] = selected, ranking
     return compare_with_people([example.people for example in shared], selections, scores)
 
 
-def survival(trained: TrainedModel, examples: Sequence[Example], predictions: Predictions | None = None) -> float:
+def standalone_agreement(
+    trained: TrainedModel, examples: Sequence[Example], predictions: Predictions | None = None
+) -> float:
     """How often the prediction stays the same when the selected words are read as a text of their own.
 
     The words move together and all of them are shown to the predictor: the question is whether the rationale
@@ -215,7 +218,9 @@ def survival(trained: TrainedModel, examples: Sequence[Example], predictions: Pr
     deviation of the predictions.
     """
     if trained.pairs:
-        raise ValueError("survival asks whether a text's selected words suffice alone; this model reads pairs of texts")
+        raise ValueError(
+            "standalone_agreement asks whether a text's selected words suffice alone; this model reads pairs of texts"
+        )
     predictions = predictions or predict(trained, examples)
     kept = [i for i, selected in enumerate(predictions.selected) if selected.any()]
     if not kept:

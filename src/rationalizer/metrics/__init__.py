@@ -4,16 +4,16 @@
 """
 
 from rationalizer.metrics.alignment import AlignmentScores, Violations, alignment_scores, violations
-from rationalizer.metrics.annotators import AnnotatorComparison, Reading, compare_with_annotators
+from rationalizer.metrics.annotators import AnnotatorAgreement, AnnotatorComparison, compare_with_annotators
 from rationalizer.metrics.calibration import Bin, Calibration, calibration
 from rationalizer.metrics.degeneration import Finding, check, label_skill, position_skill
 from rationalizer.metrics.faithfulness import Aopc, Faithfulness, aopc, faithfulness, top_tokens
-from rationalizer.metrics.pair_highlights import Touched, touched
+from rationalizer.metrics.pair_highlights import HighlightCoverage, highlight_coverage
 from rationalizer.metrics.plausibility import Agreement, RankingAgreement, auprc, iou_scores, token_scores
 from rationalizer.metrics.rationale_size import RationaleStatistics, rationale_statistics
-from rationalizer.metrics.registry import METRICS, Metric, headlines, score_lines
+from rationalizer.metrics.registry import METRICS, Metric, headline_metrics, score_rows
 from rationalizer.metrics.scores import Scores, evaluate, evaluate_pairs
-from rationalizer.metrics.seed_spread import Spread
+from rationalizer.metrics.summary import Summary
 from rationalizer.metrics.task_scores import ClassScores, accuracy, class_scores, confusions, macro_f1, mse, score_task
 from rationalizer.metrics.token_spans import mask_to_spans, spans_to_mask
 from rationalizer.metrics.word_use import WordUse, word_use
@@ -22,6 +22,7 @@ __all__ = [
     "METRICS",
     "Agreement",
     "AlignmentScores",
+    "AnnotatorAgreement",
     "AnnotatorComparison",
     "Aopc",
     "Bin",
@@ -29,13 +30,12 @@ __all__ = [
     "ClassScores",
     "Faithfulness",
     "Finding",
+    "HighlightCoverage",
     "Metric",
     "RankingAgreement",
     "RationaleStatistics",
-    "Reading",
     "Scores",
-    "Spread",
-    "Touched",
+    "Summary",
     "Violations",
     "WordUse",
     "accuracy",
@@ -50,7 +50,8 @@ __all__ = [
     "evaluate",
     "evaluate_pairs",
     "faithfulness",
-    "headlines",
+    "headline_metrics",
+    "highlight_coverage",
     "iou_scores",
     "label_skill",
     "macro_f1",
@@ -58,12 +59,11 @@ __all__ = [
     "mse",
     "position_skill",
     "rationale_statistics",
-    "score_lines",
+    "score_rows",
     "score_task",
     "spans_to_mask",
     "token_scores",
     "top_tokens",
-    "touched",
     "violations",
     "word_use",
 ]

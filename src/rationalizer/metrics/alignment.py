@@ -1,4 +1,4 @@
-"""Alignments of sentence pairs: agreement with gold alignments, and whether the constraints hold."""
+"""Alignments of sentence pairs: agreement with annotated alignments, and whether the constraints hold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Kind = Literal["exactly_one", "at_most_one"]
 
 @dataclass(frozen=True)
 class PairScores:
-    """One document's agreement with its gold alignment."""
+    """One document's agreement with its annotation."""
 
     precision: float
     recall: float
@@ -25,22 +25,22 @@ class PairScores:
 
     @property
     def exact(self) -> bool:
-        """Whether all gold pairs are predicted, and no others."""
+        """Whether all annotated pairs are predicted, and no others."""
         return self.precision == self.recall == 1
 
 
 @dataclass(frozen=True)
 class AlignmentScores:
-    """Means over the documents with gold alignments, and each document's scores."""
+    """Means over the annotated documents, and each document's scores."""
 
     precision: float
     recall: float
     f1: float
-    exact: float  # share of documents whose predicted alignment is the gold one
+    exact: float  # share of documents whose predicted alignment is the annotated one
     alignments: float  # mean number of predicted alignments, over all documents
     documents: int  # that entered the means of precision, recall and F1
     skipped: int
-    by_document: tuple[PairScores | None, ...]  # None where there is no gold alignment
+    by_document: tuple[PairScores | None, ...]  # None where the document is not annotated
 
 
 @dataclass(frozen=True)
@@ -57,28 +57,30 @@ class Violations:
         return max(self.rows, self.columns, self.budget, self.bounds)
 
 
-def alignment_scores(predicted: Sequence[Any], gold: Sequence[Iterable[tuple[int, int]] | None]) -> AlignmentScores:
-    """Precision, recall, F1 and exact match of predicted alignments against gold ones, per document and as means
+def alignment_scores(
+    predicted: Sequence[Any], annotations: Sequence[Iterable[tuple[int, int]] | None]
+) -> AlignmentScores:
+    """Precision, recall, F1 and exact match of predicted alignments against annotated ones, per document and as means
     over documents.
 
-    An empty prediction scores 0. Documents without gold alignments (None, or no pair at all) are skipped and
+    An empty prediction scores 0. Documents without an annotation (None, or no pair at all) are skipped and
     counted.
 
     Args:
         predicted: per document, an (m, n) matrix of 0/1: which of m words is aligned with which of n.
-        gold: per document, the pairs (row, column) that should be aligned, or None.
+        annotations: per document, the pairs (row, column) that should be aligned, or None.
     """
-    total = require_same_count(predicted=predicted, gold=gold)
+    total = require_same_count(predicted=predicted, annotations=annotations)
     rows: list[PairScores | None] = []
     counts = []
-    for i, (matrix, pairs) in enumerate(zip(predicted, gold, strict=True)):
+    for i, (matrix, pairs) in enumerate(zip(predicted, annotations, strict=True)):
         alignment = _as_alignment(matrix, i)
         counts.append(int(alignment.sum()))
         wanted = set() if pairs is None else _as_pairs(pairs, alignment.shape, i)
         rows.append(_score(alignment, wanted) if wanted else None)
     scored = [row for row in rows if row is not None]
     if not scored:
-        raise ValueError(f"none of the {total} documents has gold alignments; there is nothing to compare with")
+        raise ValueError(f"none of the {total} documents has an annotated alignment")
     table = np.array([(row.precision, row.recall, row.f1, row.exact) for row in scored])
     precision, recall, f1, exact = table.mean(axis=0).tolist()
     mean, skipped = float(np.mean(counts)), total - len(scored)
@@ -150,7 +152,8 @@ def _as_pairs(pairs: Iterable[Any], shape: tuple[int, ...], document: int) -> se
         row, column = (int(k) for k in pair)
         if not (0 <= row < shape[0] and 0 <= column < shape[1]):
             raise ValueError(
-                f"document {document}: the gold pair ({row}, {column}) lies outside its {shape[0]} x {shape[1]} matrix"
+                f"document {document}: the annotated pair ({row}, {column}) lies outside the {shape[0]} x {shape[1]} "
+                "matrix"
             )
         checked.add((row, column))
     return checked

@@ -13,7 +13,7 @@ from rationalizer.metrics.plausibility import auprc
 
 
 @dataclass(frozen=True)
-class Reading:
+class AnnotatorAgreement:
     """Agreement with people of one who marks words: a person, a model, or chance."""
 
     token_f1: float
@@ -30,9 +30,9 @@ class AnnotatorComparison:
     since ties are worth more than they should be to AUPRC.
     """
 
-    person: Reading
-    model: Reading
-    chance: Reading
+    person: AnnotatorAgreement
+    model: AnnotatorAgreement
+    chance: AnnotatorAgreement
     texts: int  # with two people or more
     skipped: int
     people: float  # a text, in the mean
@@ -66,9 +66,9 @@ def compare_with_annotators(
         raise ValueError(f"none of the {total} texts was marked by two people or more; there is nothing to compare")
     person, model, chance, person_area, model_area, chance_area, count, share = np.mean(rows, axis=0).tolist()
     return AnnotatorComparison(
-        Reading(person, person_area),
-        Reading(model, model_area),
-        Reading(chance, chance_area),
+        AnnotatorAgreement(person, person_area),
+        AnnotatorAgreement(model, model_area),
+        AnnotatorAgreement(chance, chance_area),
         len(rows),
         total - len(rows),
         count,

@@ -12,7 +12,7 @@ from rationalizer.metrics._validation import Mask, as_annotations, as_masks, req
 
 
 @dataclass(frozen=True)
-class Touched:
+class HighlightCoverage:
     """Of the texts in which words are marked, all together."""
 
     marked: float  # share of the marked words that are aligned
@@ -21,7 +21,9 @@ class Touched:
     skipped: int
 
 
-def touched(aligned: Sequence[Any], highlights: Sequence[Any], counted: Sequence[Any] | None = None) -> Touched | None:
+def highlight_coverage(
+    aligned: Sequence[Any], highlights: Sequence[Any], counted: Sequence[Any] | None = None
+) -> HighlightCoverage | None:
     """Marked words that are aligned, and all words that are; None where nothing is marked.
 
     Args:
@@ -41,4 +43,4 @@ def touched(aligned: Sequence[Any], highlights: Sequence[Any], counted: Sequence
     if not rows:
         return None
     hits, marked_words, aligned_words, words = np.sum(rows, axis=0).tolist()
-    return Touched(hits / marked_words, aligned_words / words, len(rows), total - len(rows))
+    return HighlightCoverage(hits / marked_words, aligned_words / words, len(rows), total - len(rows))

@@ -55,12 +55,14 @@ def f1_of(precision: float, recall: float) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-def token_scores(predicted: Sequence[Any], gold: Sequence[Any], *, convention: Convention = "macro") -> Agreement:
+def token_scores(
+    predicted: Sequence[Any], annotations: Sequence[Any], *, convention: Convention = "macro"
+) -> Agreement:
     """Token precision, recall and F1 of the selected tokens against the human rationale.
 
     Args:
         predicted: per document, the selection: one 0/1 per token.
-        gold: per document, the human rationale: one 0/1 per token, or None.
+        annotations: per document, the human rationale: one 0/1 per token, or None.
         convention: what is averaged.
             `"macro"`: the mean of the documents' P, R and F1; an empty selection scores 0 in all three.
             `"eraser"`: ERASER's instance macro: as above, over the documents where either side has a token; a
@@ -71,12 +73,12 @@ def token_scores(predicted: Sequence[Any], gold: Sequence[Any], *, convention: C
     """
     if convention not in get_args(Convention):
         raise ValueError(f"convention must be one of {', '.join(get_args(Convention))}, got {convention!r}")
-    selections, annotations = as_masks(predicted, "predicted"), as_annotations(gold, "gold")
-    require_same_lengths(predicted=selections, gold=annotations)
+    selections, people = as_masks(predicted, "predicted"), as_annotations(annotations, "annotations")
+    require_same_lengths(predicted=selections, annotations=people)
     counts = np.array(
         [
             (np.sum(mask & truth), np.sum(mask), np.sum(truth))
-            for mask, truth in zip(selections, annotations, strict=True)
+            for mask, truth in zip(selections, people, strict=True)
             if truth is not None and _enters(mask, truth, convention)
         ],
         dtype=np.float64,
@@ -85,7 +87,7 @@ def token_scores(predicted: Sequence[Any], gold: Sequence[Any], *, convention: C
     if convention == "micro":
         counts = counts.sum(axis=0, keepdims=True)
     elif documents == 0:
-        if convention == "paper" and any(truth is not None and truth.any() for truth in annotations):
+        if convention == "paper" and any(truth is not None and truth.any() for truth in people):
             return Agreement(0.0, 0.0, 0.0, 0, skipped)
         raise ValueError(_nothing_to_compare(len(selections)))
     precision, recall, f1 = _rates(counts)
@@ -115,7 +117,7 @@ def _rates(counts: Floats) -> tuple[Floats, Floats, Floats]:
 
 def iou_scores(
     predicted: Sequence[Iterable[Span]],
-    gold: Sequence[Iterable[Span] | None],
+    annotations: Sequence[Iterable[Span] | None],
     *,
     threshold: float = 0.5,
     average: Literal["macro", "micro"] = "macro",
@@ -133,7 +135,7 @@ def iou_scores(
 
     Args:
         predicted: per document, its half-open token spans; see `mask_to_spans`.
-        gold: per document, the human spans, or None.
+        annotations: per document, the human spans, or None.
         threshold: the overlap that counts as a hit, in (0, 1].
         average: `"macro"` or `"micro"`.
     """
@@ -141,12 +143,12 @@ def iou_scores(
         raise ValueError(f"threshold must lie in (0, 1], got {threshold}")
     if average not in ("macro", "micro"):
         raise ValueError(f"average must be 'macro' or 'micro', got {average!r}")
-    total = require_same_count(predicted=predicted, gold=gold)
+    total = require_same_count(predicted=predicted, annotations=annotations)
     rows = []
-    for i, (spans, truth) in enumerate(zip(predicted, gold, strict=True)):
+    for i, (spans, truth) in enumerate(zip(predicted, annotations, strict=True)):
         guesses = as_spans(spans, "predicted", i)
         if truth is not None:
-            human = as_spans(truth, "gold", i)
+            human = as_spans(truth, "annotations", i)
             rows.append((_hits(guesses, human, threshold), len(guesses), len(human)))
     if not rows:
         raise ValueError(_nothing_to_compare(total))
@@ -173,7 +175,7 @@ def _mean_where(counted: Mask, hits: Floats, spans: Floats) -> float:
     return float(np.mean(hits[counted] / spans[counted])) if counted.any() else 0.0
 
 
-def auprc(scores: Sequence[Any], gold: Sequence[Any]) -> RankingAgreement:
+def auprc(scores: Sequence[Any], annotations: Sequence[Any]) -> RankingAgreement:
     """ERASER's AUPRC: how well token scores rank the human rationale's tokens above the others.
 
     Per document the precision–recall curve over all thresholds (tied scores enter together), starting at
@@ -184,13 +186,13 @@ def auprc(scores: Sequence[Any], gold: Sequence[Any]) -> RankingAgreement:
 
     Args:
         scores: per document, one finite number per token; larger means more important.
-        gold: per document, the human rationale: one 0/1 per token, or None.
+        annotations: per document, the human rationale: one 0/1 per token, or None.
     """
-    rankings, annotations = as_scores(scores, "scores"), as_annotations(gold, "gold")
-    require_same_lengths(scores=rankings, gold=annotations)
+    rankings, people = as_scores(scores, "scores"), as_annotations(annotations, "annotations")
+    require_same_lengths(scores=rankings, annotations=people)
     areas = [
         _area(ranking, truth)
-        for ranking, truth in zip(rankings, annotations, strict=True)
+        for ranking, truth in zip(rankings, people, strict=True)
         if truth is not None and truth.any()
     ]
     if not areas:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rationalizer.metrics._validation import as_masks, require_same_count
-from rationalizer.metrics.seed_spread import Spread
+from rationalizer.metrics.summary import Summary
 from rationalizer.metrics.token_spans import mask_to_spans
 
 
@@ -17,9 +17,9 @@ from rationalizer.metrics.token_spans import mask_to_spans
 class RationaleStatistics:
     """Sizes and spans of a set of rationales."""
 
-    fraction: Spread  # selected tokens / tokens
-    tokens: Spread  # selected tokens
-    spans: Spread  # maximal runs of selected tokens
+    fraction: Summary  # selected tokens / tokens
+    tokens: Summary  # selected tokens
+    spans: Summary  # maximal runs of selected tokens
 
 
 def rationale_statistics(masks: Sequence[Any]) -> RationaleStatistics:
@@ -34,7 +34,9 @@ def rationale_statistics(masks: Sequence[Any]) -> RationaleStatistics:
     require_same_count(masks=rationales)
     tokens = [int(np.sum(mask)) for mask in rationales]
     return RationaleStatistics(
-        fraction=Spread.of([count / max(len(mask), 1) for count, mask in zip(tokens, rationales, strict=True)]),
-        tokens=Spread.of(tokens),
-        spans=Spread.of([len(mask_to_spans(mask)) for mask in rationales]),
+        fraction=Summary.from_values(
+            [count / max(len(mask), 1) for count, mask in zip(tokens, rationales, strict=True)]
+        ),
+        tokens=Summary.from_values(tokens),
+        spans=Summary.from_values([len(mask_to_spans(mask)) for mask in rationales]),
     )

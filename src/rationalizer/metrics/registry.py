@@ -8,7 +8,7 @@ from typing import Literal
 
 from rationalizer.metrics.scores import Scores
 
-Style = Literal["share", "error", "mean", "count", "seconds", "violation"]
+Format = Literal["share", "error", "mean", "count", "seconds", "violation"]
 Group = Literal["Task", "Agreement with people", "Faithfulness", "Rationales"]
 
 
@@ -17,33 +17,33 @@ class Metric:
     """One field of `Scores`."""
 
     name: str
-    words: str  # as it stands in a list of scores
+    description: str
     group: Group
-    style: Style = "share"
+    format: Format = "share"
     lower_is_better: bool = False
     heading: str = ""  # over its column where methods are compared; empty: it has none
     headline: bool = False  # shown after a training
     large: bool = False  # in large print over a report
     paper: str = ""  # the measure that the paper reports it as
 
-    def text(self, value: float) -> str:
+    def format_value(self, value: float) -> str:
         """The value as it stands in tables: .812, 1.000, an error in its own unit, seconds as 12.3, counts whole."""
-        if self.style == "count":
+        if self.format == "count":
             return str(int(value))
-        if self.style == "seconds":
+        if self.format == "seconds":
             return f"{value:.2f}" if value < 10 else f"{value:.1f}"
-        if self.style == "mean":
+        if self.format == "mean":
             return f"{value:.2f}"
-        if self.style == "violation":  # 0 only if there is none
+        if self.format == "violation":  # 0 only if there is none
             return f"{value:.1e}" if value else "0"
-        if self.style == "error":
+        if self.format == "error":
             return f"{value:.4f}".removeprefix("0") if 0.001 <= value < 1 else f"{value:.3g}"
         return f"{value:.3f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.3f}"
 
     @property
-    def short(self) -> str:
+    def short_name(self) -> str:
         """The name without what stands in brackets."""
-        return self.words.partition(" (")[0]
+        return self.description.partition(" (")[0]
 
 
 _PEOPLE: Group = "Agreement with people"
@@ -119,17 +119,20 @@ _MAY_LACK = ("annotated", "aligned")
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _METRICS}
 
 
-def score_lines(scores: Mapping[str, Scores], metrics: Iterable[Metric] = _METRICS) -> list[list[str]]:
+def score_rows(scores: Mapping[str, Scores], metrics: Iterable[Metric] = _METRICS) -> list[list[str]]:
     """Per score that was measured somewhere, its name in words and its value in each column; a count of what is not
     there at all, such as human rationales, is left out."""
     columns = [found.as_dict() for found in scores.values()]
     columns = [{name: value for name, value in column.items() if value or name not in _MAY_LACK} for column in columns]
     return [
-        [metric.words, *(metric.text(column[metric.name]) if metric.name in column else "" for column in columns)]
+        [
+            metric.description,
+            *(metric.format_value(column[metric.name]) if metric.name in column else "" for column in columns),
+        ]
         for metric in metrics
         if any(metric.name in column for column in columns)
     ]
 
 
-def headlines() -> list[Metric]:
+def headline_metrics() -> list[Metric]:
     return [metric for metric in _METRICS if metric.headline]

@@ -18,7 +18,7 @@ from rationalizer.metrics._validation import (
 from rationalizer.metrics.alignment import alignment_scores, violations
 from rationalizer.metrics.degeneration import Finding, check
 from rationalizer.metrics.faithfulness import Probabilities, aopc, faithfulness
-from rationalizer.metrics.pair_highlights import touched
+from rationalizer.metrics.pair_highlights import highlight_coverage
 from rationalizer.metrics.plausibility import auprc, iou_scores, token_scores
 from rationalizer.metrics.rationale_size import rationale_statistics
 from rationalizer.metrics.task_scores import Task, score_task
@@ -59,11 +59,11 @@ class Scores:
     tokens: float | None = None  # mean number of selected tokens
     spans: float | None = None  # mean number of runs of selected tokens
 
-    aligned: int | None = None  # pairs of texts with a gold alignment
+    aligned: int | None = None  # pairs of texts with an annotated alignment
     alignment_precision: float | None = None  # per-pair means, empty alignments count as 0
     alignment_recall: float | None = None
     alignment_f1: float | None = None
-    alignment_exact: float | None = None  # share of pairs aligned just as the gold alignment has it
+    alignment_exact: float | None = None  # share of pairs aligned exactly as annotated
     highlighted: int | None = None  # pairs of texts with words that people marked
     premise_marked: float | None = None  # share of the marked words that are aligned,
     premise_words: float | None = None  # and of all words of those texts
@@ -92,8 +92,8 @@ def evaluate(
     masks: Sequence[Any],
     classes: Sequence[Any] | None = None,
     weights: Sequence[Any] | None = None,
-    gold: Sequence[Any] | None = None,
-    gold_spans: Sequence[Iterable[Span] | None] | None = None,
+    annotations: Sequence[Any] | None = None,
+    annotated_spans: Sequence[Iterable[Span] | None] | None = None,
     counted: Sequence[Any] | None = None,
     probabilities: Probabilities | None = None,
     full: Any = None,
@@ -109,10 +109,10 @@ def evaluate(
         masks: per document, which tokens were selected: one 0/1 per token.
         classes: all classes of the task, for macro-F1.
         weights: per document, one number per token, larger for more important ones; AUPRC and AOPC need them.
-        gold: per document, the human rationale: one 0/1 per token, or None. If no document has one, agreement
+        annotations: per document, the human rationale: one 0/1 per token, or None. If no document has one, agreement
             with people is not measured.
-        gold_spans: the human rationales as the annotators' spans, for IOU; by default the runs of tokens in
-            `gold`.
+        annotated_spans: the human rationales as the annotators' spans, for IOU; by default the runs of tokens in
+            `annotations`.
         counted: per document, which tokens count as words, where sizes and degeneration shall leave others (punctuation
             that is read along) aside.
         probabilities: the model as a function of keep-masks (see `faithfulness`), classification only;
@@ -127,7 +127,7 @@ def evaluate(
         weights = as_scores(weights, "weights")
         require_same_lengths(masks=rationales, weights=weights)
     found = _measured_on_task(task, truth, predictions, classes, outputs)
-    found |= _measured_against_people(rationales, weights, gold, gold_spans)
+    found |= _measured_against_people(rationales, weights, annotations, annotated_spans)
     if probabilities is not None:
         found |= _measured_on_model(task, probabilities, rationales, weights, full)
     if counted is not None:
@@ -158,7 +158,7 @@ def evaluate_pairs(
     predictions: Sequence[Any],
     alignments: Sequence[Any],
     classes: Sequence[Any] | None = None,
-    gold: Sequence[Iterable[tuple[int, int]] | None] | None = None,
+    annotations: Sequence[Iterable[tuple[int, int]] | None] | None = None,
     constraints: Sequence[Mapping[str, Any]] | None = None,
     highlights: Sequence[tuple[Any, Any]] | None = None,
     counted: Sequence[tuple[Any, Any]] | None = None,
@@ -173,7 +173,7 @@ def evaluate_pairs(
         predictions: per pair, the predicted class or number.
         alignments: per pair, an (m, n) matrix of weights; words with a weight other than 0 are aligned.
         classes: all classes of the task, for macro-F1.
-        gold: per pair, the word pairs (i, j) that should be aligned, or None.
+        annotations: per pair, the word pairs (i, j) that should be aligned, or None.
         constraints: per pair, what its alignment should keep to: arguments of `violations`.
         highlights: per pair, what people marked in the premise and in the hypothesis: one 0/1 per token each, or None.
         counted: per pair, which tokens of either text can be aligned; the constraints hold among these. By default all.
@@ -186,10 +186,10 @@ def evaluate_pairs(
     )
     found = _measured_on_task(task, truth, predictions, classes, outputs)
     chosen = [matrix != 0 for matrix in matrices]
-    if gold is not None:
-        found["aligned"] = sum(bool(pairs) for pairs in gold)
-    if gold is not None and found["aligned"]:
-        scores = alignment_scores(chosen, gold)
+    if annotations is not None:
+        found["aligned"] = sum(bool(pairs) for pairs in annotations)
+    if annotations is not None and found["aligned"]:
+        scores = alignment_scores(chosen, annotations)
         found |= {
             "alignment_precision": scores.precision,
             "alignment_recall": scores.recall,
@@ -223,20 +223,20 @@ def _measured_on_task(
     return dict(score_task(task, truth, predictions, classes, outputs))
 
 
-def _measured_against_people(masks: Any, weights: Any, gold: Any, gold_spans: Any) -> dict[str, Any]:
-    if gold is None:
-        if gold_spans is not None:
-            raise ValueError("gold_spans are given without gold; spans_to_mask makes gold masks of them")
+def _measured_against_people(masks: Any, weights: Any, annotations: Any, annotated_spans: Any) -> dict[str, Any]:
+    if annotations is None:
+        if annotated_spans is not None:
+            raise ValueError("annotated_spans without annotations; convert them with spans_to_mask")
         return {}
-    annotations = as_annotations(gold, "gold")
-    require_same_lengths(masks=masks, gold=annotations)
+    annotations = as_annotations(annotations, "annotations")
+    require_same_lengths(masks=masks, annotations=annotations)
     annotated = sum(truth is not None and bool(truth.any()) for truth in annotations)
     if not annotated:
         return {"annotated": 0}
-    if gold_spans is None:
-        gold_spans = [None if truth is None else mask_to_spans(truth) for truth in annotations]
+    if annotated_spans is None:
+        annotated_spans = [None if truth is None else mask_to_spans(truth) for truth in annotations]
     spans = [mask_to_spans(mask) for mask in masks]
-    token, iou = token_scores(masks, annotations), iou_scores(spans, gold_spans)
+    token, iou = token_scores(masks, annotations), iou_scores(spans, annotated_spans)
     return {
         "annotated": annotated,
         "token_precision": token.precision,
@@ -248,7 +248,7 @@ def _measured_against_people(masks: Any, weights: Any, gold: Any, gold_spans: An
         "iou_precision": iou.precision,
         "iou_recall": iou.recall,
         "iou_f1": iou.f1,
-        "iou_f1_micro": iou_scores(spans, gold_spans, average="micro").f1,
+        "iou_f1_micro": iou_scores(spans, annotated_spans, average="micro").f1,
         "auprc": None if weights is None else auprc(weights, annotations).auprc,
     }
 
@@ -262,7 +262,7 @@ def _measured_on_highlights(
     for side, name in enumerate(("premise", "hypothesis")):
         aligned = [matrix.any(axis=1 - side) for matrix in chosen]
         words = None if counted is None else [sides[side] for sides in counted]
-        scores = touched(aligned, [sides[side] for sides in highlights], words)
+        scores = highlight_coverage(aligned, [sides[side] for sides in highlights], words)
         if scores is not None:
             found |= {f"{name}_marked": scores.marked, f"{name}_words": scores.words}
     return found

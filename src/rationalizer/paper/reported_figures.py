@@ -8,7 +8,7 @@ mean of HardKuma lies outside its own range (AgNews, IMDB); they are quoted as p
 
 from __future__ import annotations
 
-from rationalizer.metrics import Spread
+from rationalizer.metrics import Summary
 
 _DATASETS = ("sst", "agnews", "imdb", "beer-appearance", "hotels-location")
 _ANNOTATED = ("beer-appearance", "hotels-location")
@@ -74,7 +74,7 @@ def reported(dataset: str) -> bool:
     return dataset in _DATASETS or dataset in _PAIRS
 
 
-def figure(measure: str, dataset: str, method: str, variant: str | None = None) -> Spread | None:
+def figure(measure: str, dataset: str, method: str, variant: str | None = None) -> Summary | None:
     """What the paper reports as `measure` ("task", "token_f1" or "size"); None where it reports nothing.
 
     `variant` is how the method is decoded, for pairs of texts "faithful" or "not-faithful".
@@ -85,4 +85,4 @@ def figure(measure: str, dataset: str, method: str, variant: str | None = None) 
         return None
     at = 3 * datasets.index(dataset)
     values = [float(value) for value in row.split()[at : at + 3]]
-    return Spread(values[0], values[1], values[2]) if values else None
+    return Summary(values[0], values[1], values[2]) if values else None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rationalizer.data import Corpus, Source
-from rationalizer.inference.predict import Done, evaluate
+from rationalizer.inference.predict import OnBatch, evaluate
 from rationalizer.metrics import Finding, Scores
 from rationalizer.models.atomic_files import read_record, write_record
 from rationalizer.models.config import Config
@@ -77,7 +77,7 @@ def run(
     directory: str | Path | None = None,
     *,
     source: Source | None = None,
-    done: Done | None = None,
+    on_batch: OnBatch | None = None,
     **training: Any,
 ) -> Run:
     """Trains, scores, and keeps both in `directory`.
@@ -87,7 +87,7 @@ def run(
         config: see `configure`.
         directory: where the run is kept; None keeps nothing, and nothing is scored.
         source: where the corpus came from, so that a later `evaluate` finds it again; None: from a Python program.
-        done: told of every batch that was scored.
+        on_batch: called with the size of each scored batch.
         training: further arguments of `train`, such as `resume`, `progress` and `devices`.
     """
     from rationalizer.training.distributed import is_first_process  # Lightning takes seconds to import
@@ -99,7 +99,7 @@ def run(
         return Run(trained, {})
     splits = {"dev": corpus.dev, "test": corpus.test}
     with set_threads(trained.history.get("threads")):
-        scores = {name: evaluate(trained, examples, done=done) for name, examples in splits.items() if examples}
+        scores = {name: evaluate(trained, examples, on_batch=on_batch) for name, examples in splits.items() if examples}
     finished = Run(trained, scores)
     origin = origin_of(corpus, source)
     write_record(Path(directory) / DATA, origin)

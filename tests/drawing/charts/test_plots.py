@@ -16,7 +16,7 @@ from rationalizer.drawing.charts import (
     scatter_plot,
 )
 from rationalizer.drawing.charts.axes import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, ticks
-from rationalizer.metrics import Calibration, Spread, calibration
+from rationalizer.metrics import Calibration, Summary, calibration
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -26,8 +26,8 @@ def words(root):
 
 
 def test_lines_go_through_their_points():
-    points = tuple(Point(x, Spread(y, y - 0.05, y + 0.05)) for x, y in ((2, 0.5), (5, 0.6), (20, 0.8)))
-    level = Series("full <text>", (Point(0, Spread(0.7, 0.7, 0.7)),), everywhere=True)
+    points = tuple(Point(x, Summary(y, y - 0.05, y + 0.05)) for x, y in ((2, 0.5), (5, 0.6), (20, 0.8)))
+    level = Series("full <text>", (Point(0, Summary(0.7, 0.7, 0.7)),), everywhere=True)
     text = line_plot([Series("spectra", points), level], title="a & b", x_label="budget", y_label="score")
     root = ElementTree.fromstring(text)
     line = root.find(f"{SVG}polyline")
@@ -42,9 +42,9 @@ def test_lines_go_through_their_points():
 
 
 def test_bands_reach_from_the_least_to_the_greatest_value():
-    points = tuple(Point(x, Spread(y, y - 0.05, y + 0.02)) for x, y in ((2, 0.5), (20, 0.8)))
-    level = Series("level", (Point(0, Spread(0.7, 0.65, 0.75)),), everywhere=True)
-    single = Series("same", tuple(Point(x, Spread.of([0.6])) for x in (2, 20)))
+    points = tuple(Point(x, Summary(y, y - 0.05, y + 0.02)) for x, y in ((2, 0.5), (20, 0.8)))
+    level = Series("level", (Point(0, Summary(0.7, 0.65, 0.75)),), everywhere=True)
+    single = Series("same", tuple(Point(x, Summary.from_values([0.6])) for x in (2, 20)))
     root = ElementTree.fromstring(
         line_plot([Series("spectra", points), level, single], title="t", x_label="", y_label="")
     )
@@ -67,11 +67,13 @@ def test_bands_reach_from_the_least_to_the_greatest_value():
 
 def test_bars_stand_for_amounts_the_least_first():
     bars = [
-        Bar("slow", Spread(4, 3, 5)),
-        Bar("fast <one>", Spread(1, 1, 1)),
-        Bar("a very long name " * 5, Spread.of([2])),
+        Bar("slow", Summary(4, 3, 5)),
+        Bar("fast <one>", Summary(1, 1, 1)),
+        Bar("a very long name " * 5, Summary.from_values([2])),
     ]
-    root = ElementTree.fromstring(bar_plot(bars, title="t", x_label="seconds", words=lambda value: f"{value:.1f} s"))
+    root = ElementTree.fromstring(
+        bar_plot(bars, title="t", x_label="seconds", format_value=lambda value: f"{value:.1f} s")
+    )
     drawn = [node for node in root.iter(f"{SVG}rect") if "bar" in node.get("class")]
     assert [node.get("class") for node in drawn] == ["bar dot1", "bar dot2", "bar dot0"]  # colours go by their order
     widths = [float(node.get("width")) for node in drawn]
@@ -83,7 +85,7 @@ def test_bars_stand_for_amounts_the_least_first():
 
 
 def test_one_line_needs_no_legend():
-    points = tuple(Point(x, Spread.of([x / 10])) for x in (1, 2, 3))
+    points = tuple(Point(x, Summary.from_values([x / 10])) for x in (1, 2, 3))
     root = ElementTree.fromstring(line_plot([Series("only", points)], title="t", x_label="x", y_label="y"))
     assert "only" not in words(root)
     last = root.find(f"{SVG}polyline").get("points").split()[-1]
@@ -92,9 +94,9 @@ def test_one_line_needs_no_legend():
 
 def test_dots_stand_at_their_means_with_crosses_over_their_ranges():
     dots = [
-        Dot("spectra", Spread(20, 18, 22), Spread(0.8, 0.7, 0.9)),
-        Dot("sfe", Spread(10, 10, 10), Spread(0.6, 0.6, 0.6)),
-        Dot("spectra", Spread(30, 30, 30), Spread(0.85, 0.85, 0.85)),
+        Dot("spectra", Summary(20, 18, 22), Summary(0.8, 0.7, 0.9)),
+        Dot("sfe", Summary(10, 10, 10), Summary(0.6, 0.6, 0.6)),
+        Dot("spectra", Summary(30, 30, 30), Summary(0.85, 0.85, 0.85)),
     ]
     root = ElementTree.fromstring(scatter_plot(dots, title="t", x_label="size", y_label="score"))
     circles = [(float(c.get("cx")), float(c.get("cy"))) for c in root.iter(f"{SVG}circle")]
@@ -146,7 +148,7 @@ def test_nothing_cannot_be_plotted():
         line_plot,
         scatter_plot,
         lambda v, title, x_label, y_label: histogram(v, title=title, x_label=x_label),
-        lambda v, title, x_label, y_label: bar_plot(v, title=title, x_label=x_label, words=str),
+        lambda v, title, x_label, y_label: bar_plot(v, title=title, x_label=x_label, format_value=str),
     ):
         with pytest.raises(ValueError, match="nothing to plot as 'empty'"):
             draw([], title="empty", x_label="", y_label="")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rationalizer.drawing.charts.axes import BOTTOM, COLOURS, HEIGHT, LEFT, SIZE, TOP, Axes, document, line, text, ticks
 from rationalizer.drawing.text_width import shorten, width
-from rationalizer.metrics import Spread
+from rationalizer.metrics import Summary
 
 NAMES = 110  # room for the names, left of the frame
 THICKEST = 26.0  # of a bar
@@ -16,17 +16,17 @@ THICKEST = 26.0  # of a bar
 @dataclass(frozen=True)
 class Bar:
     name: str
-    amount: Spread
+    amount: Summary
 
 
-def bar_plot(bars: Sequence[Bar], *, title: str, x_label: str, words: Callable[[float], str]) -> str:
+def bar_plot(bars: Sequence[Bar], *, title: str, x_label: str, format_value: Callable[[float], str]) -> str:
     """The amounts from 0 as one SVG document: a bar each, the least first, its range as a line, its mean in words.
 
     A bar has the colour of its place in `bars`, as a line or a dot of another plot has.
     """
     if not bars:
         raise ValueError(f"there is nothing to plot as {title!r}")
-    room = max(width(words(bar.amount.mean), SIZE) for bar in bars) + 14
+    room = max(width(format_value(bar.amount.mean), SIZE) for bar in bars) + 14
     axes = Axes(ticks(0, max(bar.amount.high for bar in bars)), [0, 1], left=LEFT + NAMES, right=round(room))
     body = axes.draw_floor(x_label)
     step = (HEIGHT - TOP - BOTTOM) / len(bars)
@@ -38,5 +38,5 @@ def bar_plot(bars: Sequence[Bar], *, title: str, x_label: str, words: Callable[[
         if bar.amount.low < bar.amount.high:
             body.append(line("axis", axes.x(bar.amount.low), middle, axes.x(bar.amount.high), middle))
         body.append(text(axes.left - 8, middle + 4, shorten(bar.name, LEFT + NAMES - 20, SIZE), anchor="end"))
-        body.append(text(axes.x(bar.amount.high) + 8, middle + 4, words(bar.amount.mean)))
+        body.append(text(axes.x(bar.amount.high) + 8, middle + 4, format_value(bar.amount.mean)))
     return document(title, body)

@@ -19,13 +19,13 @@ from rationalizer.drawing.charts.axes import (
     marker,
     ticks,
 )
-from rationalizer.metrics import Spread
+from rationalizer.metrics import Summary
 
 
 @dataclass(frozen=True)
 class Point:
     x: float
-    y: Spread
+    y: Summary
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rationalizer.drawing.charts.axes import Axes, colour, document, legend, line, marker, ticks
-from rationalizer.metrics import Spread
+from rationalizer.metrics import Summary
 
 
 @dataclass(frozen=True)
 class Dot:
     name: str  # dots of one name look the same and share an entry of the legend
-    x: Spread
-    y: Spread
+    x: Summary
+    y: Summary
 
 
 def scatter_plot(dots: Sequence[Dot], *, title: str, x_label: str, y_label: str) -> str:

@@ -7,14 +7,14 @@ from typing import Any
 
 from rationalizer.drawing.explanation import AnyExplanation, Explanation
 
-OF_TEXTS = ("predicted", "probability", "rationale", "spans")
-OF_PAIRS = ("predicted", "probability", "alignment", "words")
+TEXT_COLUMNS = ("predicted", "probability", "rationale", "spans")
+PAIR_COLUMNS = ("predicted", "probability", "alignment", "words")
 
 
-def cell_names(taken: Collection[Any], *, pairs: bool) -> list[str]:
+def result_columns(taken: Collection[Any], *, pairs: bool) -> list[str]:
     """What the added columns are called: a name that the table has already gets a number."""
     names: list[str] = []
-    for name in OF_PAIRS if pairs else OF_TEXTS:
+    for name in PAIR_COLUMNS if pairs else TEXT_COLUMNS:
         number = 1
         while (unique := name if number == 1 else f"{name}_{number}") in taken:
             number += 1
@@ -22,14 +22,13 @@ def cell_names(taken: Collection[Any], *, pairs: bool) -> list[str]:
     return names
 
 
-def cells_of(explanation: AnyExplanation | None) -> list[Any]:
+def result_values(explanation: AnyExplanation | None) -> list[Any]:
     """The label, its probability, and what it rests on; four times nothing where nothing could be explained."""
     if explanation is None:
-        return [None] * len(OF_TEXTS)
+        return [None] * len(TEXT_COLUMNS)
     probability = max(explanation.probabilities.values()) if explanation.probabilities else None
     if isinstance(explanation, Explanation):
-        rationale = " ... ".join(explanation.text[start:end] for start, end in explanation.spans)
-        return [explanation.label, probability, rationale, [list(span) for span in explanation.spans]]
+        return [explanation.label, probability, explanation.rationale, [list(span) for span in explanation.spans]]
     alignment = " ".join(f"{i}-{j}" for i, j in explanation.pairs)
     words = " ".join(f"{one}-{other}" for one, other in explanation.words)
     return [explanation.label, probability, alignment, words]

@@ -10,14 +10,14 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Spread:
+class Summary:
     mean: float
     low: float
     high: float
     values: tuple[float, ...] = ()  # in their order, where they are known
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Self:
+    def from_values(cls, values: Sequence[float]) -> Self:
         low, high = float(min(values)), float(max(values))
         # Rounding would put the mean of equal values beside them.
         return cls(float(np.clip(np.mean(values), low, high)), low, high, tuple(map(float, values)))
