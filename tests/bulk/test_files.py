@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from rationalizer.bulk import Outcome, explain_files
+from rationalizer.bulk import BulkResult, explain_files
 from rationalizer.bulk.filesystems import find
 from rationalizer.data import Columns, DataError
 from rationalizer.training.folder_lock import held
@@ -36,7 +36,7 @@ def explained(files, out, model, **how):
 def test_every_row_once_whatever_the_row_groups(files, table, small, tmp_path):
     out = tmp_path / "out"
     done = explained(files, out, small)
-    assert done == Outcome(explained=2 * (ROWS - 2), empty=4, written=6)
+    assert done == BulkResult(explained=2 * (ROWS - 2), empty=4, written=6)
     names = [f"{file}-0000{k}.parquet" for file in ("more/two.parquet", "one.parquet") for k in range(3)]
     assert sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()) == names
     for file in ("more/two.parquet", "one.parquet"):
@@ -80,7 +80,7 @@ def test_resume_makes_what_is_missing(files, table, small, tmp_path):
     shards[0].unlink()
     shards[1].write_bytes(before[shards[1]][:1000])  # the disk was full
     made = {path: path.stat().st_mtime_ns for path in shards[2:]}
-    assert explained(files, out, small, resume=True) == Outcome(explained=98, empty=2, written=2, there=4)
+    assert explained(files, out, small, resume=True) == BulkResult(explained=98, empty=2, written=2, existing=4)
     assert {path: path.stat().st_mtime_ns for path in shards[2:]} == made
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
     # A file that was written anew is explained anew.
@@ -88,7 +88,7 @@ def test_resume_makes_what_is_missing(files, table, small, tmp_path):
     with pytest.raises(ValueError, match=r"one.parquet-00002.parquet, which is of none of these files"):
         explained(files, out, small, resume=True)
     (out / "one.parquet-00002.parquet").unlink()
-    assert explained(files, out, small, resume=True) == Outcome(explained=58, empty=2, written=2, there=3)
+    assert explained(files, out, small, resume=True) == BulkResult(explained=58, empty=2, written=2, existing=3)
 
 
 def test_shards_of_another_model_are_not_continued(files, small, sparsemax_run, tmp_path):
@@ -118,7 +118,7 @@ def test_a_row_that_cannot_be_used_stops_its_shard_only(small, tmp_path):
         explain_files(source, out, small)
     assert sorted(path.name for path in out.iterdir()) == ["a.jsonl-00000.parquet", "c.jsonl-00000.parquet"]
     done = explain_files(source, out, small, skip_bad=True, resume=True)
-    assert (done.explained, done.empty, done.there) == (1, 0, 2)
+    assert (done.explained, done.empty, done.existing) == (1, 0, 2)
     assert "b.jsonl: 1 row skipped: row 2" in done.notes[0]
     assert parquet.read_table(out / "b.jsonl-00000.parquet").column("text").to_pylist() == ["bad", "5"]
 
@@ -210,7 +210,7 @@ def test_addresses(files, small, tmp_path):
         explained(source, out, small)
     assert len(list((tmp_path / "out").rglob("*.parquet"))) == 6
     done = explained(f"file://{files}/*.parquet?use_mmap=true", f"{tmp_path}/other", small)
-    assert done == Outcome(explained=ROWS - 2, empty=2, written=3)
+    assert done == BulkResult(explained=ROWS - 2, empty=2, written=3)
 
 
 def test_two_do_not_write_to_one_folder(files, small, tmp_path):

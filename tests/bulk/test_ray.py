@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from rationalizer.bulk import Explainer, Outcome, explain, explain_files
+from rationalizer.bulk import BulkResult, Explainer, explain, explain_files
 from rationalizer.bulk import ray_workers as on_ray
 from rationalizer.data import Columns
 from rationalizer.ray_cluster import connected
@@ -68,10 +68,10 @@ def a_worker_dies(small, table, tmp_path):
 
     how = {"columns": REVIEW, "rows": 15}
     done = explain_files(
-        tmp_path / "in.parquet", tmp_path / "ray", small, engine="ray", watch=lambda _: nullcontext(kill), **how
+        tmp_path / "in.parquet", tmp_path / "ray", small, engine="ray", on_progress=lambda _: nullcontext(kill), **how
     )
     assert killed
-    assert done == Outcome(explained=ROWS - 2, empty=2, written=8)
+    assert done == BulkResult(explained=ROWS - 2, empty=2, written=8)
     explain_files(tmp_path / "in.parquet", tmp_path / "local", small, **how)
     same(parquet.read_table(tmp_path / "ray"), parquet.read_table(tmp_path / "local"))
     names = [sorted(path.name for path in (tmp_path / engine).iterdir()) for engine in ("ray", "local")]

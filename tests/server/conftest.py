@@ -22,8 +22,8 @@ def asking(app, **options):
 
 @pytest.fixture(scope="session")
 def client(models):
-    limits = Quotas(items=8, characters=1000)
-    with asking(create_app(models, limits=limits, examples=["A first one.", "A second one."])) as client:
+    quotas = Quotas(items=8, characters=1000)
+    with asking(create_app(models, quotas=quotas, examples=["A first one.", "A second one."])) as client:
         yield client
 
 

@@ -36,6 +36,6 @@ def tell(address):
 
 if __name__ == "__main__":
     try:
-        run(make, "127.0.0.1", 0, workers=int(sys.argv[1]), started=tell)
+        run(make, "127.0.0.1", 0, workers=int(sys.argv[1]), on_started=tell)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -217,7 +217,7 @@ def test_other_pages_and_methods_are_refused_in_the_same_form(client):
 
 
 def test_a_body_that_is_too_long_is_not_read(models):
-    with asking(create_app(models, limits=Quotas(items=1, characters=10))) as client:
+    with asking(create_app(models, quotas=Quotas(items=1, characters=10))) as client:
         long = json.dumps({"text": "a" * 10_000})
         headers = {"Content-Type": "application/json"}
         announced = client.post("/explain", content=long, headers=headers)
@@ -241,7 +241,7 @@ def test_back_pressure(models):
     from concurrent.futures import ThreadPoolExecutor
 
     with (
-        asking(create_app(models, limits=Quotas(waiting=1))) as client,
+        asking(create_app(models, quotas=Quotas(waiting=1))) as client,
         ThreadPoolExecutor(16) as threads,
     ):
         answers = list(threads.map(lambda _: client.post("/explain", json={"texts": [TEXT] * 8}), range(32)))

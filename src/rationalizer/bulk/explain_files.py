@@ -24,24 +24,24 @@ from rationalizer.text.errors import DataError
 from rationalizer.training.folder_lock import held
 
 Engine = Literal["local", "ray"]
-Watch = Callable[[int | None], AbstractContextManager[Callable[[int], object]]]
+OnProgress = Callable[[int | None], AbstractContextManager[Callable[[int], object]]]
 ROWS = 20_000  # of a Parquet file in one shard: what a worker that dies has done for nothing
 AT_ONCE = 16  # files that are looked into together: an answer may come from far away
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BulkResult:
     """What came of files, or of a piece of one."""
 
     explained: int = 0
     empty: int = 0  # rows without a text, which are kept as they are
     written: int = 0  # shards
-    there: int = 0  # shards that were finished before
+    existing: int = 0  # shards that were finished before
     notes: tuple[str, ...] = ()  # on rows that were skipped
     errors: tuple[str, ...] = ()
 
-    def __add__(self, other: Outcome) -> Outcome:
-        return Outcome(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
+    def __add__(self, other: BulkResult) -> BulkResult:
+        return BulkResult(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
 
 def explain_file(
@@ -50,16 +50,16 @@ def explain_file(
     model: Rationalizer | str | Path,
     *,
     dialect: Dialect | None = None,
-    watch: Watch | None = None,
+    on_progress: OnProgress | None = None,
     **how: Any,
-) -> Outcome:
+) -> BulkResult:
     """Explains the rows of one file into one Parquet file; `how` as of `Explainer`, the rest as of `explain_files`."""
     explainer = Explainer(model, **how)
     (found,) = find(str(source))
     (piece,) = pieces_of(found, explainer, 10**12, dialect)
     counts = _Counts(BadRows(skip=explainer.skip_bad))
     schema, tables = explained(piece, explainer, counts.bad, dialect)
-    with _watched(watch, piece.rows) as advance:
+    with _progress_of(on_progress, piece.rows) as advance:
         write(str(out), schema, counts.of(tables, advance), {"made by": _made_by(explainer, dialect)})
     return counts.outcome()
 
@@ -80,8 +80,8 @@ def explain_files(
     address: str | None = None,
     workers: int | None = None,
     gpus: float | None = None,
-    watch: Watch | None = None,
-) -> Outcome:
+    on_progress: OnProgress | None = None,
+) -> BulkResult:
     """Explains the rows of files into Parquet shards, with all of their columns; rows without a text are kept, too.
 
     A Parquet file gives a shard for every `rows` of its rows, any other file one. A shard has another name until it is
@@ -103,8 +103,8 @@ def explain_files(
         address: of a Ray cluster; by default Ray is started on this machine, and stopped in the end.
         workers: of Ray; by default one for every core, with `gpus` as many as there are GPUs for.
         gpus: of each worker; 0.25 is a quarter of one.
-        watch: called with the number of rows to explain, or None where nobody knows; a context that gives a function
-            to be told of rows that are done.
+        on_progress: called with the number of rows to explain (None if unknown); returns a context manager whose value
+            is called with the number of rows of each finished shard.
     """
     check_engine(engine)
     check_ranges(ranges_of(explain_files), {"rows": rows, "batch_size": batch_size})
@@ -113,7 +113,7 @@ def explain_files(
     explainer = Explainer(model, **how)
     shards = Shards(str(out) if is_remote(str(out)) else opened(str(out))[1], _made_by(explainer, dialect))
     pieces = _pieces(str(source), shards, explainer, rows, dialect)
-    total = Outcome()
+    total = BulkResult()
     with nullcontext() if shards.are_remote else held(shards.folder):
         left = pieces if overwrite else _left(pieces, shards, resume)
         on_cluster = engine == "ray" and bool(left)
@@ -123,14 +123,14 @@ def explain_files(
             if overwrite:
                 shards.clear()
             arguments = (explainer.model, shards, dialect, how)
-            outcomes: Iterator[Outcome]
+            outcomes: Iterator[BulkResult]
             if on_cluster:
                 outcomes = on_ray.each(PieceWorker, arguments, left, workers, gpus)
             else:
                 outcomes = map(PieceWorker(*arguments).explain, left)
             known = all(piece.rows is not None for piece in left)
             try:
-                with _watched(watch, sum(piece.rows or 0 for piece in left) if known else None) as advance:
+                with _progress_of(on_progress, sum(piece.rows or 0 for piece in left) if known else None) as advance:
                     for outcome in outcomes:
                         total += outcome
                         advance(outcome.explained + outcome.empty)
@@ -138,7 +138,7 @@ def explain_files(
                 shards.clear_leftovers()
     if total.errors:
         raise DataError(_complaint(total))
-    return total + Outcome(there=len(pieces) - len(left))
+    return total + BulkResult(existing=len(pieces) - len(left))
 
 
 def check_engine(name: str) -> None:
@@ -155,13 +155,13 @@ class PieceWorker:
         self.explainer = Explainer(model, **how, **on)
         self.shards, self.dialect = shards, dialect
 
-    def explain(self, piece: Piece) -> Outcome:
+    def explain(self, piece: Piece) -> BulkResult:
         counts = _Counts(BadRows(skip=self.explainer.skip_bad))
         try:
             schema, tables = explained(piece, self.explainer, counts.bad, self.dialect)
             self.shards.write(piece, schema, counts.of(tables))
         except (ValueError, OSError) as error:  # of this piece: the others go on
-            return Outcome(errors=(str(error),))
+            return BulkResult(errors=(str(error),))
         return counts.outcome()
 
 
@@ -178,12 +178,12 @@ class _Counts:
             self.empty += table.column(table.num_columns - 4).null_count  # the labels
             advance(table.num_rows)
 
-    def outcome(self) -> Outcome:
-        return Outcome(self.rows - self.empty, self.empty - len(self.bad), written=1, notes=self.bad.notes())
+    def outcome(self) -> BulkResult:
+        return BulkResult(self.rows - self.empty, self.empty - len(self.bad), written=1, notes=self.bad.notes())
 
 
-def _watched(watch: Watch | None, total: int | None) -> AbstractContextManager[Callable[[int], object]]:
-    return nullcontext(lambda _: None) if watch is None else watch(total)
+def _progress_of(on_progress: OnProgress | None, total: int | None) -> AbstractContextManager[Callable[[int], object]]:
+    return nullcontext(lambda _: None) if on_progress is None else on_progress(total)
 
 
 def _made_by(explainer: Explainer, dialect: Dialect | None) -> str:
@@ -225,7 +225,7 @@ def _left(pieces: Sequence[Piece], shards: Shards, resume: bool) -> list[Piece]:
     return [piece for piece in pieces if not finished.get(piece)]
 
 
-def _complaint(total: Outcome) -> str:
+def _complaint(total: BulkResult) -> str:
     failed = len(total.errors)
     if failed == 1 and not total.written:
         return total.errors[0]

@@ -32,7 +32,7 @@ def is_remote(address: str) -> bool:
     return "://" in address
 
 
-def is_one_file(address: str) -> bool:
+def is_single_file(address: str) -> bool:
     """Whether it names neither a folder nor a pattern nor something elsewhere."""
     return not (is_remote(address) or Path(address).is_dir() or (_WILD.search(address) and not Path(address).exists()))
 

@@ -12,7 +12,7 @@ from rationalizer.cli.base import err
 from rationalizer.cli.progress import progress
 
 if TYPE_CHECKING:
-    from rationalizer.bulk import Outcome
+    from rationalizer.bulk import BulkResult
     from rationalizer.model import Rationalizer
 
 
@@ -25,9 +25,9 @@ def are_meant(engine: str, file: str | None) -> bool:
         return True
     if file is None:
         return False
-    from rationalizer.bulk.filesystems import is_one_file
+    from rationalizer.bulk.filesystems import is_single_file
 
-    return not is_one_file(file)
+    return not is_single_file(file)
 
 
 def check(
@@ -60,22 +60,24 @@ def refuse(options: Mapping[str, Any]) -> None:
 def explain_many(file: str, out: str, model: Rationalizer, shard_rows: int | None, **how: Any) -> None:
     from rationalizer.bulk.explain_files import ROWS, explain_files
 
-    outcome = explain_files(file, out, model, rows=shard_rows or ROWS, watch=partial(progress, "Explaining"), **how)
-    before = f", {_shards(outcome.there)} there before" if outcome.there else ""
+    outcome = explain_files(
+        file, out, model, rows=shard_rows or ROWS, on_progress=partial(progress, "Explaining"), **how
+    )
+    before = f", {_shards(outcome.existing)} there before" if outcome.existing else ""
     _tell(out, outcome, f" in {_shards(outcome.written)}", before)
 
 
 def explain_one(file: Path, out: Path, model: Rationalizer, **how: Any) -> None:
     from rationalizer.bulk.explain_files import explain_file
 
-    _tell(str(out), explain_file(file, out, model, watch=partial(progress, "Explaining"), **how))
+    _tell(str(out), explain_file(file, out, model, on_progress=partial(progress, "Explaining"), **how))
 
 
 def _shards(count: int) -> str:
     return f"{count} shard{'' if count == 1 else 's'}"
 
 
-def _tell(out: str, outcome: Outcome, shards: str = "", before: str = "") -> None:
+def _tell(out: str, outcome: BulkResult, shards: str = "", before: str = "") -> None:
     for note in outcome.notes:
         err.print(note, style="yellow", markup=False)
     without = f", {outcome.empty} without a text kept as they are" if outcome.empty else ""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from rationalizer.models.sample_texts import KeptText
-    from rationalizer.server import Metrics, Served
+    from rationalizer.server import Metrics, ServedModel
 
 OFFERED = 6  # examples of a file
 AT_HOME = ("localhost", "127.0.0.1", "::1")
@@ -78,8 +78,8 @@ def serve(
         if token is not None:
             raise ValueError(f"a token is given twice, by itself and in {token_file}; leave one out")
         token = token_file.read_text(encoding="utf-8").strip()
-    limits = Quotas(items=max_batch, characters=max_characters, seconds=max_seconds)
-    options: dict[str, Any] = {"limits": limits, "hosts": (host, *(allow_host or ())), "token": token}
+    quotas = Quotas(items=max_batch, characters=max_characters, seconds=max_seconds)
+    options: dict[str, Any] = {"quotas": quotas, "hosts": (host, *(allow_host or ())), "token": token}
     if dataset is not None:
         options |= {"dataset": dataset.name, "views": _views(runs, dataset, column)}
 
@@ -89,7 +89,7 @@ def serve(
             err.print("anybody who reaches this machine may ask; --token lets in only those who have it")
 
     make = partial(_make_app, runs, examples, column, constraint, device, options)
-    run(make, host, port, workers=workers, seconds=limits.seconds, access_log=access_log, started=tell)
+    run(make, host, port, workers=workers, request_timeout=quotas.seconds, access_log=access_log, on_started=tell)
 
 
 def _views(runs: list[Path], dataset: Path, column: list[str] | None) -> dict[str, str]:
@@ -128,7 +128,7 @@ def _make_app(
     return create_app(models, examples=offered, metrics=metrics, **options)
 
 
-def _own_examples(run: Path, served: Served) -> Sequence[KeptText]:
+def _own_examples(run: Path, served: ServedModel) -> Sequence[KeptText]:
     """Texts to try with a model: a starter's, or those that were kept of its data."""
     from rationalizer.hub import STARTERS, starter
 

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from rationalizer.server.listener import run
     from rationalizer.server.monitoring import Metrics
     from rationalizer.server.quotas import Quotas
-    from rationalizer.server.served_models import Served, load_models
+    from rationalizer.server.served_models import ServedModel, load_models
 
-__all__ = ["Metrics", "Quotas", "Served", "create_app", "load_models", "run"]
+__all__ = ["Metrics", "Quotas", "ServedModel", "create_app", "load_models", "run"]
 
 _MODULES = {
     "Quotas": "quotas",
     "Metrics": "monitoring",
-    "Served": "served_models",
+    "ServedModel": "served_models",
     "create_app": "application",
     "load_models": "served_models",
     "run": "listener",

@@ -26,7 +26,7 @@ from rationalizer.server.middleware import Guard
 from rationalizer.server.monitoring import BATCH, TEXTS, WAITING, Metrics
 from rationalizer.server.quotas import Quotas
 from rationalizer.server.request_schema import Answer, ExplainRequest, Question, problem_and_remedy, understand
-from rationalizer.server.served_models import Served, Text, Unreadable, budget_facts, work
+from rationalizer.server.served_models import ServedModel, Text, Unreadable, budget_facts, work
 from rationalizer.text import Budget
 
 STATIC = files("rationalizer.server") / "static"
@@ -46,9 +46,9 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 
 
 def create_app(
-    models: Sequence[Served],
+    models: Sequence[ServedModel],
     *,
-    limits: Quotas | None = None,
+    quotas: Quotas | None = None,
     examples: Sequence[Text] = (),
     views: Mapping[str, str] | None = None,
     dataset: str = "",
@@ -60,7 +60,7 @@ def create_app(
 
     Args:
         models: at least one; the first that reads such texts answers requests that name none.
-        limits: how much a request may ask for.
+        quotas: how much a request may ask for.
         examples: texts (or pairs) that the page offers to click.
         views: by model, what is to be seen of it on a whole dataset: HTML, as of `render.html.to_html_fragment`.
         dataset: that dataset's name.
@@ -70,7 +70,7 @@ def create_app(
     """
     if not models:
         raise ValueError("there is no model to serve; give at least one")
-    limits, views = limits or Quotas(), views or {}
+    quotas, views = quotas or Quotas(), views or {}
     metrics = metrics or Metrics()
     by_name = {served.name: served for served in models}
 
@@ -83,7 +83,7 @@ def create_app(
         metrics.set(WAITING, batcher.waiting)
 
     batcher: Batcher[Key, Text, AnyExplanation | Unreadable] = Batcher(
-        run, size=work, capacity=limits.waiting, share=limits.items, ran=note_batch
+        run, size=work, capacity=quotas.waiting, share=quotas.items, ran=note_batch
     )
 
     @asynccontextmanager
@@ -101,7 +101,7 @@ def create_app(
         docs_url=None,  # FastAPI's page loads its scripts from elsewhere; ours is in static/
         redoc_url=None,
     )
-    body = limits.body(pairs=any(served.model.pairs for served in models))
+    body = quotas.body(pairs=any(served.model.pairs for served in models))
     app.add_middleware(Guard, door=Door(hosts, token), limit=body, metrics=metrics)
     app.add_exception_handler(HTTPException, refuse_unread)
 
@@ -130,7 +130,7 @@ def create_app(
         return found
 
     async def explain(request: ExplainRequest, asked: Request) -> Response:
-        question = understand(request, by_name, limits)
+        question = understand(request, by_name, quotas)
         found = await answer(question, asked)
         rows = [explanation.to_dict() for explanation in found]
         if request.html:
@@ -146,7 +146,7 @@ def create_app(
     async def draw(kind: Drawing, request: ExplainRequest, asked: Request) -> Response:
         if kind not in get_args(Drawing):
             raise Refused(422, "kind", f"there is no picture of the kind {kind!r}", "ask for html or svg")
-        question = understand(request, by_name, limits)
+        question = understand(request, by_name, quotas)
         found = await answer(question, asked)
         if kind == "svg" and len(found) > 1:
             raise Refused(422, "texts", f"a picture shows one text, got {len(found)}", "send one text, or ask for html")
@@ -172,7 +172,7 @@ def create_app(
 
     @app.get("/models", summary="The models that can be asked")
     async def list_models() -> dict[str, Any]:
-        limited = {"items": limits.items, "characters": limits.characters}
+        limited = {"items": quotas.items, "characters": quotas.characters}
         facts = [{**served.facts(), "view": served.name in views} for served in models]
         return {"models": facts, "limits": limited, "dataset": dataset}
 

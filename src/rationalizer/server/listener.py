@@ -29,9 +29,9 @@ def run(
     port: int,
     *,
     workers: int = 1,
-    seconds: float = 30,
+    request_timeout: float = 30,
     access_log: bool = False,
-    started: Callable[[str], None] = lambda address: None,
+    on_started: Callable[[str], None] = lambda address: None,
 ) -> None:
     """Serves until stopped; requests under way are still answered. Ctrl-C then is a KeyboardInterrupt.
 
@@ -41,16 +41,16 @@ def run(
         host: where to listen.
         port: 0 for one that is free.
         workers: processes that answer at this port.
-        seconds: that a request may take to arrive.
+        request_timeout: seconds that a request may take to arrive.
         access_log: print a line a request: when, who, what, the status, and how long it took; never the texts.
-        started: called with the address as soon as requests are answered.
+        on_started: called with the address as soon as requests are answered.
     """
-    with _listen(host, port, seconds) as listener:
-        serve = partial(_serve, make, listener, seconds, access_log, _variables(workers))
+    with _listen(host, port, request_timeout) as listener:
+        serve = partial(_serve, make, listener, request_timeout, access_log, _variables(workers))
         if workers == 1:
-            serve(Metrics(), lambda: started(_address(listener)))
+            serve(Metrics(), lambda: on_started(_address(listener)))
         else:
-            Workers(serve, workers, patience=GRACE + 5).run(lambda: started(_address(listener)))
+            Workers(serve, workers, patience=GRACE + 5).run(lambda: on_started(_address(listener)))
 
 
 def _serve(

@@ -12,7 +12,7 @@ from rationalizer.constraints import Constraints, parse_constraints
 from rationalizer.models.config import under
 from rationalizer.server.http_errors import Refused
 from rationalizer.server.quotas import Quotas
-from rationalizer.server.served_models import Served, Text
+from rationalizer.server.served_models import ServedModel, Text
 from rationalizer.suggestions import did_you_mean
 from rationalizer.text import Budget
 
@@ -78,7 +78,7 @@ class Answer(BaseModel):
 class Question:
     """A request that can be answered."""
 
-    served: Served
+    served: ServedModel
     budget: Budget | None
     constraints: Constraints | None
     field: str  # that holds the texts
@@ -89,15 +89,15 @@ class Question:
         return _place(self.field, number)
 
 
-def understand(request: ExplainRequest, models: Mapping[str, Served], limits: Quotas) -> Question:
+def understand(request: ExplainRequest, models: Mapping[str, ServedModel], quotas: Quotas) -> Question:
     """The question in a request; Refused where it has none, or too much of it."""
     served = _model(request, models)
     field, texts = _texts(request, served)
-    if len(texts) > limits.items:
-        raise Refused(413, field, f"{len(texts)} items, but at most {limits.items} a request", "send several requests")
+    if len(texts) > quotas.items:
+        raise Refused(413, field, f"{len(texts)} items, but at most {quotas.items} a request", "send several requests")
     for number, text in enumerate(texts):
         for part in (text,) if isinstance(text, str) else text:
-            _check_text(part, _place(field, number), limits)
+            _check_text(part, _place(field, number), quotas)
     return Question(served, _budget(request.budget, served), _constraints(request.constraints, served), field, texts)
 
 
@@ -105,7 +105,7 @@ def _place(field: str, number: int) -> str:
     return f"{field}[{number}]" if field in ("texts", "pairs") else field
 
 
-def _model(request: ExplainRequest, models: Mapping[str, Served]) -> Served:
+def _model(request: ExplainRequest, models: Mapping[str, ServedModel]) -> ServedModel:
     """The model that is named; else the first that reads what was sent, single texts or pairs."""
     name = request.model
     if name is None:
@@ -117,7 +117,7 @@ def _model(request: ExplainRequest, models: Mapping[str, Served]) -> Served:
     return models[name]
 
 
-def _texts(request: ExplainRequest, served: Served) -> tuple[str, list[Text]]:
+def _texts(request: ExplainRequest, served: ServedModel) -> tuple[str, list[Text]]:
     """The field that holds the texts, and the texts."""
     given = [name for name in ("text", "texts", "pairs") if getattr(request, name) is not None]
     if request.premise is not None or request.hypothesis is not None:
@@ -148,9 +148,9 @@ def _texts(request: ExplainRequest, served: Served) -> tuple[str, list[Text]]:
     return field, texts
 
 
-def _check_text(text: str, field: str, limits: Quotas) -> None:
-    if len(text) > limits.characters:
-        problem = f"the text has {len(text)} characters, but may have {limits.characters}"
+def _check_text(text: str, field: str, quotas: Quotas) -> None:
+    if len(text) > quotas.characters:
+        problem = f"the text has {len(text)} characters, but may have {quotas.characters}"
         raise Refused(413, field, problem, "shorten it, or send its parts")
     if not text.strip():
         raise Refused(422, field, "the text is empty", "give at least one word")
@@ -161,7 +161,7 @@ def _check_text(text: str, field: str, limits: Quotas) -> None:
         raise Refused(422, field, problem, "send the text as UTF-8") from None
 
 
-def _budget(budget: int | float | str | None, served: Served) -> Budget | None:
+def _budget(budget: int | float | str | None, served: ServedModel) -> Budget | None:
     if budget is None:
         return None
     try:
@@ -174,7 +174,7 @@ def _budget(budget: int | float | str | None, served: Served) -> Budget | None:
     return found
 
 
-def _constraints(constraints: list[str | dict[str, Any]] | None, served: Served) -> Constraints | None:
+def _constraints(constraints: list[str | dict[str, Any]] | None, served: ServedModel) -> Constraints | None:
     if constraints is None:
         return None
     try:

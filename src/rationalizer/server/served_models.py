@@ -58,7 +58,7 @@ def alike(shapes: Sequence[tuple[int, ...]]) -> list[list[int]]:
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedModel:
     """A loaded model under the name that requests call it by."""
 
     name: str
@@ -141,12 +141,12 @@ def budget_facts(budget: Budget) -> dict[str, Any]:
     return {"budget": budget.amount, "budget_unit": budget.kind}
 
 
-def load_models(directories: Iterable[Path], device: str = "cpu") -> list[Served]:
+def load_models(directories: Iterable[Path], device: str = "cpu") -> list[ServedModel]:
     """Models under their folders' names; some may read single texts and others pairs."""
-    models: list[Served] = []
+    models: list[ServedModel] = []
     for directory in directories:
         name = _free_name(directory.resolve().name, {served.name for served in models})
-        models.append(Served(name, Rationalizer.load(directory, device)))
+        models.append(ServedModel(name, Rationalizer.load(directory, device)))
     return models
 
 
