@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rationalizer.data import Corpus, Source, generated_reviews
+from rationalizer.data import Corpus, DataSource, generated_reviews
 from rationalizer.models import configure
 from rationalizer.training import run as train_and_score
 
@@ -25,7 +25,7 @@ def corpus() -> Corpus:
 
 
 def train_small(folder: Path, method: str = "spectra") -> Path:
-    train_and_score(corpus(), configure(method, SETTINGS), folder, source=Source.of("reviews"), progress=False)
+    train_and_score(corpus(), configure(method, SETTINGS), folder, source=DataSource.resolve("reviews"), progress=False)
     return folder
 
 

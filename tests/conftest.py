@@ -36,7 +36,7 @@ def one_thread(request):
 @pytest.fixture(scope="session")
 def make_run(tmp_path_factory):
     """Trains a small model on an embedded corpus, in seconds, and gives its folder."""
-    from rationalizer.data import Source, generated_pairs, generated_reviews
+    from rationalizer.data import DataSource, generated_pairs, generated_reviews
     from rationalizer.models import configure
     from rationalizer.training import run
 
@@ -55,7 +55,7 @@ def make_run(tmp_path_factory):
             "learning_rate": 0.02,
         }
         config = configure(method, {**small, **settings}, pairs=of_pairs)
-        source = Source.of("pairs" if of_pairs else "reviews")
+        source = DataSource.resolve("pairs" if of_pairs else "reviews")
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:

@@ -1,4 +1,4 @@
-"""Ray (extra `ray`): of a cluster, or of this machine alone."""
+"""Connect to Ray (extra `ray`): a running cluster, or a Ray started on this machine."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# Of shared memory, on a machine where we start Ray. Texts do not pass through it; models do, once. What it cannot hold
-# goes to the disk. Ray's own default is a third of the machine.
-OBJECT_STORE = 512 * 2**20
+# Bytes of shared memory when we start Ray; its own default is a third of the machine's memory. Texts do not pass
+# through it, and models do once. Ray spills to disk what does not fit.
+OBJECT_STORE_BYTES = 512 * 2**20
 
 
 def require_ray() -> Any:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # send no usage statistics
     try:
         import ray
     except ImportError:
@@ -23,46 +23,47 @@ def require_ray() -> Any:
 
 
 @contextmanager
-def connected(address: str | None, cores: int | None = None) -> Iterator[Any]:
-    """Ray as this process has it already; that of a cluster; or one of our own with so many cores (None: all of them).
-    What was begun here ends here, and is silent but for its exceptions.
+def ray_session(address: str | None, cores: int | None = None) -> Iterator[Any]:
+    """Use the Ray this process is connected to, else connect to a cluster, else start Ray on this machine.
+
+    A connection that is opened here is closed at the end. Ray writes nothing but its exceptions.
 
     Args:
-        address: of a running cluster; None: that of the variable RAY_ADDRESS, or a Ray of this machine's own.
-        cores: of our own.
+        address: of a running cluster; None: the environment variable RAY_ADDRESS, or start Ray on this machine.
+        cores: number of cores of a Ray that is started here; None: all.
     """
     ray = require_ray()
-    begun = not ray.is_initialized()
-    if begun:
-        where: dict[str, Any] = {"address": address}
-        if not is_elsewhere(address):
-            where = {"address": "local", "num_cpus": cores}
-            where |= {"include_dashboard": False, "object_store_memory": OBJECT_STORE}
-            # Ray's own 15 is next to nothing beside any other program that works.
+    starts_here = not ray.is_initialized()
+    if starts_here:
+        options: dict[str, Any] = {"address": address}
+        if not is_remote(address):
+            options = {"address": "local", "num_cpus": cores}
+            options |= {"include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
+            # Ray's default niceness of 15 starves its workers beside any other busy program.
             os.environ.setdefault("RAY_worker_niceness", "0")
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-        with _nothing_on_stderr():  # where Ray tells that the level was set
-            ray.init(**where, logging_level=logging.ERROR, log_to_driver=False)
+        with _silent_stderr():  # Ray logs that the level was set
+            ray.init(**options, logging_level=logging.ERROR, log_to_driver=False)
     try:
         yield ray
     finally:
-        if begun:
+        if starts_here:
             ray.shutdown()
 
 
-def is_elsewhere(address: str | None) -> bool:
-    """Whether it is a cluster that runs without us, and may grow."""
+def is_remote(address: str | None) -> bool:
+    """Whether the address, or RAY_ADDRESS, names a cluster that was started elsewhere and may grow."""
     return bool(address or os.environ.get("RAY_ADDRESS"))
 
 
 @contextmanager
-def _nothing_on_stderr() -> Iterator[None]:
-    """Not even of compiled code."""
-    kept = os.dup(2)
+def _silent_stderr() -> Iterator[None]:
+    """Discard standard error, including the output of compiled code."""
+    original = os.dup(2)
     try:
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), 2)
+        with open(os.devnull, "wb") as null:
+            os.dup2(null.fileno(), 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(original, 2)
+        os.close(original)

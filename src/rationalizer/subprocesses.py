@@ -1,5 +1,7 @@
-"""A program in a process of its own. Light to import, because Ray and Slurm start processes that do nothing but wait
-for this one: none of them needs PyTorch."""
+"""Run a module in a subprocess.
+
+Does not import PyTorch: Ray and Slurm start processes that only wait for this subprocess.
+"""
 
 from __future__ import annotations
 
@@ -12,79 +14,81 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 10.0  # seconds to end in
+GRACE_SECONDS = 10.0  # between SIGTERM and SIGKILL
 
 
 @dataclass(frozen=True)
-class Call:
-    """A module to run, which must end when its standard input does: whoever started it is gone then."""
+class Command:
+    """A module to run. It must exit when its standard input is closed: then the parent process has died."""
 
     module: str
-    line: str  # for its standard input
-    folder: str  # to stand in
-    log: str  # for its standard error; relative to the folder
+    stdin: str  # one line
+    cwd: str
+    log: str  # receives standard error; a path relative to `cwd`
 
 
 @dataclass(frozen=True)
-class Ended:
+class CommandResult:
     code: int
-    said: str  # on its standard output
+    output: str  # standard output
 
-    @property
-    def how(self) -> str:
-        number = -self.code if self.code < 0 else self.code - 128  # the latter is how shells say it, and trainings
+    def describe(self) -> str:
+        """How the process ended: "by SIGKILL", "with code 3"."""
+        number = -self.code if self.code < 0 else self.code - 128  # shells and trainings report 128 + signal
         with suppress(ValueError):
             return f"by {signal.Signals(number).name}"
         return f"with code {self.code}"
 
 
-def run_module(call: Call, started: Callable[[subprocess.Popen[str]], None] = lambda process: None) -> Ended:
-    """Runs it to its end. `started` is told of the process, so that another thread can end it."""
-    log = Path(call.folder, call.log)
+def run_module(
+    command: Command, on_start: Callable[[subprocess.Popen[str]], None] = lambda process: None
+) -> CommandResult:
+    """Run the command and wait for it. `on_start` is called with the process, so that another thread can end it."""
+    log = Path(command.cwd, command.log)
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as file:
-        # A session of its own: Ctrl-C is meant for whoever started all this, and that one ends the others.
+        # A session of its own: Ctrl-C goes to the parent process only, which then ends its subprocesses.
         process = subprocess.Popen(
-            [sys.executable, "-m", call.module],
+            [sys.executable, "-m", command.module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=file,
-            cwd=call.folder,
+            cwd=command.cwd,
             text=True,
             start_new_session=True,
         )
-    started(process)
+    on_start(process)
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        with suppress(BrokenPipeError):  # it died already, and its code says so
-            process.stdin.write(call.line + "\n")
+        with suppress(BrokenPipeError):  # the process has died already; its exit code says so
+            process.stdin.write(command.stdin + "\n")
             process.stdin.flush()
-        return Ended(said=process.stdout.read().strip(), code=process.wait())
+        return CommandResult(output=process.stdout.read().strip(), code=process.wait())
     finally:
-        end(process)
+        terminate(process)
         with suppress(BrokenPipeError):
             process.stdin.close()
         process.stdout.close()
 
 
-def end(process: subprocess.Popen[str]) -> None:
-    """Ends a process that may have ended already."""
+def terminate(process: subprocess.Popen[str]) -> None:
+    """End a process, unless it has ended already."""
     process.terminate()
     try:
-        process.wait(PATIENCE)
+        process.wait(GRACE_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
 
 
-class Resumed:
-    """`run_module` for submitit, which puts it into Slurm's queue again when its time is up."""
+class ResumableCommand:
+    """`run_module` for submitit, which submits it to Slurm again when its time limit is reached."""
 
-    def __call__(self, call: Call) -> Ended:
-        return run_module(call)
+    def __call__(self, command: Command) -> CommandResult:
+        return run_module(command)
 
-    def checkpoint(self, call: Call) -> Any:
+    def checkpoint(self, command: Command) -> Any:
         from submitit.helpers import DelayedSubmission
 
-        return DelayedSubmission(self, call)
+        return DelayedSubmission(self, command)

@@ -12,7 +12,7 @@ from pyarrow import parquet
 from rationalizer.bulk import BulkResult, Explainer, explain, explain_files
 from rationalizer.bulk import ray_workers as on_ray
 from rationalizer.data import Columns
-from rationalizer.ray_cluster import connected
+from rationalizer.ray_cluster import ray_session
 from tests.bulk.conftest import ROWS
 
 pytestmark = pytest.mark.long
@@ -23,7 +23,7 @@ REVIEW = Columns(text="review")
 
 def test_on_ray(small, table, tmp_path, monkeypatch):
     """One test: to start Ray takes longer than all the rest."""
-    with connected(None, cores=2):
+    with ray_session(None, cores=2):
         a_worker_dies(small, table, tmp_path)
         a_dataset_is_explained(small, table)
         what_ends_every_process_does_not_go_on_for_ever(monkeypatch)

@@ -4,7 +4,7 @@ import pytest
 
 from rationalizer.compare import compare
 from rationalizer.data import generated_reviews as reviews
-from tests.compare.small import jobs_of
+from tests.compare.small import plan_small
 
 
 @pytest.fixture(scope="package")
@@ -26,5 +26,5 @@ def folder(tmp_path_factory):
 def study(folder, tmp_path_factory):
     """One comparison, run in this process."""
     out = tmp_path_factory.mktemp("study")
-    jobs = jobs_of(folder, out)
-    return out, jobs, compare(jobs, out)
+    runs = plan_small(folder, out)
+    return out, runs, compare(runs, out)

@@ -2,14 +2,14 @@
 
 import json
 
-from rationalizer.compare import parse_methods, plan
-from rationalizer.data import Source
+from rationalizer.compare import parse_methods, plan_runs
+from rationalizer.data import DataSource
 
 SMALL = {"hidden": 8, "vector_size": 8, "epochs": 2, "min_epochs": 1, "batch_size": 16, "learning_rate": 0.02}
 
 
-def jobs_of(folder, out, methods="pair-budget,sparsemax", seeds=(0, 1), **changed):
-    return plan([Source.of(str(folder))], parse_methods(methods), seeds, None, {**SMALL, **changed}, out)
+def plan_small(folder, out, methods="pair-budget,sparsemax", seeds=(0, 1), **changed):
+    return plan_runs([DataSource.resolve(str(folder))], parse_methods(methods), seeds, None, {**SMALL, **changed}, out)
 
 
 def timeless(record):

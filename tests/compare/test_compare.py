@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from rationalizer.compare import compare, parse_methods, plan
-from rationalizer.data import Source, read_corpus
+from rationalizer.compare import compare, parse_methods, plan_runs
+from rationalizer.data import DataSource, read_corpus
 from rationalizer.inference import predict
 from rationalizer.models import TrainedModel
 from rationalizer.text import Budget, is_punctuation
 from rationalizer.training import loop as training
 from rationalizer.training.module import Learner
-from tests.compare.small import SMALL, jobs_of, learned
+from tests.compare.small import SMALL, learned, plan_small
 from tests.training.interrupted import Killed
 
 pytestmark = pytest.mark.long  # that is, beside `test_engines.py`, with which it shares a comparison
@@ -22,8 +22,8 @@ BUDGETS = [Budget.share(0.1), Budget.share(0.2)]
 
 
 def test_tables_hold_what_the_kept_models_do(study, folder):
-    out, jobs, done = study
-    assert (done.ran, done.failed) == (4, [])
+    out, runs, done = study
+    assert (done.trained, done.failed) == (4, [])
     test = read_corpus(folder).test
     truth = [example.label for example in test]
     stored = json.loads((out / "table.json").read_text())["rows"]
@@ -34,7 +34,7 @@ def test_tables_hold_what_the_kept_models_do(study, folder):
     for row in stored:
         macro, size, agreement = [], [], []
         for seed in row["seeds"]:
-            directory = next(j.directory for j in jobs if j.method.label == row["method"] and j.config.seed == seed)
+            directory = next(j.directory for j in runs if j.method.label == row["method"] and j.config.seed == seed)
             found = predict(TrainedModel.load(directory), test)
             macro.append(f1_score(truth, found.outputs.argmax(1), average="macro"))
             words = [[not is_punctuation(token) for token in example.tokens] for example in test]
@@ -53,12 +53,12 @@ def test_tables_hold_what_the_kept_models_do(study, folder):
 
 
 def test_a_second_call_trains_nothing(study, monkeypatch):
-    out, jobs, _ = study
+    out, runs, _ = study
     before = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*") if path.is_file()}
     table = json.loads((out / "table.json").read_text())
     monkeypatch.setattr(Learner, "training_step", None)
-    done = compare(jobs, out)
-    assert (done.ran, done.failed) == (0, [])
+    done = compare(runs, out)
+    assert (done.trained, done.failed) == (0, [])
     assert before == {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*") if path.is_file()}
     assert json.loads((out / "table.json").read_text()) == table
 
@@ -66,9 +66,9 @@ def test_a_second_call_trains_nothing(study, monkeypatch):
 def test_only_what_is_missing_is_trained(study, folder):
     out, _, _ = study
     reported = []
-    more = jobs_of(folder, out, "full-text,pair-budget")
-    done = compare(more, out, ended=lambda count, outcome: reported.append(outcome.job.title))
-    assert done.ran == 2
+    more = plan_small(folder, out, "full-text,pair-budget")
+    done = compare(more, out, on_run_end=lambda count, outcome: reported.append(outcome.run.title))
+    assert done.trained == 2
     assert reported == ["small, full-text, seed 0", "small, full-text, seed 1"]
     assert [row.method for row in done.rows] == ["full-text", "pair-budget"]
     assert not done.rows[0].findings.get("full_rationales")
@@ -77,29 +77,29 @@ def test_only_what_is_missing_is_trained(study, folder):
 def test_threads_are_as_told_and_not_measured(folder, tmp_path, monkeypatch):
     """Other runs at the same time would be measured."""
     monkeypatch.setattr(training, "step_seconds", None)
-    jobs = jobs_of(folder, tmp_path, "full-text", seeds=(0,), epochs=1, batch_size=160)
-    done = compare(jobs, tmp_path, threads=2)
-    assert (done.ran, done.failed) == (1, [])
-    assert TrainedModel.load(jobs[0].directory).history["threads"] == 2
+    runs = plan_small(folder, tmp_path, "full-text", seeds=(0,), epochs=1, batch_size=160)
+    done = compare(runs, tmp_path, threads=2)
+    assert (done.trained, done.failed) == (1, [])
+    assert TrainedModel.load(runs[0].directory).history["threads"] == 2
 
 
 def test_runs_with_other_settings_are_not_taken_for_these(study, folder):
     out, _, _ = study
     with pytest.raises(ValueError, match=r"seed-0 holds a run with hidden = 8, not 9; .*another directory"):
-        compare(jobs_of(folder, out, hidden=9), out)
-    compare(jobs_of(folder, out, checkpoint_seconds=5), out)  # makes no difference to the result
+        compare(plan_small(folder, out, hidden=9), out)
+    compare(plan_small(folder, out, checkpoint_seconds=5), out)  # makes no difference to the result
 
 
 def test_scores_of_other_texts_are_not_taken_for_these(folder, tmp_path):
     """The same path and the same settings, but a file that was edited since."""
     copy = tmp_path / "small"
     shutil.copytree(folder, copy)
-    jobs = jobs_of(copy, tmp_path / "out", "full-text")
-    compare(jobs, tmp_path / "out")
+    runs = plan_small(copy, tmp_path / "out", "full-text")
+    compare(runs, tmp_path / "out")
     lines = (copy / "train.jsonl").read_text().splitlines(keepends=True)
     (copy / "train.jsonl").write_text("".join(lines[:-1]))
     with pytest.raises(ValueError, match="holds a run with other training data"):
-        compare(jobs, tmp_path / "out")
+        compare(runs, tmp_path / "out")
 
 
 def test_a_run_that_fails_does_not_end_the_others(folder, tmp_path, monkeypatch):
@@ -111,16 +111,16 @@ def test_a_run_that_fails_does_not_end_the_others(folder, tmp_path, monkeypatch)
         return original(self, batch, batch_idx)
 
     monkeypatch.setattr(Learner, "training_step", training_step)
-    done = compare(jobs_of(folder, tmp_path, "sparsemax,full-text", [0]), tmp_path)
-    assert done.ran == 1
-    assert [outcome.job.method.name for outcome in done.failed] == ["sparsemax"]
+    done = compare(plan_small(folder, tmp_path, "sparsemax,full-text", [0]), tmp_path)
+    assert done.trained == 1
+    assert [outcome.run.method.name for outcome in done.failed] == ["sparsemax"]
     assert "RuntimeError: out of memory" in done.failed[0].error
     assert [row.method for row in done.rows] == ["full-text"]
 
 
 def test_a_comparison_that_was_killed_goes_on_to_the_same_end(study, folder, tmp_path, monkeypatch):
     """In the second of two runs, in its second epoch: the first is not touched again, the second not begun anew."""
-    jobs = jobs_of(folder, tmp_path, "pair-budget", [0]) + jobs_of(
+    runs = plan_small(folder, tmp_path, "pair-budget", [0]) + plan_small(
         folder, tmp_path, "sparsemax", [0], checkpoint_seconds=0
     )
     taken, deadly, original = [], ("sparsemax", 13), Learner.training_step
@@ -133,14 +133,14 @@ def test_a_comparison_that_was_killed_goes_on_to_the_same_end(study, folder, tmp
 
     monkeypatch.setattr(Learner, "training_step", training_step)
     with pytest.raises(Killed):
-        compare(jobs, tmp_path)
+        compare(runs, tmp_path)
     assert not (tmp_path / "table.json").exists()
     taken_before = len(taken)
-    done = compare(jobs, tmp_path)
-    assert (done.ran, done.failed) == (1, [])
+    done = compare(runs, tmp_path)
+    assert (done.trained, done.failed) == (1, [])
     assert taken[taken_before:] == [("sparsemax", step) for step in range(13, 20)]
-    for job in jobs:
-        assert learned(job.directory) == learned(study[0] / job.directory.relative_to(tmp_path))
+    for run in runs:
+        assert learned(run.directory) == learned(study[0] / run.directory.relative_to(tmp_path))
     assert [row.method for row in done.rows] == ["pair-budget", "sparsemax"]
 
 
@@ -148,8 +148,10 @@ def test_a_sweep_is_drawn(folder, tmp_path):
     own = tmp_path / "small"
     shutil.copytree(folder, own)
     (own / "note.txt").write_text("reduced\n")
-    jobs = plan([Source.of(str(own))], parse_methods("pair-budget,full-text"), [0], BUDGETS, SMALL, tmp_path)
-    done = compare(jobs, tmp_path)
+    runs = plan_runs(
+        [DataSource.resolve(str(own))], parse_methods("pair-budget,full-text"), [0], BUDGETS, SMALL, tmp_path
+    )
+    done = compare(runs, tmp_path)
     names = [path.name for path in done.files]
     against_budget = ["small-macro-f1.svg", "small-token-f1.svg", "small-iou-f1.svg", "small-auprc.svg"]
     assert names == ["table.md", "table.csv", "table.json", "small-score-size.svg", *against_budget, "small-cost.svg"]
@@ -157,4 +159,4 @@ def test_a_sweep_is_drawn(folder, tmp_path):
     assert "small (reduced), test: macro-F1 against budget" in (tmp_path / "small-macro-f1.svg").read_text()
     sizes = [row.scores["size"].mean for row in done.rows if row.method == "pair-budget"]
     assert 0 < sizes[0] < sizes[1] < 0.25
-    assert {row.note for row in compare(jobs, tmp_path, notes={"small": "rebuilt"}).rows} == {"rebuilt"}
+    assert {row.note for row in compare(runs, tmp_path, notes={"small": "rebuilt"}).rows} == {"rebuilt"}

@@ -4,72 +4,74 @@ from pathlib import Path
 
 import pytest
 
-from rationalizer.compare import Variant, parse_assignments, parse_budgets, parse_methods, parse_seeds, plan
-from rationalizer.data import Source
+from rationalizer.compare import Variant, parse_assignments, parse_budgets, parse_methods, parse_seeds, plan_runs
+from rationalizer.data import DataSource
 from rationalizer.text import Budget
 
-SST = Source.of("sst")
-REVIEWS = Source.of("reviews")
+SST = DataSource.resolve("sst")
+REVIEWS = DataSource.resolve("reviews")
 
 
-def folders(jobs):
-    return [str(job.directory) for job in jobs]
+def folders(runs):
+    return [str(run.directory) for run in runs]
 
 
 def test_methods_seeds_and_budgets_are_crossed():
-    jobs = plan([REVIEWS], parse_methods("spectra,sfe"), [0, 3], [*map(Budget.share, (0.1, 0.2))], {}, Path("out"))
-    found = {(job.method.name, job.config.seed, job.config.budget) for job in jobs}
+    runs = plan_runs([REVIEWS], parse_methods("spectra,sfe"), [0, 3], [*map(Budget.share, (0.1, 0.2))], {}, Path("out"))
+    found = {(run.method.name, run.config.seed, run.config.budget) for run in runs}
     assert found == {(m, s, b) for m in ("spectra", "sfe") for s in (0, 3) for b in map(Budget.share, (0.1, 0.2))}
-    assert len(set(folders(jobs))) == len(jobs) == 8
-    assert folders(jobs)[0] == "out/runs/reviews/spectra/budget-10/seed-0"
+    assert len(set(folders(runs))) == len(runs) == 8
+    assert folders(runs)[0] == "out/runs/reviews/spectra/budget-10/seed-0"
 
 
 def test_a_method_that_ignores_budgets_runs_once_per_seed():
     budgets = [*map(Budget.share, (0.05, 0.1, 0.2))]
-    jobs = plan([REVIEWS], parse_methods("sparsemax,fusedmax,full-text,hardkuma"), [0, 1], budgets, {}, Path("o"))
-    counts = {name: sum(job.method.name == name for job in jobs) for name in ("sparsemax", "fusedmax", "full-text")}
+    runs = plan_runs([REVIEWS], parse_methods("sparsemax,fusedmax,full-text,hardkuma"), [0, 1], budgets, {}, Path("o"))
+    counts = {name: sum(run.method.name == name for run in runs) for name in ("sparsemax", "fusedmax", "full-text")}
     assert set(counts.values()) == {2}
-    assert sum(job.method.name == "hardkuma" for job in jobs) == 6
-    assert "o/runs/reviews/full-text/any-budget/seed-1" in folders(jobs)
+    assert sum(run.method.name == "hardkuma" for run in runs) == 6
+    assert "o/runs/reviews/full-text/any-budget/seed-1" in folders(runs)
 
 
 def test_datasets_bring_their_budget_and_preset():
-    hotels = plan([Source.of("hotels")], parse_methods("spectra"), [0], None, {}, Path("out"))[0]
+    hotels = plan_runs([DataSource.resolve("hotels")], parse_methods("spectra"), [0], None, {}, Path("out"))[0]
     assert (str(hotels.config.budget), hotels.config.patience, hotels.config.reading["hidden"]) == ("15%", 25, 200)
     assert str(hotels.directory) == "out/runs/hotels-location/spectra/budget-15/seed-0"
-    snli = plan([Source.of("snli")], parse_methods("budget:not-faithful", True), [0], None, {}, Path("out"))[0]
+    snli = plan_runs(
+        [DataSource.resolve("snli")], parse_methods("budget:not-faithful", True), [0], None, {}, Path("out")
+    )[0]
     assert (snli.config.budget, snli.config.faithful) == (Budget.count(4), False)
     assert str(snli.directory) == "out/runs/snli/budget-not-faithful/budget-4-pairs/seed-0"
-    own = plan([REVIEWS], parse_methods("spectra"), [0], None, {}, Path("out"))[0]
+    own = plan_runs([REVIEWS], parse_methods("spectra"), [0], None, {}, Path("out"))[0]
     assert (str(own.config.budget), own.config.reading["hidden"]) == ("22%", 64)
 
 
 def test_a_file_named_like_a_dataset_gets_no_preset_of_the_paper(tmp_path):
     path = tmp_path / "sst-mine.csv"
     path.write_text("text,label\ngood,1\nbad,0\n")
-    job = plan([Source.of(str(path))], parse_methods("spectra"), [0], None, {}, tmp_path)[0]
-    assert job.config.reading["hidden"] == 64
-    assert job.source.name == "sst-mine"
+    run = plan_runs([DataSource.resolve(str(path))], parse_methods("spectra"), [0], None, {}, tmp_path)[0]
+    assert run.config.reading["hidden"] == 64
+    assert run.source.name == "sst-mine"
 
 
 def test_settings_for_all_methods_and_for_one():
     settings = {"hidden": "8", "spectra.temperature": "0.5", "sfe.hidden": "9"}
-    spectra, sfe = plan([REVIEWS], parse_methods("spectra,sfe"), [0], None, settings, Path("out"))
+    spectra, sfe = plan_runs([REVIEWS], parse_methods("spectra,sfe"), [0], None, settings, Path("out"))
     assert (spectra.config.reading["hidden"], spectra.config.options["temperature"]) == (8, 0.5)
     assert sfe.config.reading["hidden"] == 9
     with pytest.raises(ValueError, match=r"'temperature' is a setting of .*not of sfe; .*METHOD\.temperature="):
-        plan([REVIEWS], parse_methods("spectra,sfe"), [0], None, {"temperature": "0.5"}, Path("out"))
+        plan_runs([REVIEWS], parse_methods("spectra,sfe"), [0], None, {"temperature": "0.5"}, Path("out"))
     with pytest.raises(ValueError, match="no method 'spektra'; did you mean 'spectra'"):
-        plan([REVIEWS], parse_methods("sfe"), [0], None, {"spektra.temperature": "1"}, Path("out"))
+        plan_runs([REVIEWS], parse_methods("sfe"), [0], None, {"spektra.temperature": "1"}, Path("out"))
     with pytest.raises(ValueError, match="'seed' is what a comparison varies; use --seeds"):
-        plan([REVIEWS], parse_methods("sfe"), [0], None, {"seed": "1"}, Path("out"))
+        plan_runs([REVIEWS], parse_methods("sfe"), [0], None, {"seed": "1"}, Path("out"))
 
 
 def test_decodings():
     assert Variant.parse("sfe:top-k") == Variant("sfe")  # its default
-    job = plan([REVIEWS], [Variant.parse("sfe:contiguous")], [0], None, {}, Path("out"))[0]
-    assert job.config.options["decoding"] == "contiguous"
-    assert "/sfe-contiguous/" in str(job.directory)
+    run = plan_runs([REVIEWS], [Variant.parse("sfe:contiguous")], [0], None, {}, Path("out"))[0]
+    assert run.config.options["decoding"] == "contiguous"
+    assert "/sfe-contiguous/" in str(run.directory)
     with pytest.raises(ValueError, match=r"sfe cannot be decoded by 'viterbi'; write sfe:top-k, sfe:contiguous"):
         Variant.parse("sfe:viterbi")
     with pytest.raises(ValueError, match="spectra cannot be decoded by 'top-k'; write spectra"):
@@ -104,13 +106,13 @@ def test_sources_of_one_name_are_refused(tmp_path):
         paths.append(tmp_path / name / "mine.csv")
         paths[-1].write_text("text,label\ngood,1\nbad,0\n")
     with pytest.raises(ValueError, match="the name of a source 'mine' occurs twice"):
-        plan([Source.of(str(p)) for p in paths], parse_methods("sfe"), [0], None, {}, tmp_path)
+        plan_runs([DataSource.resolve(str(p)) for p in paths], parse_methods("sfe"), [0], None, {}, tmp_path)
 
 
 def test_sources_are_kept_and_read_back(folder):
-    source = Source.of(str(folder), columns={"text": "text"})
-    assert Source.from_json(source.to_json()) == source
+    source = DataSource.resolve(str(folder), columns={"text": "text"})
+    assert DataSource.from_json(source.to_json()) == source
     assert source.name == "small"
     assert len(source.load().train) == 160
     with pytest.raises(ValueError, match="no column 'txt' to name; did you mean 'text'"):
-        Source.of(str(folder), columns={"txt": "review"})
+        DataSource.resolve(str(folder), columns={"txt": "review"})

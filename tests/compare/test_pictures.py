@@ -3,15 +3,15 @@
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
-from rationalizer.compare.comparison_charts import pictures, score_against_budget, score_against_size, training_cost
-from rationalizer.compare.result_tables import Row
+from rationalizer.compare.comparison_charts import charts, score_against_budget, score_against_size, training_cost
+from rationalizer.compare.result_tables import ResultRow
 from rationalizer.metrics import Summary
 from rationalizer.text import Budget
 
 
 def row(method, budget, sizes, scores):
     summaries = {"size": Summary.from_values(sizes), "macro_f1": Summary.from_values(scores)}
-    return Row("reviews", method, budget, "test", (0, 1), summaries, {}, {}, "reduced")
+    return ResultRow("reviews", method, budget, "test", (0, 1), summaries, {}, {}, "reduced")
 
 
 def test_comparisons_show_score_against_size():
@@ -63,6 +63,6 @@ def test_costs_are_over_seeds_and_budgets():
 
 def test_what_is_drawn_is_what_was_measured():
     rows = [row("spectra", Budget.share(share), [share], [0.5]) for share in (0.1, 0.2)]
-    assert [name for name, _ in pictures(rows)] == ["reviews-score-size.svg", "reviews-macro-f1.svg"]
+    assert [name for name, _ in charts(rows)] == ["reviews-score-size.svg", "reviews-macro-f1.svg"]
     marked = [replace(each, scores=each.scores | {"token_f1": Summary.from_values([0.3])}) for each in rows]
-    assert [name for name, _ in pictures(marked)][-1] == "reviews-token-f1.svg"
+    assert [name for name, _ in charts(marked)][-1] == "reviews-token-f1.svg"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rationalizer.compare import parse_methods, plan
+from rationalizer.compare import parse_methods, plan_runs
 from rationalizer.compare.result_tables import markdown, summarize, write_tables
-from rationalizer.data import Source
+from rationalizer.data import DataSource
 from rationalizer.metrics import METRICS, Summary
 from rationalizer.nn import EXTRACTORS
 from rationalizer.paper.reported_figures import _MEASURES, figure, reported
@@ -20,15 +20,15 @@ def record(findings=(), **scores):
     return {"scores": {"test": scores, "dev": {**scores, "size": 0.5}}, "findings": {"test": list(findings), "dev": []}}
 
 
-def jobs_of(source, methods, seeds=(0, 1, 2), budgets=None):
-    return plan([source], parse_methods(methods, source.pairs), seeds, budgets, {}, Path("out"))
+def plan_small(source, methods, seeds=(0, 1, 2), budgets=None):
+    return plan_runs([source], parse_methods(methods, source.pairs), seeds, budgets, {}, Path("out"))
 
 
 def test_mean_minimum_maximum_and_the_papers_figures(tmp_path):
     values = iter([0.81, 0.78, 0.82, 0.5, 0.6, 0.7])
-    jobs = jobs_of(Source.of("sst"), "spectra,sparsemax")
-    jobs.sort(key=lambda job: job.method.name != "spectra")
-    done = [(job, record(macro_f1=next(values), size=0.2, seconds_per_epoch=12.345)) for job in jobs]
+    runs = plan_small(DataSource.resolve("sst"), "spectra,sparsemax")
+    runs.sort(key=lambda run: run.method.name != "spectra")
+    done = [(run, record(macro_f1=next(values), size=0.2, seconds_per_epoch=12.345)) for run in runs]
     write_tables(summarize(done), tmp_path)
     text = (tmp_path / "table.md").read_text()
     assert "| method | budget | macro-F1 | macro-F1, paper | size | size, paper | s/epoch |" in text
@@ -50,8 +50,8 @@ def test_mean_minimum_maximum_and_the_papers_figures(tmp_path):
 
 
 def test_matchings_are_quoted_as_they_read_the_premise():
-    jobs = jobs_of(Source.of("snli"), "budget,budget:not-faithful,ot-exact-k:not-faithful,ot-exact-k", [0])
-    text = markdown(summarize([(job, record(macro_f1=0.5, alignments=4.0, violation=0.0)) for job in jobs]), {})
+    runs = plan_small(DataSource.resolve("snli"), "budget,budget:not-faithful,ot-exact-k:not-faithful,ot-exact-k", [0])
+    text = markdown(summarize([(run, record(macro_f1=0.5, alignments=4.0, violation=0.0)) for run in runs]), {})
     assert "| budget | 4 pairs | .500 | .82 (.81/.82) | 4.00 | 0 |" in text
     assert "| budget:not-faithful | 4 pairs | .500 | .85 (.85/.86) | 4.00 | 0 |" in text
     assert "| ot-exact-k:not-faithful | 4 pairs | .500 | .81 (.81/.81) | 4.00 | 0 |" in text
@@ -60,57 +60,57 @@ def test_matchings_are_quoted_as_they_read_the_premise():
 
 
 def test_reduced_data_says_so_and_own_data_has_no_paper_columns():
-    done = [(job, record(macro_f1=0.5)) for job in jobs_of(Source.of("hotels"), "spectra", [0])]
+    done = [(run, record(macro_f1=0.5)) for run in plan_small(DataSource.resolve("hotels"), "spectra", [0])]
     text = markdown(summarize(done, notes={"hotels-location": "rebuilt"}), {})
     assert "## hotels-location (rebuilt)" in text
     assert "our data is rebuilt, which is not the paper's" in text
-    own = [(job, record(macro_f1=0.5)) for job in jobs_of(Source.of("reviews"), "spectra", [0])]
+    own = [(run, record(macro_f1=0.5)) for run in plan_small(DataSource.resolve("reviews"), "spectra", [0])]
     assert "paper" not in markdown(summarize(own), {})
 
 
 def test_the_paper_is_quoted_at_its_budget_on_test_only():
-    jobs = jobs_of(Source.of("sst"), "spectra", [0], [*map(Budget.share, (0.1, 0.2))])
-    rows = summarize([(job, record(macro_f1=0.5)) for job in jobs])
+    runs = plan_small(DataSource.resolve("sst"), "spectra", [0], [*map(Budget.share, (0.1, 0.2))])
+    rows = summarize([(run, record(macro_f1=0.5)) for run in runs])
     assert [(str(row.budget), bool(row.paper)) for row in rows] == [("10%", False), ("20%", True)]
-    rows = summarize([(job, record(macro_f1=0.5)) for job in jobs], split="dev")
+    rows = summarize([(run, record(macro_f1=0.5)) for run in runs], split="dev")
     assert not any(row.paper for row in rows)
     assert rows[0].scores["size"].mean == 0.5
     assert "The paper reports nothing to compare these rows with." in markdown(rows, {})
 
 
 def test_token_f1_is_compared_under_the_papers_convention():
-    jobs = jobs_of(Source.of("beer"), "spectra", [0])
-    text = markdown(summarize([(jobs[0], record(mse=0.0123, token_f1=0.3, token_f1_paper=0.4))]), {})
+    runs = plan_small(DataSource.resolve("beer"), "spectra", [0])
+    text = markdown(summarize([(runs[0], record(mse=0.0123, token_f1=0.3, token_f1_paper=0.4))]), {})
     assert "| 10% | .0123 | .017 (.016/.019) | .300 | .400 | .61 (.56/.68) |" in text
-    own = jobs_of(Source.of("reviews"), "spectra", [0])
+    own = plan_small(DataSource.resolve("reviews"), "spectra", [0])
     assert "convention" not in markdown(summarize([(own[0], record(macro_f1=1, token_f1=0.3, token_f1_paper=0.4))]), {})
 
 
 def test_missing_seeds_are_those_of_a_budget():
-    jobs = jobs_of(Source.of("reviews"), "spectra,sfe", [0, 1], [Budget.of("5%"), Budget.of("10%")])
+    runs = plan_small(DataSource.resolve("reviews"), "spectra,sfe", [0, 1], [Budget.of("5%"), Budget.of("10%")])
     lacks = [("spectra", "10%", 1), ("sfe", "5%", 1), ("sfe", "10%", 0)]
     done = [
-        (job, record(macro_f1=0.9))
-        for job in jobs
-        if (job.method.name, str(job.config.budget), job.config.seed) not in lacks
+        (run, record(macro_f1=0.9))
+        for run in runs
+        if (run.method.name, str(run.config.budget), run.config.seed) not in lacks
     ]
     text = markdown(summarize(done), {})
     assert " Seed 0 only: spectra at 10%, sfe at 5%. Seed 1 only: sfe at 10%.\n" in text
 
 
 def test_missing_seeds_and_findings_are_named():
-    jobs = jobs_of(Source.of("reviews"), "spectra,sfe", [0, 1])
+    runs = plan_small(DataSource.resolve("reviews"), "spectra,sfe", [0, 1])
     finding = {"kind": "empty_rationales", "message": "half of them are empty", "value": 0.5}
     done = [
-        (job, record([finding] if job.method.name == "sfe" else (), macro_f1=0.9))
-        for job in jobs
-        if (job.method.name, job.config.seed) != ("spectra", 1)
+        (run, record([finding] if run.method.name == "sfe" else (), macro_f1=0.9))
+        for run in runs
+        if (run.method.name, run.config.seed) != ("spectra", 1)
     ]
     text = markdown(summarize(done), {})
     assert " Seed 0 only: spectra." in text
     assert "- sfe, budget 22%, seeds 0, 1: half of them are empty" in text
     with pytest.raises(ValueError, match="reviews has no test split to score; it has dev"):
-        summarize([(jobs[0], {"scores": {"dev": {}}, "findings": {"dev": []}})], split="test")
+        summarize([(runs[0], {"scores": {"dev": {}}, "findings": {"dev": []}})], split="test")
 
 
 def test_quoted_figures_are_complete_and_plausible():

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from rationalizer.data import DataError, Source, load, load_dataset
+from rationalizer.data import DataError, DataSource, load, load_dataset
 from rationalizer.paper.dataset_registry import DATASETS
 from tests.data.test_files import write
 from tests.docs.pages import ROOT
@@ -56,7 +56,7 @@ def test_copies_say_what_they_are(tmp_path, monkeypatch):
     rows = [{"tokens": ["It", "'s", "fine"], "label": label} for label in (1, 0, -1, 1)]
     for split in ("train", "dev", "test"):
         write(tmp_path / f"{split}.parquet", rows)
-    source = Source.of("sst", tmp_path)
+    source = DataSource.resolve("sst", tmp_path)
     assert source.note() == "reduced to 0% of its texts"
     monkeypatch.setitem(DATASETS, "sst", replace(DATASETS["sst"], texts=16))
     assert source.note() == "reduced to 50% of its texts"  # those without a usable label are texts, too
@@ -64,8 +64,8 @@ def test_copies_say_what_they_are(tmp_path, monkeypatch):
     assert source.note() == ""
     (tmp_path / "note.txt").write_text("put together\n anew\n")
     assert source.note() == "put together anew"
-    assert Source.of(str(tmp_path)).note() == "put together anew"  # whoever's texts they are
-    assert Source.of("reviews").note() == ""
+    assert DataSource.resolve(str(tmp_path)).note() == "put together anew"  # whoever's texts they are
+    assert DataSource.resolve("reviews").note() == ""
 
 
 def test_agnews_and_imdb_hold_out_their_share(tmp_path):

@@ -111,11 +111,11 @@ def test_shares_that_are_none_are_named(tmp_path, shares):
     ("posts", "divisions", "message"),
     [
         ({"x": {"post_tokens": ["a"]}}, {"train": ["x"]}, r"dataset.json, post x: expected 'annotators'.*'annotators'"),
-        ({"x": post(["normal"]) | {"annotations": [["a"] * 4]}}, {"train": ["x"]}, r"post x: expected .*'annotations'"),
+        ({"x": post(["normal"]) | {"rationales": [["a"] * 4]}}, {"train": ["x"]}, r"post x: expected .*'rationales'"),
         (
             {"x": post(["offensive"], [[1]])},
             {"train": ["x"]},
-            r"post x: none of the annotations has a flag for each of the 4",
+            r"post x: none of the rationales has a flag for each of the 4",
         ),
         ({"x": post(["mild"])}, {"train": ["x"]}, r"dataset.json, row 1: the label 'mild' is unknown"),
         (

@@ -11,9 +11,9 @@ import sys
 import pytest
 import torch
 
-from rationalizer.compare.grid import Job, Variant
-from rationalizer.compare.single_run import finished
-from rationalizer.data import Source
+from rationalizer.compare.grid import PlannedRun, Variant
+from rationalizer.compare.single_run import finished_record
+from rationalizer.data import DataSource
 from rationalizer.models import TrainedModel, configure
 from rationalizer.models import atomic_files as files
 from rationalizer.training import run, source_of, train
@@ -26,7 +26,7 @@ SETTINGS = {**SMALL, "epochs": 1, "checkpoint_seconds": 0}
 def whole(corpus, tmp_path_factory):
     """A finished run."""
     folder = tmp_path_factory.mktemp("whole") / "run"
-    run(corpus, configure("spectra", SETTINGS), folder, source=Source.of("reviews"))
+    run(corpus, configure("spectra", SETTINGS), folder, source=DataSource.resolve("reviews"))
     return folder
 
 
@@ -92,7 +92,7 @@ def changed(stored, keys, change):
 
 
 def job_of(folder):
-    return Job(Source.of("reviews"), Variant("spectra"), configure("spectra", SETTINGS), folder)
+    return PlannedRun(DataSource.resolve("reviews"), Variant("spectra"), configure("spectra", SETTINGS), folder)
 
 
 # Bits
@@ -251,9 +251,9 @@ SCORES = [
 
 @pytest.mark.parametrize(("change", "message"), SCORES)
 def test_scores_with_other_keys(folder, change, message):
-    assert finished(job_of(folder)) is not None
+    assert finished_record(job_of(folder)) is not None
     rewrite(folder / "scores.json", change)
-    refused(rf"scores\.json.*{message}.*delete it", finished, job_of(folder))
+    refused(rf"scores\.json.*{message}.*delete it", finished_record, job_of(folder))
 
 
 DATA = [

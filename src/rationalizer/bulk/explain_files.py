@@ -19,7 +19,7 @@ from rationalizer.inference.predict import BATCH
 from rationalizer.model import Rationalizer
 from rationalizer.models.atomic_files import checksum
 from rationalizer.ranges import Count, check_ranges, ranges_of
-from rationalizer.ray_cluster import connected
+from rationalizer.ray_cluster import ray_session
 from rationalizer.text.errors import DataError
 from rationalizer.training.folder_lock import held
 
@@ -119,7 +119,7 @@ def explain_files(
         on_cluster = engine == "ray" and bool(left)
         if on_cluster:
             on_ray.check_can_be_sent(explainer.model)
-        with connected(address, workers) if on_cluster else nullcontext():
+        with ray_session(address, workers) if on_cluster else nullcontext():
             if overwrite:
                 shards.clear()
             arguments = (explainer.model, shards, dialect, how)

@@ -25,7 +25,7 @@ from rationalizer.suggestions import did_you_mean
 if TYPE_CHECKING:
     from rationalizer.compare import Comparison
     from rationalizer.compare.engines import Engine
-    from rationalizer.compare.single_run import Outcome
+    from rationalizer.compare.single_run import RunOutcome
 
 ENGINES = ("local", "ray", "slurm")
 LEFT_OUT = ("token_f1_paper", "iou_f1", "auprc")  # the files have them
@@ -78,8 +78,8 @@ def compare(
 ) -> None:
     """Train methods × seeds (× budgets) and write tables; go on where an earlier call stopped."""
     from rationalizer import compare as study
-    from rationalizer.compare.single_run import finished
-    from rationalizer.data import Source
+    from rationalizer.compare.single_run import finished_record
+    from rationalizer.data import DataSource
     from rationalizer.models.devices import check_device
 
     require_folder(out_dir)
@@ -87,15 +87,20 @@ def compare(
     if engine == "local":
         check_device(device)
     columns = study.parse_assignments(column, "--column")
-    dirs, aspects = study.by_source(data_dir, sources, "--data-dir"), study.by_source(aspect, sources, "--aspect")
-    places = [Source.of(source, dirs.get(source), aspects.get(source), columns, task=task) for source in sources]
-    notes = study.by_source(note, sources, "--note", every=True)
+    dirs, aspects = (
+        study.values_by_source(data_dir, sources, "--data-dir"),
+        study.values_by_source(aspect, sources, "--aspect"),
+    )
+    places = [
+        DataSource.resolve(source, dirs.get(source), aspects.get(source), columns, task=task) for source in sources
+    ]
+    notes = study.values_by_source(note, sources, "--note", every=True)
     if split not in (None, "dev", "test"):
         raise ValueError(f"--split is dev or test, got {split!r}")
     kinds = {place.pairs for place in places}
     if len(kinds) > 1:
         raise ValueError("single texts and pairs of texts have different methods; compare them in two calls")
-    jobs = study.plan(
+    runs = study.plan_runs(
         places,
         study.parse_methods(methods, *kinds),
         study.parse_seeds(seeds),
@@ -103,16 +108,16 @@ def compare(
         collect_settings(settings, encoder=encoder, embeddings=embeddings),
         out_dir,
     )
-    out.print(f"{len(jobs)} runs in {out_dir}; those that are finished are not run again")
+    out.print(f"{len(runs)} runs in {out_dir}; those that are finished are not run again")
 
-    with progress("Training", sum(finished(job) is None for job in jobs)) as advance:
+    with progress("Training", sum(finished_record(run) is None for run in runs)) as advance:
 
-        def ended(count: int, outcome: Outcome) -> None:
-            out.print(f"{count}: {outcome.job.title}: {_headline(outcome)}", markup=False)
+        def ended(count: int, outcome: RunOutcome) -> None:
+            out.print(f"{count}: {outcome.run.title}: {_headline(outcome)}", markup=False)
             advance(1)
 
         done = study.compare(
-            jobs,
+            runs,
             out_dir,
             engine=runs_on,
             threads=threads,
@@ -120,7 +125,7 @@ def compare(
             precision=precision,
             split=split,
             notes={place.name: notes[source] for place, source in zip(places, sources, strict=True) if source in notes},
-            ended=ended,
+            on_run_end=ended,
         )
     _print_comparison(done)
     if done.failed:
@@ -132,7 +137,7 @@ def _engine(
 ) -> Engine | None:
     """None: this process."""
     from rationalizer.compare import parse_assignments
-    from rationalizer.compare.engines import Local, Ray, Slurm
+    from rationalizer.compare.engines import LocalEngine, RayEngine, SlurmEngine
 
     if name not in ENGINES:
         raise ValueError(f"there is no engine {name!r}; {did_you_mean(name, ENGINES)}")
@@ -140,13 +145,13 @@ def _engine(
         if given is not None and name != owner:
             raise ValueError(f"{option} is for --engine {owner}; leave it out, or write --engine {owner}")
     if name == "ray":
-        return Ray(address, gpus or 0, workers)
+        return RayEngine(address, gpus or 0, workers)
     if name == "slurm":
-        return Slurm(out_dir / "slurm", parse_assignments(slurm, "--slurm"), workers)
-    return Local(workers) if workers and workers > 1 else None
+        return SlurmEngine(out_dir / "slurm", parse_assignments(slurm, "--slurm"), workers)
+    return LocalEngine(workers) if workers and workers > 1 else None
 
 
-def _headline(outcome: Outcome) -> str:
+def _headline(outcome: RunOutcome) -> str:
     from rationalizer.metrics import METRICS
 
     if outcome.record is None:
@@ -161,12 +166,12 @@ def _headline(outcome: Outcome) -> str:
 
 
 def _print_comparison(done: Comparison) -> None:
-    from rationalizer.compare.result_tables import COLUMNS, table
+    from rationalizer.compare.result_tables import COLUMNS, result_table
 
     shown = [metric for metric in COLUMNS if metric.name not in LEFT_OUT]
     for dataset in dict.fromkeys(row.dataset for row in done.rows):
         rows = [row for row in done.rows if row.dataset == dataset]
-        show_table(*table(rows, shown), title=rows[0].data)
+        show_table(*result_table(rows, shown), title=rows[0].data)
     for outcome in done.failed:
-        err.print(f"failed: {outcome.job.title}: {outcome.error}", style="red", markup=False)
-    out.print(f"{done.ran} trained now; {', '.join(map(str, done.files))}", markup=False)
+        err.print(f"failed: {outcome.run.title}: {outcome.error}", style="red", markup=False)
+    out.print(f"{done.trained} trained now; {', '.join(map(str, done.files))}", markup=False)

@@ -106,8 +106,8 @@ def _started(name: str, title: str, about: str) -> Section:
 
 def _trained(out_dir: Path) -> Section:
     """A model that is trained on the embedded reviews of stays."""
-    from rationalizer.compare import method_text
-    from rationalizer.data import Source
+    from rationalizer.compare import describe_method
+    from rationalizer.data import DataSource
     from rationalizer.drawing import HtmlTable, Section
     from rationalizer.metrics import headline_metrics, score_rows
     from rationalizer.model import Rationalizer
@@ -119,11 +119,11 @@ def _trained(out_dir: Path) -> Section:
         "Trained just now on generated reviews of hotel stays: SPECTRA's H:SeqBudget, at most 20% of each review's "
         "words. Those that decide the label are known from the making and underlined."
     )
-    where = Source.of("stays")
+    where = DataSource.resolve("stays")
     corpus = where.load()
     config = configure(None, {"budget": where.budget, **SETTINGS}, pairs=where.pairs)
     out.rule(title, align="left")
-    out.print(f"{about}\n\nTraining on {len(corpus.train)} reviews ({method_text(config)}) ...")
+    out.print(f"{about}\n\nTraining on {len(corpus.train)} reviews ({describe_method(config)}) ...")
     done = run(corpus, config, out_dir / "stays", source=where, resume=True, accelerator="cpu")
     trained, scores = done.trained, done.scores["test"]
     lines = score_rows({"test": scores}, headline_metrics())

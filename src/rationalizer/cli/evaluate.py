@@ -30,7 +30,7 @@ from rationalizer.cli.progress import progress
 from rationalizer.cli.report_pages import write_report
 
 if TYPE_CHECKING:
-    from rationalizer.data import Source
+    from rationalizer.data import DataSource
     from rationalizer.models import TrainedModel
     from rationalizer.text import AnyExample
 
@@ -78,8 +78,8 @@ def evaluate(
     """Score a trained model: everything that the data allows."""
     from dataclasses import asdict, replace
 
-    from rationalizer.compare import method_text, parse_assignments
-    from rationalizer.data import Source
+    from rationalizer.compare import describe_method, parse_assignments
+    from rationalizer.data import DataSource
     from rationalizer.inference import evaluate as measure
     from rationalizer.inference import predict
     from rationalizer.inference.predict import FAITHFULNESS_PASSES
@@ -100,7 +100,7 @@ def evaluate(
     stored = source_of(folder)
     if source is not None:
         columns, dialect = parse_assignments(column, "--column"), dialect_of(delimiter, encoding, no_header)
-        where = Source.of(source, data_dir, aspect, columns, dialect=dialect, skip_bad=skip_bad)
+        where = DataSource.resolve(source, data_dir, aspect, columns, dialect=dialect, skip_bad=skip_bad)
     elif stored is None:
         raise ValueError(f"{run} does not say which texts it was trained on; name a SOURCE")
     elif data_dir or aspect or column or delimiter or encoding or no_header or skip_bad:
@@ -116,7 +116,7 @@ def evaluate(
     model = Rationalizer.of(trained)
     explanations = model.explain_examples(examples, predictions=predictions)
     truths = [label for example in examples if (label := model.label_of(example)) is not None] or None
-    out.print(f"{run}: {method_text(trained.config)}; {where.name}, {chosen}")
+    out.print(f"{run}: {describe_method(trained.config)}; {where.name}, {chosen}")
     show_table(["score", chosen], score_rows({chosen: shown}))
     people = show_people(trained, examples)
     if faithfulness:
@@ -143,14 +143,14 @@ def evaluate(
         kept |= {} if people is None else {"people": people}
         write_json(json_file, kept)
     if report is not None:
-        facts = {"model": run.resolve().name, "method": method_text(trained.config)}
+        facts = {"model": run.resolve().name, "method": describe_method(trained.config)}
         facts |= {"data": f"{where.name}, {chosen}"}
         write_report(report, trained, examples, explanations, truths, shown, found, facts, beside)
         out.print(f"{report} has the report", markup=False)
 
 
 def _examples(
-    trained: TrainedModel, where: Source, split: str | None, *, whole: bool
+    trained: TrainedModel, where: DataSource, split: str | None, *, whole: bool
 ) -> tuple[str, Sequence[AnyExample]]:
     """What to score the model on. `whole`: a file is taken as it is, nothing of it is held out."""
     from dataclasses import replace
@@ -164,7 +164,7 @@ def _examples(
         bad = BadRows(skip=where.skip_bad)
         rows = read_examples(
             where.source,
-            columns=where.renamed,
+            columns=where.column_names,
             remembered=trained.description.columns,
             labels=Labels(trained.task, trained.classes),
             rule=trained.encoder.rule,

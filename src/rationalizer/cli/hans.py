@@ -39,22 +39,23 @@ def hans(
     (augmented), and score both on the six parts of HANS' evaluation set. Goes on where an earlier call stopped.
     The folder of a trained model is scored alone.
     """
-    from rationalizer import compare as study
-    from rationalizer.data import Source, load
+    from rationalizer.compare import describe_method
+    from rationalizer.data import DataSource, load
     from rationalizer.models import TrainedModel, configure
     from rationalizer.models.atomic_files import write_bytes, write_json
     from rationalizer.models.devices import check_device, trainer_device
+    from rationalizer.paper.hans import hans_accuracy, hans_json, hans_markdown, hans_table
     from rationalizer.training import run, source_of
 
     if (Path(source) / "model.safetensors").is_file():
         trained = TrainedModel.load(source, check_device(device))
-        accuracy = study.hans_accuracy(trained, load("hans", data_dir=hans_dir, rule=trained.encoder.rule))
+        accuracy = hans_accuracy(trained, load("hans", data_dir=hans_dir, rule=trained.encoder.rule))
         where = source_of(Path(source))
         name = f"{trained.config.method}{'' if where is None else f', trained on {where.name}'}"
-        show_table(*study.hans_table({name: accuracy}), title="Accuracy on HANS")
+        show_table(*hans_table({name: accuracy}), title="Accuracy on HANS")
         return
     on = trainer_device(device)
-    vanilla = Source.of(source, data_dir)
+    vanilla = DataSource.resolve(source, data_dir)
     augmented = replace(vanilla, hans="" if hans_dir is None else str(hans_dir.absolute()))
     given = {"budget": vanilla.budget, **collect_settings(settings, encoder=encoder, embeddings=embeddings)}
     config = configure(method, given, dataset=vanilla.dataset, pairs=True)
@@ -64,14 +65,14 @@ def hans(
     note = vanilla.note(config.cut) if note is None else note
     columns = {}
     for name, (where, corpus) in parts.items():
-        out.print(f"{name}: {len(corpus.train)} training pairs, {study.method_text(config)}: {out_dir / name}")
+        out.print(f"{name}: {len(corpus.train)} training pairs, {describe_method(config)}: {out_dir / name}")
         done = run(corpus, config, out_dir / name, source=where, resume=True, precision=precision, **on)
-        columns[name] = study.hans_accuracy(done.trained, evaluation)
-    show_table(*study.hans_table(columns), title="Accuracy on HANS")
+        columns[name] = hans_accuracy(done.trained, evaluation)
+    show_table(*hans_table(columns), title="Accuracy on HANS")
     about = (
-        f"Accuracy of {study.method_text(config)}, trained on {vanilla.name}{f' ({note})' if note else ''}, without "
+        f"Accuracy of {describe_method(config)}, trained on {vanilla.name}{f' ({note})' if note else ''}, without "
         "and with the training pairs of HANS. The paper's figures are of M:AtMostOne2 trained on the whole of MNLI."
     )
-    write_bytes(out_dir / "hans.md", study.hans_markdown(columns, about).encode())
-    write_json(out_dir / "hans.json", study.hans_json(columns))
+    write_bytes(out_dir / "hans.md", hans_markdown(columns, about).encode())
+    write_json(out_dir / "hans.json", hans_json(columns))
     out.print(f"written: {out_dir / 'hans.md'}, {out_dir / 'hans.json'}")

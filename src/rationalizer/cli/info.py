@@ -73,7 +73,7 @@ def collect(run: Path) -> dict[str, Any]:
 
 
 def _in_words(facts: dict[str, Any]) -> dict[str, str]:
-    from rationalizer.data import Source
+    from rationalizer.data import DataSource
     from rationalizer.metrics import METRICS
     from rationalizer.text import Budget
 
@@ -86,7 +86,7 @@ def _in_words(facts: dict[str, Any]) -> dict[str, str]:
         "reads": facts["reads"] + _faithfulness(facts["faithful"]),
         "budget": Budget.of(facts["budget"]).in_words(unit) + followed,
         "constraints": ", ".join(facts["constraints"]) or "none",
-        "data": "unknown" if facts["data"] is None else Source.from_json(facts["data"]).name,
+        "data": "unknown" if facts["data"] is None else DataSource.from_json(facts["data"]).name,
         "task": f"{facts['task']}: {', '.join(facts['classes'])}" if facts["classes"] else facts["task"],
         "epochs": f"{facts['epochs']} in {facts['seconds']:.1f} s, seed {facts['seed']}",
     }

@@ -119,9 +119,9 @@ def columns_named(column: Sequence[str] | None) -> Columns | None:
     if not column:
         return None
     from rationalizer.compare.grid import parse_assignments
-    from rationalizer.data import Source
+    from rationalizer.data import DataSource
 
-    return Source.of("", columns=parse_assignments(column, "--column")).renamed
+    return DataSource.resolve("", columns=parse_assignments(column, "--column")).column_names
 
 
 def begun(items: Iterable[T]) -> Iterator[T]:

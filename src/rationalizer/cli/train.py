@@ -86,8 +86,8 @@ def train(
     strategy: Annotated[str, typer.Option(help="As of Lightning's Trainer: auto, ddp, ...")] = "auto",
 ) -> None:
     """Train a model and keep it in a folder."""
-    from rationalizer.compare import method_text, parse_assignments
-    from rationalizer.data import EMBEDDED, Source, StoredExamples
+    from rationalizer.compare import describe_method, parse_assignments
+    from rationalizer.data import GENERATED, DataSource, StoredExamples
     from rationalizer.metrics import headline_metrics, score_rows
     from rationalizer.models import configure
     from rationalizer.models.devices import trainer_device
@@ -97,7 +97,7 @@ def train(
 
     own = {"encoder": encoder, "embeddings": embeddings, "seed": seed, "budget": budget}
     given = collect_settings(settings, **own, constraints=constraint or None)
-    where = Source.of(
+    where = DataSource.resolve(
         source,
         data_dir,
         aspect,
@@ -117,12 +117,12 @@ def train(
         require_new(directory)  # before the data is read
     corpus = where.load(config.cut, watch=progress if first else None)
     if first:
-        out.print(_described(corpus, config, generated=where.source in EMBEDDED))
+        out.print(_described(corpus, config, generated=where.source in GENERATED))
         if isinstance(corpus.train, StoredExamples):
             out.print(_stored(corpus.train), markup=False)
         for note in corpus.skipped:
             err.print(note, style="yellow", markup=False)
-        out.print(f"{method_text(config)}, seed {config.seed}: {directory}")
+        out.print(f"{describe_method(config)}, seed {config.seed}: {directory}")
         _hint_at_segments(corpus)
     with begun_when_told("Scoring", len(corpus.dev) + len(corpus.test)) as scored:  # training has a bar of its own
         done = run(

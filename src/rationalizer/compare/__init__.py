@@ -1,36 +1,31 @@
-"""Studies: comparisons of methods, seeds and budgets on the same footing."""
+"""Compare methods, seeds and budgets under the same conditions."""
 
 from rationalizer.compare.comparison import Comparison, compare
 from rationalizer.compare.grid import (
-    Job,
+    PlannedRun,
     Variant,
-    by_source,
-    method_text,
+    describe_method,
     parse_assignments,
     parse_budgets,
     parse_methods,
     parse_seeds,
-    plan,
+    plan_runs,
+    values_by_source,
 )
-from rationalizer.compare.result_tables import Row, table
-from rationalizer.paper.hans import hans_accuracy, hans_json, hans_markdown, hans_table
+from rationalizer.compare.result_tables import ResultRow, result_table
 
 __all__ = [
     "Comparison",
-    "Job",
-    "Row",
+    "PlannedRun",
+    "ResultRow",
     "Variant",
-    "by_source",
     "compare",
-    "hans_accuracy",
-    "hans_json",
-    "hans_markdown",
-    "hans_table",
-    "method_text",
+    "describe_method",
     "parse_assignments",
     "parse_budgets",
     "parse_methods",
     "parse_seeds",
-    "plan",
-    "table",
+    "plan_runs",
+    "result_table",
+    "values_by_source",
 ]

@@ -1,7 +1,7 @@
-"""A run in a process of its own: `python -m rationalizer.compare`, with the order as a line of JSON on standard input.
+"""Execute one run in a subprocess: `python -m rationalizer.compare`, with a `RunTask` as one line of JSON on stdin.
 
-What it leaves in the run's folder is the result. The exit code tells how it ended; standard output is the run's record,
-or why there is none; standard error is the log. It ends early when standard input ends: whoever gave the order is gone.
+The run's folder holds the result. The exit code says how the run ended, standard output is the run's record or the
+error, standard error is the log. The process ends when standard input is closed: then its parent has died.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ import sys
 import threading
 from contextlib import redirect_stdout
 
-from rationalizer.compare.single_run import DONE, FAILED, STOPS, Order, carry_out
+from rationalizer.compare.single_run import FAILED, FATAL, SUCCEEDED, RunTask, execute
 
 
 def main() -> int:
-    order = Order.from_json(json.loads(sys.stdin.readline()))
-    threading.Thread(target=_end_with_input, daemon=True).start()
-    if hasattr(signal, "SIGUSR2"):  # by which Slurm tells submitit, not us, that time is up
+    task = RunTask.from_json(json.loads(sys.stdin.readline()))
+    threading.Thread(target=_exit_with_stdin, daemon=True).start()
+    if hasattr(signal, "SIGUSR2"):  # Slurm sends it to the whole job; only submitit shall act on it
         signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     with redirect_stdout(sys.stderr):
-        outcome = carry_out(order, apart=True)
+        outcome = execute(task, in_subprocess=True)
     print(json.dumps(outcome.record) if outcome.error is None else outcome.error)
-    return STOPS if outcome.stops else FAILED if outcome.error else DONE
+    return FATAL if outcome.is_fatal else FAILED if outcome.error else SUCCEEDED
 
 
-def _end_with_input() -> None:
-    while os.read(0, 1):  # not sys.stdin, whose lock must be free when the interpreter ends
+def _exit_with_stdin() -> None:
+    while os.read(0, 1):  # not sys.stdin, whose lock must be free when the interpreter exits
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 

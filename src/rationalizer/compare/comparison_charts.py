@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rationalizer.compare.result_tables import Row
+from rationalizer.compare.result_tables import ResultRow
 from rationalizer.drawing.charts import Bar, Dot, Point, Series, bar_plot, line_plot, scatter_plot
 from rationalizer.metrics import METRICS, Summary
 
@@ -12,7 +12,7 @@ AGREEMENT = ("token_f1", "iou_f1", "auprc", "alignment_f1")  # with people, wher
 COST = "seconds_per_epoch"
 
 
-def pictures(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
+def charts(rows: Sequence[ResultRow]) -> Iterator[tuple[str, str]]:
     """What can be drawn of one dataset's rows: names of files and SVG documents.
 
     The task's score and the agreement with people against the budget where there are several budgets, the score against
@@ -28,7 +28,7 @@ def pictures(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
     yield from ((f"{file}.svg", picture) for file, picture in found.items() if picture is not None)
 
 
-def score_against_size(rows: Sequence[Row]) -> str | None:
+def score_against_size(rows: Sequence[ResultRow]) -> str | None:
     """The task score of one dataset's methods against what they select, with the range over the seeds.
 
     Sizes are shares of the words; of pairs, counts of aligned words. None if no row has both.
@@ -45,7 +45,7 @@ def score_against_size(rows: Sequence[Row]) -> str | None:
     return None
 
 
-def score_against_budget(rows: Sequence[Row], score: str) -> str | None:
+def score_against_budget(rows: Sequence[ResultRow], score: str) -> str | None:
     """A score against the budget, with the band of the seeds; None unless some method was trained with several.
 
     A method that has no use for a budget is a level line.
@@ -68,7 +68,7 @@ def score_against_budget(rows: Sequence[Row], score: str) -> str | None:
     return line_plot(series, title=title, x_label="budget, % of the words", y_label=name)
 
 
-def training_cost(rows: Sequence[Row]) -> str | None:
+def training_cost(rows: Sequence[ResultRow]) -> str | None:
     """Seconds per epoch of each method, over its seeds and budgets; None unless there are several methods."""
     seconds: dict[str, list[float]] = {}
     for row in rows:
@@ -84,7 +84,7 @@ def training_cost(rows: Sequence[Row]) -> str | None:
     )
 
 
-def _title(rows: Sequence[Row], what: str) -> str:
+def _title(rows: Sequence[ResultRow], what: str) -> str:
     return f"{rows[0].data}, {rows[0].split}: {what}"
 
 

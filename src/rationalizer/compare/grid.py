@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from rationalizer.data import Source
+from rationalizer.data import DataSource
 from rationalizer.models import Config, configure
 from rationalizer.nn import methods_for
 from rationalizer.suggestions import did_you_mean
@@ -65,10 +65,10 @@ FAITHFUL = ("faithful", "not-faithful")  # the default first
 
 
 @dataclass(frozen=True)
-class Job:
+class PlannedRun:
     """One training run and its scores."""
 
-    source: Source
+    source: DataSource
     method: Variant
     config: Config
     directory: Path
@@ -87,10 +87,10 @@ class Job:
         }
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Job:
+    def from_json(cls, stored: Mapping[str, Any]) -> PlannedRun:
         config = Config.from_json(stored["config"])
         method = Variant.parse(stored["method"], config.pairs)
-        return cls(Source.from_json(stored["source"]), method, config, Path(stored["directory"]))
+        return cls(DataSource.from_json(stored["source"]), method, config, Path(stored["directory"]))
 
 
 def parse_methods(text: str, pairs: bool = False) -> list[Variant]:
@@ -119,7 +119,7 @@ def parse_budgets(text: str) -> list[Budget]:
     return sorted(_distinct(budgets, "budget", str), key=Budget.sort_key)
 
 
-def method_text(config: Config) -> str:
+def describe_method(config: Config) -> str:
     """A method with its budget and constraints, in words."""
     faithful = "" if not config.pairs else ", faithful" if config.faithful else ", not faithful"
     method = Variant(config.method, None, config.pairs)
@@ -141,14 +141,14 @@ def parse_assignments(pairs: Sequence[str] | None, option: str) -> dict[str, str
     return found
 
 
-def plan(
-    sources: Sequence[Source],
+def plan_runs(
+    sources: Sequence[DataSource],
     methods: Sequence[Variant],
     seeds: Sequence[int],
     budgets: Sequence[Budget] | None,
     settings: Mapping[str, Any],
     out: Path,
-) -> list[Job]:
+) -> list[PlannedRun]:
     """All runs, methods with the same seed side by side. A method that has no use for budgets gets one run for all.
 
     Args:
@@ -160,18 +160,20 @@ def plan(
         out: the comparison's folder.
     """
     _distinct(sources, "name of a source", lambda source: source.name)
-    jobs = []
+    runs = []
     for source in sources:
         for seed in seeds:
             for budget in budgets or [source.budget]:
                 for method in methods:
                     if not method.uses_budget and budgets and budget != budgets[0]:
                         continue
-                    jobs.append(_job(source, method, seed, budget, settings, out))
-    return jobs
+                    runs.append(_job(source, method, seed, budget, settings, out))
+    return runs
 
 
-def _job(source: Source, method: Variant, seed: int, budget: Budget, settings: Mapping[str, Any], out: Path) -> Job:
+def _job(
+    source: DataSource, method: Variant, seed: int, budget: Budget, settings: Mapping[str, Any], out: Path
+) -> PlannedRun:
     own = _settings_of(method, settings) | {"seed": seed}
     own["budget"] = budget if method.uses_budget else source.budget
     own |= method.settings
@@ -185,7 +187,7 @@ def _job(source: Source, method: Variant, seed: int, budget: Budget, settings: M
         if foreign is None:
             raise
         raise ValueError(f"{error}; write it for one method, as METHOD.{foreign}=...") from None
-    return Job(source, method, config, directory)
+    return PlannedRun(source, method, config, directory)
 
 
 def _settings_of(method: Variant, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,7 +223,7 @@ def _distinct(items: Sequence[Any], what: str, name: Any) -> list[Any]:
     return list(items)
 
 
-def by_source(
+def values_by_source(
     values: Sequence[str] | None, sources: Sequence[str], option: str, *, every: bool = False
 ) -> dict[str, str]:
     """Values that may be given for one source, as NAME=VALUE. `every`: one without a name is for all sources."""

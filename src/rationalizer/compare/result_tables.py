@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rationalizer.compare.grid import FAITHFUL, Job
+from rationalizer.compare.grid import FAITHFUL, PlannedRun
 from rationalizer.metrics import METRICS, Metric, Summary
 from rationalizer.models.atomic_files import write_bytes, write_json
 from rationalizer.paper.reported_figures import figure, reported
@@ -20,7 +20,7 @@ COLUMNS = tuple(metric for metric in METRICS.values() if metric.heading)
 
 
 @dataclass(frozen=True)
-class Row:
+class ResultRow:
     """One method on one dataset at one budget."""
 
     dataset: str
@@ -50,70 +50,70 @@ class Row:
 
 
 def summarize(
-    done: Iterable[tuple[Job, Record]], *, split: str | None = None, notes: Mapping[str, str] | None = None
-) -> list[Row]:
-    """Rows over the seeds: datasets and methods in the order of the jobs, then budgets.
+    done: Iterable[tuple[PlannedRun, Record]], *, split: str | None = None, notes: Mapping[str, str] | None = None
+) -> list[ResultRow]:
+    """Rows over the seeds: datasets and methods in the task of the runs, then budgets.
 
     Args:
-        done: jobs and what they measured.
+        done: runs and what they measured.
         split: "test" or "dev"; by default test, or dev where there is none.
         notes: what to say of the data, by dataset.
     """
-    groups: dict[tuple[str, str], dict[Budget, list[tuple[Job, Record]]]] = {}
-    for job, record in done:
-        budgets = groups.setdefault((job.source.name, job.method.label), {})
-        budgets.setdefault(job.config.budget, []).append((job, record))
+    groups: dict[tuple[str, str], dict[Budget, list[tuple[PlannedRun, Record]]]] = {}
+    for run, record in done:
+        budgets = groups.setdefault((run.source.name, run.method.label), {})
+        budgets.setdefault(run.config.budget, []).append((run, record))
     ordered = [budgets[budget] for budgets in groups.values() for budget in sorted(budgets, key=Budget.sort_key)]
     datasets = list(dict.fromkeys(dataset for dataset, _ in groups))
     ordered.sort(key=lambda members: datasets.index(members[0][0].source.name))
     return [_row(members, split, notes or {}) for members in ordered]
 
 
-def _row(members: list[tuple[Job, Record]], split: str | None, notes: Mapping[str, str]) -> Row:
+def _row(members: list[tuple[PlannedRun, Record]], split: str | None, notes: Mapping[str, str]) -> ResultRow:
     members = sorted(members, key=lambda member: member[0].config.seed)
-    job = members[0][0]
+    run = members[0][0]
     available = [set(record["scores"]) for _, record in members]
     chosen = split or ("test" if all("test" in splits for splits in available) else "dev")
     if not all(chosen in splits for splits in available):
-        raise ValueError(f"{job.source.name} has no {chosen} split to score; it has {', '.join(sorted(available[0]))}")
+        raise ValueError(f"{run.source.name} has no {chosen} split to score; it has {', '.join(sorted(available[0]))}")
     measured = [record["scores"][chosen] for _, record in members]
     names = [name for name in measured[0] if all(name in scores for scores in measured)]
-    own = job.source.budget
-    return Row(
-        dataset=job.source.name,
-        method=job.method.label,
-        budget=job.config.budget if job.method.uses_budget else None,
+    own = run.source.budget
+    return ResultRow(
+        dataset=run.source.name,
+        method=run.method.label,
+        budget=run.config.budget if run.method.uses_budget else None,
         split=chosen,
-        seeds=tuple(job.config.seed for job, _ in members),
+        seeds=tuple(run.config.seed for run, _ in members),
         scores={name: Summary.from_values([scores[name] for scores in measured]) for name in names},
-        paper=_paper(job, names) if chosen == "test" and job.config.budget == own else {},
+        paper=_paper(run, names) if chosen == "test" and run.config.budget == own else {},
         findings=_findings(members, chosen),
-        note=notes.get(job.source.name, ""),
-        pairs=job.method.pairs,
+        note=notes.get(run.source.name, ""),
+        pairs=run.method.pairs,
     )
 
 
-def _findings(members: list[tuple[Job, Record]], split: str) -> dict[str, tuple[tuple[int, str], ...]]:
+def _findings(members: list[tuple[PlannedRun, Record]], split: str) -> dict[str, tuple[tuple[int, str], ...]]:
     found: dict[str, list[tuple[int, str]]] = {}
-    for job, record in members:
+    for run, record in members:
         for finding in record["findings"][split]:
-            found.setdefault(finding["kind"], []).append((job.config.seed, finding["message"]))
+            found.setdefault(finding["kind"], []).append((run.config.seed, finding["message"]))
     return {kind: tuple(cases) for kind, cases in found.items()}
 
 
-def _paper(job: Job, names: Sequence[str]) -> dict[str, Summary]:
-    variant = FAITHFUL[not job.config.faithful] if job.method.pairs else job.config.options.get("decoding")
+def _paper(run: PlannedRun, names: Sequence[str]) -> dict[str, Summary]:
+    variant = FAITHFUL[not run.config.faithful] if run.method.pairs else run.config.options.get("decoding")
     found = {}
     for metric in COLUMNS:
         if not metric.paper or metric.name not in names:
             continue
-        quoted = figure(metric.paper, job.source.name, job.method.name, variant)
+        quoted = figure(metric.paper, run.source.name, run.method.name, variant)
         if quoted is not None:
             found[metric.name] = quoted
     return found
 
 
-def write_tables(rows: Sequence[Row], out: Path, plots: Mapping[str, Sequence[str]] | None = None) -> list[Path]:
+def write_tables(rows: Sequence[ResultRow], out: Path, plots: Mapping[str, Sequence[str]] | None = None) -> list[Path]:
     """`table.md`, `table.csv` and `table.json`; `plots` are picture files by dataset."""
     paths = [out / "table.md", out / "table.csv", out / "table.json"]
     write_bytes(paths[0], markdown(rows, plots or {}).encode())
@@ -122,7 +122,7 @@ def write_tables(rows: Sequence[Row], out: Path, plots: Mapping[str, Sequence[st
     return paths
 
 
-def markdown(rows: Sequence[Row], plots: Mapping[str, Sequence[str]]) -> str:
+def markdown(rows: Sequence[ResultRow], plots: Mapping[str, Sequence[str]]) -> str:
     sections = ["# Comparison\n"]
     for dataset in dict.fromkeys(row.dataset for row in rows):
         members = [row for row in rows if row.dataset == dataset]
@@ -130,9 +130,9 @@ def markdown(rows: Sequence[Row], plots: Mapping[str, Sequence[str]]) -> str:
     return "\n".join(sections)
 
 
-def _section(dataset: str, rows: Sequence[Row], plots: Sequence[str]) -> list[str]:
+def _section(dataset: str, rows: Sequence[ResultRow], plots: Sequence[str]) -> list[str]:
     lines = [f"## {rows[0].data}", "", _caption(dataset, rows), ""]
-    heads, cells = table(rows)
+    heads, cells = result_table(rows)
     lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     lines += [f"| {' | '.join(row)} |" for row in cells]
     lines += ["", *(f"![{name}]({name})" for name in plots)] if plots else []
@@ -142,7 +142,7 @@ def _section(dataset: str, rows: Sequence[Row], plots: Sequence[str]) -> list[st
     return [*lines, ""]
 
 
-def _where(row: Row, cases: Sequence[tuple[int, str]]) -> str:
+def _where(row: ResultRow, cases: Sequence[tuple[int, str]]) -> str:
     budget = f", budget {row.budget_text}" if row.budget is not None else ""
     return f"{row.method}{budget}, {_seeds([seed for seed, _ in cases])}"
 
@@ -151,7 +151,7 @@ def _seeds(seeds: Sequence[int]) -> str:
     return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(map(str, seeds))}"
 
 
-def _caption(dataset: str, rows: Sequence[Row]) -> str:
+def _caption(dataset: str, rows: Sequence[ResultRow]) -> str:
     every = sorted({seed for row in rows for seed in row.seeds})
     what = "Seed" if len(every) == 1 else "Mean (minimum/maximum) over seeds"
     caption = f"{what} {', '.join(map(str, every))}, {rows[0].split} split."
@@ -171,7 +171,7 @@ def _caption(dataset: str, rows: Sequence[Row]) -> str:
     return caption
 
 
-def table(rows: Sequence[Row], metrics: Sequence[Metric] = COLUMNS) -> tuple[list[str], list[list[str]]]:
+def result_table(rows: Sequence[ResultRow], metrics: Sequence[Metric] = COLUMNS) -> tuple[list[str], list[list[str]]]:
     """Headings and cells of these scores, without columns that no row has a value for."""
     heads, cells = ["method"], [[row.method] for row in rows]
     if any(row.budget is not None for row in rows):
@@ -211,7 +211,7 @@ def _quote(metric: Metric, quoted: Summary | None) -> str:
     return f"{mean} ({low}/{high})"
 
 
-def _csv(rows: Sequence[Row]) -> str:
+def _csv(rows: Sequence[ResultRow]) -> str:
     names = [metric.name for metric in COLUMNS if any(metric.name in row.scores for row in rows)]
     quoted = [name for name in names if any(name in row.paper for row in rows)]
     text = io.StringIO()
@@ -234,7 +234,7 @@ def _csv(rows: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def _json(row: Row) -> dict[str, Any]:
+def _json(row: ResultRow) -> dict[str, Any]:
     return {
         "dataset": row.dataset,
         "note": row.note,

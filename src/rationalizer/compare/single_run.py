@@ -1,4 +1,4 @@
-"""One run of a comparison: train and score, or find that it was done."""
+"""One run of a comparison: train and score it, or read the record of an earlier call."""
 
 from __future__ import annotations
 
@@ -11,93 +11,91 @@ from typing import Any
 
 import torch
 
-from rationalizer.compare.grid import Job
+from rationalizer.compare.grid import PlannedRun
 from rationalizer.models.devices import trainer_device
 from rationalizer.models.trained_model import LOGS
-from rationalizer.subprocesses import Call, Ended
+from rationalizer.subprocesses import Command, CommandResult
 from rationalizer.text import DataError
-from rationalizer.training import run
+from rationalizer.training import run as train_and_score
 from rationalizer.training.checkpoint import require_same, settings_of
 from rationalizer.training.runs import SCORES, Record, origin_of, record_of
 
-# Something the runs share is missing or wrong: the study stops. Any other error concerns one run.
-INPUT_ERRORS = (DataError, OSError, ImportError)
-
-
-DONE, FAILED, STOPS = 0, 1, 2  # exit codes of a run's process
+# Errors in what all runs share (data, files, packages): the comparison stops. Any other error concerns one run.
+FATAL_ERRORS = (DataError, OSError, ImportError)
+SUCCEEDED, FAILED, FATAL = 0, 1, 2  # exit codes of a run's process
 LOG = "process.log"
 
 
 @dataclass(frozen=True)
-class Order:
-    """A job and what it is to run with, fit for being sent to another process or machine."""
+class RunTask:
+    """A run and the resources it runs with; can be sent to another process or machine as JSON."""
 
-    job: Job
+    run: PlannedRun
     threads: int = 1
-    device: str = "auto"  # of the machine that it runs on
+    device: str = "auto"  # of the machine that executes the run
     precision: str | None = None
 
-    def call(self) -> Call:
-        """The order for a process of its own; relative paths are of this process's folder there, too."""
-        log = self.job.directory / LOGS / LOG
-        return Call("rationalizer.compare", json.dumps(self.to_json()), str(Path.cwd()), str(log))
+    def command(self) -> Command:
+        """The command for a subprocess. It starts in the current folder, so that relative paths stay valid."""
+        log = self.run.directory / LOGS / LOG
+        return Command("rationalizer.compare", json.dumps(self.to_json()), str(Path.cwd()), str(log))
 
     def to_json(self) -> dict[str, Any]:
-        own = {"threads": self.threads, "device": self.device, "precision": self.precision}
-        return {**own, "job": self.job.to_json()}
+        resources = {"threads": self.threads, "device": self.device, "precision": self.precision}
+        return {"run": self.run.to_json(), **resources}
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Order:
-        return cls(Job.from_json(stored["job"]), stored["threads"], stored["device"], stored["precision"])
+    def from_json(cls, stored: Mapping[str, Any]) -> RunTask:
+        return cls(**{**stored, "run": PlannedRun.from_json(stored["run"])})
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of a job: its record, or why there is none."""
+class RunOutcome:
+    """The record of a run, or the error that prevented it."""
 
-    job: Job
+    run: PlannedRun
     record: Record | None = None
     error: str | None = None
-    stops: bool = False  # whether the error concerns all runs
+    is_fatal: bool = False  # whether the error concerns all runs
 
     @classmethod
-    def of(cls, job: Job, ended: Ended) -> Outcome:
-        """What a run's process said at its end: the record, or why there is none."""
-        if ended.code == DONE:
-            return cls(job, json.loads(ended.said))
-        why = ended.said or f"its process ended {ended.how}; see {job.directory / LOGS / LOG}"
-        return cls(job, error=why, stops=ended.code == STOPS)
+    def from_result(cls, run: PlannedRun, result: CommandResult) -> RunOutcome:
+        """Read the output of a run's subprocess."""
+        if result.code == SUCCEEDED:
+            return cls(run, json.loads(result.output))
+        error = result.output or f"its process ended {result.describe()}; see {run.directory / LOGS / LOG}"
+        return cls(run, error=error, is_fatal=result.code == FATAL)
 
 
-def finished(job: Job) -> Record | None:
-    """The record of a job that is done; an error if it was done with other settings or other texts."""
-    path, record = job.directory / SCORES, record_of(job.directory)
+def finished_record(run: PlannedRun) -> Record | None:
+    """Return the record of a finished run, or None. Other settings or other texts than the run's raise ValueError."""
+    path, record = run.directory / SCORES, record_of(run.directory)
     if record is None:
         return None
-    require_same(record["config"], settings_of(job.config), path)
-    require_same(record["data"]["source"] or {}, job.source.to_json(), path)
-    if job.source.place is not None:  # files may have changed since; the package and the Hub have not
-        texts = origin_of(job.source.load(job.config.cut), job.source)["texts"]
+    require_same(record["config"], settings_of(run.config), path)
+    require_same(record["data"]["source"] or {}, run.source.to_json(), path)
+    if run.source.path is not None:  # files may have changed; generated corpora and the Hub's have not
+        texts = origin_of(run.source.load(run.config.cut), run.source)["texts"]
         require_same({"data": record["data"]["texts"]}, {"data": texts}, path)
     return record
 
 
-def carry_out(order: Order, *, apart: bool = False) -> Outcome:
-    """Trains and scores in this process, from where an earlier call stopped. `apart`: its standard error is a log."""
-    job, before = order.job, torch.get_num_threads()
-    torch.set_num_threads(order.threads)
+def execute(task: RunTask, *, in_subprocess: bool = False) -> RunOutcome:
+    """Train and score a run in this process, resuming from its checkpoint. In a subprocess, stderr is a log file."""
+    run, threads_before = task.run, torch.get_num_threads()
+    torch.set_num_threads(task.threads)
     try:
-        trainer = {**trainer_device(order.device), "precision": order.precision, "threads": order.threads}
-        corpus = job.source.load(job.config.cut)
-        trainer["progress"] = "lines" if apart else None
-        done = run(corpus, job.config, job.directory, source=job.source, resume=True, **trainer)
-        return Outcome(job, done.record(origin_of(corpus, job.source)))
-    except INPUT_ERRORS as error:
-        return Outcome(job, error=str(error), stops=True)
+        trainer = {**trainer_device(task.device), "precision": task.precision, "threads": task.threads}
+        corpus = run.source.load(run.config.cut)
+        trainer["progress"] = "lines" if in_subprocess else None
+        finished = train_and_score(corpus, run.config, run.directory, source=run.source, resume=True, **trainer)
+        return RunOutcome(run, finished.record(origin_of(corpus, run.source)))
+    except FATAL_ERRORS as error:
+        return RunOutcome(run, error=str(error), is_fatal=True)
     except Exception as error:
-        if apart:
+        if in_subprocess:
             traceback.print_exc()
         last = traceback.extract_tb(error.__traceback__)[-1]
-        return Outcome(job, error=f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})")
+        return RunOutcome(run, error=f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})")
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(threads_before)

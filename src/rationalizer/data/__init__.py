@@ -5,14 +5,14 @@ from rationalizer.data.column_names import Columns
 from rationalizer.data.corpus import Corpus, Task
 from rationalizer.data.corpus_files import Given, holds_pairs, iter_rows, read_corpus, read_examples
 from rationalizer.data.csv_dialect import Dialect
-from rationalizer.data.data_source import Source, pick_split
+from rationalizer.data.data_source import DataSource, pick_split
 from rationalizer.data.disk_examples import StoredExamples
 from rationalizer.data.generated_pairs import generated_pairs
 from rationalizer.data.generated_reviews import generated_reviews
 from rationalizer.data.generated_stays import generated_stays
 from rationalizer.data.in_memory import are_pairs, corpus_from, examples_from, make_examples, pair_examples_from
 from rationalizer.data.labels import Labels
-from rationalizer.data.loading import EMBEDDED, load, load_dataset
+from rationalizer.data.loading import GENERATED, load, load_dataset
 from rationalizer.data.streaming import stream_corpus
 from rationalizer.paper.dataset_registry import DATASETS
 from rationalizer.paper.nli import with_hans
@@ -20,15 +20,15 @@ from rationalizer.text.errors import DataError
 
 __all__ = [
     "DATASETS",
-    "EMBEDDED",
+    "GENERATED",
     "BadRows",
     "Columns",
     "Corpus",
     "DataError",
+    "DataSource",
     "Dialect",
     "Given",
     "Labels",
-    "Source",
     "StoredExamples",
     "Task",
     "are_pairs",

@@ -12,7 +12,7 @@ from rationalizer.data.column_names import Columns
 from rationalizer.data.corpus import Corpus, Task, default_budget
 from rationalizer.data.corpus_files import holds_pairs
 from rationalizer.data.csv_dialect import Dialect
-from rationalizer.data.loading import EMBEDDED, load
+from rationalizer.data.loading import GENERATED, load
 from rationalizer.data.streaming import Watch, is_large
 from rationalizer.data.table_files import stem
 from rationalizer.paper.dataset_registry import DATASETS
@@ -27,7 +27,7 @@ SEED = 0  # of what is held out for dev: runs with other seeds learn from the sa
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSource:
     """A dataset by name ("reviews", "stays" and "pairs" are embedded), a file or a folder, and how to read it."""
 
     source: str
@@ -43,7 +43,7 @@ class Source:
     cache_dir: str | None = field(default=None, compare=False)
 
     @classmethod
-    def of(
+    def resolve(
         cls,
         source: str,
         data_dir: str | Path | None = None,
@@ -55,12 +55,12 @@ class Source:
         skip_bad: bool = False,
         stream: bool | None = None,
         cache_dir: str | Path | None = None,
-    ) -> Source:
+    ) -> DataSource:
         known = [each.name for each in fields(Columns)]
         for key in columns or {}:
             if key not in known:
                 raise ValueError(f"there is no column {key!r} to name; {did_you_mean(key, known)}")
-        if source.lower() in (*EMBEDDED, *DATASETS):
+        if source.lower() in (*GENERATED, *DATASETS):
             source = source.lower()
         elif Path(source).exists():
             source = str(Path(source).absolute())
@@ -87,7 +87,7 @@ class Source:
         base, aspect = self.source, self.aspect
         if self.dataset is not None and aspect is None:
             aspect = next(iter(DATASETS[self.dataset].aspects), None)
-        elif self.dataset is None and base not in EMBEDDED:
+        elif self.dataset is None and base not in GENERATED:
             base = stem(Path(base)) if self.is_file else Path(base).name
         name = base if aspect is None else f"{base}-{aspect}"
         return name if self.hans is None else f"{name}-hans"
@@ -100,7 +100,7 @@ class Source:
     def budget(self) -> Budget:
         if self.dataset is not None:
             return DATASETS[self.dataset].budget
-        if self.source in EMBEDDED:
+        if self.source in GENERATED:
             return self.load().budget
         return default_budget(pairs=self.pairs)
 
@@ -109,10 +109,10 @@ class Source:
         """Whether the examples are pairs of texts."""
         if self.dataset is not None:
             return DATASETS[self.dataset].pairs
-        return self.source == "pairs" if self.source in EMBEDDED else _holds_pairs(self)
+        return self.source == "pairs" if self.source in GENERATED else _holds_pairs(self)
 
     @property
-    def renamed(self) -> Columns | None:
+    def column_names(self) -> Columns | None:
         """None for the usual names. A column with an empty name is not used."""
         return Columns(**{kind: name or None for kind, name in self.columns}) if self.columns else None
 
@@ -126,12 +126,12 @@ class Source:
     @property
     def streams(self) -> bool:
         """Whether the texts stay on disk."""
-        if self.source in (*EMBEDDED, *DATASETS) or not Path(self.source).exists():
+        if self.source in (*GENERATED, *DATASETS) or not Path(self.source).exists():
             return bool(self.stream)
         return is_large(self.source) if self.stream is None else self.stream
 
     @property
-    def place(self) -> Path | None:
+    def path(self) -> Path | None:
         """The file or folder that the texts are in; None where they come from the package or from the Hub."""
         if self.data_dir is not None:
             return Path(self.data_dir)
@@ -140,7 +140,7 @@ class Source:
     def note(self, rule: Rule | None = None) -> str:
         """What a reader of results must know of this copy of a dataset: what its folder says in a file `note.txt`, as
         "rebuilt", or that it has fewer texts than were published. Empty where there is nothing to say."""
-        told = None if self.place is None else self.place / NOTE
+        told = None if self.path is None else self.path / NOTE
         if told is not None and told.is_file():
             return " ".join(told.read_text(encoding="utf-8").split())
         published = None if self.dataset is None else DATASETS[self.dataset].texts
@@ -152,9 +152,9 @@ class Source:
 
     def _stamps(self) -> tuple[tuple[str, int, int], ...]:
         """What tells whether the files have changed since they were read."""
-        if self.place is None or not self.place.exists():
+        if self.path is None or not self.path.exists():
             return ()
-        files = sorted(self.place.rglob("*")) if self.place.is_dir() else [self.place]
+        files = sorted(self.path.rglob("*")) if self.path.is_dir() else [self.path]
         return tuple((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files if path.is_file())
 
     def to_json(self) -> dict[str, Any]:
@@ -172,7 +172,7 @@ class Source:
         }
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Source:
+    def from_json(cls, stored: Mapping[str, Any]) -> DataSource:
         columns = tuple(sorted(stored["columns"].items()))
         dialect = None if stored["dialect"] is None else Dialect(**stored["dialect"])
         return cls(
@@ -190,8 +190,8 @@ class Source:
 
 
 @lru_cache
-def _holds_pairs(source: Source) -> bool:
-    return Path(source.source).exists() and holds_pairs(source.source, source.renamed, source.dialect)
+def _holds_pairs(source: DataSource) -> bool:
+    return Path(source.source).exists() and holds_pairs(source.source, source.column_names, source.dialect)
 
 
 def _task(name: str | None) -> Task | None:
@@ -201,19 +201,19 @@ def _task(name: str | None) -> Task | None:
 
 
 @lru_cache(maxsize=1)  # the runs on one dataset follow each other
-def _load(source: Source, rule: Rule | None, stamps: tuple[tuple[str, int, int], ...]) -> Corpus:
+def _load(source: DataSource, rule: Rule | None, stamps: tuple[tuple[str, int, int], ...]) -> Corpus:
     if source.hans is not None:  # the corpus without HANS was often the one before
         hans = load("hans", data_dir=source.hans or None, rule=rule)
         return with_hans(replace(source, hans=None).load(rule), hans)
     return _loaded(source, rule, None)
 
 
-def _loaded(source: Source, rule: Rule | None, watch: Watch | None) -> Corpus:
+def _loaded(source: DataSource, rule: Rule | None, watch: Watch | None) -> Corpus:
     return load(
         source.source,
         data_dir=source.data_dir,
         aspect=source.aspect,
-        columns=source.renamed,
+        columns=source.column_names,
         task=source.task,
         rule=rule,
         seed=SEED,

@@ -24,7 +24,7 @@ from rationalizer.suggestions import closest, did_you_mean
 from rationalizer.text.errors import DataError, at
 from rationalizer.text.word_splitting import Rule
 
-EMBEDDED: dict[str, Callable[..., Corpus]] = {
+GENERATED: dict[str, Callable[..., Corpus]] = {
     "reviews": generated_reviews,
     "stays": generated_stays,
     "pairs": generated_pairs,
@@ -163,24 +163,24 @@ def load(
     """
     key = str(source).lower()
     own: dict[str, object] = {"dialect": dialect, "skip_bad": skip_bad or None, "stream": stream or None}
-    if isinstance(source, str) and key in EMBEDDED:
+    if isinstance(source, str) and key in GENERATED:
         _refuse(key, data_dir=data_dir, columns=columns, task=task, classes=classes, **own)
         _refuse(key, dev_fraction=dev_fraction)
         if aspect is not None and key != "reviews":
             _refuse(key, aspect=aspect)
         how: dict[str, Any] = {"seed": seed, "rule": rule or "words"} | ({} if aspect is None else {"aspect": aspect})
-        return EMBEDDED[key](**how)
+        return GENERATED[key](**how)
     if isinstance(source, str) and key in DATASETS:
         _refuse(key, task=task, classes=classes, **own)
         return load_dataset(
             key, data_dir, aspect=aspect, columns=columns, rule=rule, dev_fraction=dev_fraction, seed=seed
         )
     if not Path(source).exists():
-        close = closest(key, [*EMBEDDED, *DATASETS])
+        close = closest(key, [*GENERATED, *DATASETS])
         guess = f" (did you mean {close!r}?)" if close else ""
         raise DataError(
             f"{source} is neither a file, nor a folder, nor a dataset{guess}; "
-            f"the datasets are {', '.join([*EMBEDDED, *DATASETS])}"
+            f"the datasets are {', '.join([*GENERATED, *DATASETS])}"
         )
     _refuse("users' own files", data_dir=data_dir, aspect=aspect)
     given: dict[str, Any] = {"columns": columns, "task": task, "classes": classes, "rule": rule, "seed": seed}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rationalizer.data import Source
+from rationalizer.data import DataSource
 from rationalizer.drawing import AnyExplanation, to_svg, to_terminal
 from rationalizer.metrics import METRICS, headline_metrics
 from rationalizer.models import TrainedModel
@@ -128,7 +128,7 @@ def _data(trained: TrainedModel, record: Record | None, facts: Facts) -> list[st
         rows = [(one["name"], one["use"], one["terms"]) for one in facts.data]
         return [_table(("data", "used for", "terms"), rows)]
     source = None if record is None else record["data"]["source"]
-    known = "" if source is None else f"Trained on {Source.from_json(source).name}. "
+    known = "" if source is None else f"Trained on {DataSource.from_json(source).name}. "
     return [f"{known}The terms of the training data are not recorded; the maker of the model has to say."]
 
 

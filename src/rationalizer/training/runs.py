@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rationalizer.data import Corpus, Source
+from rationalizer.data import Corpus, DataSource
 from rationalizer.inference.predict import OnBatch, evaluate
 from rationalizer.metrics import Finding, Scores
 from rationalizer.models.atomic_files import read_record, write_record
@@ -76,7 +76,7 @@ def run(
     config: Config,
     directory: str | Path | None = None,
     *,
-    source: Source | None = None,
+    source: DataSource | None = None,
     on_batch: OnBatch | None = None,
     **training: Any,
 ) -> Run:
@@ -107,16 +107,16 @@ def run(
     return finished
 
 
-def origin_of(corpus: Corpus, source: Source | None) -> dict[str, Any]:
+def origin_of(corpus: Corpus, source: DataSource | None) -> dict[str, Any]:
     """Where texts came from, and a fingerprint of them."""
     return {"source": None if source is None else source.to_json(), "texts": corpus.digest}
 
 
-def source_of(directory: Path) -> Source | None:
+def source_of(directory: Path) -> DataSource | None:
     """Where a run's texts came from, if it says so."""
     path = directory / DATA
     stored = read_record(path, ORIGIN, MADE_AGAIN)["source"] if path.is_file() else None
-    return None if stored is None else Source.from_json(stored)
+    return None if stored is None else DataSource.from_json(stored)
 
 
 def record_of(directory: Path) -> Record | None:

@@ -1,7 +1,7 @@
-"""Where the runs of a comparison are carried out: here, in processes side by side, on Ray, on Slurm."""
+"""Engines execute the runs of a comparison: in this process, in subprocesses, on Ray, on Slurm."""
 
-from rationalizer.compare.engines.local import Engine, Here, Local
-from rationalizer.compare.engines.ray_engine import Ray
-from rationalizer.compare.engines.slurm_engine import Slurm
+from rationalizer.compare.engines.local import Engine, InProcessEngine, LocalEngine
+from rationalizer.compare.engines.ray_engine import RayEngine
+from rationalizer.compare.engines.slurm_engine import SlurmEngine
 
-__all__ = ["Engine", "Here", "Local", "Ray", "Slurm"]
+__all__ = ["Engine", "InProcessEngine", "LocalEngine", "RayEngine", "SlurmEngine"]

@@ -1,4 +1,4 @@
-"""What an engine is; those that need nothing but this machine."""
+"""The engine interface, and the engines that need only this machine."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ from dataclasses import dataclass
 from subprocess import Popen
 from typing import Protocol
 
-from rationalizer.compare.single_run import Order, Outcome, carry_out
-from rationalizer.subprocesses import end, run_module
+from rationalizer.compare.single_run import RunOutcome, RunTask, execute
+from rationalizer.subprocesses import run_module, terminate
 
 
 class Engine(Protocol):
-    def run(self, orders: Sequence[Order]) -> Generator[Outcome]:
-        """Carries all orders out and yields each one's outcome as it comes. Closed early, it ends what it started."""
+    def run(self, tasks: Sequence[RunTask]) -> Generator[RunOutcome]:
+        """Execute all tasks and yield each outcome when it is known. Closing the generator ends what it started."""
         ...
 
 
-class Here:
-    """One after the other in this process, which spares each the seconds that a new one takes to start."""
+class InProcessEngine:
+    """One run after the other in this process, which saves the start-up seconds of subprocesses."""
 
-    def run(self, orders: Sequence[Order]) -> Generator[Outcome]:
-        for order in orders:
-            yield carry_out(order)
+    def run(self, tasks: Sequence[RunTask]) -> Generator[RunOutcome]:
+        for task in tasks:
+            yield execute(task)
 
 
 @dataclass(frozen=True)
-class Local:
-    """A process for each run, `workers` at a time."""
+class LocalEngine:
+    """One subprocess per run, `workers` at a time."""
 
     workers: int
 
-    def run(self, orders: Sequence[Order]) -> Generator[Outcome]:
+    def run(self, tasks: Sequence[RunTask]) -> Generator[RunOutcome]:
         processes: list[Popen[str]] = []
-        with ThreadPoolExecutor(self.workers) as pool:  # a thread does nothing but wait for its process
-            futures = {pool.submit(run_module, order.call(), processes.append): order.job for order in orders}
+        with ThreadPoolExecutor(self.workers) as pool:  # each thread only waits for its process
+            futures = {pool.submit(run_module, task.command(), processes.append): task.run for task in tasks}
             try:
                 for future in as_completed(futures):
-                    yield Outcome.of(futures[future], future.result())
+                    yield RunOutcome.from_result(futures[future], future.result())
             finally:
                 for future in futures:
                     future.cancel()
-                while wait(futures, timeout=0).not_done:  # one of them may be about to start
+                while wait(futures, timeout=0).not_done:  # a process may be starting just now
                     for process in processes:
-                        end(process)
+                        terminate(process)
                     wait(futures, timeout=0.1)

@@ -1,4 +1,4 @@
-"""Runs as jobs of Slurm, submitted by submitit (extra `slurm`)."""
+"""Execute runs as Slurm jobs, submitted by submitit (extra `slurm`)."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rationalizer.compare.single_run import Order, Outcome
-from rationalizer.subprocesses import Resumed
+from rationalizer.compare.single_run import RunOutcome, RunTask
+from rationalizer.subprocesses import ResumableCommand
 from rationalizer.training.runs import record_of
 
-NAME = "rationalizer"  # of the jobs, as squeue shows it
-TIME = "60"  # minutes; a run that needs more is put into the queue again and goes on from its checkpoint
-LOOK, ASK = 1.0, 20.0  # seconds between looks at the folder, and between questions to Slurm
+JOB_NAME = "rationalizer"  # as squeue shows it
+TIME_LIMIT = "60"  # minutes; a run that needs more is submitted again and resumes from its checkpoint
+POLL_SECONDS = 1.0  # between looks for result files
+SQUEUE_SECONDS = 20.0  # between calls of squeue
 DURATION = re.compile(r"(?:(?P<days>\d+)-)?(?P<parts>\d+(?::\d+){0,2})")
 
 
 @dataclass(frozen=True)
-class Slurm:
-    """One array of jobs, each of which takes as many CPUs as it has threads.
+class SlurmEngine:
+    """One array of Slurm jobs, one job per run. A job reserves one CPU per thread.
 
     Args:
-        folder: for submitit's scripts and logs; every node must see it, as it must see data and runs.
+        folder: for submitit's scripts and logs. Every node must be able to read it, the data and the runs' folders.
         options: of sbatch, by their long names: {"partition": "gpu", "gres": "gpu:1", "time": "2:00:00"}.
-        workers: how many run at once; None: as many as Slurm starts.
-        cluster: "local" runs the jobs on this machine without Slurm.
+        workers: number of runs at once; None: as many as Slurm starts.
+        cluster: "local" executes the jobs on this machine without Slurm.
     """
 
     folder: Path
@@ -37,25 +38,25 @@ class Slurm:
     workers: int | None = None
     cluster: str = "slurm"
 
-    def run(self, orders: Sequence[Order]) -> Generator[Outcome]:
-        waiting = dict(zip(self._submit(orders), orders, strict=True))
-        asked, missed = time.monotonic(), set[Any]()
+    def run(self, tasks: Sequence[RunTask]) -> Generator[RunOutcome]:
+        waiting = dict(zip(self._submit(tasks), tasks, strict=True))
+        last_check, missing = time.monotonic(), set[Any]()
         try:
             while waiting:
-                time.sleep(LOOK)
+                time.sleep(POLL_SECONDS)
                 for job in [job for job in waiting if job.paths.result_pickle.exists()]:
                     yield _outcome(job, waiting.pop(job))
-                if time.monotonic() - asked < ASK:
+                if time.monotonic() - last_check < SQUEUE_SECONDS:
                     continue
-                asked, before = time.monotonic(), missed
-                missed = {job for job in waiting if not self._knows(job)}
-                for job in missed & before:  # twice, because files come late on disks that are far away
-                    yield _lost(job, waiting.pop(job))
+                last_check, missing_before = time.monotonic(), missing
+                missing = {job for job in waiting if not self._is_queued(job)}
+                for job in missing & missing_before:  # twice: result files arrive late on network disks
+                    yield _outcome_of_lost_job(job, waiting.pop(job))
         finally:
             for job in waiting:
                 job.cancel(check=False)
 
-    def _submit(self, orders: Sequence[Order]) -> list[Any]:
+    def _submit(self, tasks: Sequence[RunTask]) -> list[Any]:
         try:
             import submitit
         except ImportError:
@@ -63,51 +64,51 @@ class Slurm:
                 'the engine slurm needs the package submitit: pip install ".[slurm]" in a checkout'
             ) from None
         if self.cluster == "slurm" and shutil.which("sbatch") is None:
-            raise OSError("there is no command sbatch here; call this where Slurm's jobs are submitted")
+            raise OSError("there is no command sbatch on this machine; run this on a login node of the Slurm cluster")
         options = {key.replace("-", "_"): value for key, value in self.options.items()}
         executor = submitit.AutoExecutor(self.folder.absolute(), cluster=self.cluster, slurm_max_num_timeout=1000)
         executor.update_parameters(
-            name=NAME,
-            timeout_min=_minutes(options.pop("time", TIME)),
-            cpus_per_task=max(order.threads for order in orders),
-            slurm_array_parallelism=self.workers or len(orders),
+            name=JOB_NAME,
+            timeout_min=_minutes(options.pop("time", TIME_LIMIT)),
+            cpus_per_task=max(task.threads for task in tasks),
+            slurm_array_parallelism=self.workers or len(tasks),
             slurm_additional_parameters={key: value or True for key, value in options.items()},
         )
         try:
-            return list(executor.map_array(Resumed(), [order.call() for order in orders]))
+            return list(executor.map_array(ResumableCommand(), [task.command() for task in tasks]))
         except (submitit.core.utils.FailedJobError, submitit.core.utils.FailedSubmissionError) as error:
-            raise ValueError(f"Slurm does not take the jobs: {' '.join(str(error).split())}") from None
+            raise ValueError(f"Slurm rejected the jobs: {' '.join(str(error).split())}") from None
 
-    def _knows(self, job: Any) -> bool:
-        """Whether a job is still waiting or running; True where Slurm gives no answer."""
+    def _is_queued(self, job: Any) -> bool:
+        """Whether a job is waiting or running; True if squeue fails."""
         if self.cluster != "slurm":
             return not job.done()
-        asked = subprocess.run(
+        squeue = subprocess.run(
             ["squeue", "--me", "--array", "--noheader", "--format=%i"], capture_output=True, text=True
         )
-        return asked.returncode != 0 or job.job_id in asked.stdout.split()
+        return squeue.returncode != 0 or job.job_id in squeue.stdout.split()
 
 
-def _outcome(job: Any, order: Order) -> Outcome:
+def _outcome(job: Any, task: RunTask) -> RunOutcome:
     error = job.exception()
     if error is None:
-        return Outcome.of(order.job, job.result())
-    return Outcome(order.job, error=f"job {job.job_id}: {str(error).strip().splitlines()[-1]}")
+        return RunOutcome.from_result(task.run, job.result())
+    return RunOutcome(task.run, error=f"job {job.job_id}: {str(error).strip().splitlines()[-1]}")
 
 
-def _lost(job: Any, order: Order) -> Outcome:
-    record = record_of(order.job.directory)
-    why = f"Slurm ended job {job.job_id} before it was done; see {job.paths.stderr}"
-    return Outcome(order.job, record, None if record else why)
+def _outcome_of_lost_job(job: Any, task: RunTask) -> RunOutcome:
+    record = record_of(task.run.directory)
+    error = f"Slurm ended job {job.job_id} before the run was finished; see {job.paths.stderr}"
+    return RunOutcome(task.run, record, None if record else error)
 
 
-def _minutes(time: str) -> int:
-    """A time limit as sbatch takes it: minutes, minutes:seconds, hours:minutes:seconds, or days-hours and so on."""
-    found = DURATION.fullmatch(time)
-    if found is None:
-        raise ValueError(f"the time limit {time!r} is none that sbatch knows; write 120, 2:00:00 or 1-12")
-    parts = [int(part) for part in found["parts"].split(":")]
-    if found["days"] is None and len(parts) < 3:
+def _minutes(limit: str) -> int:
+    """Parse a time limit of sbatch: minutes, minutes:seconds, hours:minutes:seconds, days-hours and so on."""
+    match = DURATION.fullmatch(limit)
+    if match is None:
+        raise ValueError(f"invalid time limit {limit!r} for sbatch; write 120, 2:00:00 or 1-12")
+    parts = [int(part) for part in match["parts"].split(":")]
+    if match["days"] is None and len(parts) < 3:
         parts = [0, *parts]
     hours, minutes, seconds = (*parts, 0, 0)[:3]
-    return max(1, 1440 * int(found["days"] or 0) + 60 * hours + minutes + (seconds > 0))
+    return max(1, 1440 * int(match["days"] or 0) + 60 * hours + minutes + (seconds > 0))

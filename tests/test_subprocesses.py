@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from rationalizer import subprocesses as apart
-from rationalizer.subprocesses import Call, Ended, run_module
+from rationalizer import subprocesses
+from rationalizer.subprocesses import Command, CommandResult, run_module
 
 PROGRAMS = {
     "answers": "import sys; print(input()[::-1]); print('a warning', file=sys.stderr); sys.exit(2)",
@@ -20,23 +20,23 @@ PROGRAMS = {
 def call(tmp_path):
     for name, code in PROGRAMS.items():
         (tmp_path / f"{name}.py").write_text(code)
-    return lambda name: Call(name, "abc", str(tmp_path), f"logs/{name}.log")
+    return lambda name: Command(name, "abc", str(tmp_path), f"logs/{name}.log")
 
 
 def test_what_it_says_and_where_it_writes(call, tmp_path):
-    assert run_module(call("answers")) == Ended(2, "cba")
+    assert run_module(call("answers")) == CommandResult(2, "cba")
     assert run_module(call("answers")).code == 2
     assert (tmp_path / "logs/answers.log").read_text() == "a warning\n" * 2
 
 
 def test_one_that_dies(call):
-    assert run_module(call("dies")) == Ended(-signal.SIGKILL, "")
-    assert [Ended(code, "").how for code in (-9, 143, 3)] == ["by SIGKILL", "by SIGTERM", "with code 3"]
+    assert run_module(call("dies")) == CommandResult(-signal.SIGKILL, "")
+    assert [CommandResult(code, "").describe() for code in (-9, 143, 3)] == ["by SIGKILL", "by SIGTERM", "with code 3"]
 
 
 @pytest.mark.parametrize(("name", "code"), [("stays", -signal.SIGTERM), ("is_deaf", -signal.SIGKILL)])
 def test_it_can_be_ended_from_another_thread(call, name, code, monkeypatch):
-    monkeypatch.setattr(apart, "PATIENCE", 0.2)
+    monkeypatch.setattr(subprocesses, "GRACE_SECONDS", 0.2)
     started, ended = threading.Event(), []
 
     def tell(process):
@@ -49,6 +49,6 @@ def test_it_can_be_ended_from_another_thread(call, name, code, monkeypatch):
     thread = threading.Thread(target=lambda: ended.append(run_module(call(name), tell)))
     thread.start()
     assert started.wait(60)
-    apart.end(processes[0])
+    subprocesses.terminate(processes[0])
     thread.join(60)
     assert [found.code for found in ended] == [code]
