@@ -1,7 +1,7 @@
 """python -m benchmarks [name ...] [--page FILE]: exit code 0 if every target was met.
 
-Each benchmark is a module with a `main()` that prints tables, and runs in a process of its own for a bounded time. What
-the last column of a row says (`timing.verdict`) is all that the summary knows.
+Each benchmark is a module with a `main()` that prints tables. It runs in a subprocess with a time limit. The summary
+counts the verdicts in the last columns of the tables (`timing.verdict`).
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import importlib
 import sys
 from pathlib import Path
 
-from benchmarks.apart import Ended, run_module
-from benchmarks.page import filled, require_places
-from benchmarks.timing import measured_on, print_table, skipped
+from benchmarks.bounded_process import Result, run_benchmark
+from benchmarks.page import fill_sections, require_sections
+from benchmarks.timing import describe_machine, print_skipped, print_table
 
-# Seconds that each may take, in the order of the page. Without a GPU all of them together stay below 15 minutes.
+# Time limits in seconds, in the order of the page. Together they stay below 15 minutes without a GPU.
 SECONDS = {
     "sequence_budget": 90,
-    "where_training_starts": 80,
+    "early_training": 80,
     "spans": 80,
     "matching": 70,
     "graph": 30,
@@ -37,27 +37,29 @@ def main(given: list[str] | None = None) -> int:
         return _run_here(options.names[0])
     page = options.page
     if page:
-        require_places(page.read_text(), options.names, page)  # before minutes are spent
+        require_sections(page.read_text(), options.names, page)  # fail before minutes are spent
     this = [sys.executable, "-u", "-m", "benchmarks", "--here"]
-    ends = [run_module(name, [*this, name], (SECONDS | ON_GPU)[name]) for name in options.names]
-    _summarize(ends)
+    results = [run_benchmark(name, [*this, name], (SECONDS | ON_GPU)[name]) for name in options.names]
+    _summarize(results)
     if page:
-        page.write_text(filled(page.read_text(), {end.name: end.output for end in ends if end.measured}))
-    return int(not all(end.succeeded for end in ends))
+        page.write_text(fill_sections(page.read_text(), {r.name: r.output for r in results if r.has_table}))
+    return int(not all(result.succeeded for result in results))
 
 
 def _options(given: list[str] | None) -> argparse.Namespace:
     known = [*SECONDS, *ON_GPU]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(known)}; by default all")
-    parser.add_argument("--page", type=Path, help="write what was printed into this page, between its marks")
-    parser.add_argument("--here", action="store_true", help="one benchmark in this process, for a debugger; no bound")
+    parser.add_argument("names", nargs="*", metavar="name", help=f"one of {', '.join(known)}; default: all")
+    parser.add_argument("--page", type=Path, help="write the output into the sections of this page")
+    parser.add_argument(
+        "--here", action="store_true", help="run one benchmark in this process, without a time limit, for debugging"
+    )
     options = parser.parse_args(given)
     for name in options.names:
         if name not in known:
-            parser.error(f"there is no benchmark {name!r}; there are: {', '.join(known)}")
+            parser.error(f"unknown benchmark {name!r}; choose from {', '.join(known)}")
     if options.here and (len(options.names) != 1 or options.page):
-        parser.error("--here needs the name of one benchmark, and writes no page")
+        parser.error("--here takes the name of one benchmark, and no --page")
     options.names = list(dict.fromkeys(options.names)) or known
     return options
 
@@ -68,22 +70,22 @@ def _run_here(name: str) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("benchmarks", "rationalizer"):
             raise
-        skipped(f"it needs {error.name}; make bench installs it")
+        print_skipped(f"{error.name} is not installed; make bench installs it")
         return 0
-    print(f"{measured_on()}\n", flush=True)
+    print(f"{describe_machine()}\n", flush=True)
     benchmark.main()
     return 0
 
 
-def _summarize(ends: list[Ended]) -> None:
+def _summarize(results: list[Result]) -> None:
     print("\n## Summary\n")
-    rows = [[end.name, f"{end.seconds:.0f}", end.met, len(end.missed), end.remark] for end in ends]
-    total = f"{sum(end.seconds for end in ends):.0f}"
-    rows.append(["all", total, sum(end.met for end in ends), sum(len(end.missed) for end in ends), ""])
+    rows = [[r.name, f"{r.seconds:.0f}", r.met, len(r.missed), r.remark] for r in results]
+    total = f"{sum(r.seconds for r in results):.0f}"
+    rows.append(["all", total, sum(r.met for r in results), sum(len(r.missed) for r in results), ""])
     print_table(["benchmark", "seconds", "rows met", "rows missed", ""], rows)
-    for end in ends:
-        for row in end.missed:
-            print(f"\nmissed, {end.name}: {row}")
+    for result in results:
+        for row in result.missed:
+            print(f"\nmissed, {result.name}: {row}")
 
 
 if __name__ == "__main__":

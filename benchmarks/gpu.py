@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 
 from benchmarks.graph import engine, groups
-from benchmarks.timing import interleaved_ms, print_table, skipped, verdict
+from benchmarks.timing import interleaved_ms, print_skipped, print_table, verdict
 from benchmarks.training_step import (
     BUDGET,
     TEMPERATURE,
@@ -57,7 +57,7 @@ def highlights() -> list[tuple[object, ...]]:
 
 
 def constrained() -> list[tuple[object, ...]]:
-    """`ops.spans`, which runs on the host; no target is set."""
+    """`ops.spans`, which runs on the host. It has no target."""
     rows: list[tuple[object, ...]] = []
     for n in (64, 256):
         base, ours = spans_ratio(highlight_model(), n)
@@ -96,8 +96,8 @@ def wide_batch(model, narrow: float) -> tuple[object, ...]:
 def matchings() -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = []
     for size, kind, base, ms, ratio in pair_rows():
-        told = f"{ratio:.3f}x of {base:.2f} ms"
-        rows.append((f"step, {kind}, {size}", ms, told, f"<= {PAIR_RATIO}x", verdict(ratio <= PAIR_RATIO)))
+        comparison = f"{ratio:.3f}x of {base:.2f} ms"
+        rows.append((f"step, {kind}, {size}", ms, comparison, f"<= {PAIR_RATIO}x", verdict(ratio <= PAIR_RATIO)))
     generator = torch.Generator().manual_seed(0)
     for m, n in ((16, 10), (32, 24)):
         for scale in (3.0, 60.0):
@@ -117,7 +117,7 @@ def matchings() -> list[tuple[object, ...]]:
 
 
 def engine_rows() -> list[tuple[object, ...]]:
-    """Factor graphs on CUDA tensors against the same on CPU tensors: both are solved on the host."""
+    """Factor graphs on CUDA tensors against CPU tensors. Both are solved on the host."""
     rows: list[tuple[object, ...]] = []
     graphs = {"M:Budget 12x16": (engine, (16, 12, 16)), "AtMostOne of 8 + Budget n=64": (groups, (16, 8, 8))}
     for name, (graph, shape) in graphs.items():
@@ -130,7 +130,7 @@ def engine_rows() -> list[tuple[object, ...]]:
 
 def main() -> None:
     if not torch.cuda.is_available():
-        skipped("there is no CUDA device")
+        print_skipped("no CUDA device")
         return
     print("Milliseconds are medians.\n")
     rows = [*highlights(), *constrained(), *matchings(), *engine_rows()]

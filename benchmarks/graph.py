@@ -1,5 +1,5 @@
-"""The engine against the ops: on problems that an op solves too (M:Budget as a graph of AtMostOne rows and columns and
-a Budget, ...), and for groups of which one may be selected against the budget alone."""
+"""The graph solver against the ops, on problems that an op solves as well (M:Budget as a graph of AtMostOne rows and
+columns and a Budget, …), and at most one word per group against the budget alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rationalizer.graph import AtMostOne, Budget, FactorGraph, Pair, SequenceBud
 
 BATCH, ROWS, COLUMNS, BUDGET = 16, 12, 16, 4
 LONG, GROUP, BONUS = 256, 8, 0.1
-AT_MOST = 20  # times as long as the op
+AT_MOST = 20  # largest ratio to the op
 
 
 def engine(scores: torch.Tensor) -> torch.Tensor:
@@ -55,7 +55,7 @@ def matching(scores: torch.Tensor) -> torch.Tensor:
 
 
 def main() -> None:
-    """Forward + backward, both in one run."""
+    """Time forward + backward of both in one run."""
     rows = []
     generator = torch.Generator().manual_seed(0)
     cases = [

@@ -12,12 +12,12 @@ from rationalizer import ops
 
 BATCH = 16
 KINDS = {"XorAtMostOne": {"rows": "exactly_one"}, "AtMostOne2": {}, "Budget 4": {"budget": 4}}
-TARGETS = {(12, 16): 10.0, (24, 32): 25.0}  # times sparsemax on the same tensor
+TARGETS = {(12, 16): 10.0, (24, 32): 25.0}  # largest ratio to sparsemax on the same tensor
 FASTER_THAN_QP = 20.0
 
 
 def qp_layer(m: int, n: int, rows: str = "at_most_one", budget: int | None = None):
-    """The same problem as a general convex layer."""
+    """Return a layer that solves the same problem as a general convex program."""
     scores, z = cvxpy.Parameter((m, n)), cvxpy.Variable((m, n), nonneg=True)
     row_sums, column_sums = cvxpy.sum(z, axis=1), cvxpy.sum(z, axis=0)
     constraints = [column_sums <= 1, row_sums == 1 if rows == "exactly_one" else row_sums <= 1]
@@ -41,7 +41,7 @@ def one_step(layer, scores: torch.Tensor):
 
 
 def sparsemax_ms(scores: torch.Tensor) -> float:
-    """With one thread or all, whichever is faster: on a busy machine its threads wait for each other."""
+    """Return the faster of one thread and all threads: on a busy machine threads wait for each other."""
     step = one_step(lambda s: entmax.sparsemax(s, dim=-1), scores)
     threads = torch.get_num_threads()
     with_all = median_ms(step)

@@ -17,11 +17,11 @@ LENGTHS = (64, 256, 1024)
 SENTENCE = 20  # words
 # spread of the scores, transition, temperature: trained models, contiguous ones, and where training starts
 REGIMES = ((0.3, 0.001, 0.05), (0.3, 0.3, 0.05), (0.3, 0.1, 1.0), (0.05, 0.1, 1.0))
-COMMON = 20  # times as long as `sequence_budget` at most, at n = 256
+COMMON = 20  # largest ratio to `sequence_budget` at n = 256
 
 
 def combinations(n: int) -> dict[str, dict[str, Any]]:
-    """What people ask for; the ones above the others are those that a target is set for."""
+    """Common combinations of constraints. Those before "5 spans" have a target."""
     sentence = (torch.arange(n) // SENTENCE).expand(BATCH, n)
     stopwords = torch.rand(BATCH, n, generator=torch.Generator().manual_seed(n)) < 0.4
     never = -stopwords.to(torch.int8)
@@ -39,7 +39,7 @@ def combinations(n: int) -> dict[str, dict[str, Any]]:
 
 
 def shortest_ms(step: Callable[[], object], seconds: float = 0.3) -> float:
-    """The least processor time of several runs, or of one where it is long: other processes do not count."""
+    """Return the minimum processor time of several runs, or of one long run, in milliseconds."""
     times: list[float] = []
     until = time.perf_counter() + seconds
     while len(times) < 3 or time.perf_counter() < until:
@@ -84,7 +84,7 @@ def main() -> None:
             rows.append(
                 [spread, transition, temperature, f"{ours / BATCH:.3f} ms", *cells, verdict(met) if n == 256 else ""]
             )
-        print(f"\nn = {n}: processor time of sequence_budget a row, then how many times as long the others take.\n")
+        print(f"\nn = {n}: processor time of sequence_budget per row, then the ratios of the others to it.\n")
         print_table(["spread", "transition", "T", "sequence_budget", *names, f"<= {COMMON}x" if n == 256 else ""], rows)
 
 

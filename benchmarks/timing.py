@@ -1,4 +1,4 @@
-"""Timing in one process, so that what is compared saw the same machine, and tables of it."""
+"""Time steps within one process, so that they are comparable, and print tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 
 def median_ms(step: Callable[[], object], *, seconds: float = 0.5, least: int = 5) -> float:
-    """The median wall time of `step` in milliseconds, after warming up, over about `seconds`."""
+    """Return the median wall time of `step` in milliseconds, over about `seconds`, after two warm-up calls."""
     step()
     step()
     times: list[float] = []
@@ -22,8 +22,8 @@ def median_ms(step: Callable[[], object], *, seconds: float = 0.5, least: int = 
 
 
 def interleaved_ms(steps: Sequence[Callable[[], object]], *, seconds: float = 1.0, least: int = 10) -> list[float]:
-    """The median of each step, taken in turns, so that a change of the machine's mood hits all alike. On CUDA every
-    step is waited for."""
+    """Return the median wall time of each step in milliseconds. The steps are interleaved, so that a change in
+    machine load affects all of them. CUDA is synchronized after every step."""
     import torch
 
     wait = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
@@ -41,20 +41,20 @@ def interleaved_ms(steps: Sequence[Callable[[], object]], *, seconds: float = 1.
     return [1e3 * statistics.median(taken[3:]) for taken in times]
 
 
-MET, MISSED, SKIPPED = "met", "**missed**", "Skipped: "  # what the summary looks for
+MET, MISSED, SKIPPED = "met", "**missed**", "Skipped: "  # the summary searches for these
 
 
-def verdict(held: bool) -> str:
-    """What a row's last column says of its targets; the summary and the exit code follow from it."""
-    return MET if held else MISSED
+def verdict(met: bool) -> str:
+    """Return the last cell of a row with a target. The summary and the exit code depend on it."""
+    return MET if met else MISSED
 
 
-def skipped(why: str) -> None:
-    """Instead of what cannot be measured here."""
-    print(f"{SKIPPED}{why}", flush=True)
+def print_skipped(reason: str) -> None:
+    """Report that a measurement cannot run on this machine."""
+    print(f"{SKIPPED}{reason}", flush=True)
 
 
-def measured_on() -> str:
+def describe_machine() -> str:
     import torch
 
     machine = f"{os.cpu_count()} cores"
@@ -65,7 +65,7 @@ def measured_on() -> str:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A Markdown table, columns aligned."""
+    """Print a Markdown table with aligned columns."""
     cells = [[f"{c:.3g}" if isinstance(c, float) else str(c) for c in row] for row in (header, *rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     for index, row in enumerate(cells):

@@ -1,9 +1,9 @@
-"""Trainings on a CPU: what threads make of them, and batches by tokens.
+"""Training on a CPU: number of threads, and batches by number of words.
 
     python -m benchmarks training
 
-- Threads: an epoch of a training that chooses them, against one with one thread and one with all.
-- Batches by tokens, for texts of very different lengths: of as many words as batches of 32 texts have on average.
+- Threads: an epoch with the automatic choice, with one thread, and with all threads.
+- `batch_tokens` for texts of very different lengths, with as many words per batch as 32 texts have on average.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from rationalizer.models import configure
 from rationalizer.models.batches import BucketSampler
 from rationalizer.training import train
 
-TEXTS = {21: 640, 250: 160}  # by their words
-WORTH = 1.2  # times as long as the best of one thread, all, and those that were chosen, at most
+TEXTS = {21: 640, 250: 160}  # number of words: number of texts
+WORTH = 1.2  # largest ratio of the automatic choice to the best choice
 BATCH, LONGEST, DIFFERENT = 32, 60, 480  # texts in a batch; reviews in a text; texts of different lengths
 
 
 def corpus_of(parts: list[int]) -> Corpus:
-    """Generated reviews, so many of them joined in each text."""
+    """Return a corpus whose texts are several generated reviews joined: `parts[i]` of them in text i."""
     source = generated_reviews(train=max(parts) + len(parts), dev=8, test=0)
     texts = [" ".join(e.text for e in source.train[k : k + count]) for k, count in enumerate(parts)]
     labels = [e.label for e in source.train[: len(parts)]]
-    made = examples_from(texts, labels, classes=source.classes)
-    return Corpus(name="joined", task="classification", classes=source.classes, train=made, dev=source.dev, test=[])
+    examples = examples_from(texts, labels, classes=source.classes)
+    return Corpus(name="joined", task="classification", classes=source.classes, train=examples, dev=source.dev, test=[])
 
 
 def threads() -> None:
@@ -43,13 +43,13 @@ def threads() -> None:
         seconds: dict[int, float] = {}
         for number in (None, 1, most):
             if number not in seconds:
-                done = train(corpus, config, threads=number, accelerator="cpu", progress=False).history
-                seconds[done["threads"]] = min(row["seconds"] for row in done["epochs"])
+                history = train(corpus, config, threads=number, accelerator="cpu", progress=False).history
+                seconds[history["threads"]] = min(row["seconds"] for row in history["epochs"])
         chosen = next(iter(seconds))
         ratio = seconds[chosen] / min(seconds.values())
         rows.append([words, seconds[1], seconds[most], chosen, seconds[chosen], ratio, verdict(ratio <= WORTH)])
     print(f"The faster of two epochs, batches of {BATCH} texts, in seconds.\n")
-    header = ["words a text", "1 thread", f"{most} threads", "chosen", "with these", "of the best", f"<= {WORTH}"]
+    header = ["words per text", "1 thread", f"{most} threads", "chosen", "seconds", "ratio to best", f"<= {WORTH}"]
     print_table(header, rows)
 
 
@@ -63,14 +63,14 @@ def batches_by_tokens() -> None:
         batches = list(BucketSampler(lengths, BATCH, batch_tokens=tokens))
         padded = np.array([lengths[batch].max() * len(batch) for batch in batches])
         config = configure("spectra", {"epochs": 1, "batch_size": BATCH, "batch_tokens": tokens})
-        begun = time.process_time()
+        started = time.process_time()
         train(corpus, config, threads=1, accelerator="cpu", progress=False)
-        seconds, sizes = time.process_time() - begun, [len(batch) for batch in batches]
+        seconds, sizes = time.process_time() - started, [len(batch) for batch in batches]
         texts, padding = f"{min(sizes)} to {max(sizes)}", f"{1 - lengths.sum() / padded.sum():.0%}"
         rows.append([name, len(batches), texts, int(padded.max()), padding, seconds])
-    told = f"{lengths.min()} to {lengths.max()} words, {lengths.mean():.0f} on average"
-    print(f"\n{DIFFERENT} texts of {told}; seconds of the processor for a training of one epoch, one thread.\n")
-    print_table(["", "batches", "texts in one", "largest, in words", "padding", "seconds"], rows)
+    described = f"{lengths.min()} to {lengths.max()} words, {lengths.mean():.0f} on average"
+    print(f"\n{DIFFERENT} texts of {described}; processor seconds for one epoch, one thread.\n")
+    print_table(["", "batches", "texts per batch", "largest batch, words", "padding", "seconds"], rows)
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.timing import interleaved_ms, print_table
-from rationalizer.constraints import Limits
+from rationalizer.constraints import LayerConstraints
 from rationalizer.nn import HighlightModel, Model, PairModel, VectorEncoder
 from rationalizer.nn.encoders.vector_bilstm import VectorOptions, VectorWordBatch
 from rationalizer.text import Budget, Vocabulary
@@ -30,22 +30,22 @@ def device_kind() -> str:
 
 
 def encoder(*, pairs: bool = False) -> VectorEncoder:
-    """The paper's: vectors that do not change, read in place."""
+    """The paper's encoder, with fixed word vectors."""
     options = VectorOptions(vector_size=EMBEDDING, hidden=HIDDEN, word_scores=False, word_sums=False, gaps="kept")
-    made = VectorEncoder(Vocabulary([str(k) for k in range(VOCABULARY)]), None, options, predicts=not pairs)
-    made.learned.weight.requires_grad_(False)
-    return made
+    encoder = VectorEncoder(Vocabulary([str(k) for k in range(VOCABULARY)]), None, options, predicts=not pairs)
+    encoder.learned.weight.requires_grad_(False)
+    return encoder
 
 
 def words_of(ids: Tensor) -> VectorWordBatch:
-    """Texts of these word numbers, without padding or punctuation."""
+    """Return a batch of texts with these word ids, without padding or punctuation."""
     ids = ids.to(device_kind())
     mask = torch.ones_like(ids, dtype=torch.bool)
     return VectorWordBatch(mask, mask, ~mask, torch.zeros_like(ids)[..., None], ids)
 
 
 def planted_texts(batch: int, n: int, seed: int) -> tuple[VectorWordBatch, Tensor]:
-    """Texts in which a run of six words tells the label, the rest is noise; and the labels."""
+    """Return texts in which six neighbouring words determine the label and the rest is noise, and the labels."""
     generator = torch.Generator().manual_seed(seed)
     tokens = torch.randint(1000, VOCABULARY, (batch, n), generator=generator)
     labels = torch.randint(0, 2, (batch,), generator=generator)
@@ -61,17 +61,17 @@ def highlight_model() -> HighlightModel:
     return HighlightModel(encoder(), method_options=options).to(device_kind()).train()
 
 
-def copied(model: HighlightModel) -> HighlightModel:
+def copy_model(model: HighlightModel) -> HighlightModel:
     other = copy.deepcopy(model)
     for part in other.modules():
         if isinstance(part, nn.LSTM):
-            part.flatten_parameters()  # a copy's weights are scattered, and gathered again at every step
+            part.flatten_parameters()  # the weights of a copy are not contiguous and would be gathered at every step
     return other
 
 
 def with_sparsemax(model: HighlightModel) -> HighlightModel:
-    """The same weights; the mask is entmax.sparsemax of the same scores."""
-    other = copied(model)
+    """Return a copy whose mask is entmax.sparsemax of the same scores."""
+    other = copy_model(model)
     other.method.relax = lambda scores, mask, budget, limits: (entmax.sparsemax(scores / TEMPERATURE, dim=-1), None)
     return other
 
@@ -82,7 +82,7 @@ def training_step(
     labels: Tensor,
     budget: Budget,
     rate: float,
-    limits: Limits | None = None,
+    limits: LayerConstraints | None = None,
 ) -> Step:
     trained = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(trained, lr=rate)
@@ -98,7 +98,7 @@ def training_step(
 
 
 def train_on_planted(model: HighlightModel, n: int, steps: int) -> None:
-    """Makes the scores those of a model that has learned something."""
+    """Train for some steps, so that the scores are those of a trained model."""
     for seed in range(steps):
         words, labels = planted_texts(32, n, seed)
         if seed == 0:
@@ -110,21 +110,24 @@ def train_on_planted(model: HighlightModel, n: int, steps: int) -> None:
 
 
 def highlight_ratio(model: HighlightModel, n: int, batch: int = 32) -> tuple[float, float]:
-    """Milliseconds of the sparsemax step and of the spectra step; the weights hardly move meanwhile."""
+    """Return the milliseconds of the sparsemax step and of the spectra step, at a learning rate near 0."""
     words, labels = planted_texts(batch, n, seed=10_000)
-    steps = [training_step(one, [words], labels, BUDGET, rate=1e-7) for one in (with_sparsemax(model), copied(model))]
+    steps = [
+        training_step(one, [words], labels, BUDGET, rate=1e-7) for one in (with_sparsemax(model), copy_model(model))
+    ]
     return tuple(interleaved_ms(steps))  # type: ignore[return-value]
 
 
 def spans_ratio(model: HighlightModel, n: int, batch: int = 32) -> tuple[float, float]:
-    """Milliseconds of the spectra step, and of the same with at most two spans."""
+    """Return the milliseconds of the spectra step without and with the constraint of two spans."""
     words, labels = planted_texts(batch, n, seed=10_000)
-    steps = [training_step(copied(model), [words], labels, BUDGET, 1e-7, limits) for limits in (None, Limits(spans=2))]
+    cases = (None, LayerConstraints(spans=2))
+    steps = [training_step(copy_model(model), [words], labels, BUDGET, 1e-7, limits) for limits in cases]
     return tuple(interleaved_ms(steps))  # type: ignore[return-value]
 
 
 def pair_steps_ms(m: int, n: int, batch: int = 16) -> list[float]:
-    """Milliseconds of the softmax step, then of each graph's."""
+    """Return the milliseconds of the softmax step, then of the step with each matching."""
     generator = torch.Generator().manual_seed(0)
     device = device_kind()
     texts = [words_of(torch.randint(2, VOCABULARY, (batch, k), generator=generator)) for k in (m, n)]

@@ -2,8 +2,8 @@
 
 python -m benchmarks transformer
 
-The step is that of a training with the defaults: generator, selection, predictor on selection and whole text, clip,
-AdamW, bf16. It is compared with the same model with entmax.sparsemax for a mask.
+A step as in training with the defaults: generator, selection, predictor on selection and whole text, clipping, AdamW,
+bf16. It is compared with the same model with entmax.sparsemax as the mask.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 import entmax
 import torch
 
-from benchmarks.timing import interleaved_ms, print_table, skipped, verdict
+from benchmarks.timing import interleaved_ms, print_skipped, print_table, verdict
 from benchmarks.training_step import device_kind
 from rationalizer.nn import HighlightModel, TransformerEncoder
 from rationalizer.nn.encoders.pretrained import Pretrained
@@ -30,7 +30,7 @@ BATCH = 32
 
 def main() -> None:
     if device_kind() != "cuda":
-        skipped("there is no CUDA device")
+        print_skipped("no CUDA device")
         return
     rows = []
     for n in (64, 256, 1024):
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def shaped_like_minilm(temperature: float, transition: float) -> HighlightModel:
-    """MiniLM-L6's sizes, drawn weights: what is measured does not depend on them."""
+    """A model of MiniLM-L6's size with random weights; the timing does not depend on them."""
     import transformers
     from tokenizers import Tokenizer, models
 
@@ -64,13 +64,13 @@ def shaped_like_minilm(temperature: float, transition: float) -> HighlightModel:
 
 
 def planted_texts(n: int, seed: int) -> tuple[SubwordBatch, torch.Tensor]:
-    """Texts of one token a word in which a run of six words tells the label, the rest is noise; and the labels."""
+    """Return texts in which six neighbouring words determine the label and the rest is noise, and the labels."""
     generator = torch.Generator().manual_seed(seed)
     tokens = torch.randint(2000, 20_000, (BATCH, n), generator=generator)
     labels = torch.randint(0, 2, (BATCH,), generator=generator)
     start = torch.randint(0, n - 6, (BATCH, 1), generator=generator)
-    told = torch.randint(1000, 1100, (BATCH, 6), generator=generator) + 300 * labels[:, None]
-    tokens.scatter_(1, start + torch.arange(6), told)
+    signal = torch.randint(1000, 1100, (BATCH, 6), generator=generator) + 300 * labels[:, None]
+    tokens.scatter_(1, start + torch.arange(6), signal)
     mask = torch.ones_like(tokens, dtype=torch.bool)
     words = SubwordBatch(mask, mask, ~mask, tokens[..., None], torch.ones_like(tokens))
     return words.to(device_kind()), labels.to(device_kind())

@@ -1,4 +1,4 @@
-"""One benchmark in a process of its own, for a bounded time."""
+"""Run a benchmark in a subprocess with a time limit."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from benchmarks.timing import MET, MISSED, SKIPPED
 
 
 @dataclass(frozen=True)
-class Ended:
+class Result:
     name: str
     seconds: float
     output: str
-    fault: str = ""  # why it did not come to its end
+    fault: str = ""  # why it did not finish
 
     @property
     def succeeded(self) -> bool:
@@ -31,7 +31,7 @@ class Ended:
 
     @property
     def missed(self) -> list[str]:
-        """The rows of tables that say so, each cell with its column's name."""
+        """The table rows that missed their target, each cell with its column name."""
         rows, header, before = [], [], ""
         for line in self.output.splitlines():
             if line.startswith("|--"):
@@ -49,8 +49,7 @@ class Ended:
         return [line.removeprefix(SKIPPED) for line in self.output.splitlines() if line.startswith(SKIPPED)]
 
     @property
-    def measured(self) -> bool:
-        """Whether there is something that a page can show."""
+    def has_table(self) -> bool:
         return not self.fault and any(line.startswith("|") for line in self.output.splitlines())
 
     @property
@@ -62,16 +61,15 @@ def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip().strip("|").split("|")] if line.startswith("|") else []
 
 
-def run_module(name: str, command: Sequence[str], limit: float) -> Ended:
-    """Shows what the command prints as it is printed. Where it takes longer than `limit` seconds it is ended, with all
-    that it has started."""
+def run_benchmark(name: str, command: Sequence[str], limit: float) -> Result:
+    """Run a command and show its output as it is printed. After `limit` seconds, kill its process group."""
     print(f"\n## {name}\n", flush=True)
-    begun, stopped = time.monotonic(), threading.Event()
+    started, stopped = time.monotonic(), threading.Event()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
 
     def stop() -> None:
         stopped.set()
-        _end_all(process.pid)
+        _kill_group(process.pid)
 
     timer = threading.Timer(limit, stop)
     timer.start()
@@ -84,12 +82,12 @@ def run_module(name: str, command: Sequence[str], limit: float) -> Ended:
         code = process.wait()
     finally:
         timer.cancel()
-        _end_all(process.pid)
+        _kill_group(process.pid)
     fault = f"stopped after {limit:g} seconds" if stopped.is_set() else f"failed with exit code {code}" if code else ""
-    return Ended(name, time.monotonic() - begun, "".join(lines), fault)
+    return Result(name, time.monotonic() - started, "".join(lines), fault)
 
 
-def _end_all(group: int) -> None:
-    """Servers that a benchmark has started are of its process group."""
+def _kill_group(group: int) -> None:
+    """Kill the process group, which includes servers that a benchmark started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)

@@ -1,6 +1,6 @@
-"""`sequence_budget` where training starts: temperature 1, scores that hardly differ, a level at which the budget binds.
+"""`sequence_budget` in early training: temperature 1, nearly equal scores, a binding budget.
 
-python -m benchmarks where_training_starts
+python -m benchmarks early_training
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TOLERANCE = 1e-3
 LENGTHS = (64, 256, 1024)
 SPREADS = (0.05, 0.3, 1.0, 3.0)
 TRANSITIONS = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)
-CORES = 2  # that targets are for: they share our rows, and entmax's sparsemax runs on one
+CORES = 2  # the targets assume that two cores share our rows; entmax.sparsemax runs on one
 EXACT_RATIO = 1000
 
 
@@ -30,7 +30,7 @@ def near_ratio(n: int) -> int:
 
 
 def processor_ms(step: Callable[[], object], *, seconds: float, most: int) -> float:
-    """The least processor time of up to `most` runs, after one that warms up where that is short."""
+    """Return the minimum processor time of up to `most` runs in milliseconds, after a warm-up run if that is short."""
     least, spent = float("inf"), 0.0
     for turn in range(most + 1):
         start = time.process_time()
@@ -45,18 +45,18 @@ def processor_ms(step: Callable[[], object], *, seconds: float, most: int) -> fl
 
 def main() -> None:
     torch.set_num_threads(1)
+    print("Forward + backward, float32, batch 32, B = 20%, temperature 1, scores 0.5 + spread · N(0, 1). Ratios of")
     print(
-        "Forward + backward, float32, batch 32, B = 20%, temperature 1, scores 0.5 + spread · N(0, 1). Processor time"
+        f"processor times on one core to entmax.sparsemax; targets are for {CORES} cores, i.e. half the ratio. error: the"
     )
-    print(f"on one core over that of entmax.sparsemax; on {CORES} cores, which targets are for, half of it. error: the")
-    print("largest ‖z − z*‖ of a row; closed: rows that needed no active set.\n")
+    print("largest ‖z − z*‖ of a row; closed: rows solved without the active set.\n")
     step(lambda s: ops.sequence_budget(s, 6, transition=0.1), torch.rand(4, 30).requires_grad_())()  # compiles
     rows = []
     for n in LENGTHS:
         limit = round(0.2 * n)
         generator = torch.Generator().manual_seed(n)
         draws = {spread: 0.5 + spread * torch.randn(BATCH, n, generator=generator) for spread in SPREADS}
-        # As long whatever the scores are, up to what else the machine does: the least of all is nearest to the truth.
+        # It takes equally long for all scores; the minimum is least affected by other processes.
         base = min(
             processor_ms(step(lambda s: entmax.sparsemax(s, dim=-1), s.clone().requires_grad_()), seconds=0.3, most=200)
             for s in draws.values()
