@@ -46,9 +46,7 @@ def processor_ms(step: Callable[[], object], *, seconds: float, most: int) -> fl
 def main() -> None:
     torch.set_num_threads(1)
     print("Forward + backward, float32, batch 32, B = 20%, temperature 1, scores 0.5 + spread · N(0, 1). Ratios of")
-    print(
-        f"processor times on one core to entmax.sparsemax; targets are for {CORES} cores, i.e. half the ratio. error: the"
-    )
+    print(f"processor times on one core to entmax.sparsemax; targets: {CORES} cores, i.e. half the ratio. error: the")
     print("largest ‖z − z*‖ of a row; closed: rows solved without the active set.\n")
     step(lambda s: ops.sequence_budget(s, 6, transition=0.1), torch.rand(4, 30).requires_grad_())()  # compiles
     rows = []
