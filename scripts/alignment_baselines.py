@@ -33,7 +33,7 @@ def equal_words(pair: PairExample) -> NDArray[np.float64]:
 
 def gold_links(pair: PairExample) -> NDArray[np.float64]:
     scores = np.full(pair.shape, -1.0)
-    for link in pair.marks:
+    for link in pair.annotated:
         scores[link] = 1.0
     return scores
 

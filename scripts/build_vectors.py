@@ -106,7 +106,7 @@ def main() -> None:
     vectors = np.empty((len(words), 100))
     vectors[has] = [large[word] for word in words if word in large]
     vectors[~has] = approximated(small[~has], small[has], vectors[has])
-    made = WordVectors.of(words, vectors)
+    made = WordVectors.from_floats(words, vectors)
     arrays: dict[str, Any] = made.to_arrays()
     np.savez(given.output, **arrays)  # not compressed: the bytes do not depend on the version of zlib
     exact, decoded = vectors[has], made.decoded()[has].astype(np.float64)

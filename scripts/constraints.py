@@ -65,7 +65,7 @@ def main() -> None:
     torch.set_num_threads(1)
     corpus = reduced(load(args.dataset, data_dir=args.data_dir), args.texts)
     print(
-        f"{args.dataset}: {len(corpus.train)} texts to train on, {len(corpus.dev)} to score; {corpus.budget.in_words()}"
+        f"{args.dataset}: {len(corpus.train)} texts to train on, {len(corpus.dev)} to score; {corpus.budget.describe()}"
     )
     print(f"\n| constraints | {' | '.join(SHOWN)} | training |\n|---|{'---|' * (len(SHOWN) + 1)}", flush=True)
     free = trained(corpus, (), args)

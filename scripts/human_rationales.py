@@ -47,9 +47,9 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     corpus = reduced(load(args.dataset, data_dir=args.data_dir), args.texts)
-    marked = sum(bool(example.marks) for example in corpus.train)
+    marked = sum(bool(example.annotated) for example in corpus.train)
     print(f"{corpus.name}: {len(corpus.train)} texts to train on, {marked} of them marked; {len(corpus.dev)} to score")
-    print(f"{args.method}, {corpus.budget.in_words()}, {args.epochs} epochs, seed {args.seed}\n")
+    print(f"{args.method}, {corpus.budget.describe()}, {args.epochs} epochs, seed {args.seed}\n")
     print(f"| annotation_weight | {' | '.join(METRICS[name].short_name for name in SHOWN)} | training |")
     print(f"|---|{'---|' * (len(SHOWN) + 1)}", flush=True)
     for weight in args.weights:

@@ -88,7 +88,7 @@ def test_a_new_budget_is_followed_without_training(model):
     for budget, words in ((3, 3), (0.5, 2), ("75%", 3), (0.01, 1), ("1", 1), ("100%", 4)):
         changed.budget = budget
         assert changed.explain(TEXTS[0]).selected_word_count == words
-        assert changed.budget == Budget.of(budget)
+        assert changed.budget == Budget.parse(budget)
     with pytest.raises(ValueError, match="a budget of words is at least 1, got 0"):
         changed.budget = 0
     assert model.budget == Budget.share(0.2)
@@ -217,7 +217,7 @@ def test_texts_are_cut_in_use_as_in_training(tmp_path):
     assert tokenized.explain("It isn't good .").tokens == ("It", "isn't", "good", ".")
     assert tokenized.explain("a film.").tokens == ("a", "film.")
     assert Rationalizer.load(tmp_path).explain("a film.").tokens == ("a", "film.")
-    spaced = Rationalizer(**SMALL, cut="spaces").fit(TEXTS, NAMES)
+    spaced = Rationalizer(**SMALL, word_splitting="spaces").fit(TEXTS, NAMES)
     assert spaced.explain("a film.").tokens == ("a", "film.")
 
 
@@ -239,7 +239,7 @@ def test_a_model_of_an_older_format_is_refused_with_the_remedy(tmp_path):
 def test_given_tokens_and_a_chosen_rule(tmp_path):
     lists = [text.split() for text in TEXTS]
     assert Rationalizer(**SMALL).fit(lists, NAMES).trained.encoder.rule == "spaces"
-    assert Rationalizer(**SMALL, cut="words").fit(lists, NAMES).trained.encoder.rule == "words"
+    assert Rationalizer(**SMALL, word_splitting="words").fit(lists, NAMES).trained.encoder.rule == "words"
     pairs = [(text, text) for text in lists]
     assert Rationalizer("at-most-one", **SMALL).fit(pairs, NAMES).trained.encoder.rule == "spaces"
 

@@ -12,8 +12,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from rationalizer.constraints import Conflict, Constraint, parse_constraints
-from rationalizer.data import Corpus, Given, are_pairs, corpus_from, make_examples
+from rationalizer.constraints import Constraint, ConstraintConflict, parse_constraints
+from rationalizer.data import Corpus, InputRow, are_pairs, make_corpus, make_examples
 from rationalizer.data.corpus import Task
 from rationalizer.data.data_frames import is_table, names_of, texts_of
 from rationalizer.drawing import AnyExplanation, Explanation, Explanations, Label, PairExplanation
@@ -109,9 +109,10 @@ class Rationalizer(Saved):
             _refuse_beside_a_corpus(labels=labels, annotations=annotations, dev=dev, task=task)
             corpus = texts
             config = configured(given, pairs=corpus.pairs)
-            if config.cut not in (None, corpus.rule):
+            if config.word_splitting not in (None, corpus.rule):
                 raise ValueError(
-                    f"the corpus was cut by {corpus.rule!r}, not by {config.cut!r}; load it with rule={config.cut!r}"
+                    f"the corpus was split into words by {corpus.rule!r}, not by {config.word_splitting!r}; "
+                    f"load it with rule={config.word_splitting!r}"
                 )
         else:
             if labels is None:
@@ -235,17 +236,17 @@ class Rationalizer(Saved):
         while batch := list(islice(texts, batch_size)):
             try:
                 yield from self.explain_examples(self._examples(batch), constraints=constraints)
-            except Conflict as error:
+            except ConstraintConflict as error:
                 raise error.after(before) from None
             before += len(batch)
 
     def _explain_table(self, table: Any, constraints: Asked) -> Any:
         """A copy of the table with columns added."""
-        texts = texts_of(table, pairs=self.pairs, remembered=self._columns)
+        texts = texts_of(table, pairs=self.pairs, model_columns=self._columns)
         there = [k for k, row in enumerate(texts) if all(map(_is_there, row if self.pairs else (row,)))]
         try:
             found = self.explain_examples(self._examples([texts[k] for k in there]), constraints=constraints)
-        except Conflict as error:
+        except ConstraintConflict as error:
             raise error if error.position is None else error.at(f"row {there[error.position] + 1}") from None
         explained = dict(zip(there, found, strict=True))
         rows = [result_values(explained.get(k)) for k in range(len(texts))]
@@ -273,13 +274,13 @@ class Rationalizer(Saved):
         rows = zip(examples, found.outputs, found.weights, strict=True)
         return Explanations(self._explanation(example, output, weights) for example, output, weights in rows)
 
-    def explain_rows(self, rows: Sequence[Given], *, batch_size: int = BATCH) -> list[AnyExplanation | None]:
+    def explain_rows(self, rows: Sequence[InputRow], *, batch_size: int = BATCH) -> list[AnyExplanation | None]:
         """As `explain`, of rows of a file (see `data.iter_rows`): None for those that have nothing to explain."""
         there = [given for given in rows if given.example is not None]
         examples = [replace(given.example, label=None) for given in there if given.example is not None]
         try:
             explained = iter(self.explain_examples(examples, batch_size=batch_size))
-        except Conflict as error:
+        except ConstraintConflict as error:
             place = "" if error.position is None else there[error.position].place
             raise error.at(place) if place else error from None
         return [None if given.example is None else next(explained) for given in rows]
@@ -368,7 +369,7 @@ class Rationalizer(Saved):
 
     @budget.setter
     def budget(self, budget: Budget | float | str) -> None:
-        budget = Budget.of(budget)
+        budget = Budget.parse(budget)
         if self._trained is not None:
             self._trained = self._trained.with_budget(budget)
         self._given = {**self._given, "budget": budget}
@@ -394,7 +395,7 @@ class Rationalizer(Saved):
 
     def _examples(self, texts: Iterable[Any], annotations: Iterable[Any] | None = None) -> Sequence[AnyExample]:
         if is_table(texts):
-            texts = texts_of(texts, pairs=self.pairs, remembered=self._columns)
+            texts = texts_of(texts, pairs=self.pairs, model_columns=self._columns)
         return make_examples(texts, marks=annotations, pairs=self.pairs, rule=self.trained.encoder.rule)
 
 
@@ -412,9 +413,14 @@ def _corpus(
     dev: tuple[Iterable[Any], Iterable[Any]] | None,
     task: Task | None,
 ) -> Corpus:
-    known: dict[str, Any] = {"pairs": config.pairs, "seed": config.seed, "budget": config.budget, "rule": config.cut}
+    known: dict[str, Any] = {
+        "pairs": config.pairs,
+        "seed": config.seed,
+        "budget": config.budget,
+        "rule": config.word_splitting,
+    }
     names = names_of(texts, labels, pairs=config.pairs)
-    corpus = corpus_from(texts, labels, annotations, task=task, dev=None if dev is None else (), **known)
+    corpus = make_corpus(texts, labels, annotations, task=task, dev=None if dev is None else (), **known)
     corpus = replace(corpus, columns=names)
     if dev is None:
         return corpus

@@ -30,7 +30,7 @@ class Range:
             return "must be positive"
         return f"must be at least {_words(self.low)}{' or none' if self.none else ''}"
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         """ "from 0 to 1", "from 0 to below 1", "from 1 to 100, or none"."""
         to = "to below" if self.below else "to"
         return f"from {_words(self.low)} {to} {_words(self.high)}{', or none' if self.none else ''}"

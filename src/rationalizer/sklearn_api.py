@@ -103,5 +103,5 @@ def configured(given: dict[str, Any], *, pairs: bool | None = None) -> Config:
     if settings.get("budget") is None:
         settings.pop("budget", None)
     else:
-        settings["budget"] = Budget.of(settings["budget"])
+        settings["budget"] = Budget.parse(settings["budget"])
     return configure(given.get("method"), settings, pairs=pairs)

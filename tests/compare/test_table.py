@@ -87,7 +87,7 @@ def test_token_f1_is_compared_under_the_papers_convention():
 
 
 def test_missing_seeds_are_those_of_a_budget():
-    runs = plan_small(DataSource.resolve("reviews"), "spectra,sfe", [0, 1], [Budget.of("5%"), Budget.of("10%")])
+    runs = plan_small(DataSource.resolve("reviews"), "spectra,sfe", [0, 1], [Budget.parse("5%"), Budget.parse("10%")])
     lacks = [("spectra", "10%", 1), ("sfe", "5%", 1), ("sfe", "10%", 0)]
     done = [
         (run, record(macro_f1=0.9))

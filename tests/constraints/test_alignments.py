@@ -9,8 +9,8 @@ import torch
 
 from rationalizer import Rationalizer
 from rationalizer.constraints import (
-    Conflict,
     Constraint,
+    ConstraintConflict,
     ExactlyK,
     Monotone,
     MustAlign,
@@ -58,7 +58,7 @@ def crossing(pairs) -> bool:
 def test_text_and_json_forms_come_back(text, constraint):
     assert Constraint.parse(text) == constraint
     assert Constraint.parse(str(constraint)) == constraint
-    assert Constraint.of(constraint.to_json()) == constraint
+    assert Constraint.parse(constraint.to_json()) == constraint
     assert constraint.pairs
 
 
@@ -148,7 +148,7 @@ def test_conflicts_name_the_pair_and_the_constraints(model, data):
     for message, constraints in cases.items():
         with pytest.raises(ValueError, match=message):
             model.explain(*PAIR, constraints=constraints)
-    with pytest.raises(Conflict, match=r"train: pair \d+ .* no alignment by budget keeps .* budget 1"):
+    with pytest.raises(ConstraintConflict, match=r"train: pair \d+ .* no alignment by budget keeps .* budget 1"):
         fitted(data, "budget", ["must-align=equal"], budget=1)
     with pytest.raises(ValueError, match="marks the texts at hand, which a training cannot keep"):
         Rationalizer("budget", constraints=[MustAlign(links=[(0, 0)])])

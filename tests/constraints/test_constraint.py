@@ -42,10 +42,10 @@ def test_text_object_and_json_are_one(text):
     constraint = WRITTEN[text]
     assert Constraint.parse(text) == constraint == Constraint.parse(str(constraint))
     assert str(constraint) == text
-    assert Constraint.of(json.loads(json.dumps(constraint.to_json()))) == constraint
+    assert Constraint.parse(json.loads(json.dumps(constraint.to_json()))) == constraint
     assert eval(repr(constraint)) == constraint
     assert hash(Constraint.parse(text)) == hash(constraint)
-    assert constraint.in_words()
+    assert constraint.describe()
 
 
 def test_every_constraint_is_written_and_offered_as_it_says():
@@ -54,7 +54,7 @@ def test_every_constraint_is_written_and_offered_as_it_says():
         kind.name for kind in own if kind.__module__.startswith("rationalizer.")
     }
     for kind in CONSTRAINTS.values():
-        for text in kind.offered:
+        for text in kind.suggested:
             assert type(Constraint.parse(text)) is kind
 
 
@@ -110,9 +110,9 @@ def test_what_cannot_be_read_says_how_to_write_it(text, message):
         (lambda: Must(words=["not bad"]), "'not bad' is not one word"),
         (lambda: Must(mask=3), "mask is a list"),
         (lambda: Ends(), "which phrases"),
-        (lambda: Constraint.of({"name": "spans", "mst": 2}), "did you mean 'most'"),
-        (lambda: Constraint.of({"name": "spans"}), "most is missing"),
-        (lambda: Constraint.of(2), "a constraint was expected"),
+        (lambda: Constraint.parse({"name": "spans", "mst": 2}), "did you mean 'most'"),
+        (lambda: Constraint.parse({"name": "spans"}), "most is missing"),
+        (lambda: Constraint.parse(2), "a constraint was expected"),
         (lambda: parse_constraints(2), "constraints are a list"),
     ],
 )

@@ -8,7 +8,7 @@ import torch
 
 from rationalizer import ops
 from rationalizer.constraints import (
-    Conflict,
+    ConstraintConflict,
     Ends,
     LayerConstraints,
     Must,
@@ -16,14 +16,14 @@ from rationalizer.constraints import (
     PerSentence,
     SpanLength,
     Spans,
-    Text,
+    TextInBatch,
     WholeSentences,
     build_layer_constraints,
 )
-from rationalizer.text import Budget, Example, cut, is_punctuation
+from rationalizer.text import Budget, Example, is_punctuation, split_words
 
 TEXT = "The view, not bad! Rude staff. It was awful"
-EXAMPLE = Example(TEXT, *cut(TEXT))
+EXAMPLE = Example(TEXT, *split_words(TEXT))
 WORDS = [k for k, token in enumerate(EXAMPLE.tokens) if not is_punctuation(token)]
 SENTENCE = [0, 0, 0, 0, 1, 1, 2, 2, 2]  # of the words
 NAMES = [EXAMPLE.tokens[k] for k in WORDS]
@@ -31,8 +31,8 @@ NAMES = [EXAMPLE.tokens[k] for k in WORDS]
 
 def limits_of(*constraints, example=EXAMPLE, budget=4, position=0, of=1):
     counted = torch.tensor([[not is_punctuation(token) for token in example.tokens]])
-    text = Text(example, position, of)
-    return build_layer_constraints(constraints, [text], counted, Budget.of(budget), "marks"), counted
+    text = TextInBatch(example, position, of)
+    return build_layer_constraints(constraints, [text], counted, Budget.parse(budget), "punctuation"), counted
 
 
 def runs(chosen):
@@ -89,12 +89,12 @@ def test_limits_of_several_constraints_are_the_tightest():
 
 
 def test_texts_of_a_batch_have_their_own():
-    short = Example("Rude.", *cut("Rude."))
+    short = Example("Rude.", *split_words("Rude."))
     counted = torch.zeros(2, len(EXAMPLE.tokens), dtype=torch.bool)
     counted[0, WORDS], counted[1, 0] = True, True
-    texts = [Text(EXAMPLE, 0, 2), Text(short, 1, 2)]
+    texts = [TextInBatch(EXAMPLE, 0, 2), TextInBatch(short, 1, 2)]
     asked = (Must(characters=[None, [(0, 4)]]), WholeSentences())
-    limits = build_layer_constraints(asked, texts, counted, Budget.of(4), "marks")
+    limits = build_layer_constraints(asked, texts, counted, Budget.parse(4), "punctuation")
     assert limits.fixed[:, 0].tolist() == [0, 1]
     assert limits.unit.shape == counted.shape
     assert limits.to("meta").unit.device.type == "meta"
@@ -113,7 +113,7 @@ def test_texts_of_a_batch_have_their_own():
     ],
 )
 def test_conflicts_name_the_text_and_the_constraints(asked, message):
-    with pytest.raises(Conflict, match=message) as raised:
+    with pytest.raises(ConstraintConflict, match=message) as raised:
         limits_of(*asked)
     assert all(str(constraint) in str(raised.value) for constraint in asked)
     if "at most 2" not in message:
@@ -122,8 +122,10 @@ def test_conflicts_name_the_text_and_the_constraints(asked, message):
 
 def test_a_must_word_that_the_model_does_not_know_is_a_conflict_and_a_mark_is_not():
     counted = torch.tensor([[not is_punctuation(token) and token != "Rude" for token in EXAMPLE.tokens]])
-    with pytest.raises(Conflict, match="'Rude' must be selected, but the model does not know the word"):
-        build_layer_constraints((Must(words=["rude"]),), [Text(EXAMPLE, 0, 1)], counted, Budget.of(4), "marks")
+    with pytest.raises(ConstraintConflict, match="'Rude' must be selected, but the model does not know the word"):
+        build_layer_constraints(
+            (Must(words=["rude"]),), [TextInBatch(EXAMPLE, 0, 1)], counted, Budget.parse(4), "punctuation"
+        )
     assert (limits_of(Must(punctuation=True))[0].fixed == 1).sum() == 3
 
 
@@ -143,8 +145,8 @@ def test_what_is_marked_must_be_of_the_text(constraint, of, message):
 
 def test_a_pattern_that_takes_for_ever_is_given_up():
     long = "a" * 40 + "b"
-    with pytest.raises(Conflict, match="takes too long"):
-        limits_of(Must(pattern="(a|a)+$"), example=Example(long, *cut(long)))
+    with pytest.raises(ConstraintConflict, match="takes too long"):
+        limits_of(Must(pattern="(a|a)+$"), example=Example(long, *split_words(long)))
 
 
 def test_whether_anything_can_be_selected():

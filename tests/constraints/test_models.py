@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from rationalizer import Rationalizer, ops
-from rationalizer.constraints import Conflict, LayerConstraints, Must, Never, Spans, WholeSentences
+from rationalizer.constraints import ConstraintConflict, LayerConstraints, Must, Never, Spans, WholeSentences
 from rationalizer.inference import evaluate
 from rationalizer.nn import EXTRACTORS
 from rationalizer.nn.extractors import base
@@ -76,28 +76,30 @@ def test_predictions_follow_from_the_selection(model):
 
 
 def test_conflicts_in_use_name_the_text(model):
-    with pytest.raises(Conflict, match=r"text 2 \('It was dull.*must=words:dull, never=words:dull"):
+    with pytest.raises(ConstraintConflict, match=r"text 2 \('It was dull.*must=words:dull, never=words:dull"):
         model.predict([WORDS, TEXTS[1]], constraints=[Must(words=["dull"]), Never(words=["dull"])])
 
 
 def test_conflicts_name_the_row_whatever_the_texts_come_in(model):
     asked = {"constraints": [Must(words=["dull"]), Never(words=["dull"])]}
-    with pytest.raises(Conflict, match=r"^text 4 \('It was dull"):
+    with pytest.raises(ConstraintConflict, match=r"^text 4 \('It was dull"):
         list(model.explain(iter([WORDS] * 3 + [TEXTS[1]]), batch_size=2, **asked))
     table = pandas.DataFrame({"text": [WORDS, "", TEXTS[1]]})
-    with pytest.raises(Conflict, match=r"^row 3 \('It was dull"):
+    with pytest.raises(ConstraintConflict, match=r"^row 3 \('It was dull"):
         model.explain(table, **asked)
-    error = Conflict("(...) under spans=1: no", "text", 3)
+    error = ConstraintConflict("(...) under spans=1: no", "text", 3)
     assert str(pickle.loads(pickle.dumps(error)).after(2)) == "text 6 (...) under spans=1: no"
 
 
 def test_conflicts_are_found_before_a_training(tmp_path):
     asked = Rationalizer(budget=1, constraints=[Must(words=["warm", "film"])], **SMALL)
-    with pytest.raises(Conflict, match=r"train: text \d+ .*2 words must be selected, but the budget allows 1"):
+    with pytest.raises(
+        ConstraintConflict, match=r"train: text \d+ .*2 words must be selected, but the budget allows 1"
+    ):
         asked.fit(TEXTS, NAMES, run_dir=tmp_path / "run")
     assert not (tmp_path / "run" / "config.json").exists()
     nothing = Rationalizer(budget=1, constraints=[WholeSentences()], **SMALL)
-    with pytest.raises(Conflict, match="in no text can anything be selected under whole-sentences"):
+    with pytest.raises(ConstraintConflict, match="in no text can anything be selected under whole-sentences"):
         nothing.fit(TEXTS, NAMES)
 
 
@@ -126,7 +128,7 @@ def test_every_method_that_takes_them_keeps_to_them(method):
     words = model.encoder.collate(texts())
     unit = torch.arange(words.mask.shape[1]).expand_as(words.mask) // 2
     limits = LayerConstraints(spans=2, unit=unit.contiguous())
-    z = model.eval()(words, budget=Budget.of(0.5), limits=limits).z.bool()
+    z = model.eval()(words, budget=Budget.parse(0.5), limits=limits).z.bool()
     changes = torch.nn.functional.pad(z, (1, 1)).int().diff(dim=-1)
     assert ((changes == 1).sum(-1) <= 2).all()
     even = z[:, : z.shape[1] // 2 * 2].reshape(len(z), -1, 2)
@@ -139,8 +141,8 @@ def test_every_method_that_takes_them_keeps_to_them(method):
 def test_limits_that_do_not_bind_change_no_decoding(decoding, select):
     model = highlight_model("sfe", method_options={"decoding": decoding}, punctuation="count").eval()
     words = model.encoder.collate(texts((14, 6, 9)))
-    output = model(words, budget=Budget.of(0.4), limits=LayerConstraints(spans=99))
-    allowed = Budget.of(0.4).words(words.mask)
+    output = model(words, budget=Budget.parse(0.4), limits=LayerConstraints(spans=99))
+    allowed = Budget.parse(0.4).words(words.mask)
     assert torch.equal(output.z, select(output.scores, allowed, mask=words.mask).to(output.z.dtype))
 
 
@@ -149,7 +151,7 @@ def test_spectra_learns_under_them():
     words = model.encoder.collate(texts((14, 6, 9)))
     never = torch.zeros(words.mask.shape, dtype=torch.int8)
     never[:, ::2] = -1
-    output = model(words, budget=Budget.of(0.5), limits=LayerConstraints(longest=1, fixed=never))
+    output = model(words, budget=Budget.parse(0.5), limits=LayerConstraints(longest=1, fixed=never))
     assert (output.z[:, ::2] == 0).all()
     assert ((output.z > 0) & (output.z < 1)).any()
     model.objective(output, model.head.loss(output.outputs, torch.tensor([0, 1, 0]))).loss.backward()
@@ -162,7 +164,7 @@ def test_a_text_that_selects_nothing_is_pulled_up_and_one_that_cannot_is_left_al
     words = model.encoder.collate(texts((8, 8)))
     never = torch.zeros(words.mask.shape, dtype=torch.int8)
     never[1] = -1
-    output = model(words, budget=Budget.of(0.5), limits=LayerConstraints(fixed=never))
+    output = model(words, budget=Budget.parse(0.5), limits=LayerConstraints(fixed=never))
     assert (output.z == 0).all()
     scores = output.scores
     loss = model.objective(output, torch.zeros(2, requires_grad=True)).loss

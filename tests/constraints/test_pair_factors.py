@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from rationalizer import Rationalizer
-from rationalizer.constraints import Conflict, PairFactorConstraint, PairLayerConstraints, PairOfTexts
+from rationalizer.constraints import ConstraintConflict, PairFactorConstraint, PairInBatch, PairLayerConstraints
 from rationalizer.data import examples_from
 from rationalizer.graph import Factor
 from rationalizer.nn import ALIGNERS
@@ -22,7 +22,7 @@ M, N = 4, 3
 
 
 def pair_of(premise, hypothesis, position=0):
-    return PairOfTexts(PairExample(*examples_from([premise, hypothesis])), position, 1)
+    return PairInBatch(PairExample(*examples_from([premise, hypothesis])), position, 1)
 
 
 class Together(PairFactorConstraint):
@@ -121,7 +121,7 @@ def test_trained_saved_loaded_and_changed_in_use(model, tmp_path):
 
 def test_what_cannot_be_had_names_the_pair(model):
     with pytest.raises(
-        Conflict, match=r"pair 2 \('Two old .* / 'Dogs never .*\) under few-far=1: nothing keeps to all"
+        ConstraintConflict, match=r"pair 2 \('Two old .* / 'Dogs never .*\) under few-far=1: nothing keeps to all"
     ):
         model.explain([PAIRS[1], PAIR], constraints=["few-far=1", "must-align=words:two/two,dogs/dogs"])
     with pytest.raises(ValueError, match="softmax knows no factors of your own; use one of"):

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rationalizer.data import DataError, corpus_from, examples_from
+from rationalizer.data import DataError, examples_from, make_corpus
 
 TEXTS = ["Good food.", "Bad film"]
 
@@ -68,32 +68,32 @@ def test_bad_arrays_are_named(arguments, message):
 
 def test_corpus_holds_out_dev_and_keeps_the_classes():
     texts = [f"text {k}" for k in range(30)]
-    corpus = corpus_from(texts, ["ab"[k % 2] for k in range(30)], seed=3)
+    corpus = make_corpus(texts, ["ab"[k % 2] for k in range(30)], seed=3)
     assert corpus.classes == ("a", "b")
     assert [len(corpus.train), len(corpus.dev), len(corpus.test)] == [27, 3, 0]
-    assert corpus == corpus_from(texts, ["ab"[k % 2] for k in range(30)], seed=3)
+    assert corpus == make_corpus(texts, ["ab"[k % 2] for k in range(30)], seed=3)
     given = examples_from(["x"], ["b"], classes=corpus.classes)
-    assert corpus_from(texts, ["ab"[k % 2] for k in range(30)], dev=given).dev == given
-    assert corpus_from(texts, [k / 30 for k in range(30)]).task == "regression"
-    assert corpus_from(texts, [k % 5 for k in range(30)], task="regression").train[0].label in (0.0, 1.0)
+    assert make_corpus(texts, ["ab"[k % 2] for k in range(30)], dev=given).dev == given
+    assert make_corpus(texts, [k / 30 for k in range(30)]).task == "regression"
+    assert make_corpus(texts, [k % 5 for k in range(30)], task="regression").train[0].label in (0.0, 1.0)
 
 
 def test_classes_are_told_apart_as_they_are_written():
-    mixed = corpus_from(list("abcd"), ["a", "1.0", "a", "1.0"], task="classification", dev=())
+    mixed = make_corpus(list("abcd"), ["a", "1.0", "a", "1.0"], task="classification", dev=())
     assert mixed.classes == ("1.0", "a")
     assert [example.label for example in mixed.train] == [1, 0, 1, 0]
-    codes = corpus_from(list("abcd"), ["01", "1", "01", "2"], dev=())
+    codes = make_corpus(list("abcd"), ["01", "1", "01", "2"], dev=())
     assert codes.classes == ("01", "1", "2")
     assert [example.label for example in codes.train] == [0, 1, 0, 2]
-    assert corpus_from(list("abc"), ["10", "9", "-1"], dev=()).classes == ("-1", "9", "10")
+    assert make_corpus(list("abc"), ["10", "9", "-1"], dev=()).classes == ("-1", "9", "10")
 
 
 def test_classes_that_differ_in_case_alone_are_asked_about():
     with pytest.raises(
         DataError, match=r"labels, row 3: the labels 'Positive' and 'positive' differ in upper and lower"
     ):
-        corpus_from(list("abc"), ["Positive", "negative", "positive "], dev=())
-    both = corpus_from(
+        make_corpus(list("abc"), ["Positive", "negative", "positive "], dev=())
+    both = make_corpus(
         list("abc"), ["Positive", "negative", "positive"], classes=["Positive", "positive", "negative"], dev=()
     )
     assert [example.label for example in both.train] == [0, 2, 1]

@@ -138,7 +138,7 @@ def test_rows_to_explain_keep_their_places(tmp_path):
         None,
         ("good", None),
     ]
-    assert bad.notes() == (
+    assert bad.messages() == (
         f"{path}: 1 row skipped: row 4: the text '<br />' has no token; fill it in or leave the row out",
     )
     strict = iter_rows(path, **given)

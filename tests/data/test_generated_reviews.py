@@ -75,7 +75,7 @@ def test_correlation_sets_how_often_other_aspects_agree(correlation, agreement):
 
 def bag_of_words_accuracy(corpus):
     """Logistic regression on word counts, the ridge chosen on dev: what a model blind to order can do."""
-    vocabulary = Vocabulary.of(word_counts(corpus.train), lower=True)
+    vocabulary = Vocabulary.from_counts(word_counts(corpus.train), lower=True)
 
     def counts(examples):
         table = torch.zeros(len(examples), len(vocabulary))

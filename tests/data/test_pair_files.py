@@ -9,8 +9,8 @@ from rationalizer.data import (
     Corpus,
     DataError,
     are_pairs,
-    corpus_from,
     examples_from,
+    make_corpus,
     pair_examples_from,
     read_corpus,
     read_examples,
@@ -223,9 +223,9 @@ def test_bad_arrays_are_named(arguments, message):
 
 
 def test_corpus_of_pairs_holds_out_dev():
-    corpus = corpus_from(PAIRS * 10, ["a", "b"] * 10, ["0-0", None] * 10, pairs=True, seed=3)
+    corpus = make_corpus(PAIRS * 10, ["a", "b"] * 10, ["0-0", None] * 10, pairs=True, seed=3)
     assert (corpus.pairs, str(corpus.budget), len(corpus.train), len(corpus.dev)) == (True, "50%", 18, 2)
     assert sorted(pair.label for pair in corpus.dev) == [0, 1]
     assert {pair.alignment for pair in corpus.train if pair.label == 0} == {((0, 0),)}
-    assert corpus_from(PAIRS, [0, 1], pairs=True, dev=(), budget=Budget.count(3)).budget == Budget.count(3)
-    assert corpus_from(["a", "b"], [0, 1], dev=()).budget == Budget.share(0.2)
+    assert make_corpus(PAIRS, [0, 1], pairs=True, dev=(), budget=Budget.count(3)).budget == Budget.count(3)
+    assert make_corpus(["a", "b"], [0, 1], dev=()).budget == Budget.share(0.2)

@@ -30,9 +30,9 @@ def test_yelp_as_the_authors_give_it(tmp_path):
     assert [len(split) for split in (corpus.train, corpus.dev, corpus.test)] == [0, 0, 2]
     first, second = corpus.test
     assert (first.tokens, corpus.classes[first.label]) == (tuple(WORDS), "positive")
-    assert first.people == ((True, False, False, False), (True, True, False, False))
+    assert first.annotator_masks == ((True, False, False, False), (True, True, False, False))
     assert first.annotation == (True, True, False, False)  # what any of them marked
-    assert second.people == ((False, False, True, True),)  # one marked nothing
+    assert second.annotator_masks == ((False, False, True, True),)  # one marked nothing
     ham(tmp_path / "ham_part3.csv", ["{}"])
     with pytest.raises(DataError, match=r"ham_part3\.csv, row 1: Answer\.html_output has no <span>"):
         load("yelp-hat", data_dir=tmp_path)
@@ -42,7 +42,7 @@ def test_yelp_as_a_table(tmp_path):
     row = {"tokens": [*WORDS, ""], "label": 0, "masks": [[1, 0, 0, 0, 0], [0, 0, 1, 0, 0]]}
     write(tmp_path / "dev.parquet", [row])
     (example,) = load("yelp-hat", data_dir=tmp_path).dev
-    assert (example.tokens, len(example.people)) == (tuple(WORDS), 2)
+    assert (example.tokens, len(example.annotator_masks)) == (tuple(WORDS), 2)
     write(tmp_path / "dev.parquet", [row | {"masks": [[1, 0]]}])
     with pytest.raises(DataError, match="a map has 2 flags for 5 tokens"):
         load("yelp-hat", data_dir=tmp_path)
@@ -55,8 +55,8 @@ def test_several_people_in_a_users_own_file(tmp_path):
     row = {"tokens": "a b c", "rationale_masks": json.dumps([[1, 0, 0], [0, 0, 1]])}
     path = write(tmp_path / "own.csv", [row])
     (example,) = read_examples(path, columns=Columns(label=None))
-    assert example.people == ((True, False, False), (False, False, True))
-    assert example.marks == (0, 2)
+    assert example.annotator_masks == ((True, False, False), (False, False, True))
+    assert example.annotated == (0, 2)
     write(path, [row | {"rationale_masks": "[[1, 0]]"}])
     with pytest.raises(DataError, match="has 2 flags for 3 tokens"):
         read_examples(path, columns=Columns(label=None))

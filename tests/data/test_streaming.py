@@ -7,11 +7,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from rationalizer.data import Columns, DataError, StoredExamples, load, read_corpus, stream_corpus
+from rationalizer.data import Columns, DataError, DiskExamples, load, read_corpus, stream_corpus
 from rationalizer.data import streaming as module
 from rationalizer.data.disk_examples import labels, lengths, word_counts
-from rationalizer.data.splitting import MOST, held_out
-from rationalizer.data.streamed_labels import LabelColumn
+from rationalizer.data.splitting import MOST, dev_mask
+from rationalizer.data.streamed_labels import LabelsBuilder
 from tests.data.test_files import write
 
 TEXTS = [
@@ -48,7 +48,7 @@ def both(source, cache, **given):
 
 
 def same(one, other):
-    assert isinstance(other.train, StoredExamples)
+    assert isinstance(other.train, DiskExamples)
     for name in ("name", "task", "classes", "budget", "dropped", "rule", "columns", "skipped", "pairs", "digest"):
         assert getattr(one, name) == getattr(other, name), name
     for name in ("train", "dev", "test"):
@@ -156,7 +156,7 @@ def forbid_reading(monkeypatch):
     def refuse(*_):
         raise AssertionError("the file was read again")
 
-    monkeypatch.setattr(LabelColumn, "see", refuse)
+    monkeypatch.setattr(LabelsBuilder, "see", refuse)
 
 
 def test_a_second_reading_is_from_the_cache(tmp_path, monkeypatch):
@@ -210,7 +210,7 @@ def test_half_written_caches_are_nobodys(tmp_path, monkeypatch):
         (folder / "train" / "examples.jsonl").write_text("half a li")
     for stale in (old / "train" / "examples.jsonl", old / "train", old):
         os.utime(stale, (0, 0))
-    keep = LabelColumn.keep
+    keep = LabelsBuilder.keep
 
     def interrupted(self, label, number):
         if number == 9:
@@ -218,7 +218,7 @@ def test_half_written_caches_are_nobodys(tmp_path, monkeypatch):
         keep(self, label, number)
 
     with monkeypatch.context() as patch:
-        patch.setattr(LabelColumn, "keep", interrupted)
+        patch.setattr(LabelsBuilder, "keep", interrupted)
         with pytest.raises(KeyboardInterrupt):
             stream_corpus(path, cache_dir=cache)
     assert [each.name for each in cache.iterdir()] == [fresh.name]  # another process may be writing it
@@ -227,16 +227,16 @@ def test_half_written_caches_are_nobodys(tmp_path, monkeypatch):
 
 def test_a_process_that_was_slower_leaves_the_cache_of_the_faster_one(tmp_path, monkeypatch):
     path, cache = write(tmp_path / "x.jsonl", MARKED), tmp_path / "cache"
-    infer, faster = LabelColumn.infer, []
+    infer, faster = LabelsBuilder.infer, []
 
     def meanwhile(self, *given):
         with monkeypatch.context() as patch:
-            patch.setattr(LabelColumn, "infer", infer)
+            patch.setattr(LabelsBuilder, "infer", infer)
             stream_corpus(path, cache_dir=cache)
         faster.extend(folder.stat().st_ino for folder in cache.iterdir() if not folder.name.startswith("."))
         return infer(self, *given)
 
-    monkeypatch.setattr(LabelColumn, "infer", meanwhile)
+    monkeypatch.setattr(LabelsBuilder, "infer", meanwhile)
     assert same(read_corpus(path), stream_corpus(path, cache_dir=cache))
     assert [folder.stat().st_ino for folder in cache.iterdir()] == faster
 
@@ -251,7 +251,7 @@ def test_the_digest_is_made_once(tmp_path, monkeypatch):
     def refuse(_):
         raise AssertionError("all examples were read again")
 
-    monkeypatch.setattr(StoredExamples, "contents", refuse)
+    monkeypatch.setattr(DiskExamples, "contents", refuse)
     assert stream_corpus(path, cache_dir=cache).digest == expected
     other = stream_corpus(path, seed=1, cache_dir=cache)
     with pytest.raises(AssertionError, match="read again"):
@@ -283,21 +283,21 @@ def test_examples_far_apart_are_read_one_by_one(tmp_path, monkeypatch):
 def test_large_files_stay_on_disk_unless_told_otherwise(tmp_path, monkeypatch):
     path = write(tmp_path / "x.jsonl", MARKED)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    assert not isinstance(load(path).train, StoredExamples)
-    assert isinstance(load(path, stream=True).train, StoredExamples)
+    assert not isinstance(load(path).train, DiskExamples)
+    assert isinstance(load(path, stream=True).train, DiskExamples)
     assert (tmp_path / "home" / "rationalizer").is_dir()
     monkeypatch.setattr(module, "LARGE", path.stat().st_size - 1)
-    assert isinstance(load(path).train, StoredExamples)
-    assert not isinstance(load(path, stream=False).train, StoredExamples)
+    assert isinstance(load(path).train, DiskExamples)
+    assert not isinstance(load(path, stream=False).train, DiskExamples)
     packed = write(tmp_path / "x.jsonl.gz", MARKED)
     monkeypatch.setattr(module, "LARGE", 3 * packed.stat().st_size)
-    assert isinstance(load(packed).train, StoredExamples)
+    assert isinstance(load(packed).train, DiskExamples)
     with pytest.raises(ValueError, match="reviews cannot be loaded with the option stream"):
         load("reviews", stream=True)
 
 
 def test_a_tenth_is_held_out_but_no_more_than_enough():
     classes = np.arange(30_000) % 3
-    assert held_out(classes, None, seed=0, stratify=True).sum() == 3000
-    assert held_out(np.tile(classes, 10), None, seed=0, stratify=True).sum() == MOST == 20_000
-    assert held_out(np.tile(classes, 10), 0.1, seed=0, stratify=True).sum() == 30_000
+    assert dev_mask(classes, None, seed=0, stratify=True).sum() == 3000
+    assert dev_mask(np.tile(classes, 10), None, seed=0, stratify=True).sum() == MOST == 20_000
+    assert dev_mask(np.tile(classes, 10), 0.1, seed=0, stratify=True).sum() == 30_000

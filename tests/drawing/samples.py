@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 
 from rationalizer.drawing import Explanation, PairExplanation
-from rationalizer.text import cut as tokenize
+from rationalizer.text import split_words as tokenize
 
 SVG = "{http://www.w3.org/2000/svg}"
 SENTIMENT = {"negative": 0.07, "positive": 0.93}

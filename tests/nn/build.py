@@ -7,7 +7,7 @@ import torch
 
 from rationalizer.nn import HighlightModel, PairModel, VectorEncoder
 from rationalizer.nn.encoders.vector_bilstm import VectorOptions
-from rationalizer.text import Example, Vocabulary, WordVectors, cut
+from rationalizer.text import Example, Vocabulary, WordVectors, split_words
 
 WORDS = [f"w{k}" for k in range(60)]
 
@@ -16,7 +16,7 @@ def encoder(*, pretrained=False, hidden=7, pairs=False, generates=True, gaps="ke
     """With `pretrained`, half of the words have a vector that training never touches."""
     torch.manual_seed(0)
     known = [f"w{k}" for k in range(0, 60, 2)]
-    vectors = WordVectors.of(known, np.random.default_rng(0).normal(size=(30, 10))) if pretrained else None
+    vectors = WordVectors.from_floats(known, np.random.default_rng(0).normal(size=(30, 10))) if pretrained else None
     options = VectorOptions(vector_size=10, hidden=hidden, gaps=gaps, word_scores=not pairs)
     made = VectorEncoder(Vocabulary(WORDS), vectors, options, predicts=not pairs, generates=generates, **how)
     made._start()
@@ -39,7 +39,7 @@ def text(length, seed=0, marks=True):
     for k in range(2, length, 4) if marks else ():
         tokens[k] = ","
     joined = " ".join(tokens)
-    return Example(joined, *cut(joined, "spaces"))
+    return Example(joined, *split_words(joined, "spaces"))
 
 
 def texts(lengths=(14, 6, 1, 9), seed=0, marks=True):

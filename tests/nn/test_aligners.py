@@ -19,7 +19,7 @@ def pairs():
     scores = torch.randn(len(SHAPES), 6, 5, generator=generator, dtype=torch.float64)
     rows = torch.stack([torch.arange(6) < m for m, _ in SHAPES])
     columns = torch.stack([torch.arange(5) < n for _, n in SHAPES])
-    return scores, rows, columns, Budget.of(2).words(rows, columns)
+    return scores, rows, columns, Budget.parse(2).words(rows, columns)
 
 
 def test_the_names_are_those_of_the_paper():

@@ -24,7 +24,7 @@ def test_selection_is_a_weight_per_token_and_zero_on_padding(method, training):
     states, mask = batch()
     extractor = build(method)
     select = extractor if training else extractor.decode
-    z, scores, _ = select(states, mask, Budget.of(0.3).words(mask))
+    z, scores, _ = select(states, mask, Budget.parse(0.3).words(mask))
     assert z.shape == scores.shape == mask.shape
     assert z.dtype == torch.float32
     assert z.min() >= 0
@@ -37,10 +37,10 @@ def test_selection_is_a_weight_per_token_and_zero_on_padding(method, training):
 def test_decoding_is_the_same_alone_and_in_a_batch(method):
     states, mask = batch()
     extractor = build(method)
-    together = extractor.decode(states, mask, Budget.of(0.3).words(mask)).z
+    together = extractor.decode(states, mask, Budget.parse(0.3).words(mask)).z
     for row, length in enumerate(mask.sum(1).tolist()):
         one, real = states[row : row + 1, :length], mask[row : row + 1, :length]
-        alone = extractor.decode(one, real, Budget.of(0.3).words(real)).z
+        alone = extractor.decode(one, real, Budget.parse(0.3).words(real)).z
         torch.testing.assert_close(together[row, :length], alone[0])
 
 
@@ -49,7 +49,7 @@ def test_those_that_follow_a_budget_use_all_of_it(method):
     states, mask = batch((20, 11, 5, 1))
     extractor = build(method)
     for budget in (0.1, 0.5, 1.0, 3):
-        tokens = Budget.of(budget).words(mask)
+        tokens = Budget.parse(budget).words(mask)
         z = extractor.decode(states, mask, tokens).z
         assert set(z.unique().tolist()) <= {0.0, 1.0}
         assert z.sum(1).tolist() == tokens.tolist()
@@ -58,7 +58,7 @@ def test_those_that_follow_a_budget_use_all_of_it(method):
 @pytest.mark.parametrize("method", ["spectra", "pair-budget"])
 def test_tokens_with_negative_scores_are_not_selected_to_fill_the_budget(method):
     states, mask = batch((20, 11, 5, 1), spread=2.0)
-    z, scores, _ = build(method, transition=0.0).decode(states, mask, Budget.of(1.0).words(mask))
+    z, scores, _ = build(method, transition=0.0).decode(states, mask, Budget.parse(1.0).words(mask))
     assert torch.equal(z != 0, (scores > 0) & mask)
     assert (scores[mask] < 0).any()
 
@@ -72,7 +72,7 @@ def test_which_methods_follow_a_budget():
 @pytest.mark.parametrize("method", ["sfe", "sfe-baseline", "gumbel", "hardkuma"])
 def test_top_k_and_contiguous_decoding(method):
     states, mask = batch((15, 8))
-    tokens = Budget.of(0.3).words(mask)
+    tokens = Budget.parse(0.3).words(mask)
     best = build(method, decoding="top-k").decode(states, mask, tokens)
     span = build(method, decoding="contiguous").decode(states, mask, tokens)
     for row, k in enumerate(tokens.tolist()):
@@ -95,7 +95,7 @@ def test_generator_gets_a_gradient(method):
     states, mask = batch()
     states.requires_grad_()
     extractor = build(method)
-    budget = Budget.of(0.3).words(mask)
+    budget = Budget.parse(0.3).words(mask)
     extraction = extractor(states, mask, budget)
     # The task loss depends on which tokens are selected.
     task_loss = (extraction.z * torch.linspace(1, 2, mask.shape[1])).sum(1)
@@ -110,7 +110,7 @@ def test_forward_and_objective_leave_the_extractor_as_it_was(method):
     states, mask = batch()
     extractor = build(method)
     before = {name: value.clone() for name, value in extractor.state_dict().items()}
-    budget = Budget.of(0.3).words(mask)
+    budget = Budget.parse(0.3).words(mask)
     extraction = extractor(states, mask, budget)
     extractor.objective(extraction, extraction.z.sum(1), mask, budget)
     extractor.decode(states, mask, budget)
@@ -121,7 +121,7 @@ def test_forward_and_objective_leave_the_extractor_as_it_was(method):
 def test_attention_is_a_distribution():
     states, mask = batch()
     for method in ("sparsemax", "fusedmax"):
-        z = build(method)(states, mask, Budget.of(0.3).words(mask)).z
+        z = build(method)(states, mask, Budget.parse(0.3).words(mask)).z
         torch.testing.assert_close(z.sum(1), torch.ones(3))
 
 
@@ -129,13 +129,13 @@ def test_structured_training_keeps_to_the_budget():
     states, mask = batch((20, 11, 5, 1))
     for method in ("spectra", "pair-budget"):
         for budget in (0.1, 0.3, 2):
-            tokens = Budget.of(budget).words(mask)
+            tokens = Budget.parse(budget).words(mask)
             assert (build(method)(states, mask, tokens).z.sum(1) <= tokens + 1e-5).all()
 
 
 def test_strong_transition_makes_one_run():
     states, mask = batch((20, 11))
-    tokens = Budget.of(4).words(mask)
+    tokens = Budget.parse(4).words(mask)
     z = build("spectra", transition=100.0).decode(states, mask, tokens).z
     assert (z.diff(dim=1, prepend=torch.zeros(2, 1)) > 0).sum(1).tolist() == [1, 1]
 
@@ -160,8 +160,8 @@ def test_score_function_gradient_is_unbiased():
     copies = 200_000
     many, real = states.expand(copies, -1, -1), mask.expand(copies, -1)
     torch.manual_seed(0)
-    extraction = extractor(many, real, Budget.of(1).words(real))
-    loss = extractor.objective(extraction, cost_of(extraction.z), real, Budget.of(1).words(real)).loss
+    extraction = extractor(many, real, Budget.parse(1).words(real))
+    loss = extractor.objective(extraction, cost_of(extraction.z), real, Budget.parse(1).words(real)).loss
     estimate = torch.autograd.grad(loss, extractor.scorer.weight)[0]
     assert torch.linalg.norm(estimate - exact) < 0.02 * torch.linalg.norm(exact)
 
@@ -169,7 +169,7 @@ def test_score_function_gradient_is_unbiased():
 def test_baseline_is_the_average_of_past_costs_and_reduces_variance():
     extractor = build("sfe-baseline", sparsity=0.0, fused=0.0, momentum=0.9)
     states, mask = batch()
-    budget = Budget.of(0.3).words(mask)
+    budget = Budget.parse(0.3).words(mask)
     extraction = extractor(states, mask, budget)
     costs = [torch.tensor([1.0, 2.0, 3.0]), torch.tensor([4.0, 4.0, 4.0])]
     for cost in costs:
@@ -194,7 +194,7 @@ def test_gumbel_is_a_relaxed_bernoulli():
     copies = 20_000
     many, real = states.expand(copies, -1, -1), mask.expand(copies, -1)
     torch.manual_seed(0)
-    z, scores, _ = extractor(many, real, Budget.of(1).words(real))
+    z, scores, _ = extractor(many, real, Budget.parse(1).words(real))
     torch.testing.assert_close(z.mean(0), scores[0].sigmoid(), atol=0.02, rtol=0)
     assert ((z < 0.01) | (z > 0.99)).float().mean() > 0.99
 
@@ -237,11 +237,11 @@ def test_scores_start_with_the_spread_asked_for_whatever_the_states_are(method, 
     states = states + 3 * scale  # what all states share is no spread
     extractor = build(method, start_spread=1.5, temperature=0.2)
     extractor.start(states, mask)
-    z, scores, _ = extractor(states, mask, Budget.of(0.3).words(mask))
+    z, scores, _ = extractor(states, mask, Budget.parse(0.3).words(mask))
     within = torch.cat([row[real] - row[real].mean() for row, real in zip(scores, mask, strict=True)])
     assert within.square().mean().sqrt().item() == pytest.approx(1.5 * 0.2, rel=1e-4)
     assert (scores[mask] > 0).float().mean() > 0.95
-    torch.testing.assert_close(z.sum(-1), Budget.of(0.3).words(mask).float())  # so the budget binds
+    torch.testing.assert_close(z.sum(-1), Budget.parse(0.3).words(mask).float())  # so the budget binds
 
 
 @pytest.mark.parametrize("name", ["hardkuma", "sfe-baseline"])

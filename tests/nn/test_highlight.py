@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from rationalizer.nn import EXTRACTORS, Regression
-from rationalizer.text import Budget, Example, cut
+from rationalizer.text import Budget, Example, split_words
 from tests.nn.build import highlight_model, texts
 
 METHODS = sorted(EXTRACTORS)
@@ -17,7 +17,7 @@ def replaced(examples, keep, others):
     for example, row, other in zip(examples, keep, others, strict=True):
         tokens = [a if kept else b for a, kept, b in zip(example.tokens, row, other.tokens, strict=False)]
         joined = " ".join(tokens)
-        found.append(Example(joined, *cut(joined, "spaces")))
+        found.append(Example(joined, *split_words(joined, "spaces")))
     return found
 
 
@@ -123,7 +123,7 @@ def test_marks_count_as_words_where_they_are_asked_to():
 
 def test_a_text_of_marks_has_them_for_words():
     model = highlight_model().eval()
-    words = model.encoder.collate([Example("! ? !", *cut("! ? !", "spaces")), *texts((5,))])
+    words = model.encoder.collate([Example("! ? !", *split_words("! ? !", "spaces")), *texts((5,))])
     assert words.counted[0].tolist() == [True, True, True, False, False]
     assert (model(words, budget=Budget.count(2)).z[0] != 0).sum() == 2
 
@@ -131,7 +131,7 @@ def test_a_text_of_marks_has_them_for_words():
 def test_unknown_words_are_not_selected_in_their_own_right():
     model = highlight_model().eval()
     text = "w1 qqq w2 zzz w3"
-    words = model.encoder.collate([Example(text, *cut(text, "spaces")), Example("qqq", ("qqq",), ((0, 3),))])
+    words = model.encoder.collate([Example(text, *split_words(text, "spaces")), Example("qqq", ("qqq",), ((0, 3),))])
     assert words.counted.tolist() == [
         [True, False, True, False, True],
         [True] + [False] * 4,
@@ -156,7 +156,7 @@ def test_with_gaps_closed_not_even_where_words_stood_comes_through():
     tokens = list(other.tokens)
     for a, b in zip(here, there, strict=True):
         tokens[b] = one.tokens[a]
-    moved = Example(" ".join(tokens), *cut(" ".join(tokens), "spaces"))
+    moved = Example(" ".join(tokens), *split_words(" ".join(tokens), "spaces"))
     found = {}
     for gaps in ("kept", "closed"):
         model = highlight_model(gaps=gaps).eval()

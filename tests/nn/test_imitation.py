@@ -134,8 +134,8 @@ def test_texts_that_nobody_marked_add_nothing():
     words = model.encoder.collate(texts())
     marked = torch.zeros_like(words.mask)
     marked[0, 0] = True
-    marked[1] = words.marks[1]  # punctuation alone, which cannot be selected
-    output = model(words, budget=Budget.of(0.3))
+    marked[1] = words.punctuation[1]  # punctuation alone, which cannot be selected
+    output = model(words, budget=Budget.parse(0.3))
     losses = model.imitation(output, marked)
     assert losses[1:].tolist() == [0, 0, 0]
     (gradient,) = torch.autograd.grad(losses.sum(), output.selection.scores)
@@ -146,11 +146,11 @@ def test_texts_that_nobody_marked_add_nothing():
 def test_what_it_takes_to_be_aligned_is_learned():
     model = pair_model(threshold=True).eval()
     sides = [model.encoder.collate(texts((4, 5), seed=k, marks=False)) for k in range(2)]
-    before = model(*sides, budget=Budget.of(2)).scores
+    before = model(*sides, budget=Budget.parse(2)).scores
     with torch.no_grad():
         model.threshold += 1
-    torch.testing.assert_close(model(*sides, budget=Budget.of(2)).scores, before - 1)
-    output = model.train()(*sides, budget=Budget.of(2))  # nothing is aligned any more
+    torch.testing.assert_close(model(*sides, budget=Budget.parse(2)).scores, before - 1)
+    output = model.train()(*sides, budget=Budget.parse(2))  # nothing is aligned any more
     marked = torch.zeros_like(output.z, dtype=torch.bool)
     marked[:, 0, 0] = True
     model.imitation(output, marked).sum().backward()

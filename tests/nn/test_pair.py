@@ -143,7 +143,7 @@ def test_sizes_of_the_paper():
     model, whose hypothesis side also sees difference and product."""
     sizes = {}
     for faithful in (True, False):
-        vectors = WordVectors.of(["a"], torch.randn(1, 300).numpy())
+        vectors = WordVectors.from_floats(["a"], torch.randn(1, 300).numpy())
         options = VectorOptions(hidden=200, tuned=False, word_scores=False)
         encoder = VectorEncoder(Vocabulary(["a"]), vectors, options, predicts=False)
         model = PairModel(encoder, faithful=faithful)

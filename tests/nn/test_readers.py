@@ -9,13 +9,13 @@ import torch
 
 from rationalizer.nn import ENCODERS, VectorEncoder
 from rationalizer.nn.encoders.vector_bilstm import FITS, VectorOptions, coverage
-from rationalizer.text import BUNDLED, DataError, Example, Lookup, WordVectors, cut, load_vectors
+from rationalizer.text import BUNDLED, DataError, Example, Lookup, WordVectors, load_vectors, split_words
 
 TRAINED = Counter(["A", "lovely", "qqq", "room", ".", "the", "room", "wouldn't", "do", "!"])
 
 
 def example(text):
-    return Example(text, *cut(text))
+    return Example(text, *split_words(text))
 
 
 def prepared(**options):
@@ -85,7 +85,7 @@ def test_a_restored_reader_reads_the_same(options):
 
 def test_a_table_that_does_not_belong_to_it_is_refused():
     encoder = prepared()
-    other = WordVectors.of(["a"], np.ones((1, 100)))
+    other = WordVectors.from_floats(["a"], np.ones((1, 100)))
     tables = {name: torch.from_numpy(array) for name, array in other.to_arrays().items()}
     with pytest.raises(ValueError, match="saved with 75000 pretrained words, but its table has 1"):
         VectorEncoder.restore(encoder.description(), tables, VectorOptions(hidden=4))

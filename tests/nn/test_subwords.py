@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from rationalizer.nn.encoders.subwords import MOST, Subwords
-from rationalizer.text import Example, cut
+from rationalizer.text import Example, split_words
 from tests.nn.encoders import tokenizer
 
 
 def example(text, rule="words"):
-    return Example(text, *cut(text, rule))
+    return Example(text, *split_words(text, rule))
 
 
 def pieces(subwords, text):

@@ -11,7 +11,7 @@ from torch import nn
 from rationalizer.nn import ALIGNERS, EXTRACTORS, TransformerEncoder
 from rationalizer.nn.encoders.pretrained import encode
 from rationalizer.nn.encoders.transformer import TransformerOptions
-from rationalizer.text import Budget, DataError, Example, cut
+from rationalizer.text import Budget, DataError, Example, split_words
 from tests.nn import encoders
 from tests.nn.build import text, texts
 from tests.nn.encoders import KINDS, encoder, highlight_model, pair_model, write_encoder
@@ -86,7 +86,7 @@ def test_gaps(encoder):
     """Kept: a selected word's place tells how many words were before it. Closed: the selection is a text of its own."""
     long, short = text(9, marks=False), text(9, marks=False)
     chosen = [2, 7]
-    excerpt = Example(*(lambda s: (s, *cut(s, "spaces")))(" ".join(short.tokens[k] for k in chosen)))
+    excerpt = Example(*(lambda s: (s, *split_words(s, "spaces")))(" ".join(short.tokens[k] for k in chosen)))
     for gaps, tells in (("kept", True), ("marked", True), ("closed", False)):
         made = encoder(encoder, gaps=gaps)
         words, alone = made.collate([long]), made.collate([excerpt])
@@ -129,7 +129,7 @@ def test_long_texts_are_read_in_windows(encoder):
         alone = made.states(made.collate([example]))[0]
         close(together[row, : len(alone)], alone)
     # Words near the start see only what the first window holds.
-    start = Example(*(lambda s: (s, *cut(s, "spaces")))(" ".join(examples[0].tokens[:150])))
+    start = Example(*(lambda s: (s, *split_words(s, "spaces")))(" ".join(examples[0].tokens[:150])))
     close(made.states(made.collate([start]))[0, :8], together[0, :8])
     assert together[0].abs().sum(-1).min() > 0
     model = highlight_model(encoder).eval()

@@ -30,7 +30,7 @@ def test_a_text_without_words_has_no_budget():
 
 @pytest.mark.parametrize(("budget", "expected"), [(4, [4, 4, 3, 1]), (0.5, [2, 2, 2, 1]), (1.0, [5, 5, 3, 1])])
 def test_a_share_is_one_of_the_shorter_text(budget, expected):
-    assert Budget.of(budget).words(lengths(7, 5, 3, 1), lengths(5, 5, 4, 2)).tolist() == expected
+    assert Budget.parse(budget).words(lengths(7, 5, 3, 1), lengths(5, 5, 4, 2)).tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_a_share_is_one_of_the_shorter_text(budget, expected):
     ],
 )
 def test_budgets_as_people_write_them(written, budget):
-    assert Budget.of(written) == budget
-    assert type(Budget.of(written).amount) in (int, float)
+    assert Budget.parse(written) == budget
+    assert type(Budget.parse(written).amount) in (int, float)
 
 
 def test_one_word_is_never_the_whole_text():
@@ -65,13 +65,13 @@ def test_one_word_is_never_the_whole_text():
 
 @given(st.one_of(st.integers(1, 10**6).map(Budget.count), st.floats(1e-8, 1).map(Budget.share)))
 def test_what_is_printed_is_read_again(budget):
-    assert Budget.of(str(budget)) == budget
+    assert Budget.parse(str(budget)) == budget
 
 
-def test_in_words():
-    written = [Budget.of(one).in_words() for one in (0.02, 0.125, 1, 7)]
+def test_describe():
+    written = [Budget.parse(one).describe() for one in (0.02, 0.125, 1, 7)]
     assert written == ["2%", "12.5%", "1 word", "7 words"]
-    assert Budget.count(4).in_words("pair") == "4 pairs"
+    assert Budget.count(4).describe("pair") == "4 pairs"
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_in_words():
 )
 def test_bad_budgets_are_named(bad):
     with pytest.raises(ValueError, match=r"budget.*write a share such as 20% or 0\.2, or a count of words such as 5"):
-        Budget.of(bad)
+        Budget.parse(bad)
 
 
 def test_a_float_count_gets_its_remedy():
     with pytest.raises(ValueError, match="write 5 for a count"):
-        Budget.of(5.0)
+        Budget.parse(5.0)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rationalizer.text.word_splitting import _parser, align, cut, is_punctuation, is_unspaced, join
+from rationalizer.text.word_splitting import _parser, align, is_punctuation, is_unspaced, join, split_words
 
 PIECES = [
     "<br />",
@@ -41,7 +41,7 @@ class Letters:
 
 
 def words(text):
-    return list(cut(text)[0])
+    return list(split_words(text)[0])
 
 
 def whole(text):
@@ -101,7 +101,7 @@ def test_invisible_and_stray_marks_do_not_glue_words():
 @pytest.mark.parametrize("markup", ["<br />", "<br/>", "<BR>", "<br /><Br\n>", "<br / >"])
 def test_html_line_breaks_are_white_space_and_offsets_stay_on_the_original(markup):
     text = f"Bad.{markup}Good:){markup}http://a.b{markup}<3"
-    tokens, offsets = cut(text)
+    tokens, offsets = split_words(text)
     assert tokens == ("Bad", ".", "Good", ":)", "http://a.b", "<3")
     assert tuple(text[a:b] for a, b in offsets) == tokens
 
@@ -128,7 +128,7 @@ def test_scripts_without_spaces_by_the_rule_words():
 )
 def test_segments(text, tokens):
     pytest.importorskip("budoux")
-    found, offsets = cut(text, "segments")
+    found, offsets = split_words(text, "segments")
     assert list(found) == whole(tokens)
     assert tuple(text[a:b] for a, b in offsets) == found
 
@@ -139,35 +139,35 @@ def test_segments(text, tokens):
 )
 def test_the_whole_text_chooses_the_parser(text, language, monkeypatch):
     asked = []
-    monkeypatch.setattr(f"{cut.__module__}._parser", lambda name: asked.append(name) or Letters())
-    cut(text, "segments")
+    monkeypatch.setattr(f"{split_words.__module__}._parser", lambda name: asked.append(name) or Letters())
+    split_words(text, "segments")
     assert set(asked) == {language}
 
 
 def test_segments_never_start_with_a_dependent_sign(monkeypatch):
-    monkeypatch.setattr(f"{cut.__module__}._parser", lambda name: Letters())
-    assert cut("ทำนี้ か\u3099き", "segments")[0] == ("ทำ", "นี้", "か\u3099", "き")
+    monkeypatch.setattr(f"{split_words.__module__}._parser", lambda name: Letters())
+    assert split_words("ทำนี้ か\u3099き", "segments")[0] == ("ทำ", "นี้", "か\u3099", "き")
 
 
 def test_scripts_without_a_parser_stay_whole(monkeypatch):
-    monkeypatch.setattr(f"{cut.__module__}._parser", lambda name: Letters())
-    assert cut("ភាសា ລາວ ကခ กข", "segments")[0] == ("ភាសា", "ລາວ", "ကခ", "ก", "ข")
+    monkeypatch.setattr(f"{split_words.__module__}._parser", lambda name: Letters())
+    assert split_words("ភាសា ລາວ ကခ กข", "segments")[0] == ("ភាសា", "ລາວ", "ကခ", "ก", "ข")
 
 
 def test_segments_without_budoux_say_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "budoux", None)
     _parser.cache_clear()
     with pytest.raises(ImportError, match=r'"segments" needs the package budoux: pip install "\.\[segment\]".*"words"'):
-        cut("no such script", "segments")
+        split_words("no such script", "segments")
 
 
 def test_an_unknown_rule_is_named_with_the_known_ones():
     with pytest.raises(ValueError, match=r"'letters'.*'words', 'spaces', 'segments'"):
-        cut("a", "letters")
+        split_words("a", "letters")
 
 
 def test_spaces_keep_the_text_as_it_is():
-    assert cut("  a  ``b'' \n c<br />", "spaces") == (
+    assert split_words("  a  ``b'' \n c<br />", "spaces") == (
         ("a", "``b''", "c<br", "/>"),
         ((2, 3), (5, 10), (13, 17), (18, 20)),
     )
@@ -178,7 +178,7 @@ def test_spaces_keep_the_text_as_it_is():
 def test_no_text_no_tokens(rule, text):
     if rule == "segments":
         pytest.importorskip("budoux")
-    assert cut(text, rule) == ((), ())
+    assert split_words(text, rule) == ((), ())
 
 
 @pytest.mark.parametrize("rule", ["words", "segments"])
@@ -186,35 +186,35 @@ def test_no_text_no_tokens(rule, text):
 def test_nothing_but_space_is_lost(rule, text):
     if rule == "segments":
         pytest.importorskip("budoux")
-    tokens, offsets = cut(text, rule)
+    tokens, offsets = split_words(text, rule)
     solid = re.sub(r"<br\s*/?\s*>|\s", "", text, flags=re.IGNORECASE)
     assert "".join(tokens) == solid
     assert tuple(text[a:b] for a, b in offsets) == tokens
     assert not any(re.search(r"\s", token) for token in tokens)
     ends = [0, *(end for _, end in offsets)]
     assert all(end <= start < after for end, (start, after) in zip(ends, offsets, strict=False))
-    assert cut(text, rule) == (tokens, offsets)
+    assert split_words(text, rule) == (tokens, offsets)
 
 
 @given(TEXTS)
 def test_spaces_are_those_of_python(text):
-    assert list(cut(text, "spaces")[0]) == text.split()
+    assert list(split_words(text, "spaces")[0]) == text.split()
 
 
 def test_equal_tokens_and_spans_are_one_object():
-    (first, *_), (span, *_) = cut("warmest of all")
-    (second, *_), (other, *_) = cut("warmest yet")
+    (first, *_), (span, *_) = split_words("warmest of all")
+    (second, *_), (other, *_) = split_words("warmest yet")
     assert first is second
     assert span is other
 
 
 @pytest.mark.parametrize(("unit", "count"), [("a-", 2), ("'", 1), ("http://", 1), ("1,", 2)])
 def test_a_million_characters(unit, count):
-    assert len(cut(unit * (1_000_000 // len(unit)))[0]) == count
+    assert len(split_words(unit * (1_000_000 // len(unit)))[0]) == count
 
 
 def test_a_hundred_thousand_tokens():
-    assert cut("(" * 100_000)[0] == ("(",) * 100_000
+    assert split_words("(" * 100_000)[0] == ("(",) * 100_000
 
 
 # fmt: off
@@ -228,7 +228,7 @@ def test_time_grows_with_the_length_only(unit):
     def seconds(length):
         text = unit * (length // len(unit))
         start = time.process_time()
-        cut(text)
+        split_words(text)
         return time.process_time() - start
 
     seconds(1000)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from rationalizer.data import examples_from
-from rationalizer.text import Example, cut, sentence_numbers
+from rationalizer.text import Example, sentence_numbers, split_words
 
 
-def sentences(text, rule="marks", cutting="words"):
-    tokens, offsets = cut(text, cutting)
+def sentences(text, rule="punctuation", cutting="words"):
+    tokens, offsets = split_words(text, cutting)
     numbers = sentence_numbers(Example(text, tokens, offsets), rule)
     return [" ".join(t for t, k in zip(tokens, numbers, strict=True) if k == s) for s in range(numbers[-1] + 1)]
 
@@ -44,10 +44,10 @@ def test_lines():
 
 
 def test_the_data_knows_better():
-    example = Example("a. b c", *cut("a. b c"), sentence_lengths=(3, 1))
+    example = Example("a. b c", *split_words("a. b c"), sentence_lengths=(3, 1))
     assert sentence_numbers(example).tolist() == [0, 0, 0, 1]
     with pytest.raises(ValueError, match="the sentences have 2 tokens, but the text has 4"):
-        Example("a. b c", *cut("a. b c"), sentence_lengths=(1, 1))
+        Example("a. b c", *split_words("a. b c"), sentence_lengths=(1, 1))
 
 
 def test_every_token_has_a_number_and_they_do_not_fall():
@@ -58,5 +58,5 @@ def test_every_token_has_a_number_and_they_do_not_fall():
 
 
 def test_an_unknown_rule_is_refused():
-    with pytest.raises(ValueError, match="'marks', 'lines'"):
+    with pytest.raises(ValueError, match="'punctuation', 'lines'"):
         sentence_numbers(examples_from(["a"])[0], "commas")

@@ -23,16 +23,16 @@ def check(vectors, words=WORDS, table=TABLE):
 
 def test_eight_bits_are_within_half_a_step_of_each_vectors_largest_entry():
     table = np.random.default_rng(0).normal(size=(500, 20)) * np.logspace(-3, 3, 500)[:, None]
-    vectors = WordVectors.of([f"w{k}" for k in range(500)], table)
+    vectors = WordVectors.from_floats([f"w{k}" for k in range(500)], table)
     assert vectors.decoded().dtype == np.float32
     steps = np.abs(table).max(axis=1, keepdims=True) / 127
     assert (np.abs(vectors.decoded() - table) <= 0.501 * steps).all()
     assert vectors.codes.max() == 127
-    np.testing.assert_array_equal(WordVectors.of(vectors.words, -table).codes, -vectors.codes)
+    np.testing.assert_array_equal(WordVectors.from_floats(vectors.words, -table).codes, -vectors.codes)
 
 
 def test_the_first_of_equal_words_counts_and_membership_is_as_written():
-    vectors = WordVectors.of(["a", "b", "a"], np.array([[1.0, 0], [2, 0], [3, 0]]))
+    vectors = WordVectors.from_floats(["a", "b", "a"], np.array([[1.0, 0], [2, 0], [3, 0]]))
     check(vectors, ("a", "b"), np.array([[1, 0], [2, 0]]))
     assert "a" in vectors
     assert "A" not in vectors
@@ -41,28 +41,28 @@ def test_the_first_of_equal_words_counts_and_membership_is_as_written():
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
 def test_vectors_that_are_not_finite_name_their_word(bad):
     with pytest.raises(DataError, match="the vector of 'b' is not finite"):
-        WordVectors.of(["a", "a", "b"], np.array([[1.0, 2], [1, 2], [bad, 0]]))
+        WordVectors.from_floats(["a", "a", "b"], np.array([[1.0, 2], [1, 2], [bad, 0]]))
 
 
 def test_tiny_vectors_become_zeros():
-    check(WordVectors.of(["a"], np.array([[1e-300, -1e-44]])), ("a",), np.zeros((1, 2)))
+    check(WordVectors.from_floats(["a"], np.array([[1e-300, -1e-44]])), ("a",), np.zeros((1, 2)))
 
 
 def test_words_and_vectors_must_match():
     with pytest.raises(DataError, match=r"2 words need a table of as many vectors, got the shape \(1, 2\)"):
-        WordVectors.of(["a", "b"], np.ones((1, 2)))
+        WordVectors.from_floats(["a", "b"], np.ones((1, 2)))
     with pytest.raises(DataError, match="there are no words"):
-        WordVectors.of([], np.ones((0, 2)))
+        WordVectors.from_floats([], np.ones((0, 2)))
 
 
 def test_arrays_pass_through_safetensors():
-    vectors = WordVectors.of(WORDS, TABLE)
+    vectors = WordVectors.from_floats(WORDS, TABLE)
     back = WordVectors.from_arrays(load(save(vectors.to_arrays())))
     assert back.words == WORDS
     np.testing.assert_array_equal(back.codes, vectors.codes)
     np.testing.assert_array_equal(back.scales, vectors.scales)
     with pytest.raises(DataError, match=r"the word 'a\\nb' holds a line break"):
-        WordVectors.of(["a\nb"], np.ones((1, 2))).to_arrays()
+        WordVectors.from_floats(["a\nb"], np.ones((1, 2))).to_arrays()
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_arrays_pass_through_safetensors():
     ],
 )
 def test_broken_arrays_are_named(change, message):
-    arrays = WordVectors.of(["a", "b"], np.ones((2, 3))).to_arrays() | change
+    arrays = WordVectors.from_floats(["a", "b"], np.ones((2, 3))).to_arrays() | change
     with pytest.raises(DataError, match=message):
         WordVectors.from_arrays({name: array for name, array in arrays.items() if array is not None}, "model")
 
@@ -129,7 +129,7 @@ def test_npz(tmp_path, dtype):
     rows = np.array([1, 0, 0, 1], dtype=np.int32)
     np.savez(tmp_path / "r.npz", words=np.array(WORDS), vectors=TABLE[[2, 0]].astype(dtype), row=rows)
     check(load_vectors(tmp_path / "r.npz"), table=TABLE[[0, 2, 2, 0]])
-    np.savez(tmp_path / "c.npz", **WordVectors.of(WORDS, TABLE).to_arrays())
+    np.savez(tmp_path / "c.npz", **WordVectors.from_floats(WORDS, TABLE).to_arrays())
     check(load_vectors(tmp_path / "c.npz"))
 
 
@@ -144,7 +144,7 @@ def test_the_limit_counts_words_from_the_top_and_kept_words_come_besides(tmp_pat
     elif ending == "npz":
         np.savez(path, words=np.array(words), vectors=table)
     else:
-        np.savez(path, **WordVectors.of(words, table).to_arrays())
+        np.savez(path, **WordVectors.from_floats(words, table).to_arrays())
     assert load_vectors(path, limit=3).words == ("the", "The", "good")
     vectors = load_vectors(path, keep=["Rome", "Paris", "absent"], limit=1)
     assert vectors.words == ("the", "Paris", "rome")
@@ -157,7 +157,7 @@ def test_more_lines_than_are_parsed_at_once(tmp_path):
     table = np.random.default_rng(0).normal(size=(9000, 2)).astype(np.float32)
     lines = [f"w{k} {x:.8g} {y:.8g}" for k, (x, y) in enumerate(table.tolist())]
     (tmp_path / "v.txt").write_text("\n".join(lines))
-    expected = WordVectors.of([f"w{k}" for k in range(9000)], table)
+    expected = WordVectors.from_floats([f"w{k}" for k in range(9000)], table)
     vectors = load_vectors(tmp_path / "v.txt")
     assert vectors.words == expected.words
     np.testing.assert_array_equal(vectors.codes, expected.codes)

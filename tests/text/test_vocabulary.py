@@ -9,7 +9,7 @@ WORDS = Counter("babcab")
 
 
 def test_most_frequent_first_after_nothing():
-    vocabulary = Vocabulary.of(WORDS)
+    vocabulary = Vocabulary.from_counts(WORDS)
     assert vocabulary.words == ("b", "a", "c")
     assert [vocabulary.id(word) for word in "abcd"] == [2, 1, 3, 0]
     assert len(vocabulary) == 4
@@ -18,20 +18,20 @@ def test_most_frequent_first_after_nothing():
 
 
 def test_min_count_leaves_rare_words_out():
-    assert Vocabulary.of(WORDS, min_count=2).words == ("b", "a")
+    assert Vocabulary.from_counts(WORDS, min_count=2).words == ("b", "a")
     with pytest.raises(ValueError, match="at least 1, got 0"):
-        Vocabulary.of(Counter(), min_count=0)
+        Vocabulary.from_counts(Counter(), min_count=0)
 
 
 def test_lower_case_is_the_vocabularys_choice():
     words = Counter(["Good", "good"])
-    assert Vocabulary.of(words, lower=True).words == ("good",)
-    assert set(Vocabulary.of(words).words) == {"Good", "good"}
-    assert Vocabulary.of(words, lower=True).id("GOOD") == 1
+    assert Vocabulary.from_counts(words, lower=True).words == ("good",)
+    assert set(Vocabulary.from_counts(words).words) == {"Good", "good"}
+    assert Vocabulary.from_counts(words, lower=True).id("GOOD") == 1
 
 
 def test_json_round_trip_through_text():
-    vocabulary = Vocabulary.of(Counter(["é", "'a'", "\u2028"]), lower=True)
+    vocabulary = Vocabulary.from_counts(Counter(["é", "'a'", "\u2028"]), lower=True)
     assert Vocabulary.from_json(json.loads(json.dumps(vocabulary.to_json()))) == vocabulary
 
 

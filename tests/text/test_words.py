@@ -15,19 +15,19 @@ def words(flags):
 
 def test_a_mark_is_read_as_far_as_the_words_on_both_sides():
     z = torch.tensor([[1.0, 0.0, 0.5, 0.0, 0.0, 1.0, 0.0]])
-    found = words(["W,W,,W,"]).with_marks(z)
+    found = words(["W,W,,W,"]).with_punctuation(z)
     assert found.tolist() == [[1.0, 0.5, 0.5, 0.5, 0.5, 1.0, 0.0]]  # the last one has no word behind it
 
 
 def test_an_unselected_word_beside_a_mark_keeps_it_out():
     z = torch.tensor([[0.0, 0.0, 1.0, 0.0, 0.0]])
-    assert words([",W,W,"]).with_marks(torch.tensor([[0.0, 0.0, 0.0, 1.0, 0.0]])).tolist() == [[0, 0, 0, 1, 0]]
-    assert words(["W,W,W"]).with_marks(z).tolist() == [[0, 0, 1, 0, 0]]
+    assert words([",W,W,"]).with_punctuation(torch.tensor([[0.0, 0.0, 0.0, 1.0, 0.0]])).tolist() == [[0, 0, 0, 1, 0]]
+    assert words(["W,W,W"]).with_punctuation(z).tolist() == [[0, 0, 1, 0, 0]]
 
 
 def test_unknown_words_are_never_read_and_keep_marks_out():
     z = torch.tensor([[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0]])
-    assert words(["W,?,W,W"]).with_marks(z).tolist() == [[1, 0, 0, 0, 1, 1, 1]]
+    assert words(["W,?,W,W"]).with_punctuation(z).tolist() == [[1, 0, 0, 0, 1, 1, 1]]
     scores = torch.tensor([[2.0, 9.0, 9.0, 9.0, 3.0]])
     assert words(["W,?,W"]).ranked(scores).tolist() == [[2, 2, 2, 2, 3]]
 
@@ -39,7 +39,7 @@ def test_marks_rank_as_the_lower_neighbour_and_last_at_the_ends():
 
 def test_the_gradient_reaches_the_words_that_carry_a_mark():
     z = torch.tensor([[0.3, 0.0, 0.7]], requires_grad=True)
-    words(["W,W"]).with_marks(z)[0, 1].backward()
+    words(["W,W"]).with_punctuation(z)[0, 1].backward()
     assert z.grad.tolist() == [[1.0, 0.0, 0.0]]
 
 
@@ -48,12 +48,12 @@ def test_padding_and_the_rest_of_the_batch_change_nothing(texts, random):
     width = max(map(len, texts)) + 2
     padded = words([text.ljust(width) for text in texts])
     z = torch.tensor([[random.random() for _ in range(width)] for _ in texts]) * padded.counted
-    together, ranked = padded.with_marks(z), padded.ranked(z)
+    together, ranked = padded.with_punctuation(z), padded.ranked(z)
     assert (together[~padded.mask] == 0).all()
     for k, text in enumerate(texts):
         alone = words([text])
         own = z[k : k + 1, : len(text)]
-        assert torch.equal(alone.with_marks(own)[0], together[k, : len(text)])
+        assert torch.equal(alone.with_punctuation(own)[0], together[k, : len(text)])
         if alone.counted.any():
             assert torch.equal(alone.ranked(own)[0], ranked[k, : len(text)])
 
@@ -61,5 +61,5 @@ def test_padding_and_the_rest_of_the_batch_change_nothing(texts, random):
 def test_a_mark_is_read_with_a_word_of_its_own_unit():
     z = torch.tensor([[0.0, 1.0, 1.0, 0.0, 0.0, 0.0]])
     unit = torch.tensor([[0, 0, 0, 0, 1, 1]])
-    assert words([",WW,W,"]).with_marks(z, unit).tolist() == [[1, 1, 1, 1, 0, 0]]
-    assert words([",WW,W,"]).with_marks(z, torch.arange(6)[None]).tolist() == z.tolist()
+    assert words([",WW,W,"]).with_punctuation(z, unit).tolist() == [[1, 1, 1, 1, 0, 0]]
+    assert words([",WW,W,"]).with_punctuation(z, torch.arange(6)[None]).tolist() == z.tolist()

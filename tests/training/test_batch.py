@@ -28,7 +28,7 @@ def examples():
 
 @pytest.fixture(scope="module")
 def encoder(examples):
-    return VectorEncoder(Vocabulary.of(word_counts(examples)))
+    return VectorEncoder(Vocabulary.from_counts(word_counts(examples)))
 
 
 def same(a: Batch, b: Batch) -> bool:

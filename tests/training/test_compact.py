@@ -64,7 +64,7 @@ def test_a_compact_model_says_the_same_in_a_tenth_of_the_space(trained, corpus, 
 
 def test_vectors_that_are_not_the_package_s_are_kept(corpus, tmp_path):
     words = sorted({token.lower() for example in corpus.train for token in example.tokens})
-    vectors = WordVectors.of(words, np.random.default_rng(0).normal(size=(len(words), 20)))
+    vectors = WordVectors.from_floats(words, np.random.default_rng(0).normal(size=(len(words), 20)))
     np.savez(tmp_path / "own.npz", **vectors.to_arrays())
     settings = {"hidden": 4, "epochs": 1, "min_epochs": 1, "embeddings": str(tmp_path / "own.npz")}
     trained = train(corpus, configure("spectra", settings), progress=False)

@@ -169,7 +169,11 @@ def test_values_are_read_as_the_keys_type(key, text, value):
         ("temperature", "nan", "temperature must be positive, got nan"),
         ("budget", 0.0, "a budget is a share above 0"),
         ("punctuation", "never", "punctuation must be 'free' or 'count', got 'never'"),
-        ("cut", "letters", "cut must be 'words' or 'spaces' or 'segments' or none, got 'letters'"),
+        (
+            "word_splitting",
+            "letters",
+            "word_splitting must be 'words' or 'spaces' or 'segments' or none, got 'letters'",
+        ),
         ("encoder", "bilstn", r"no encoder 'bilstn'; did you mean 'bilstm'\?"),
     ],
 )

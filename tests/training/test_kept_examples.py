@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rationalizer.data import corpus_from, generated_pairs
+from rationalizer.data import generated_pairs, make_corpus
 from rationalizer.models import TrainedModel
 from rationalizer.models.atomic_files import write_record
 from rationalizer.models.sample_texts import LONGEST, choose_examples
@@ -14,7 +14,7 @@ TEXTS = [f"text number {k}" for k in range(12)]
 
 def corpus(texts, labels, task=None):
     """All texts in dev as well."""
-    found = corpus_from(texts, labels, dev=(), task=task)
+    found = make_corpus(texts, labels, dev=(), task=task)
     return replace(found, dev=found.train)
 
 
@@ -39,7 +39,7 @@ def test_values_from_the_lowest_to_the_highest():
 
 
 def test_dev_before_train_and_none_twice():
-    found = corpus_from(TEXTS, ["a", "b"] * 6, dev=())
+    found = make_corpus(TEXTS, ["a", "b"] * 6, dev=())
     assert choose_examples(found, 2) == (TEXTS[0], TEXTS[1])
     dev = [*found.train[-1:], *found.train[-1:]]
     assert choose_examples(replace(found, dev=dev), 3) == (TEXTS[-1],)

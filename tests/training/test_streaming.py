@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rationalizer import Rationalizer
-from rationalizer.data import StoredExamples, read_corpus, stream_corpus
+from rationalizer.data import DiskExamples, read_corpus, stream_corpus
 from rationalizer.data.disk_examples import word_counts
 from rationalizer.models import configure
 from rationalizer.models.batches import loader
@@ -26,7 +26,7 @@ def file(corpus, tmp_path_factory):
 def test_weights_are_the_same_bit_for_bit(file, tmp_path, monkeypatch):
     """Even if the training is killed in the middle of an epoch."""
     in_memory, on_disk = read_corpus(file), stream_corpus(file, cache_dir=tmp_path / "cache")
-    assert isinstance(on_disk.dev, StoredExamples)
+    assert isinstance(on_disk.dev, DiskExamples)
     config = configure("spectra", {**SMALL, "checkpoint_seconds": 0})
     expected = train(in_memory, config)
     with monkeypatch.context() as patch:
@@ -43,7 +43,7 @@ def test_weights_are_the_same_bit_for_bit(file, tmp_path, monkeypatch):
 
 def test_worker_processes_read_the_same(file, tmp_path):
     corpus = stream_corpus(file, cache_dir=tmp_path / "cache")
-    encoder = VectorEncoder(Vocabulary.of(word_counts(corpus.train)))
+    encoder = VectorEncoder(Vocabulary.from_counts(word_counts(corpus.train)))
     how = {"batch_size": 16, "batch_tokens": 300, "shuffle": True, "seed": 3}
     alone, shared = (
         list(loader(examples, encoder, workers=workers, **how))

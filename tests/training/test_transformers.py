@@ -14,7 +14,7 @@ from rationalizer.models import TrainedModel, configure
 from rationalizer.models.atomic_files import read_record, write_record
 from rationalizer.models.batches import collate
 from rationalizer.nn import EXTRACTORS
-from rationalizer.text import Example, cut
+from rationalizer.text import Example, split_words
 from rationalizer.training import train
 from rationalizer.training.module import Learner
 from tests.nn.encoders import write_encoder
@@ -276,7 +276,7 @@ def test_the_encoder_of_the_package_index_learns_and_generalises():
 
     def examples(words):
         drawn = [(frame.format(word), word, int(word in GOOD + NEW_GOOD)) for word in words for frame in frames]
-        return [(Example(text, *cut(text, "spaces"), label=label), word) for text, word, label in drawn]
+        return [(Example(text, *split_words(text, "spaces"), label=label), word) for text, word, label in drawn]
 
     seen, dev = (examples(words) for words in (GOOD + BAD, NEW_GOOD + NEW_BAD))
     splits = [[example for example, _ in part] for part in (seen, dev, [])]

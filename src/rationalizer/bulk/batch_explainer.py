@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import torch
 
-from rationalizer.data import BadRows, Columns, Given, iter_rows
-from rationalizer.data.corpus_files import found_columns
+from rationalizer.data import BadRows, Columns, InputRow, iter_rows
+from rationalizer.data.corpus_files import resolve_columns
 from rationalizer.data.table_files import Stream
 from rationalizer.drawing.result_columns import result_columns, result_values
 from rationalizer.inference.predict import BATCH
@@ -72,22 +72,22 @@ class Explainer:
     def columns_in(self, names: Sequence[str], source: Path) -> Columns:
         """What the texts are read from; an error where the model cannot read a file of these columns."""
         trained, stream = self.model.trained, Stream(source, iter(()), dict.fromkeys(names))
-        return found_columns(
-            self.columns.remembering(trained.description.columns, names), stream, pairs=self.model.pairs
+        return resolve_columns(
+            self.columns.with_model_columns(trained.description.columns, names), stream, pairs=self.model.pairs
         )
 
-    def rows_of(self, batch: Batch, source: Path, bad: BadRows, first: int = 1) -> Iterator[Given]:
+    def rows_of(self, batch: Batch, source: Path, bad: BadRows, first: int = 1) -> Iterator[InputRow]:
         """What there is to explain; `source` and `first` name a row that cannot be used."""
         names = batch.schema.names
         needed = [name for name in names if name in self.columns_in(names, source).names()]
         return self.given(Stream(source, iter(batch.select(needed).to_pylist()), dict.fromkeys(names)), bad, first)
 
-    def given(self, stream: Stream, bad: BadRows, first: int = 1) -> Iterator[Given]:
+    def given(self, stream: Stream, bad: BadRows, first: int = 1) -> Iterator[InputRow]:
         trained = self.model.trained
         return iter_rows(
             stream,
             columns=self.columns,
-            remembered=trained.description.columns,
+            model_columns=trained.description.columns,
             labels=None,
             rule=trained.encoder.rule,
             bad=bad,
@@ -95,7 +95,7 @@ class Explainer:
             first=first,
         )
 
-    def with_cells(self, batch: Batch, rows: Sequence[Given]) -> Batch:
+    def with_cells(self, batch: Batch, rows: Sequence[InputRow]) -> Batch:
         """The batch with the cells of its rows, which are null where a row has nothing to explain."""
         explained = self.model.explain_rows(rows, batch_size=self.batch_size)
         cells = zip(*map(result_values, explained), strict=True) if rows else [()] * 4

@@ -179,7 +179,7 @@ class _Counts:
             advance(table.num_rows)
 
     def outcome(self) -> BulkResult:
-        return BulkResult(self.rows - self.empty, self.empty - len(self.bad), written=1, notes=self.bad.notes())
+        return BulkResult(self.rows - self.empty, self.empty - len(self.bad), written=1, notes=self.bad.messages())
 
 
 def _progress_of(on_progress: OnProgress | None, total: int | None) -> AbstractContextManager[Callable[[int], object]]:

@@ -20,7 +20,11 @@ def show_people(trained: TrainedModel, examples: Sequence[AnyExample]) -> dict[s
     from rationalizer.metrics import METRICS
 
     texts = cast("Sequence[Example]", () if trained.pairs else examples)
-    many = sum(len(text.people) for text in texts if text.people is not None and len(text.people) > 1)
+    many = sum(
+        len(text.annotator_masks)
+        for text in texts
+        if text.annotator_masks is not None and len(text.annotator_masks) > 1
+    )
     if not many:
         return None
     if not trained.model.method.follows_budget:

@@ -94,7 +94,7 @@ def evaluate(
     folder = find_model(run)
     trained = TrainedModel.load(folder, check_device(device))
     if budget is not None:
-        trained = trained.with_budget(Budget.of(budget))
+        trained = trained.with_budget(Budget.parse(budget))
     if constraint:
         trained = trained.with_constraints(constraint)
     stored = source_of(folder)
@@ -165,16 +165,16 @@ def _examples(
         rows = read_examples(
             where.source,
             columns=where.column_names,
-            remembered=trained.description.columns,
+            model_columns=trained.description.columns,
             labels=Labels(trained.task, trained.classes),
             rule=trained.encoder.rule,
             dialect=where.dialect,
             bad=bad,
         )
-        for note in bad.notes():
+        for note in bad.messages():
             err.print(note, style="yellow", markup=False)
         return "all rows", rows
-    corpus = where.load(trained.encoder.rule, watch=progress)
+    corpus = where.load(trained.encoder.rule, on_progress=progress)
     if len(corpus.classes) == 1:  # nothing to predict: what people marked is what there is to score
         chosen, examples = pick_split(corpus, split)
         return chosen, [replace(example, label=None) for example in examples]

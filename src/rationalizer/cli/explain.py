@@ -32,7 +32,7 @@ from rationalizer.cli.options import (
 from rationalizer.cli.progress import progress
 
 if TYPE_CHECKING:
-    from rationalizer.data import Columns, Dialect, Given
+    from rationalizer.data import Columns, Dialect, InputRow
     from rationalizer.model import Rationalizer
 
 
@@ -181,7 +181,7 @@ def _explain(
             number += len(batch)
             advance(len(batch))
         write(shape.closing)
-    for note in bad.notes():
+    for note in bad.messages():
         err.print(note, style="yellow", markup=False)
     if out_file is not None:
         _tell(out_file, counts[True], counts[False] - len(bad), start)
@@ -193,7 +193,7 @@ def _tell(out_file: Path, explained: int, empty: int, start: int) -> None:
     err.print(f"{out_file}: {explained} explained{without}{before}", markup=False)
 
 
-def _said(model: Rationalizer, batch: Sequence[Given], batch_size: int) -> list[outputs.Said]:
+def _said(model: Rationalizer, batch: Sequence[InputRow], batch_size: int) -> list[outputs.Said]:
     """What the model says of rows; nothing of those that have nothing to explain."""
     return [
         outputs.Said(given.row, explanation, None if given.example is None else model.label_of(given.example))
@@ -231,7 +231,7 @@ def _is_sent_to_a_file() -> bool:
     return err.is_terminal and stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
 
 
-def _given(model: Rationalizer, texts: Sequence[str] | None) -> Iterator[Given]:
+def _given(model: Rationalizer, texts: Sequence[str] | None) -> Iterator[InputRow]:
     if texts and list(texts) != ["-"]:
         return iter(inputs.from_arguments(texts, model))
     return inputs.from_lines(_standard_input(), model)
@@ -248,11 +248,11 @@ def _standard_input() -> IO[bytes]:
 def _skip(
     model: Rationalizer,
     shape: outputs.Layout,
-    given: Iterator[Given],
+    given: Iterator[InputRow],
     written: outputs.Written,
     batch_size: int,
     round_size: int,
-) -> tuple[int, Iterator[Given]]:
+) -> tuple[int, Iterator[InputRow]]:
     """How many rows the file has already, and those that are left to explain.
 
     Of the file whole rounds are kept: the last digits of a number depend on the texts that it was computed with,
@@ -260,7 +260,7 @@ def _skip(
     at the same budget wrote it.
     """
     kept, end = 0, 0
-    begun: list[Given] = []
+    begun: list[InputRow] = []
     records: list[dict[str, Any]] = []
     for count, (record, record_end) in enumerate(written.records(), 1):
         row = next(given, None)
@@ -288,7 +288,7 @@ def _skip(
 def _require_same_answers(
     model: Rationalizer,
     written: outputs.Written,
-    given: Sequence[Given],
+    given: Sequence[InputRow],
     records: Sequence[dict[str, Any]],
     batch_size: int,
 ) -> None:

@@ -59,10 +59,13 @@ def hans(
     augmented = replace(vanilla, hans="" if hans_dir is None else str(hans_dir.absolute()))
     given = {"budget": vanilla.budget, **collect_settings(settings, encoder=encoder, embeddings=embeddings)}
     config = configure(method, given, dataset=vanilla.dataset, pairs=True)
-    evaluation = load("hans", data_dir=hans_dir, rule=config.cut)
+    evaluation = load("hans", data_dir=hans_dir, rule=config.word_splitting)
     # Both before any training: data that cannot be augmented are refused at once.
-    parts = {"vanilla": (vanilla, vanilla.load(config.cut)), "augmented": (augmented, augmented.load(config.cut))}
-    note = vanilla.note(config.cut) if note is None else note
+    parts = {
+        "vanilla": (vanilla, vanilla.load(config.word_splitting)),
+        "augmented": (augmented, augmented.load(config.word_splitting)),
+    }
+    note = vanilla.note(config.word_splitting) if note is None else note
     columns = {}
     for name, (where, corpus) in parts.items():
         out.print(f"{name}: {len(corpus.train)} training pairs, {describe_method(config)}: {out_dir / name}")

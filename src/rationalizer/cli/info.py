@@ -84,7 +84,7 @@ def _in_words(facts: dict[str, Any]) -> dict[str, str]:
     words = {
         "method": f"{facts['method']}{f' ({options})' if options else ''}",
         "reads": facts["reads"] + _faithfulness(facts["faithful"]),
-        "budget": Budget.of(facts["budget"]).in_words(unit) + followed,
+        "budget": Budget.parse(facts["budget"]).describe(unit) + followed,
         "constraints": ", ".join(facts["constraints"]) or "none",
         "data": "unknown" if facts["data"] is None else DataSource.from_json(facts["data"]).name,
         "task": f"{facts['task']}: {', '.join(facts['classes'])}" if facts["classes"] else facts["task"],

@@ -11,20 +11,20 @@ from threading import Thread
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from rationalizer.data import BadRows, Columns, Dialect, Given
+    from rationalizer.data import BadRows, Columns, Dialect, InputRow
     from rationalizer.model import Rationalizer
     from rationalizer.text import AnyExample
 
 T = TypeVar("T")
 
 
-def from_arguments(texts: Sequence[str], model: Rationalizer) -> list[Given]:
-    from rationalizer.data import Given
+def from_arguments(texts: Sequence[str], model: Rationalizer) -> list[InputRow]:
+    from rationalizer.data import InputRow
     from rationalizer.data.row_parsing import make_example, make_pair
 
     rule = model.trained.encoder.rule
     if not model.pairs:
-        return [Given({"text": text}, make_example(text=text, rule=rule)) for text in texts]
+        return [InputRow({"text": text}, make_example(text=text, rule=rule)) for text in texts]
     if len(texts) != 2:
         raise ValueError(
             f"this model reads pairs: give the premise and the hypothesis, each in quotes; got {len(texts)} "
@@ -32,12 +32,12 @@ def from_arguments(texts: Sequence[str], model: Rationalizer) -> list[Given]:
         )
     premise, hypothesis = texts
     row = {"premise": premise, "hypothesis": hypothesis}
-    return [Given(row, make_pair(premise=premise, hypothesis=hypothesis, rule=rule))]
+    return [InputRow(row, make_pair(premise=premise, hypothesis=hypothesis, rule=rule))]
 
 
-def from_lines(lines: IO[bytes], model: Rationalizer) -> Iterator[Given]:
+def from_lines(lines: IO[bytes], model: Rationalizer) -> Iterator[InputRow]:
     """One text a line; a pair as premise, tab, hypothesis, or as a JSON object. Empty lines count, too."""
-    from rationalizer.data import Given
+    from rationalizer.data import InputRow
     from rationalizer.data.row_parsing import make_example, make_pair
     from rationalizer.data.table_files import LONGEST_LINE
     from rationalizer.text import DataError
@@ -51,11 +51,11 @@ def from_lines(lines: IO[bytes], model: Rationalizer) -> Iterator[Given]:
         try:
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             if not line.strip():
-                yield Given(dict.fromkeys(names, ""), None)
+                yield InputRow(dict.fromkeys(names, ""), None)
                 continue
             row = _pair(line) if model.pairs else {"text": line}
             example = make_pair(**row, rule=rule) if model.pairs else make_example(**row, rule=rule)
-            yield Given(row, example, place)
+            yield InputRow(row, example, place)
         except UnicodeDecodeError as error:
             byte = raw[error.start]
             raise DataError(f"{place}: byte 0x{byte:02x} is not UTF-8") from None
@@ -85,7 +85,7 @@ def from_file(
     model: Rationalizer,
     dialect: Dialect | None = None,
     bad: BadRows | None = None,
-) -> Iterator[Given]:
+) -> Iterator[InputRow]:
     """The rows of a table, with the labels and human rationales that it has."""
     from rationalizer.data import Labels, iter_rows
 
@@ -93,7 +93,7 @@ def from_file(
     return iter_rows(
         path,
         columns=columns,
-        remembered=trained.description.columns,
+        model_columns=trained.description.columns,
         labels=Labels(trained.task, trained.classes),
         rule=trained.encoder.rule,
         dialect=dialect,

@@ -34,7 +34,7 @@ from rationalizer.cli.options import (
 from rationalizer.cli.progress import begun_when_told, progress
 
 if TYPE_CHECKING:
-    from rationalizer.data import Corpus, StoredExamples
+    from rationalizer.data import Corpus, DiskExamples
     from rationalizer.models import Config, TrainedModel
 
 
@@ -87,7 +87,7 @@ def train(
 ) -> None:
     """Train a model and keep it in a folder."""
     from rationalizer.compare import describe_method, parse_assignments
-    from rationalizer.data import GENERATED, DataSource, StoredExamples
+    from rationalizer.data import GENERATED, DataSource, DiskExamples
     from rationalizer.metrics import headline_metrics, score_rows
     from rationalizer.models import configure
     from rationalizer.models.devices import trainer_device
@@ -115,10 +115,10 @@ def train(
     first = is_first_process(on["devices"], nodes)
     if first and not resume:
         require_new(directory)  # before the data is read
-    corpus = where.load(config.cut, watch=progress if first else None)
+    corpus = where.load(config.word_splitting, on_progress=progress if first else None)
     if first:
         out.print(_described(corpus, config, generated=where.source in GENERATED))
-        if isinstance(corpus.train, StoredExamples):
+        if isinstance(corpus.train, DiskExamples):
             out.print(_stored(corpus.train), markup=False)
         for note in corpus.skipped:
             err.print(note, style="yellow", markup=False)
@@ -150,14 +150,14 @@ def train(
 
 
 def _described(corpus: Corpus, config: Config, *, generated: bool) -> str:
-    from rationalizer.data import StoredExamples
+    from rationalizer.data import DiskExamples
     from rationalizer.data.column_names import ANNOTATIONS
 
     splits = {"train": corpus.train, "dev": corpus.dev, "test": corpus.test}
     counts = ", ".join(f"{len(examples)} {name}" for name, examples in splits.items() if examples)
     target = f"classes {', '.join(corpus.classes)}" if corpus.classes else "values to regress on"
-    marked = not isinstance(corpus.train, StoredExamples) or ANNOTATIONS & corpus.columns.keys()
-    annotated = [name for name, examples in splits.items() if marked and any(one.marks for one in examples)]
+    marked = not isinstance(corpus.train, DiskExamples) or ANNOTATIONS & corpus.columns.keys()
+    annotated = [name for name, examples in splits.items() if marked and any(one.annotated for one in examples)]
     kind = "gold alignments" if corpus.pairs else "generated rationales" if generated else "human rationales"
     learned = "learned from" if config.annotation_weight else "not learned from"
     rationales = f"; {kind} in {', '.join(annotated)} ({learned})" if annotated else ""
@@ -165,7 +165,7 @@ def _described(corpus: Corpus, config: Config, *, generated: bool) -> str:
     return f"{corpus.name}: {counts}; {target}{rationales}{f'; left out for their label: {dropped}' if dropped else ''}"
 
 
-def _stored(examples: StoredExamples) -> str:
+def _stored(examples: DiskExamples) -> str:
     from rationalizer.cli.info import size_in_words
 
     folder = examples.folder.parent
@@ -179,7 +179,8 @@ def _hint_at_segments(corpus: Corpus) -> None:
     first = [text.text for example in corpus.train[:100] for text in example.texts]
     if corpus.rule == "words" and 2 * sum(map(is_unspaced, first)) > len(first):
         err.print(
-            'note: these texts are written without spaces; --set cut=segments (extra "segment") cuts them into words',
+            'note: these texts are written without spaces; --set word_splitting=segments (extra "segment") splits them '
+            "into words",
             style="yellow",
             markup=False,
         )

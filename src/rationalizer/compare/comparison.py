@@ -61,7 +61,7 @@ def compare(
                 records[outcome.run.directory] = outcome.record
             on_run_end(count, outcome)
     finished = [(run, records[run.directory]) for run in runs if run.directory in records]
-    default_notes = {run.source.name: run.source.note(run.config.cut) for run, _ in finished}
+    default_notes = {run.source.name: run.source.note(run.config.word_splitting) for run, _ in finished}
     rows = summarize(finished, split=split, notes=default_notes | dict(notes or {}))
     drawn = _draw(rows, out)
     files = write_tables(rows, out, {name: [path.name for path in paths] for name, paths in drawn.items()})

@@ -75,7 +75,7 @@ class PlannedRun:
 
     @property
     def title(self) -> str:
-        budget = f", budget {self.config.budget.in_words(self.method.unit)}" if self.method.uses_budget else ""
+        budget = f", budget {self.config.budget.describe(self.method.unit)}" if self.method.uses_budget else ""
         return f"{self.source.name}, {self.method.label}{budget}, seed {self.config.seed}"
 
     def to_json(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def parse_budgets(text: str) -> list[Budget]:
     budgets = []
     for item in _listed(text, "--budgets"):
         try:
-            budgets.append(Budget.of(f"{item.removesuffix('%')}%"))
+            budgets.append(Budget.parse(f"{item.removesuffix('%')}%"))
         except ValueError:
             raise ValueError(f"--budgets are percentages of the text between 0 and 100, got {item!r}") from None
     return sorted(_distinct(budgets, "budget", str), key=Budget.sort_key)
@@ -123,7 +123,7 @@ def describe_method(config: Config) -> str:
     """A method with its budget and constraints, in words."""
     faithful = "" if not config.pairs else ", faithful" if config.faithful else ", not faithful"
     method = Variant(config.method, None, config.pairs)
-    budget = f", budget {config.budget.in_words(method.unit)}" if method.uses_budget else ""
+    budget = f", budget {config.budget.describe(method.unit)}" if method.uses_budget else ""
     return f"{config.method}{faithful}{budget}" + "".join(f", {constraint}" for constraint in config.constraints)
 
 
@@ -177,7 +177,7 @@ def _job(
     own = _settings_of(method, settings) | {"seed": seed}
     own["budget"] = budget if method.uses_budget else source.budget
     own |= method.settings
-    amount = budget.in_words(method.unit).removesuffix("%").replace(" ", "-")
+    amount = budget.describe(method.unit).removesuffix("%").replace(" ", "-")
     folder = f"budget-{amount}" if method.uses_budget else "any-budget"
     directory = out / "runs" / source.name / method.label.replace(":", "-") / folder / f"seed-{seed}"
     try:

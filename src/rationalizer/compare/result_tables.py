@@ -36,7 +36,7 @@ class ResultRow:
 
     @property
     def budget_text(self) -> str:
-        return "any" if self.budget is None else self.budget.in_words("pair" if self.pairs else "word")
+        return "any" if self.budget is None else self.budget.describe("pair" if self.pairs else "word")
 
     @property
     def data(self) -> str:

@@ -75,7 +75,7 @@ def finished_record(run: PlannedRun) -> Record | None:
     require_same(record["config"], settings_of(run.config), path)
     require_same(record["data"]["source"] or {}, run.source.to_json(), path)
     if run.source.path is not None:  # files may have changed; generated corpora and the Hub's have not
-        texts = origin_of(run.source.load(run.config.cut), run.source)["texts"]
+        texts = origin_of(run.source.load(run.config.word_splitting), run.source)["texts"]
         require_same({"data": record["data"]["texts"]}, {"data": texts}, path)
     return record
 
@@ -86,7 +86,7 @@ def execute(task: RunTask, *, in_subprocess: bool = False) -> RunOutcome:
     torch.set_num_threads(task.threads)
     try:
         trainer = {**trainer_device(task.device), "precision": task.precision, "threads": task.threads}
-        corpus = run.source.load(run.config.cut)
+        corpus = run.source.load(run.config.word_splitting)
         trainer["progress"] = "lines" if in_subprocess else None
         finished = train_and_score(corpus, run.config, run.directory, source=run.source, resume=True, **trainer)
         return RunOutcome(run, finished.record(origin_of(corpus, run.source)))

@@ -9,25 +9,25 @@ from pkgutil import iter_modules
 from rationalizer.constraints.alignment_constraints import ExactlyK, Monotone, MustAlign, NeverAlign
 from rationalizer.constraints.base import (
     CONSTRAINTS,
-    Conflict,
     Constraint,
+    ConstraintConflict,
     Constraints,
-    constraint_named,
+    get_constraint,
     parse_constraints,
     register,
 )
 from rationalizer.constraints.factor_constraints import FactorConstraint, PairFactorConstraint
 from rationalizer.constraints.layer_arguments import (
-    Draft,
     LayerConstraints,
-    Text,
     TextConstraint,
+    TextInBatch,
+    TextRequirements,
     build_layer_constraints,
 )
 from rationalizer.constraints.pair_layer_arguments import (
     PairConstraint,
+    PairInBatch,
     PairLayerConstraints,
-    PairOfTexts,
     build_pair_layer_constraints,
 )
 from rationalizer.constraints.phrase_ends import Ends
@@ -40,10 +40,9 @@ for _module in iter_modules(__path__):
 
 __all__ = [
     "CONSTRAINTS",
-    "Conflict",
     "Constraint",
+    "ConstraintConflict",
     "Constraints",
-    "Draft",
     "Ends",
     "ExactlyK",
     "FactorConstraint",
@@ -55,17 +54,18 @@ __all__ = [
     "NeverAlign",
     "PairConstraint",
     "PairFactorConstraint",
+    "PairInBatch",
     "PairLayerConstraints",
-    "PairOfTexts",
     "PerSentence",
     "SpanLength",
     "Spans",
-    "Text",
     "TextConstraint",
+    "TextInBatch",
+    "TextRequirements",
     "WholeSentences",
     "build_layer_constraints",
     "build_pair_layer_constraints",
-    "constraint_named",
+    "get_constraint",
     "parse_constraints",
     "register",
 ]

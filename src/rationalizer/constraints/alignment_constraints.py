@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from rationalizer.constraints.base import register
-from rationalizer.constraints.pair_layer_arguments import Link, PairConstraint, PairDraft, PairLayerConstraints
-from rationalizer.constraints.patterns import frozen
+from rationalizer.constraints.pair_layer_arguments import Link, PairConstraint, PairLayerConstraints, PairRequirements
+from rationalizer.constraints.patterns import to_tuples
 from rationalizer.constraints.stopwords import STOPWORDS
 from rationalizer.ranges import Count
 from rationalizer.text import is_punctuation
-from rationalizer.text.errors import shown
+from rationalizer.text.errors import short_repr
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,16 +26,16 @@ class _Links(PairConstraint):
 
     def __post_init__(self) -> None:
         for key in ("words", "links", "matrix"):
-            object.__setattr__(self, key, frozen(getattr(self, key)))
+            object.__setattr__(self, key, to_tuples(getattr(self, key)))
         for pair in self.words:
             if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(word, str) and word for word in pair):
-                raise ValueError(f"{self.name}: words are pairs such as [('not', 'never')], got {shown(pair)}")
+                raise ValueError(f"{self.name}: words are pairs such as [('not', 'never')], got {short_repr(pair)}")
         for key in ("equal", "stopwords"):
             if not isinstance(getattr(self, key), bool):
-                raise ValueError(f"{self.name}: {key} must be true or false, got {shown(getattr(self, key))}")
+                raise ValueError(f"{self.name}: {key} must be true or false, got {short_repr(getattr(self, key))}")
         for key in ("links", "matrix"):
             if not isinstance(getattr(self, key), tuple | None):
-                raise ValueError(f"{self.name}: {key} is a list, got {shown(getattr(self, key))}")
+                raise ValueError(f"{self.name}: {key} is a list, got {short_repr(getattr(self, key))}")
         if not self._settings():
             raise ValueError(f"{self.name}: which words? give words, equal, links or matrix")
 
@@ -44,56 +44,56 @@ class _Links(PairConstraint):
         return self.links is not None or self.matrix is not None
 
     @classmethod
-    def read(cls, value: str) -> Self:
+    def parse_value(cls, value: str) -> Self:
         """Kinds, then pairs of words, with commas between: "equal,words:not/never,good/great"."""
         kinds, _, words = f",{value}".partition(",words:")
         flags = [kind.strip() for kind in kinds.split(",") if kind.strip()]
         unknown = next((kind for kind in flags if kind not in ("equal", "stopwords")), None)
         if unknown is not None:
-            raise ValueError(f"equal, stopwords or words:... was expected, got {shown(unknown)}")
+            raise ValueError(f"equal, stopwords or words:... was expected, got {short_repr(unknown)}")
         pairs = tuple(tuple(part.strip().split("/")) for part in words.split(",") if part.strip())
         return cls(words=pairs, equal="equal" in flags, stopwords="stopwords" in flags)
 
-    def written(self) -> str:
+    def format_value(self) -> str:
         parts = [key for key in ("equal", "stopwords", "links", "matrix") if getattr(self, key)]
         return ",".join([*parts, f"words:{','.join('/'.join(pair) for pair in self.words)}"] if self.words else parts)
 
-    def _in_words(self) -> str:
+    def _describe_words(self) -> str:
         """The words it speaks of, for people to read."""
         kinds = ["equal words"] if self.equal else []
         kinds += ["stopwords"] if self.stopwords else []
         kinds += [f"“{one}” with “{other}”" for one, other in self.words]
         return ", ".join([*kinds, "what is marked"] if self.per_text else kinds)
 
-    def own_links(self, draft: PairDraft) -> list[Link]:
+    def links_for_pair(self, pair: PairRequirements) -> list[Link]:
         """The links that were given for this pair of texts alone."""
         found: list[Link] = []
-        m, n = len(draft.premise), len(draft.hypothesis)
+        m, n = len(pair.premise), len(pair.hypothesis)
         if self.links is not None:
-            for link in self._of_pair("links", self.links, any(map(_is_link, self.links)), draft):
+            for link in self._of_pair("links", self.links, any(map(_is_link, self.links)), pair):
                 if not _is_link(link) or not (0 <= link[0] < m and 0 <= link[1] < n):
                     raise ValueError(
-                        f"{self.name}: {shown(link)} is no link of {draft.pair}; links are (token of the premise, "
-                        f"token of the hypothesis), counted from 0, here below ({m}, {n})"
+                        f"{self.name}: {short_repr(link)} is no link of {pair.source}; links are (token of the "
+                        f"premise, token of the hypothesis), counted from 0, here below ({m}, {n})"
                     )
                 found.append(link)
         if self.matrix is not None:
-            rows = self._of_pair("matrix", self.matrix, any(map(_is_row, self.matrix)), draft)
+            rows = self._of_pair("matrix", self.matrix, any(map(_is_row, self.matrix)), pair)
             shape = {len(row) if isinstance(row, tuple) else -1 for row in rows}
             if len(rows) != m or shape - {n} or any(flag not in (0, 1) for row in rows for flag in row):
-                raise ValueError(f"{self.name}: a matrix has a 0 or 1 a pair of tokens, {m} x {n} for {draft.pair}")
+                raise ValueError(f"{self.name}: a matrix has a 0 or 1 a pair of tokens, {m} x {n} for {pair.source}")
             found += [(i, j) for i in range(m) for j in range(n) if rows[i][j]]
         return found
 
-    def _of_pair(self, key: str, given: Sequence[Any], one: bool, draft: PairDraft) -> Sequence[Any]:
+    def _of_pair(self, key: str, given: Sequence[Any], one: bool, pair: PairRequirements) -> Sequence[Any]:
         """What was given for this pair: `given` has a list for each, or is that of the `one` pair there is."""
         listed = (given,) if one else given
-        if len(listed) != draft.pair.of:
-            pairs = "1 pair" if draft.pair.of == 1 else f"{draft.pair.of} pairs"
+        if len(listed) != pair.source.of:
+            pairs = "1 pair" if pair.source.of == 1 else f"{pair.source.of} pairs"
             raise ValueError(
                 f"{self.name}: {key} is of {len(listed)} pairs, but there are {pairs}; give a list for each"
             )
-        return tuple(listed[draft.pair.position])
+        return tuple(listed[pair.source.position])
 
 
 def _is_link(value: Any) -> bool:
@@ -126,18 +126,18 @@ class MustAlign(_Links):
         matrix: for each pair of texts, a 0 or 1 a pair of tokens; for these only.
     """
 
-    offered = ("must-align=equal",)
+    suggested = ("must-align=equal",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.stopwords and not self.equal:
             raise ValueError(f"{self.name}: stopwords are aligned where they are equal; give equal too")
 
-    def in_words(self) -> str:
-        return f"{self._in_words()} aligned"
+    def describe(self) -> str:
+        return f"{self._describe_words()} aligned"
 
-    def mark(self, draft: PairDraft) -> None:
-        premise, hypothesis = _places(draft.premise), _places(draft.hypothesis)
+    def update_pair(self, pair: PairRequirements) -> None:
+        premise, hypothesis = _places(pair.premise), _places(pair.hypothesis)
         wanted = [(one.casefold(), other.casefold()) for one, other in self.words]
         if self.equal:
             left_out = frozenset() if self.stopwords else STOPWORDS
@@ -145,8 +145,8 @@ class MustAlign(_Links):
         links = [
             link for one, other in wanted for link in zip(premise.get(one, ()), hypothesis.get(other, ()), strict=False)
         ]
-        for link in links + self.own_links(draft):
-            draft.must.setdefault(link, self)
+        for link in links + self.links_for_pair(pair):
+            pair.must.setdefault(link, self)
 
 
 @register("never-align", "never-align=stopwords or never-align=words:good/bad")
@@ -162,23 +162,23 @@ class NeverAlign(_Links):
         matrix: for each pair of texts, a 0 or 1 a pair of tokens; for these only.
     """
 
-    offered = ("never-align=stopwords",)
+    suggested = ("never-align=stopwords",)
 
-    def in_words(self) -> str:
-        return f"{self._in_words()} never aligned"
+    def describe(self) -> str:
+        return f"{self._describe_words()} never aligned"
 
-    def mark(self, draft: PairDraft) -> None:
-        premise, hypothesis = _places(draft.premise), _places(draft.hypothesis)
+    def update_pair(self, pair: PairRequirements) -> None:
+        premise, hypothesis = _places(pair.premise), _places(pair.hypothesis)
         wanted = [(one.casefold(), other.casefold()) for one, other in self.words]
         wanted += [(word, word) for word in premise] if self.equal else []
         for one, other in wanted:
             for i in premise.get(one, ()):
-                draft.never[i, hypothesis.get(other, [])] = True
+                pair.never[i, hypothesis.get(other, [])] = True
         if self.stopwords:
-            draft.never[[place for word in premise.keys() & STOPWORDS for place in premise[word]], :] = True
-            draft.never[:, [place for word in hypothesis.keys() & STOPWORDS for place in hypothesis[word]]] = True
-        for i, j in self.own_links(draft):
-            draft.never[i, j] = True
+            pair.never[[place for word in premise.keys() & STOPWORDS for place in premise[word]], :] = True
+            pair.never[:, [place for word in hypothesis.keys() & STOPWORDS for place in hypothesis[word]]] = True
+        for i, j in self.links_for_pair(pair):
+            pair.never[i, j] = True
 
 
 @register("monotone", "monotone")
@@ -186,13 +186,13 @@ class NeverAlign(_Links):
 class Monotone(PairConstraint):
     """No two links cross: what comes later in one text is aligned with what comes later in the other."""
 
-    offered = ("monotone",)
+    suggested = ("monotone",)
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         return "no crossing links"
 
-    def limit(self, limits: PairLayerConstraints) -> PairLayerConstraints:
-        return replace(limits, monotone=True)
+    def update_layer(self, layer: PairLayerConstraints) -> PairLayerConstraints:
+        return replace(layer, monotone=True)
 
 
 @register("exactly-k", "exactly-k=3")
@@ -200,13 +200,13 @@ class Monotone(PairConstraint):
 class ExactlyK(PairConstraint):
     """So many pairs of words are aligned, neither more nor fewer, whatever the budget."""
 
-    offered = ("exactly-k=1", "exactly-k=2")
+    suggested = ("exactly-k=1", "exactly-k=2")
     k: Count
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         return f"exactly {self.k} pair{'' if self.k == 1 else 's'}"
 
-    def limit(self, limits: PairLayerConstraints) -> PairLayerConstraints:
-        if limits.exactly not in (None, self.k):
-            raise ValueError(f"exactly-k={limits.exactly} and {self} cannot both hold; leave one out")
-        return replace(limits, exactly=self.k)
+    def update_layer(self, layer: PairLayerConstraints) -> PairLayerConstraints:
+        if layer.exactly not in (None, self.k):
+            raise ValueError(f"exactly-k={layer.exactly} and {self} cannot both hold; leave one out")
+        return replace(layer, exactly=self.k)

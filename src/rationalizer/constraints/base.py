@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from rationalizer.ranges import check_ranges, ranges_of
 from rationalizer.suggestions import did_you_mean
-from rationalizer.text.errors import shown
+from rationalizer.text.errors import short_repr
 
 ENTRY_POINTS = "rationalizer.factors"  # the group in which packages name constraints of their own
 
 
-class Conflict(ValueError):
+class ConstraintConflict(ValueError):
     """What is asked of a text cannot be had; the message names the text and the constraints.
 
     Args:
@@ -27,13 +27,13 @@ class Conflict(ValueError):
         super().__init__(problem if position is None else f"{text} {position + 1} {problem}")
         self.problem, self.text, self.position = problem, text, position
 
-    def at(self, place: str) -> Conflict:
+    def at(self, place: str) -> ConstraintConflict:
         """The same, of a text that people know by its place: a row of a file, say."""
-        return Conflict(f"{place} {self.problem}")
+        return ConstraintConflict(f"{place} {self.problem}")
 
-    def after(self, texts: int) -> Conflict:
+    def after(self, texts: int) -> ConstraintConflict:
         """The same, where so many texts come before those that were counted."""
-        return self if self.position is None else Conflict(self.problem, self.text, self.position + texts)
+        return self if self.position is None else ConstraintConflict(self.problem, self.text, self.position + texts)
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,14 @@ class Constraint:
     name: ClassVar[str]  # as it is written: lower case, with hyphens
     usage: ClassVar[str]  # how it is written, by an example
     pairs: ClassVar[bool] = False  # whether it is for alignments of two texts, not for highlights of one
-    offered: ClassVar[tuple[str, ...]] = ()  # those that the web page offers to click
+    suggested: ClassVar[tuple[str, ...]] = ()  # those that the web page offers to click
 
     def __post_init__(self) -> None:
         ranges = ranges_of(type(self))
         for key in ranges:
             value = getattr(self, key)
             if not (value is None and ranges[key].none) and (not isinstance(value, int) or isinstance(value, bool)):
-                raise ValueError(f"{self.name}: {key} must be a whole number, got {shown(value)}")
+                raise ValueError(f"{self.name}: {key} must be a whole number, got {short_repr(value)}")
         try:
             check_ranges(ranges, {key: getattr(self, key) for key in ranges})
         except ValueError as error:
@@ -70,49 +70,49 @@ class Constraint:
     # As people write it
 
     @staticmethod
-    def of(value: Any) -> Constraint:
+    def parse(value: Any) -> Constraint:
         """A constraint; or one written as text ("spans=2") or as JSON ({"name": "spans", "most": 2})."""
         if isinstance(value, Constraint):
             return value
         if isinstance(value, str):
-            return Constraint.parse(value)
+            return Constraint._from_text(value)
         if isinstance(value, Mapping) and isinstance(value.get("name"), str):
             return Constraint._from_json(value)
-        raise ValueError(f"a constraint was expected, got {shown(value)}; write it as one of {_usages()}")
+        raise ValueError(f"a constraint was expected, got {short_repr(value)}; write it as one of {_usages()}")
 
     @staticmethod
-    def parse(text: str) -> Constraint:
+    def _from_text(text: str) -> Constraint:
         """From its text form: a name, or name=value."""
         name, equals, value = text.strip().partition("=")
-        cls = constraint_named(name.strip())
+        cls = get_constraint(name.strip())
         try:
-            return cls.read(value.strip()) if equals else cls.read("")
+            return cls.parse_value(value.strip()) if equals else cls.parse_value("")
         except ValueError as error:
             said = str(error).removeprefix(f"{cls.name}: ")
-            raise ValueError(f"the constraint {shown(text)}: {said}; write it as {cls.usage}") from None
+            raise ValueError(f"the constraint {short_repr(text)}: {said}; write it as {cls.usage}") from None
 
     @classmethod
-    def read(cls, value: str) -> Self:
+    def parse_value(cls, value: str) -> Self:
         """From what stands behind "=": nothing, or a whole number for the only field."""
         settings = fields(cls)
         if not settings:
             if value:
-                raise ValueError(f"{cls.name} takes no value, got {shown(value)}")
+                raise ValueError(f"{cls.name} takes no value, got {short_repr(value)}")
             return cls()
         if len(settings) > 1 or not value.isdecimal():
-            raise ValueError(f"a whole number was expected, got {shown(value)}")
+            raise ValueError(f"a whole number was expected, got {short_repr(value)}")
         return cls(**{settings[0].name: int(value)})
 
-    def written(self) -> str:
-        """What stands behind "=" in the text form; `read` takes it back."""
+    def format_value(self) -> str:
+        """What stands behind "=" in the text form; `parse_value` takes it back."""
         return ",".join(str(value) for value in self._settings().values())
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         """For people to read, such as "at most 2 spans"."""
         return str(self)
 
     def __str__(self) -> str:
-        value = self.written()
+        value = self.format_value()
         return f"{self.name}={value}" if value else self.name
 
     def __repr__(self) -> str:
@@ -132,7 +132,7 @@ class Constraint:
 
     @staticmethod
     def _from_json(stored: Mapping[str, Any]) -> Constraint:
-        cls = constraint_named(stored["name"])
+        cls = get_constraint(stored["name"])
         known = [item.name for item in fields(cls)]
         given = {key: value for key, value in stored.items() if key != "name"}
         unknown = next((key for key in given if key not in known), None)
@@ -163,10 +163,10 @@ def parse_constraints(values: Any) -> Constraints:
         return ()
     listed = [values] if isinstance(values, (str, Constraint, Mapping)) else values
     if not isinstance(listed, Iterable):
-        raise ValueError(f"constraints are a list such as [Spans(2)] or ['spans=2'], got {shown(values)}")
+        raise ValueError(f"constraints are a list such as [Spans(2)] or ['spans=2'], got {short_repr(values)}")
     found: list[Constraint] = []
     for value in listed:
-        constraint = Constraint.of(value)
+        constraint = Constraint.parse(value)
         if constraint not in found:
             found.append(constraint)
     return tuple(found)
@@ -190,7 +190,7 @@ def register(name: str, usage: str) -> Callable[[_C], _C]:
     return add
 
 
-def constraint_named(name: str) -> type[Constraint]:
+def get_constraint(name: str) -> type[Constraint]:
     """The class of that name, however its words are joined and written."""
     key = name.lower().replace("_", "-").replace(" ", "-")
     if key not in CONSTRAINTS:
@@ -198,8 +198,8 @@ def constraint_named(name: str) -> type[Constraint]:
             point.load()  # whose module registers it
     if key not in CONSTRAINTS:
         raise ValueError(
-            f"there is no constraint {shown(name)}; {did_you_mean(key, CONSTRAINTS)}, or if it is your own, import the "
-            f"module that registers it first, or make it an entry point of the group {ENTRY_POINTS}"
+            f"there is no constraint {short_repr(name)}; {did_you_mean(key, CONSTRAINTS)}, or if it is your own, "
+            f"import the module that registers it first, or make it an entry point of the group {ENTRY_POINTS}"
         )
     return CONSTRAINTS[key]
 

@@ -37,8 +37,8 @@ class FactorConstraint(TextConstraint):
         """
         raise NotImplementedError(f"{type(self).__name__} must define factors(z, texts)")
 
-    def limit(self, limits: LayerConstraints) -> LayerConstraints:
-        return replace(limits, factors=(*limits.factors, self))
+    def update_layer(self, layer: LayerConstraints) -> LayerConstraints:
+        return replace(layer, factors=(*layer.factors, self))
 
 
 class PairFactorConstraint(PairConstraint):
@@ -67,5 +67,5 @@ class PairFactorConstraint(PairConstraint):
         """
         raise NotImplementedError(f"{type(self).__name__} must define factors(z, pairs)")
 
-    def limit(self, limits: PairLayerConstraints) -> PairLayerConstraints:
-        return replace(limits, factors=(*limits.factors, self))
+    def update_layer(self, layer: PairLayerConstraints) -> PairLayerConstraints:
+        return replace(layer, factors=(*layer.factors, self))

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rationalizer import ops
-from rationalizer.constraints.base import Conflict, Constraint, Constraints
-from rationalizer.text import Budget, Example, Sentences, is_punctuation, sentence_numbers
-from rationalizer.text.errors import shown
+from rationalizer.constraints.base import Constraint, ConstraintConflict, Constraints
+from rationalizer.text import Budget, Example, SentenceRule, is_punctuation, sentence_numbers
+from rationalizer.text.errors import short_repr
 
 Flags = NDArray[np.bool_]
 
@@ -33,7 +33,7 @@ class LayerConstraints:
     per_group: int | None = None  # at most so many words are selected
     # What users' own factors ask, which is not for the ops: the constraints that make them, of these texts.
     factors: tuple[Any, ...] = ()
-    texts: tuple[Text, ...] = ()
+    texts: tuple[TextInBatch, ...] = ()
 
     def arguments(self) -> dict[str, Any]:
         names = [item.name for item in fields(self) if item.name not in ("factors", "texts")]
@@ -63,24 +63,26 @@ class LayerConstraints:
         return ops.spans_map(torch.ones(counted.shape), budget, mask=counted, **self.arguments()).any(-1)
 
 
-class Text(NamedTuple):
+class TextInBatch(NamedTuple):
     """A text among those at hand."""
 
     example: Example
     position: int
     of: int  # how many there are
 
-    def conflict(self, constraints: Constraints, reason: str) -> Conflict:
-        return Conflict(f"({shown(self.example.text)}) under {_named(constraints)}: {reason}", "text", self.position)
+    def conflict(self, constraints: Constraints, reason: str) -> ConstraintConflict:
+        return ConstraintConflict(
+            f"({short_repr(self.example.text)}) under {_named(constraints)}: {reason}", "text", self.position
+        )
 
 
-class Draft:
+class TextRequirements:
     """What is asked of the words of one text, as one constraint after the other adds to it."""
 
-    def __init__(self, text: Text, rule: Sentences) -> None:
-        self.text = text
+    def __init__(self, text: TextInBatch, rule: SentenceRule) -> None:
+        self.source = text
         self.example = text.example
-        self._rule: Sentences = rule
+        self._rule: SentenceRule = rule
         n = len(self.example.tokens)
         self.together = np.zeros(max(n - 1, 0), dtype=bool)  # whether a token and the next are selected together
         self.must, self.never = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
@@ -130,20 +132,20 @@ class Draft:
 class TextConstraint(Constraint):
     """A constraint on the highlights of single texts."""
 
-    def limit(self, limits: LayerConstraints) -> LayerConstraints:
+    def update_layer(self, layer: LayerConstraints) -> LayerConstraints:
         """Tightens what is asked of all texts alike."""
-        return limits
+        return layer
 
-    def mark(self, draft: Draft) -> None:
+    def update_text(self, text: TextRequirements) -> None:
         """Adds to what is asked of one text's words."""
 
 
 def build_layer_constraints(
     constraints: Constraints,
-    texts: Sequence[Text],
+    texts: Sequence[TextInBatch],
     counted: Tensor,
     budget: Budget,
-    rule: Sentences,
+    rule: SentenceRule,
     *,
     check: bool = True,
 ) -> LayerConstraints:
@@ -155,17 +157,17 @@ def build_layer_constraints(
         counted: (batch, n) bool, True on the words that can be selected.
         budget: what may be selected, at most.
         rule: where sentences end.
-        check: whether to make sure that every text has a selection that keeps to all of it; `Conflict` where not.
+        check: raise `ConstraintConflict` if a text has no selection that satisfies all constraints.
     """
     limits = LayerConstraints()
-    drafts = [Draft(text, rule) for text in texts]
+    drafts = [TextRequirements(text, rule) for text in texts]
     for constraint in constraints:
         assert isinstance(constraint, TextConstraint), constraint
-        limits = constraint.limit(limits)
+        limits = constraint.update_layer(limits)
         for draft in drafts:
-            constraint.mark(draft)
+            constraint.update_text(draft)
     if limits.longest is not None and limits.shortest > limits.longest:
-        raise Conflict(
+        raise ConstraintConflict(
             f"{_named(constraints)}: a span cannot have at least {limits.shortest} words and at most {limits.longest}"
         )
     n = counted.shape[1]
@@ -187,9 +189,13 @@ def _padded(rows: Sequence[NDArray[Any]], n: int) -> Tensor:
 
 
 def _check(
-    limits: LayerConstraints, drafts: Sequence[Draft], counted: Tensor, budget: Budget, constraints: Constraints
+    limits: LayerConstraints,
+    drafts: Sequence[TextRequirements],
+    counted: Tensor,
+    budget: Budget,
+    constraints: Constraints,
 ) -> None:
-    """`Conflict` where a text has no selection. Without must-words there always is the empty one."""
+    """`ConstraintConflict` where a text has no selection. Without must-words there always is the empty one."""
     rows = [row for row, draft in enumerate(drafts) if draft.must.any()]
     if not rows:
         return
@@ -201,7 +207,7 @@ def _check(
         if reason is None and not _feasible(limits, row, counted, allowed):
             reason = f"no selection of at most {int(allowed[row])} words keeps to all of them"
         if reason is not None:
-            raise draft.text.conflict(constraints, f"{reason}; raise the budget, or leave a constraint out")
+            raise draft.source.conflict(constraints, f"{reason}; raise the budget, or leave a constraint out")
 
 
 def _feasible(limits: LayerConstraints, row: int, counted: Tensor, allowed: Tensor) -> bool:

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rationalizer.constraints.base import Conflict, Constraint, Constraints
+from rationalizer.constraints.base import Constraint, ConstraintConflict, Constraints
 from rationalizer.constraints.layer_arguments import Flags
 from rationalizer.text import PairExample
-from rationalizer.text.errors import shown
+from rationalizer.text.errors import short_repr
 
 Link = tuple[int, int]  # a token of the premise and one of the hypothesis, counted from 0
 
@@ -27,7 +27,7 @@ class PairLayerConstraints:
     fixed: Tensor | None = None  # (batch, m, n) int8: 1 must be aligned, -1 never
     # What users' own factors ask, which is not for the ops: the constraints that make them, of these texts.
     factors: tuple[Any, ...] = ()
-    texts: tuple[PairOfTexts, ...] = ()
+    texts: tuple[PairInBatch, ...] = ()
 
     def to(self, device: torch.device | str) -> Self:
         return self if self.fixed is None else replace(self, fixed=self.fixed.to(device))
@@ -44,7 +44,7 @@ class PairLayerConstraints:
         return free.flatten(1).any(-1) & (budget > 0) & (self.exactly != 0)
 
 
-class PairOfTexts(NamedTuple):
+class PairInBatch(NamedTuple):
     """A pair among those at hand."""
 
     example: PairExample
@@ -54,19 +54,19 @@ class PairOfTexts(NamedTuple):
     def __str__(self) -> str:
         return f"pair {self.position + 1} ({self._shown()})"
 
-    def conflict(self, constraints: Constraints, reason: str) -> Conflict:
+    def conflict(self, constraints: Constraints, reason: str) -> ConstraintConflict:
         asked = ", ".join(map(str, constraints))
-        return Conflict(f"({self._shown()}) under {asked}: {reason}", "pair", self.position)
+        return ConstraintConflict(f"({self._shown()}) under {asked}: {reason}", "pair", self.position)
 
     def _shown(self) -> str:
-        return " / ".join(shown(text.text) for text in self.example.texts)
+        return " / ".join(short_repr(text.text) for text in self.example.texts)
 
 
-class PairDraft:
+class PairRequirements:
     """What is asked of one pair's alignment, as one constraint after the other adds to it."""
 
-    def __init__(self, pair: PairOfTexts) -> None:
-        self.pair = pair
+    def __init__(self, pair: PairInBatch) -> None:
+        self.source = pair
         self.premise, self.hypothesis = (text.tokens for text in pair.example.texts)
         shape = (len(self.premise), len(self.hypothesis))
         self.must: dict[Link, Constraint] = {}  # which constraint asked for it
@@ -102,17 +102,17 @@ class PairConstraint(Constraint):
 
     pairs = True
 
-    def limit(self, limits: PairLayerConstraints) -> PairLayerConstraints:
+    def update_layer(self, layer: PairLayerConstraints) -> PairLayerConstraints:
         """Tightens what is asked of all pairs alike."""
-        return limits
+        return layer
 
-    def mark(self, draft: PairDraft) -> None:
+    def update_pair(self, pair: PairRequirements) -> None:
         """Adds to what is asked of one pair's words."""
 
 
 def build_pair_layer_constraints(
-    constraints: Constraints, pairs: Sequence[PairOfTexts], counted: Sequence[Tensor]
-) -> tuple[PairLayerConstraints, list[PairDraft]]:
+    constraints: Constraints, pairs: Sequence[PairInBatch], counted: Sequence[Tensor]
+) -> tuple[PairLayerConstraints, list[PairRequirements]]:
     """The limits of a batch, and what they are made of.
 
     Args:
@@ -121,12 +121,12 @@ def build_pair_layer_constraints(
         counted: (batch, m) and (batch, n) bool, True on the words that can be aligned.
     """
     limits = PairLayerConstraints()
-    drafts = [PairDraft(pair) for pair in pairs]
+    drafts = [PairRequirements(pair) for pair in pairs]
     for constraint in constraints:
         assert isinstance(constraint, PairConstraint), constraint
-        limits = constraint.limit(limits)
+        limits = constraint.update_layer(limits)
         for draft in drafts:
-            constraint.mark(draft)
+            constraint.update_pair(draft)
     if any(draft.must or draft.never.any() for draft in drafts):
         fixed = torch.zeros(len(drafts), counted[0].shape[1], counted[1].shape[1], dtype=torch.int8)
         for row, draft in zip(fixed, drafts, strict=True):

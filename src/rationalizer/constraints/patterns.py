@@ -8,20 +8,22 @@ from typing import Any
 
 import regex
 
-from rationalizer.constraints.base import Conflict
-from rationalizer.constraints.layer_arguments import Text
-from rationalizer.text.errors import shown
+from rationalizer.constraints.base import ConstraintConflict
+from rationalizer.constraints.layer_arguments import TextInBatch
+from rationalizer.text.errors import short_repr
 
 SECONDS = 0.5  # that a pattern may take on a text: some take for ever, and a server must not
 LONGEST_PATTERN = 1000  # characters
 
 
-def found_by(pattern: str, text: str) -> list[tuple[int, int]]:
+def find_pattern(pattern: str, text: str) -> list[tuple[int, int]]:
     """Where a regular expression is found, as character spans."""
     try:
         found = [match.span() for match in _compiled(pattern).finditer(text, timeout=SECONDS)]
     except TimeoutError:
-        raise Conflict(f"the pattern {shown(pattern)} takes too long on {shown(text)}; write a simpler one") from None
+        raise ConstraintConflict(
+            f"the pattern {short_repr(pattern)} takes too long on {short_repr(text)}; write a simpler one"
+        ) from None
     return [(start, end) for start, end in found if end > start]
 
 
@@ -33,20 +35,20 @@ def _compiled(pattern: str) -> regex.Pattern[str]:
 def check_pattern(name: str, pattern: Any) -> None:
     """ValueError where it is no regular expression."""
     if not isinstance(pattern, str) or not 0 < len(pattern) <= LONGEST_PATTERN:
-        raise ValueError(f"{name}: a pattern has 1 to {LONGEST_PATTERN} characters, got {shown(pattern)}")
+        raise ValueError(f"{name}: a pattern has 1 to {LONGEST_PATTERN} characters, got {short_repr(pattern)}")
     try:
         _compiled(pattern)
     except regex.error as error:
-        raise ValueError(f"{name}: {shown(pattern)} is no regular expression ({error})") from None
+        raise ValueError(f"{name}: {short_repr(pattern)} is no regular expression ({error})") from None
 
 
-def frozen(value: Any) -> Any:
+def to_tuples(value: Any) -> Any:
     """Lists and arrays as tuples, so that constraints can be compared, and told apart in a dictionary."""
     value = value.tolist() if hasattr(value, "tolist") else value
-    return tuple(map(frozen, value)) if isinstance(value, (list, tuple)) else value
+    return tuple(map(to_tuples, value)) if isinstance(value, (list, tuple)) else value
 
 
-def own_spans(name: str, characters: Sequence[Any], text: Text) -> list[tuple[int, int]]:
+def spans_for_text(name: str, characters: Sequence[Any], text: TextInBatch) -> list[tuple[int, int]]:
     """The character spans that were marked in this text.
 
     `characters` has a list of spans for each text; for a single text the spans alone will do.
@@ -57,13 +59,13 @@ def own_spans(name: str, characters: Sequence[Any], text: Text) -> list[tuple[in
     for span in own:
         if not _is_span(span) or not 0 <= span[0] < span[1] <= length:
             raise ValueError(
-                f"{name}: {shown(span)} is no character span of text {text.position + 1}, which has {length} "
+                f"{name}: {short_repr(span)} is no character span of text {text.position + 1}, which has {length} "
                 "characters; spans are (start, end) with 0 <= start < end, counted from 0"
             )
     return list(own)
 
 
-def own_flags(name: str, mask: Sequence[Any], text: Text) -> list[bool]:
+def mask_for_text(name: str, mask: Sequence[Any], text: TextInBatch) -> list[bool]:
     """The tokens that were marked in this text; `mask` has a flag a token for each text, or those of a single one."""
     listed = (mask,) if any(flag in (0, 1) for flag in mask) else mask
     tokens = len(text.example.tokens)
@@ -71,12 +73,13 @@ def own_flags(name: str, mask: Sequence[Any], text: Text) -> list[bool]:
     own = (0,) * tokens if own is None else own
     if len(own) != tokens or any(flag not in (0, 1) for flag in own):
         raise ValueError(
-            f"{name}: a mask has a 0 or 1 a token, got {shown(own)} for the {tokens} tokens of text {text.position + 1}"
+            f"{name}: a mask has a 0 or 1 a token, got {short_repr(own)} for the {tokens} tokens of "
+            f"text {text.position + 1}"
         )
     return [bool(flag) for flag in own]
 
 
-def _of_text(name: str, key: str, listed: Sequence[Any], text: Text) -> Any:
+def _of_text(name: str, key: str, listed: Sequence[Any], text: TextInBatch) -> Any:
     if len(listed) != text.of:
         texts = "1 text" if text.of == 1 else f"{text.of} texts"
         raise ValueError(f"{name}: {key} is of {len(listed)} texts, but there are {texts}; give a list for each")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from rationalizer.constraints.base import register
-from rationalizer.constraints.layer_arguments import Draft, TextConstraint
-from rationalizer.constraints.patterns import check_pattern, found_by, frozen, own_spans
-from rationalizer.text.errors import shown
+from rationalizer.constraints.layer_arguments import TextConstraint, TextRequirements
+from rationalizer.constraints.patterns import check_pattern, find_pattern, spans_for_text, to_tuples
+from rationalizer.text.errors import short_repr
 
 
 @register("ends", "ends=pattern:not \\w+")
@@ -26,34 +26,34 @@ class Ends(TextConstraint):
     characters: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "characters", frozen(self.characters))
+        object.__setattr__(self, "characters", to_tuples(self.characters))
         if self.pattern is None and self.characters is None:
             raise ValueError(f"{self.name}: which phrases? give pattern or characters")
         if self.pattern is not None:
             check_pattern(self.name, self.pattern)
         if not isinstance(self.characters, tuple | None):
-            raise ValueError(f"{self.name}: characters is a list, got {shown(self.characters)}")
+            raise ValueError(f"{self.name}: characters is a list, got {short_repr(self.characters)}")
 
     @property
     def per_text(self) -> bool:
         return self.characters is not None
 
     @classmethod
-    def read(cls, value: str) -> Ends:
+    def parse_value(cls, value: str) -> Ends:
         if not value.startswith("pattern:"):
-            raise ValueError(f"pattern:... was expected, got {shown(value)}")
+            raise ValueError(f"pattern:... was expected, got {short_repr(value)}")
         return cls(value.removeprefix("pattern:"))
 
-    def written(self) -> str:
+    def format_value(self) -> str:
         return "characters" if self.pattern is None else f"pattern:{self.pattern}"
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         return f"never cut {'what is marked' if self.pattern is None else f'/{self.pattern}/'}"
 
-    def mark(self, draft: Draft) -> None:
-        spans = [] if self.pattern is None else found_by(self.pattern, draft.example.text)
+    def update_text(self, text: TextRequirements) -> None:
+        spans = [] if self.pattern is None else find_pattern(self.pattern, text.example.text)
         if self.characters is not None:
-            spans += own_spans(self.name, self.characters, draft.text)
+            spans += spans_for_text(self.name, self.characters, text.source)
         for span in spans:
-            phrase = draft.touched(*span)
-            draft.together[phrase.start : max(phrase.start, phrase.stop - 1)] = True
+            phrase = text.touched(*span)
+            text.together[phrase.start : max(phrase.start, phrase.stop - 1)] = True

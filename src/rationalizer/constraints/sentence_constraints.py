@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rationalizer.constraints.base import register
-from rationalizer.constraints.layer_arguments import Draft, LayerConstraints, TextConstraint
+from rationalizer.constraints.layer_arguments import LayerConstraints, TextConstraint, TextRequirements
 from rationalizer.ranges import Count
 
 
@@ -14,13 +14,13 @@ from rationalizer.ranges import Count
 class WholeSentences(TextConstraint):
     """A sentence is selected as a whole or not at all. One that is longer than the budget cannot be."""
 
-    offered = ("whole-sentences",)
+    suggested = ("whole-sentences",)
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         return "whole sentences"
 
-    def mark(self, draft: Draft) -> None:
-        draft.together |= draft.sentence[1:] == draft.sentence[:-1]
+    def update_text(self, text: TextRequirements) -> None:
+        text.together |= text.sentence[1:] == text.sentence[:-1]
 
 
 @register("per-sentence", "per-sentence=3")
@@ -28,11 +28,11 @@ class WholeSentences(TextConstraint):
 class PerSentence(TextConstraint):
     """At most so many words of each sentence."""
 
-    offered = ("per-sentence=3",)
+    suggested = ("per-sentence=3",)
     most: Count
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         return f"at most {self.most} word{'' if self.most == 1 else 's'} of a sentence"
 
-    def limit(self, limits: LayerConstraints) -> LayerConstraints:
-        return limits.at_most(per_group=self.most)
+    def update_layer(self, layer: LayerConstraints) -> LayerConstraints:
+        return layer.at_most(per_group=self.most)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from rationalizer.constraints.base import register
 from rationalizer.constraints.layer_arguments import LayerConstraints, TextConstraint
 from rationalizer.ranges import Count, CountOrNone
-from rationalizer.text.errors import shown
+from rationalizer.text.errors import short_repr
 
 
 @register("spans", "spans=2")
@@ -15,14 +15,14 @@ from rationalizer.text.errors import shown
 class Spans(TextConstraint):
     """At most so many contiguous spans. Punctuation that uses up no budget does not part them."""
 
-    offered = ("spans=1", "spans=2")
+    suggested = ("spans=1", "spans=2")
     most: Count
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         return f"at most {self.most} span{'' if self.most == 1 else 's'}"
 
-    def limit(self, limits: LayerConstraints) -> LayerConstraints:
-        return limits.at_most(spans=self.most)
+    def update_layer(self, layer: LayerConstraints) -> LayerConstraints:
+        return layer.at_most(spans=self.most)
 
 
 @register("span-length", "span-length=3-8, span-length=3- (at least) or span-length=-8 (at most)")
@@ -30,7 +30,7 @@ class Spans(TextConstraint):
 class SpanLength(TextConstraint):
     """Each span has at least, and at most, so many words."""
 
-    offered = ("span-length=3-8",)
+    suggested = ("span-length=3-8",)
     at_least: Count = 1
     at_most: CountOrNone = None
 
@@ -40,20 +40,20 @@ class SpanLength(TextConstraint):
             raise ValueError(f"{self.name}: at_least must be at most at_most, got {self.at_least} and {self.at_most}")
 
     @classmethod
-    def read(cls, value: str) -> SpanLength:
+    def parse_value(cls, value: str) -> SpanLength:
         low, hyphen, high = (part.strip() for part in value.partition("-"))
         if not hyphen or not (low or high) or not all(part.isdecimal() for part in (low, high) if part):
-            raise ValueError(f"a range of words was expected, got {shown(value)}")
+            raise ValueError(f"a range of words was expected, got {short_repr(value)}")
         return cls(int(low) if low else 1, int(high) if high else None)
 
-    def written(self) -> str:
+    def format_value(self) -> str:
         return f"{self.at_least if self.at_least > 1 or self.at_most is None else ''}-{self.at_most or ''}"
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         if self.at_most is None:
             return f"spans of {self.at_least} words or more"
         return f"spans of {self.at_least} to {self.at_most} words"
 
-    def limit(self, limits: LayerConstraints) -> LayerConstraints:
-        limits = replace(limits, shortest=max(limits.shortest, self.at_least))
-        return limits if self.at_most is None else limits.at_most(longest=self.at_most)
+    def update_layer(self, layer: LayerConstraints) -> LayerConstraints:
+        layer = replace(layer, shortest=max(layer.shortest, self.at_least))
+        return layer if self.at_most is None else layer.at_most(longest=self.at_most)

@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from rationalizer.constraints.base import register
-from rationalizer.constraints.layer_arguments import Draft, Flags, TextConstraint
-from rationalizer.constraints.patterns import check_pattern, found_by, frozen, own_flags, own_spans
+from rationalizer.constraints.layer_arguments import Flags, TextConstraint, TextRequirements
+from rationalizer.constraints.patterns import check_pattern, find_pattern, mask_for_text, spans_for_text, to_tuples
 from rationalizer.constraints.stopwords import STOPWORDS
 from rationalizer.text import is_punctuation
-from rationalizer.text.errors import shown
+from rationalizer.text.errors import short_repr
 
 KINDS = ("stopwords", "punctuation")
 
@@ -29,20 +29,20 @@ class _Words(TextConstraint):
 
     def __post_init__(self) -> None:
         for key in ("words", "characters", "mask"):
-            object.__setattr__(self, key, frozen(getattr(self, key)))
+            object.__setattr__(self, key, to_tuples(getattr(self, key)))
         if isinstance(self.words, str) or not all(isinstance(word, str) for word in self.words):
-            raise ValueError(f"{self.name}: words are a list such as ['not', 'never'], got {shown(self.words)}")
+            raise ValueError(f"{self.name}: words are a list such as ['not', 'never'], got {short_repr(self.words)}")
         spaced = next((word for word in self.words if not word or word.split() != [word]), None)
         if spaced is not None:
-            raise ValueError(f"{self.name}: {shown(spaced)} is not one word; give its words, or a pattern")
+            raise ValueError(f"{self.name}: {short_repr(spaced)} is not one word; give its words, or a pattern")
         if self.pattern is not None:
             check_pattern(self.name, self.pattern)
         for key in KINDS:
             if not isinstance(getattr(self, key), bool):
-                raise ValueError(f"{self.name}: {key} must be true or false, got {shown(getattr(self, key))}")
+                raise ValueError(f"{self.name}: {key} must be true or false, got {short_repr(getattr(self, key))}")
         for key in ("characters", "mask"):
             if not isinstance(getattr(self, key), tuple | None):
-                raise ValueError(f"{self.name}: {key} is a list, got {shown(getattr(self, key))}")
+                raise ValueError(f"{self.name}: {key} is a list, got {short_repr(getattr(self, key))}")
         if not self._settings():
             raise ValueError(f"{self.name}: which words? give {', '.join(item.name for item in fields(self))}")
 
@@ -51,14 +51,16 @@ class _Words(TextConstraint):
         return self.characters is not None or self.mask is not None
 
     @classmethod
-    def read(cls, value: str) -> Self:
+    def parse_value(cls, value: str) -> Self:
         """Kinds, then words, then a pattern, with commas between: "stopwords,words:a,b,pattern:REGEX"."""
         kinds, colon, pattern = f",{value}".partition(",pattern:")
         kinds, _, words = kinds.partition(",words:")
         flags = [kind.strip() for kind in kinds.split(",") if kind.strip()]
         for kind in flags:
             if kind not in KINDS:
-                raise ValueError(f"stopwords, punctuation, words:... or pattern:... was expected, got {shown(kind)}")
+                raise ValueError(
+                    f"stopwords, punctuation, words:... or pattern:... was expected, got {short_repr(kind)}"
+                )
         return cls(
             words=tuple(word.strip() for word in words.split(",") if word.strip()),
             pattern=pattern if colon else None,
@@ -66,35 +68,35 @@ class _Words(TextConstraint):
             punctuation="punctuation" in flags,
         )
 
-    def written(self) -> str:
+    def format_value(self) -> str:
         parts = [kind for kind in KINDS if getattr(self, kind)]
         parts += [f"words:{','.join(self.words)}"] if self.words else []
         parts += [key for key in ("characters", "mask") if getattr(self, key) is not None]
         return ",".join([*parts, f"pattern:{self.pattern}"] if self.pattern is not None else parts)
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         kinds = [kind for kind in KINDS if getattr(self, kind)]
         kinds += [f"“{word}”" for word in self.words]
         kinds += [f"/{self.pattern}/"] if self.pattern is not None else []
         kinds += ["what is marked"] if self.per_text else []
         return f"{self.name} {', '.join(kinds)}"
 
-    def marked(self, draft: Draft) -> Flags:
+    def marked(self, text: TextRequirements) -> Flags:
         """The tokens it speaks of."""
-        tokens = draft.example.tokens
+        tokens = text.example.tokens
         wanted = {word.casefold() for word in self.words} | (STOPWORDS if self.stopwords else set())
         flags = np.zeros(len(tokens), dtype=bool)
         if wanted:
             flags |= [token.casefold().replace("’", "'") in wanted for token in tokens]
         if self.punctuation:
             flags |= [is_punctuation(token) for token in tokens]
-        spans = [] if self.pattern is None else found_by(self.pattern, draft.example.text)
+        spans = [] if self.pattern is None else find_pattern(self.pattern, text.example.text)
         if self.characters is not None:
-            spans += own_spans(self.name, self.characters, draft.text)
+            spans += spans_for_text(self.name, self.characters, text.source)
         for span in spans:
-            flags[draft.touched(*span)] = True
+            flags[text.touched(*span)] = True
         if self.mask is not None:
-            flags |= own_flags(self.name, self.mask, draft.text)
+            flags |= mask_for_text(self.name, self.mask, text.source)
         return flags
 
 
@@ -111,8 +113,8 @@ class Must(_Words):
         mask: for each text, a 0 or 1 a token; for these texts only.
     """
 
-    def mark(self, draft: Draft) -> None:
-        draft.must |= self.marked(draft)
+    def update_text(self, text: TextRequirements) -> None:
+        text.must |= self.marked(text)
 
 
 @register("never", "never=stopwords or never=words:good,bad")
@@ -120,7 +122,7 @@ class Must(_Words):
 class Never(_Words):
     """Words that are never selected, named as those of `Must`. A span does not go across them."""
 
-    offered = ("never=stopwords",)
+    suggested = ("never=stopwords",)
 
-    def mark(self, draft: Draft) -> None:
-        draft.never |= self.marked(draft)
+    def update_text(self, text: TextRequirements) -> None:
+        text.never |= self.marked(text)

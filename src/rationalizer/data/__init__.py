@@ -3,14 +3,14 @@
 from rationalizer.data.bad_rows import BadRows
 from rationalizer.data.column_names import Columns
 from rationalizer.data.corpus import Corpus, Task
-from rationalizer.data.corpus_files import Given, holds_pairs, iter_rows, read_corpus, read_examples
+from rationalizer.data.corpus_files import InputRow, holds_pairs, iter_rows, read_corpus, read_examples
 from rationalizer.data.csv_dialect import Dialect
 from rationalizer.data.data_source import DataSource, pick_split
-from rationalizer.data.disk_examples import StoredExamples
+from rationalizer.data.disk_examples import DiskExamples
 from rationalizer.data.generated_pairs import generated_pairs
 from rationalizer.data.generated_reviews import generated_reviews
 from rationalizer.data.generated_stays import generated_stays
-from rationalizer.data.in_memory import are_pairs, corpus_from, examples_from, make_examples, pair_examples_from
+from rationalizer.data.in_memory import are_pairs, examples_from, make_corpus, make_examples, pair_examples_from
 from rationalizer.data.labels import Labels
 from rationalizer.data.loading import GENERATED, load, load_dataset
 from rationalizer.data.streaming import stream_corpus
@@ -27,12 +27,11 @@ __all__ = [
     "DataError",
     "DataSource",
     "Dialect",
-    "Given",
+    "DiskExamples",
+    "InputRow",
     "Labels",
-    "StoredExamples",
     "Task",
     "are_pairs",
-    "corpus_from",
     "examples_from",
     "generated_pairs",
     "generated_reviews",
@@ -41,6 +40,7 @@ __all__ = [
     "iter_rows",
     "load",
     "load_dataset",
+    "make_corpus",
     "make_examples",
     "pair_examples_from",
     "pick_split",

@@ -34,24 +34,24 @@ class BadRows:
         return sum(map(len, self._found.values()))
 
     @property
-    def stop(self) -> bool:
+    def is_fatal(self) -> bool:
         """Whether what comes after is of no use any more, but to name what is wrong with it."""
         return bool(self._found) and not self.skip
 
     @property
-    def enough(self) -> bool:
-        return self.stop and len(self) >= LISTED
+    def is_full(self) -> bool:
+        return self.is_fatal and len(self) >= LISTED
 
-    def settle(self) -> None:
+    def raise_if_any(self) -> None:
         """DataError, unless there are none or they may be skipped."""
-        if not self.stop:
+        if not self.is_fatal:
             return
         if len(self) == 1:
             ((path, [(number, reason)]),) = self._found.items()
             raise DataError(f"{at(path, number)}: {reason}")
         raise DataError(f"{'; '.join(self._notes('rows cannot be used'))}; {REMEDY}")
 
-    def notes(self) -> tuple[str, ...]:
+    def messages(self) -> tuple[str, ...]:
         """For each file how many rows were skipped, which and why."""
         return tuple(self._notes("rows skipped")) if self.skip else ()
 

@@ -50,7 +50,7 @@ class Columns:
         """What is read from where: {"text": "review", "label": "stars"}."""
         return {field.name: name for field in fields(self) if (name := getattr(self, field.name)) is not None}
 
-    def remembering(self, names: Mapping[str, str], there: Collection[str]) -> Columns:
+    def with_model_columns(self, names: Mapping[str, str], there: Collection[str]) -> Columns:
         """With other names in the place of the usual ones, as far as they are there."""
         usual = {field.name for field in fields(self) if getattr(self, field.name) == field.default}
         return replace(self, **{kind: name for kind, name in names.items() if kind in usual and name in there})
@@ -69,7 +69,7 @@ class Columns:
         """Whether the columns found in a file give words, not only texts."""
         return self.tokens is not None or self.premise_tokens is not None
 
-    def found_in(self, table: Table) -> Columns:
+    def resolve(self, table: Table) -> Columns:
         """The columns this file has, of texts or of pairs; an error where it lacks one that it must have."""
         asked = self._renamed()
         for key in ["label", *asked]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from rationalizer.data.disk_examples import StoredExamples, contents, remembered
-from rationalizer.text import AnyExample, Budget, PairExample, Rule
+from rationalizer.data.disk_examples import DiskExamples, contents, remembered
+from rationalizer.text import AnyExample, Budget, PairExample, SplitRule
 
 Task = Literal["classification", "regression"]
 
@@ -35,7 +35,7 @@ class Corpus:
     test: Sequence[AnyExample]
     budget: Budget = field(default_factory=lambda: default_budget(pairs=False))
     dropped: Mapping[str, int] = field(default_factory=dict)
-    rule: Rule = "words"  # how its texts were cut; "spaces" if they came as tokens
+    rule: SplitRule = "words"  # how its texts were cut; "spaces" if they came as tokens
     columns: Mapping[str, str] = field(default_factory=dict)  # what was read from where: {"text": "review"}
     skipped: tuple[str, ...] = ()  # which rows were left out because they could not be read, in words
 
@@ -55,7 +55,7 @@ class Corpus:
     @cached_property
     def digest(self) -> str:
         """A fingerprint of the texts and labels that training and early stopping depend on."""
-        if isinstance(self.train, StoredExamples):
+        if isinstance(self.train, DiskExamples):
             return remembered(self._digest, "digest", self.train, self.dev)
         return self._digest()
 
@@ -65,7 +65,7 @@ class Corpus:
         sha = hashlib.sha256(self.digest.encode())
         for split in (self.train, self.dev):
             for example in split:
-                sha.update(f"{example.marks}\n".encode())
+                sha.update(f"{example.annotated}\n".encode())
             sha.update(b"\x1e")
         return sha.hexdigest()
 

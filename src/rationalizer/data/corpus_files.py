@@ -14,12 +14,12 @@ from rationalizer.data.corpus import Corpus, Task, default_budget
 from rationalizer.data.csv_dialect import Dialect
 from rationalizer.data.labels import Label, Labels, MixedLabels, infer_labels, plain
 from rationalizer.data.row_parsing import make_example, make_pair
-from rationalizer.data.splitting import hold_out
+from rationalizer.data.splitting import split_off_dev
 from rationalizer.data.table_files import ENDINGS, Row, Stream, Table, ending, read_table, stem, stream_table
 from rationalizer.text.budget import Budget
 from rationalizer.text.errors import DataError, at
 from rationalizer.text.example import AnyExample
-from rationalizer.text.word_splitting import Rule
+from rationalizer.text.word_splitting import SplitRule
 
 # Of files or of a folder's parts: regular expressions, matched as a whole or up to what is no letter.
 SplitNames = Mapping[str, tuple[str, ...]]
@@ -38,7 +38,7 @@ def read_corpus(
     columns: Columns | None = None,
     task: Task | None = None,
     classes: Sequence[str] | None = None,
-    rule: Rule | None = None,
+    rule: SplitRule | None = None,
     dev_fraction: float | None = None,
     seed: int = 0,
     dialect: Dialect | None = None,
@@ -72,31 +72,31 @@ def read_examples(
     path: str | Path,
     *,
     columns: Columns | None = None,
-    remembered: Mapping[str, str] | None = None,
+    model_columns: Mapping[str, str] | None = None,
     labels: Labels | None = None,
-    rule: Rule | None = None,
+    rule: SplitRule | None = None,
     dialect: Dialect | None = None,
     bad: BadRows | None = None,
 ) -> list[AnyExample]:
     """The rows of one file, to predict or evaluate; without `labels`, its labels are not read.
 
-    `remembered` are column names to try first where `columns` has the usual ones. `bad` collects the rows that
+    `model_columns` are column names to try first where `columns` has the usual ones. `bad` collects the rows that
     cannot be used.
     """
     columns = columns or Columns()
     bad = BadRows() if bad is None else bad
     stream = stream_table(path, dialect=dialect)
-    columns = columns.remembering(remembered or {}, stream.columns)
+    columns = columns.with_model_columns(model_columns or {}, stream.columns)
     if labels is None:
         columns = replace(columns, label=None)
     table = read_table(path, columns.names(), dialect=dialect, bad=bad)
     examples, _ = _examples([table], columns, labels, rule or "words", (), bad)
-    bad.settle()
+    bad.raise_if_any()
     return examples
 
 
 @dataclass(frozen=True)
-class Given:
+class InputRow:
     """A row of a file as it is, and what can be explained of it: None where there is no text, or nothing usable."""
 
     row: Row
@@ -108,14 +108,14 @@ def iter_rows(
     source: str | Path | Stream,
     *,
     columns: Columns | None = None,
-    remembered: Mapping[str, str] | None = None,
+    model_columns: Mapping[str, str] | None = None,
     labels: Labels | None,
-    rule: Rule = "words",
+    rule: SplitRule = "words",
     dialect: Dialect | None = None,
     bad: BadRows | None = None,
     pairs: bool | None = None,
     first: int = 1,
-) -> Iterator[Given]:
+) -> Iterator[InputRow]:
     """Every row of a file, one at a time, for files larger than memory; a label may be missing, or all of them.
 
     Row k that comes is row k of the file, blank ones among them. Rows that cannot be used are added to `bad`, and
@@ -130,31 +130,31 @@ def iter_rows(
     for number, row in enumerate(stream.rows, first):
         if isinstance(row, BadRow):
             bad.add(stream.path, number, row.reason)
-            item = Given(row.row, None)
+            item = InputRow(row.row, None)
         else:
             if len(stream.columns) > known:  # a row of JSON may have columns that those before it had not
                 known = len(stream.columns)
-                found = found_columns(given.remembering(remembered or {}, stream.columns), stream, pairs)
+                found = resolve_columns(given.with_model_columns(model_columns or {}, stream.columns), stream, pairs)
             try:
                 example = None if _is_blank(row, found) else _unlabelled_or_not(row, found, labels, rule)
-                item = Given(row, example, at(stream.path, number))
+                item = InputRow(row, example, at(stream.path, number))
             except ValueError as error:
                 bad.add(stream.path, number, str(error))
-                item = Given(row, None)
-        if bad.enough:
+                item = InputRow(row, None)
+        if bad.is_full:
             break
-        if not bad.stop:
+        if not bad.is_fatal:
             yield item
-    bad.settle()
+    bad.raise_if_any()
 
 
-def found_columns(columns: Columns, stream: Stream, pairs: bool | None = None) -> Columns:
+def resolve_columns(columns: Columns, stream: Stream, pairs: bool | None = None) -> Columns:
     """What a file's texts are read from; a label is not needed to explain them."""
     if columns.label not in stream.columns:
         if columns.label not in (None, Columns.label):
-            columns.found_in(Table(stream.path, stream.columns, []))  # says what is missing
+            columns.resolve(Table(stream.path, stream.columns, []))  # says what is missing
         columns = replace(columns, label=None)
-    found = columns.found_in(Table(stream.path, stream.columns, []))
+    found = columns.resolve(Table(stream.path, stream.columns, []))
     if pairs is not None and found.are_pairs != pairs:
         has, wants = ("single texts", "pairs") if pairs else ("pairs", "single texts")
         raise DataError(f"{at(stream.path)} holds {has}, but the model reads {wants}; name the columns by --column")
@@ -168,16 +168,16 @@ def _is_blank(row: Row, columns: Columns) -> bool:
     return all(cell is None or cell != cell or (isinstance(cell, str) and not cell.strip()) for cell in cells)
 
 
-def _unlabelled_or_not(row: Row, columns: Columns, labels: Labels | None, rule: Rule) -> AnyExample:
+def _unlabelled_or_not(row: Row, columns: Columns, labels: Labels | None, rule: SplitRule) -> AnyExample:
     unlabelled = columns.label is None or row.get(columns.label) in (None, "")
-    return example_of(row, columns, None if unlabelled else labels, rule)
+    return example_from_row(row, columns, None if unlabelled else labels, rule)
 
 
 def holds_pairs(source: str | Path, columns: Columns | None = None, dialect: Dialect | None = None) -> bool:
     """Whether a file or a folder holds pairs of texts, by the columns of its (first) training file."""
     source = Path(source)
     stream = stream_table(find_splits(source)["train"][0] if source.is_dir() else source, dialect=dialect)
-    return (columns or Columns()).found_in(Table(stream.path, stream.columns, [])).are_pairs
+    return (columns or Columns()).resolve(Table(stream.path, stream.columns, [])).are_pairs
 
 
 def read_splits(
@@ -201,7 +201,7 @@ def assemble(
     *,
     task: Task | None = None,
     classes: Sequence[str] | None = None,
-    rule: Rule | None = None,
+    rule: SplitRule | None = None,
     dev_fraction: float | None = None,
     seed: int = 0,
     drop_labels: Collection[Label] = (),
@@ -213,21 +213,21 @@ def assemble(
     bad = BadRows() if bad is None else bad
     first = splits["train"] if "train" in splits else [table for part in splits.values() for table in part]
     labels = _labels_of(first, columns, task, classes, drop_labels)
-    found = columns.found_in(first[0])
-    used: Rule = rule or ("spaces" if found.are_tokenized else "words")
+    found = columns.resolve(first[0])
+    used: SplitRule = rule or ("spaces" if found.are_tokenized else "words")
     parts: dict[str, list[AnyExample]] = {}
     dropped: dict[str, int] = {}
     for part in dict.fromkeys(("train", "dev", "test", *splits)):
         parts[part], count = _examples(splits.get(part, ()), columns, labels, used, drop_labels, bad)
         if count:
             dropped[part] = count
-    bad.settle()
+    bad.raise_if_any()
     train, dev = parts["train"], parts["dev"]
     if not train and "train" in splits:
         raise DataError(f"{at(first[0].path)}: there are no rows to train on")
-    check_one_kind({table.path: columns.found_in(table) for tables in splits.values() for table in tables})
+    check_one_kind({table.path: columns.resolve(table) for tables in splits.values() for table in tables})
     if train and not dev:
-        train, dev = hold_out(train, dev_fraction, seed=seed, stratify=labels.task == "classification")
+        train, dev = split_off_dev(train, dev_fraction, seed=seed, stratify=labels.task == "classification")
     budget = budget or default_budget(pairs=found.are_pairs)
     return Corpus(
         name,
@@ -240,7 +240,7 @@ def assemble(
         dropped,
         used,
         columns=found.by_kind(),
-        skipped=bad.notes(),
+        skipped=bad.messages(),
     )
 
 
@@ -262,7 +262,7 @@ def _labels_of(
     values: list[Label] = []
     places: list[str] = []
     for table in tables:
-        column = columns.found_in(table).label
+        column = columns.resolve(table).label
         if column is None:
             raise DataError(f"{at(table.path)}: training needs labels; pass the label column's name")
         for number, row in table.numbered():
@@ -285,7 +285,7 @@ def _examples(
     tables: Sequence[Table],
     columns: Columns,
     labels: Labels | None,
-    rule: Rule,
+    rule: SplitRule,
     drop: Collection[Label],
     bad: BadRows,
 ) -> tuple[list[AnyExample], int]:
@@ -293,19 +293,19 @@ def _examples(
     examples: list[AnyExample] = []
     dropped = 0
     for table in tables:
-        found = columns.found_in(table)
+        found = columns.resolve(table)
         for number, row in table.numbered():
             try:
                 if labels is not None and drop and plain(row.get(found.label or "")) in drop:
                     dropped += 1
                 else:
-                    examples.append(example_of(row, found, labels, rule))
+                    examples.append(example_from_row(row, found, labels, rule))
             except ValueError as error:
                 bad.add(table.path, number, str(error))
     return examples, dropped
 
 
-def example_of(row: Row, columns: Columns, labels: Labels | None, rule: Rule) -> AnyExample:
+def example_from_row(row: Row, columns: Columns, labels: Labels | None, rule: SplitRule) -> AnyExample:
     """What a row of a file holds, in the columns that were found in it; ValueError where that cannot be used."""
 
     def cell(name: str | None) -> Any:

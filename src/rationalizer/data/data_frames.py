@@ -14,20 +14,20 @@ def is_table(items: Any) -> bool:
     return hasattr(items, "columns")
 
 
-def pair_columns(table: Any, remembered: Names | None = None) -> tuple[Any, Any] | None:
+def pair_columns(table: Any, model_columns: Names | None = None) -> tuple[Any, Any] | None:
     """The columns of premises and hypotheses, where it can be told; first of all those of the training."""
     names = list(table.columns)
-    for known in (remembered or {}, {"premise": "premise", "hypothesis": "hypothesis"}):
+    for known in (model_columns or {}, {"premise": "premise", "hypothesis": "hypothesis"}):
         if known.get("premise") in names and known.get("hypothesis") in names:
             return known["premise"], known["hypothesis"]
     # A table of texts and their labels has two columns, too.
     return (names[0], names[1]) if len(names) == 2 and not {"text", "label"} & set(names) else None
 
 
-def text_column(table: Any, remembered: Names | None = None) -> Any:
+def text_column(table: Any, model_columns: Names | None = None) -> Any:
     """The column of texts: that of the training, one called text, or the only one there is."""
     names = list(table.columns)
-    for name in ((remembered or {}).get("text"), "text"):
+    for name in ((model_columns or {}).get("text"), "text"):
         if name in names:
             return name
     if len(names) == 1:
@@ -38,11 +38,11 @@ def text_column(table: Any, remembered: Names | None = None) -> Any:
     )
 
 
-def texts_of(table: Any, *, pairs: bool, remembered: Names | None = None) -> list[Any]:
+def texts_of(table: Any, *, pairs: bool, model_columns: Names | None = None) -> list[Any]:
     """A table's texts, or its pairs as tuples."""
     if not pairs:
-        return list(table[text_column(table, remembered)])
-    names = pair_columns(table, remembered)
+        return list(table[text_column(table, model_columns)])
+    names = pair_columns(table, model_columns)
     if names is None:
         raise DataError(
             "a table of pairs has the columns premise and hypothesis, or two columns, got "

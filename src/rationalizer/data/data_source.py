@@ -13,14 +13,14 @@ from rationalizer.data.corpus import Corpus, Task, default_budget
 from rationalizer.data.corpus_files import holds_pairs
 from rationalizer.data.csv_dialect import Dialect
 from rationalizer.data.loading import GENERATED, load
-from rationalizer.data.streaming import Watch, is_large
+from rationalizer.data.streaming import OnProgress, is_large
 from rationalizer.data.table_files import stem
 from rationalizer.paper.dataset_registry import DATASETS
 from rationalizer.paper.nli import with_hans
 from rationalizer.suggestions import did_you_mean
 from rationalizer.text.budget import Budget
 from rationalizer.text.errors import DataError
-from rationalizer.text.word_splitting import Rule
+from rationalizer.text.word_splitting import SplitRule
 
 NOTE = "note.txt"  # in a folder of texts: what a reader of results must know of them
 SEED = 0  # of what is held out for dev: runs with other seeds learn from the same texts
@@ -116,11 +116,11 @@ class DataSource:
         """None for the usual names. A column with an empty name is not used."""
         return Columns(**{kind: name or None for kind, name in self.columns}) if self.columns else None
 
-    def load(self, rule: Rule | None = None, watch: Watch | None = None) -> Corpus:
-        """The corpus, its texts cut by `rule`; by default as its data is. `watch` shows how far the reading of large
-        files is."""
+    def load(self, rule: SplitRule | None = None, on_progress: OnProgress | None = None) -> Corpus:
+        """Load the corpus, its texts split into words by `rule` (default: as the data requires). `on_progress` reports
+        progress on large files."""
         if self.streams:  # the cache on disk remembers it
-            return _loaded(self, rule, watch)
+            return _loaded(self, rule, on_progress)
         return _load(self, rule, self._stamps())
 
     @property
@@ -137,7 +137,7 @@ class DataSource:
             return Path(self.data_dir)
         return Path(self.source) if Path(self.source).is_absolute() else None
 
-    def note(self, rule: Rule | None = None) -> str:
+    def note(self, rule: SplitRule | None = None) -> str:
         """What a reader of results must know of this copy of a dataset: what its folder says in a file `note.txt`, as
         "rebuilt", or that it has fewer texts than were published. Empty where there is nothing to say."""
         told = None if self.path is None else self.path / NOTE
@@ -201,14 +201,14 @@ def _task(name: str | None) -> Task | None:
 
 
 @lru_cache(maxsize=1)  # the runs on one dataset follow each other
-def _load(source: DataSource, rule: Rule | None, stamps: tuple[tuple[str, int, int], ...]) -> Corpus:
+def _load(source: DataSource, rule: SplitRule | None, stamps: tuple[tuple[str, int, int], ...]) -> Corpus:
     if source.hans is not None:  # the corpus without HANS was often the one before
         hans = load("hans", data_dir=source.hans or None, rule=rule)
         return with_hans(replace(source, hans=None).load(rule), hans)
     return _loaded(source, rule, None)
 
 
-def _loaded(source: DataSource, rule: Rule | None, watch: Watch | None) -> Corpus:
+def _loaded(source: DataSource, rule: SplitRule | None, on_progress: OnProgress | None) -> Corpus:
     return load(
         source.source,
         data_dir=source.data_dir,
@@ -221,7 +221,7 @@ def _loaded(source: DataSource, rule: Rule | None, watch: Watch | None) -> Corpu
         skip_bad=source.skip_bad,
         stream=source.stream,
         cache_dir=source.cache_dir,
-        watch=watch,
+        on_progress=on_progress,
     )
 
 

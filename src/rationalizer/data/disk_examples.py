@@ -38,7 +38,7 @@ T = TypeVar("T")
 BLOCK = 1 << 13  # examples that are written, or read in their order, at once
 
 
-class StoredExamples(Sequence[AnyExample]):
+class DiskExamples(Sequence[AnyExample]):
     """Some of the examples of a folder, or all.
 
     Args:
@@ -56,11 +56,11 @@ class StoredExamples(Sequence[AnyExample]):
         self._labels: NDArray[Any] = np.fromfile(folder / LABELS, dtype=label_type(values=values))
         self.rows: Numbers = np.arange(len(self._labels)) if rows is None else rows
 
-    def taken(self, places: NDArray[Any] | slice) -> StoredExamples:
+    def taken(self, places: NDArray[Any] | slice) -> DiskExamples:
         """Those at these places, or where `places` is true."""
         return self._with(self.rows[places])
 
-    def _with(self, rows: Numbers) -> StoredExamples:
+    def _with(self, rows: Numbers) -> DiskExamples:
         other = copy(self)  # files and numbers are shared
         other.rows = rows
         return other
@@ -71,8 +71,8 @@ class StoredExamples(Sequence[AnyExample]):
     @overload
     def __getitem__(self, place: int) -> AnyExample: ...
     @overload
-    def __getitem__(self, place: slice) -> StoredExamples: ...
-    def __getitem__(self, place: int | slice) -> AnyExample | StoredExamples:
+    def __getitem__(self, place: slice) -> DiskExamples: ...
+    def __getitem__(self, place: int | slice) -> AnyExample | DiskExamples:
         if isinstance(place, slice):
             return self.taken(place)
         row = int(self.rows[place])
@@ -135,8 +135,8 @@ def remembered(make: Callable[[], str], name: str, *parts: Sequence[AnyExample])
     """A text that takes long to be made of stored examples, and is the same for the same rows: kept beside them."""
     rows = hashlib.sha256()
     for part in parts:
-        rows.update(part.rows.tobytes() if isinstance(part, StoredExamples) else b"")
-    stored = next(part for part in parts if isinstance(part, StoredExamples))
+        rows.update(part.rows.tobytes() if isinstance(part, DiskExamples) else b"")
+    stored = next(part for part in parts if isinstance(part, DiskExamples))
     path = stored.folder.parent / f"{name}-{rows.hexdigest()[:32]}"
     with suppress(OSError, ValueError):
         return unsigned(path.read_bytes()).decode()
@@ -163,17 +163,17 @@ def unsigned(content: bytes) -> bytes:
 
 def word_counts(examples: Sequence[AnyExample]) -> Counter[str]:
     """How often each token comes in the texts."""
-    return examples.word_counts() if isinstance(examples, StoredExamples) else _counted(examples)
+    return examples.word_counts() if isinstance(examples, DiskExamples) else _counted(examples)
 
 
 def contents(examples: Sequence[AnyExample]) -> Iterator[Content]:
     """Of every example what its fingerprint depends on."""
-    return examples.contents() if isinstance(examples, StoredExamples) else map(content_of, examples)
+    return examples.contents() if isinstance(examples, DiskExamples) else map(content_of, examples)
 
 
 def lengths(examples: Sequence[AnyExample]) -> Numbers:
     """What batches are sorted by."""
-    if isinstance(examples, StoredExamples):
+    if isinstance(examples, DiskExamples):
         return examples.lengths
     return np.array([example.length for example in examples], dtype=np.int64)
 
@@ -188,7 +188,7 @@ def words_of_sides(examples: Sequence[AnyExample]) -> Numbers:
 
 def labels(examples: Sequence[AnyExample]) -> NDArray[Any]:
     """The numbers of the classes, or the values."""
-    if isinstance(examples, StoredExamples):
+    if isinstance(examples, DiskExamples):
         return examples.labels
     return np.array([example.label for example in examples])
 

@@ -28,7 +28,7 @@ def _listed(example: Example) -> list[Any]:
     if example.annotation is None and example.sentence_lengths is None:
         return [example.text, spans]
     marks = None if example.annotation is None else _flags(example.annotation)
-    people = None if example.people is None else [_flags(mask) for mask in example.people]
+    people = None if example.annotator_masks is None else [_flags(mask) for mask in example.annotator_masks]
     return [example.text, spans, marks, example.sentence_lengths, people]
 
 

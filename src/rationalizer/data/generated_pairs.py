@@ -22,7 +22,7 @@ import numpy as np
 from rationalizer.data.corpus import Corpus
 from rationalizer.text.budget import Budget
 from rationalizer.text.example import Example, PairExample
-from rationalizer.text.word_splitting import Rule, cut
+from rationalizer.text.word_splitting import SplitRule, split_words
 
 CLASSES = ("entailment", "neutral", "contradiction")
 SAID = 0.5  # how often a hypothesis has each of the phrases it may have
@@ -160,7 +160,7 @@ Places = dict[str, str]  # the word in each place
 
 
 def generated_pairs(
-    *, seed: int = 0, train: int = 4800, dev: int = 300, test: int = 300, rule: Rule = "words"
+    *, seed: int = 0, train: int = 4800, dev: int = 300, test: int = 300, rule: SplitRule = "words"
 ) -> Corpus:
     """Premises and hypotheses with their gold alignments; every three in a row have the three labels."""
     if min(train, dev, test) < 0:
@@ -181,7 +181,7 @@ def generated_pairs(
     )
 
 
-def _pair(generator: np.random.Generator, label: int, rule: Rule) -> PairExample:
+def _pair(generator: np.random.Generator, label: int, rule: SplitRule) -> PairExample:
     hypothesis = _hypothesis(generator)
     premise, exchanged = _premise(generator, hypothesis, CLASSES[label])
     told = [
@@ -195,14 +195,14 @@ def _pair(generator: np.random.Generator, label: int, rule: Rule) -> PairExample
     return PairExample(first, second, label, tuple(alignment))
 
 
-def _told(words: Places, exchanged: bool, time_first: bool, rule: Rule) -> tuple[Example, list[str]]:
+def _told(words: Places, exchanged: bool, time_first: bool, rule: SplitRule) -> tuple[Example, list[str]]:
     """The sentence, and the place that each of its words fills."""
     agent, patient = (_SECOND, _FIRST) if exchanged else (_FIRST, _SECOND)
     order = (*agent, "frequency", "verb", *patient, *_WHERE)
     order = (*_WHEN, *order) if time_first else (*order, *_WHEN)
     places = [place for place in order if place in words]
     text = " ".join(words[place] for place in places).capitalize() + "."
-    return Example(text, *cut(text, rule)), places
+    return Example(text, *split_words(text, rule)), places
 
 
 def _hypothesis(generator: np.random.Generator) -> Places:

@@ -19,7 +19,7 @@ import numpy as np
 from rationalizer.data.corpus import Corpus
 from rationalizer.text.budget import Budget
 from rationalizer.text.example import Example
-from rationalizer.text.word_splitting import Rule, cut
+from rationalizer.text.word_splitting import SplitRule, split_words
 
 CLASSES = ("negative", "positive")
 SENTENCES = 3
@@ -99,7 +99,7 @@ def generated_reviews(
     test: int = 500,
     correlation: float = 0.0,
     aspect: str = "service",
-    rule: Rule = "words",
+    rule: SplitRule = "words",
 ) -> Corpus:
     """Reviews labelled with the opinion on `aspect`.
 
@@ -126,7 +126,7 @@ def generated_reviews(
     )
 
 
-def _review(generator: np.random.Generator, target: str, correlation: float, rule: Rule) -> Example:
+def _review(generator: np.random.Generator, target: str, correlation: float, rule: SplitRule) -> Example:
     label = bool(generator.integers(2))
     others = [name for name in ASPECTS if name != target]
     told = [target, *generator.permutation(others)[: 2 if generator.random() < TWO_OTHERS else 1]]
@@ -145,7 +145,7 @@ def _review(generator: np.random.Generator, target: str, correlation: float, rul
                 end = start + len(opinion)
         text += sentence[0].upper() + sentence[1:] + _pick(generator, ENDINGS) + " "
     text = text.rstrip()
-    tokens, offsets = cut(text, rule)
+    tokens, offsets = split_words(text, rule)
     rationale = tuple(first < end and start < last for first, last in offsets)
     return Example(text, tokens, offsets, int(label), rationale)
 

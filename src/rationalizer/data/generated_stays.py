@@ -16,7 +16,7 @@ import numpy as np
 from rationalizer.data.corpus import Corpus
 from rationalizer.text.budget import Budget
 from rationalizer.text.example import Example
-from rationalizer.text.word_splitting import Rule, cut
+from rationalizer.text.word_splitting import SplitRule, split_words
 
 CLASSES = ("negative", "positive")
 MIXED = 0.6  # how often one of the three clauses is on the other side
@@ -136,7 +136,7 @@ _MARK = re.compile(r"[\[\]]")
 
 
 def generated_stays(
-    *, seed: int = 0, train: int = 800, dev: int = 100, test: int = 200, rule: Rule = "words"
+    *, seed: int = 0, train: int = 800, dev: int = 100, test: int = 200, rule: SplitRule = "words"
 ) -> Corpus:
     """Reviews labelled with what they say of the stay; as many of either class, about."""
     if min(train, dev, test) < 0:
@@ -155,7 +155,7 @@ def generated_stays(
     )
 
 
-def _review(generator: np.random.Generator, rule: Rule) -> Example:
+def _review(generator: np.random.Generator, rule: SplitRule) -> Example:
     label = bool(generator.integers(2))
     sides = [label, label, label]
     if generator.random() < MIXED:
@@ -166,7 +166,7 @@ def _review(generator: np.random.Generator, rule: Rule) -> Example:
     kept = [clause if side == label else _MARK.sub("", clause) for clause, side in zip(clauses, sides, strict=True)]
     marked = " ".join(_sentences(generator, kept, sides))
     text, spans = _unmarked(marked)
-    tokens, offsets = cut(text, rule)
+    tokens, offsets = split_words(text, rule)
     rationale = tuple(any(first < end and start < last for start, end in spans) for first, last in offsets)
     return Example(text, tokens, offsets, int(label), rationale)
 

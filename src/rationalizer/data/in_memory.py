@@ -9,11 +9,11 @@ from rationalizer.data.corpus import Corpus, Task, default_budget
 from rationalizer.data.data_frames import is_table, pair_columns, texts_of
 from rationalizer.data.labels import MULTI_LABEL, Labels, MixedLabels, infer_labels, plain
 from rationalizer.data.row_parsing import make_example, make_pair
-from rationalizer.data.splitting import hold_out
+from rationalizer.data.splitting import split_off_dev
 from rationalizer.text.budget import Budget
 from rationalizer.text.errors import DataError, at
 from rationalizer.text.example import AnyExample, Example, PairExample
-from rationalizer.text.word_splitting import Rule
+from rationalizer.text.word_splitting import SplitRule
 
 
 def examples_from(
@@ -23,7 +23,7 @@ def examples_from(
     classes: Sequence[str] | None = None,
     *,
     task: Task | None = None,
-    rule: Rule = "words",
+    rule: SplitRule = "words",
 ) -> list[Example]:
     """Texts (strings, or lists of tokens) with their labels and human annotations, as examples.
 
@@ -49,7 +49,7 @@ def pair_examples_from(
     classes: Sequence[str] | None = None,
     *,
     task: Task | None = None,
-    rule: Rule = "words",
+    rule: SplitRule = "words",
 ) -> list[PairExample]:
     """Pairs (premise, hypothesis), each a string or a list of tokens, with their labels and gold alignments.
 
@@ -76,7 +76,7 @@ def make_examples(
     *,
     pairs: bool,
     task: Task | None = None,
-    rule: Rule = "words",
+    rule: SplitRule = "words",
 ) -> Sequence[AnyExample]:
     """Pairs or texts; `marks` are the alignments of the one, the annotations of the other."""
     make: Callable[..., Sequence[AnyExample]] = pair_examples_from if pairs else examples_from
@@ -113,7 +113,7 @@ def are_pairs(items: Any, *, expected: bool = False) -> bool:
     return bool(listed) and all(paired)
 
 
-def corpus_from(
+def make_corpus(
     texts: Iterable[Any],
     labels: Iterable[Any],
     annotations: Iterable[Any] | None = None,
@@ -125,7 +125,7 @@ def corpus_from(
     dev_fraction: float | None = None,
     seed: int = 0,
     budget: Budget | None = None,
-    rule: Rule | None = None,
+    rule: SplitRule | None = None,
 ) -> Corpus:
     """Texts and labels as a corpus without a test split; dev is held out from them where it is not given.
 
@@ -137,10 +137,10 @@ def corpus_from(
     given = list(texts) if isinstance(texts, Iterator) else texts
     rows = _listed_pairs(given) if pairs else _listed(given, "texts")
     sides = (text for row in rows for text in (row if pairs and hasattr(row, "__len__") else (row,)))
-    used: Rule = rule or ("spaces" if all(map(_is_listed, sides)) else "words")
+    used: SplitRule = rule or ("spaces" if all(map(_is_listed, sides)) else "words")
     train = make_examples(given, labels, annotations, scheme.classes or None, pairs=pairs, task=scheme.task, rule=used)
     if dev is None:
-        train, dev = hold_out(train, dev_fraction, seed=seed, stratify=scheme.task == "classification")
+        train, dev = split_off_dev(train, dev_fraction, seed=seed, stratify=scheme.task == "classification")
     budget = budget or default_budget(pairs=pairs)
     name = "pairs" if pairs else "texts"
     return Corpus(name, scheme.task, scheme.classes, train, dev, (), budget, rule=used)
@@ -209,7 +209,7 @@ def _encode(
     return scheme, encoded
 
 
-def _example(text: Any, label: int | float | None, rationale: Any, rule: Rule) -> Example:
+def _example(text: Any, label: int | float | None, rationale: Any, rule: SplitRule) -> Example:
     given: dict[str, Any] = {"tokens" if _is_listed(text) else "text": text}
     if rationale is not None:
         if not isinstance(rationale, Iterable):
@@ -220,7 +220,7 @@ def _example(text: Any, label: int | float | None, rationale: Any, rule: Rule) -
     return make_example(label=label, rule=rule, **given)
 
 
-def _pair(pair: Any, label: int | float | None, alignment: Any, rule: Rule) -> PairExample:
+def _pair(pair: Any, label: int | float | None, alignment: Any, rule: SplitRule) -> PairExample:
     if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
         raise ValueError(f"a pair is (premise, hypothesis), got {pair!r}")
     given = {

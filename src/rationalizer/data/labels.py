@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rationalizer.data.corpus import Task
-from rationalizer.text.errors import shown
+from rationalizer.text.errors import short_repr
 
 Label = int | float | str
 LARGEST = 1e15  # of values: the squares of larger ones are beyond 32 bits
@@ -54,7 +54,7 @@ class Labels:
 def _value(label: int | float) -> float:
     # Compared before it is converted: an integer may be larger than any float.
     if not -LARGEST <= label <= LARGEST:
-        raise ValueError(f"the label {shown(label)} is beyond {LARGEST:g}; give values in a larger unit")
+        raise ValueError(f"the label {short_repr(label)} is beyond {LARGEST:g}; give values in a larger unit")
     return float(label)
 
 
@@ -65,7 +65,9 @@ def plain(value: Any) -> Label:
     if isinstance(value, str):
         text = value.strip()
         if len(text) > LONGEST_NAME:
-            raise ValueError(f"the label {shown(text)} has {len(text):,} characters, but may have {LONGEST_NAME:,}")
+            raise ValueError(
+                f"the label {short_repr(text)} has {len(text):,} characters, but may have {LONGEST_NAME:,}"
+            )
         if _INTEGER.fullmatch(text):
             return int(text)
         value = float(text) if _NUMBER.fullmatch(text) else text
@@ -82,11 +84,11 @@ def plain(value: Any) -> Label:
     if isinstance(value, float) and math.isinf(value):
         raise ValueError(f"the label {value} is not finite")
     if isinstance(value, (list, tuple, set, frozenset)) or hasattr(value, "tolist"):
-        raise ValueError(f"the label {shown(value)} is several labels; {MULTI_LABEL}")
+        raise ValueError(f"the label {short_repr(value)} is several labels; {MULTI_LABEL}")
     if not isinstance(value, (int, float, str)):
-        raise ValueError(f"a label must be a name or a number, got {type(value).__name__} {shown(value)}")
+        raise ValueError(f"a label must be a name or a number, got {type(value).__name__} {short_repr(value)}")
     if isinstance(value, str) and not _is_writable(value):
-        raise ValueError(f"the label {shown(value)} holds half a surrogate pair; write it anew")
+        raise ValueError(f"the label {short_repr(value)} holds half a surrogate pair; write it anew")
     return value
 
 

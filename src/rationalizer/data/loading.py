@@ -15,14 +15,14 @@ from rationalizer.data.generated_pairs import generated_pairs
 from rationalizer.data.generated_reviews import generated_reviews
 from rationalizer.data.generated_stays import generated_stays
 from rationalizer.data.labels import Label, plain
-from rationalizer.data.splitting import hold_out
-from rationalizer.data.streaming import Watch, is_large, stream_corpus
+from rationalizer.data.splitting import split_off_dev
+from rationalizer.data.streaming import OnProgress, is_large, stream_corpus
 from rationalizer.data.table_files import Row, Table
 from rationalizer.paper.dataset_registry import DATASETS, Dataset
 from rationalizer.paper.nli import NLI_COLUMNS, TIDY, read_nli
 from rationalizer.suggestions import closest, did_you_mean
 from rationalizer.text.errors import DataError, at
-from rationalizer.text.word_splitting import Rule
+from rationalizer.text.word_splitting import SplitRule
 
 GENERATED: dict[str, Callable[..., Corpus]] = {
     "reviews": generated_reviews,
@@ -37,7 +37,7 @@ def load_dataset(
     *,
     aspect: str | None = None,
     columns: Columns | None = None,
-    rule: Rule | None = None,
+    rule: SplitRule | None = None,
     dev_fraction: float | None = None,
     seed: int = 0,
 ) -> Corpus:
@@ -93,7 +93,7 @@ def load_dataset(
         budget=dataset.budget,
     )
     if dataset.halve_dev and "dev" in splits and not corpus.test:
-        dev, test = hold_out(corpus.dev, 0.5, seed=seed, stratify=True)
+        dev, test = split_off_dev(corpus.dev, 0.5, seed=seed, stratify=True)
         corpus = replace(corpus, dev=dev, test=test)
     return corpus
 
@@ -142,14 +142,14 @@ def load(
     columns: Columns | None = None,
     task: Task | None = None,
     classes: Sequence[str] | None = None,
-    rule: Rule | None = None,
+    rule: SplitRule | None = None,
     dev_fraction: float | None = None,
     seed: int = 0,
     dialect: Dialect | None = None,
     skip_bad: bool = False,
     stream: bool | None = None,
     cache_dir: str | Path | None = None,
-    watch: Watch | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Corpus:
     """The corpus that `source` names: "reviews", "stays" or "pairs" (the embedded ones), a dataset of the
     literature, a file or a folder.
@@ -158,7 +158,7 @@ def load(
     rows held out for dev, and the texts of an embedded corpus. An option that the source cannot use is an error.
 
     Files of more than 100 MB (of Parquet, or packed by gzip: 25 MB) are not read into memory, but through a cache on
-    disk in `cache_dir`, which gives the same corpus (see `stream_corpus`; `watch` shows how far the reading is).
+    disk in `cache_dir`, which gives the same corpus (see `stream_corpus`; `on_progress` shows how far the reading is).
     `stream` says whether others are, too, or none.
     """
     key = str(source).lower()
@@ -186,7 +186,7 @@ def load(
     given: dict[str, Any] = {"columns": columns, "task": task, "classes": classes, "rule": rule, "seed": seed}
     given |= {"dev_fraction": dev_fraction, "dialect": dialect, "skip_bad": skip_bad}
     if is_large(source) if stream is None else stream:
-        return stream_corpus(source, **given, cache_dir=cache_dir, watch=watch)
+        return stream_corpus(source, **given, cache_dir=cache_dir, on_progress=on_progress)
     return read_corpus(source, **given)
 
 

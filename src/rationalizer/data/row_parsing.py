@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from rationalizer.data.safe_json import parse_json
-from rationalizer.text.errors import shown
+from rationalizer.text.errors import short_repr
 from rationalizer.text.example import Example, PairExample
-from rationalizer.text.word_splitting import Offsets, Rule, align, cut, join
+from rationalizer.text.word_splitting import Offsets, SplitRule, align, join, split_words
 
 LONGEST_TEXT = 1_000_000  # characters: a long novel, which takes seconds
 
@@ -24,7 +24,7 @@ def make_example(
     characters: Any = None,
     sentence_lengths: Any = None,
     label: int | float | None = None,
-    rule: Rule = "words",
+    rule: SplitRule = "words",
 ) -> Example:
     """An example from a text, or tokens, or both, and at most one form of rationale; ValueError says what is
     wrong.
@@ -37,16 +37,16 @@ def make_example(
     if isinstance(text, float) and text != text:  # how pandas writes a missing text
         text = None
     if text is not None and not isinstance(text, str):
-        raise ValueError(f"the text must be a string, got {type(text).__name__} {shown(text)}")
+        raise ValueError(f"the text must be a string, got {type(text).__name__} {short_repr(text)}")
     _check_length(text)
     if tokens is None:
         if text is None or not text.strip():
             raise ValueError("the text is empty; fill it in or leave the row out")
-        words, offsets = cut(text, rule)
+        words, offsets = split_words(text, rule)
     else:
         text, words, offsets = _given_tokens(tokens, text)
     if not words:
-        raise ValueError(f"the text {shown(text)} has no token; fill it in or leave the row out")
+        raise ValueError(f"the text {short_repr(text)} has no token; fill it in or leave the row out")
 
     rationale, people = None, None
     if spans is not None:
@@ -66,7 +66,7 @@ def make_example(
 def _lengths(lengths: Sequence[Any]) -> tuple[int, ...]:
     """Tokens of each sentence; empty ones, as empty lines leave them, are left out."""
     if not all(_is_count(length) for length in lengths):
-        raise ValueError(f"sentence lengths are numbers of tokens such as [12, 7], got {shown(list(lengths))}")
+        raise ValueError(f"sentence lengths are numbers of tokens such as [12, 7], got {short_repr(list(lengths))}")
     return tuple(int(length) for length in lengths if int(length))
 
 
@@ -87,7 +87,7 @@ def make_pair(
     hypothesis_characters: Any = None,
     label: int | float | None = None,
     group: Any = None,
-    rule: Rule = "words",
+    rule: SplitRule = "words",
 ) -> PairExample:
     """A pair from two texts, or their tokens, or both; ValueError says what is wrong, and on which side.
 
@@ -116,13 +116,13 @@ def from_alignment(alignment: Any) -> tuple[tuple[int, int], ...]:
     if hasattr(alignment, "tolist"):
         alignment = alignment.tolist()
     if not isinstance(alignment, Sequence):
-        raise ValueError(f"the alignment must be a list of pairs, got {shown(alignment)}; {_ALIGNMENTS}")
+        raise ValueError(f"the alignment must be a list of pairs, got {short_repr(alignment)}; {_ALIGNMENTS}")
     pairs = []
     for pair in alignment:
         if hasattr(pair, "tolist"):
             pair = pair.tolist()
         if not _is_integer_pair(pair):
-            raise ValueError(f"the alignment holds {shown(pair)}, not a pair of integers; {_ALIGNMENTS}")
+            raise ValueError(f"the alignment holds {short_repr(pair)}, not a pair of integers; {_ALIGNMENTS}")
         pairs.append((pair[0], pair[1]))
     return tuple(sorted(set(pairs)))
 
@@ -149,16 +149,16 @@ def _given_tokens(tokens: Any, text: str | None) -> tuple[str, tuple[str, ...], 
         _check_length(tokens)
         listed = _json_list(tokens) if tokens.startswith('["') else None
         if listed is None and text is None:
-            words, offsets = cut(tokens, "spaces")
+            words, offsets = split_words(tokens, "spaces")
             return tokens, words, offsets
         tokens = tokens.split() if listed is None else listed
     if hasattr(tokens, "tolist"):
         tokens = tokens.tolist()
     if not isinstance(tokens, Sequence):
-        raise ValueError(f"tokens must be a list of words or words joined by spaces, got {shown(tokens)}")
+        raise ValueError(f"tokens must be a list of words or words joined by spaces, got {short_repr(tokens)}")
     for k, token in enumerate(tokens):
         if not isinstance(token, str) or not token.strip():
-            raise ValueError(f"token {k + 1} is {shown(token)}, not a word; leave it out")
+            raise ValueError(f"token {k + 1} is {short_repr(token)}, not a word; leave it out")
     if text is not None:
         return text, tuple(tokens), align(tokens, text)
     text, offsets = join(tokens)
@@ -182,7 +182,7 @@ def parsed(value: Any, what: str) -> Sequence[Any]:
     if hasattr(value, "tolist"):
         value = value.tolist()
     if not isinstance(value, Sequence):
-        raise ValueError(f"{what} must be a list, got {shown(value)}")
+        raise ValueError(f"{what} must be a list, got {short_repr(value)}")
     return value
 
 
@@ -205,7 +205,7 @@ def from_mask(mask: Sequence[Any], length: int) -> tuple[bool, ...]:
         raise ValueError(f"the rationale mask has {len(mask)} flags for {length} tokens; give one a token")
     for flag in mask:
         if flag not in (0, 1, "0", "1"):
-            raise ValueError(f"the rationale mask holds {shown(flag)}; flags are 0 or 1")
+            raise ValueError(f"the rationale mask holds {short_repr(flag)}; flags are 0 or 1")
     return tuple(flag in (1, "1") for flag in mask)
 
 
@@ -231,7 +231,8 @@ def _pairs(spans: Sequence[Any], unit: str) -> list[tuple[int, int]]:
             span = span.tolist()
         if not _is_integer_pair(span):
             raise ValueError(
-                f"the rationale span {shown(span)} is not a pair of integers; write {unit} spans as [[start, end], ...]"
+                f"the rationale span {short_repr(span)} is not a pair of integers; "
+                f"write {unit} spans as [[start, end], ...]"
             )
         pairs.append((span[0], span[1]))
     return pairs

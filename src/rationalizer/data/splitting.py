@@ -16,14 +16,16 @@ MOST = 20_000  # held out where nothing else is asked for: a share of so many ha
 E = TypeVar("E", Example, PairExample, Example | PairExample)
 
 
-def hold_out(examples: Sequence[E], fraction: float | None, *, seed: int, stratify: bool) -> tuple[list[E], list[E]]:
-    """(train, held out), both in the order given; see `held_out`."""
-    held = held_out([example.label for example in examples], fraction, seed=seed, stratify=stratify)
+def split_off_dev(
+    examples: Sequence[E], fraction: float | None, *, seed: int, stratify: bool
+) -> tuple[list[E], list[E]]:
+    """(train, held out), both in the order given; see `dev_mask`."""
+    held = dev_mask([example.label for example in examples], fraction, seed=seed, stratify=stratify)
     train = [example for example, taken in zip(examples, held.tolist(), strict=True) if not taken]
     return train, [examples[position] for position in np.flatnonzero(held).tolist()]
 
 
-def held_out(labels: Any, fraction: float | None, *, seed: int, stratify: bool) -> NDArray[np.bool_]:
+def dev_mask(labels: Any, fraction: float | None, *, seed: int, stratify: bool) -> NDArray[np.bool_]:
     """Which of the examples that have these labels are held out.
 
     round(fraction · n) examples are, at least one; without a fraction a tenth of them, at most `MOST`. With `stratify`

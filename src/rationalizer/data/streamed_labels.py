@@ -20,7 +20,7 @@ UNUSABLE = -1  # in the place of a class that a label does not name; of a value 
 PIECE = 1 << 20  # labels that are numbered at once
 
 
-class LabelColumn:
+class LabelsBuilder:
     """Labels of the rows of several files, in 12 bytes each, and 8 more if fractional.
 
     Classes are few: each stands once in a list, and is numbered. Of fractions, which are all different, the value is
@@ -84,8 +84,8 @@ class LabelColumn:
             for place in np.flatnonzero(np.isnan(piece)).tolist():
                 number = int(numbers[place])
                 bad.add(*self._place(start + place), wrong[number if number >= 0 else -1 - start - place])
-                if bad.enough:
-                    bad.settle()
+                if bad.is_full:
+                    bad.raise_if_any()
             yield (piece if values else np.nan_to_num(piece, nan=UNUSABLE)).astype(label_type(values=values))
 
     def _place(self, position: int) -> tuple[Path, int]:

@@ -24,15 +24,15 @@ from rationalizer import __version__
 from rationalizer.data.bad_rows import BadRow, BadRows
 from rationalizer.data.column_names import Columns
 from rationalizer.data.corpus import Corpus, Task, default_budget
-from rationalizer.data.corpus_files import check_one_kind, example_of, find_splits
+from rationalizer.data.corpus_files import check_one_kind, example_from_row, find_splits
 from rationalizer.data.csv_dialect import Dialect
-from rationalizer.data.disk_examples import StoredExamples, Writer, close, signed, unsigned
+from rationalizer.data.disk_examples import DiskExamples, Writer, close, signed, unsigned
 from rationalizer.data.labels import Labels
-from rationalizer.data.splitting import held_out
-from rationalizer.data.streamed_labels import LabelColumn, usable
+from rationalizer.data.splitting import dev_mask
+from rationalizer.data.streamed_labels import LabelsBuilder, usable
 from rationalizer.data.table_files import Table, columns_of, ending, stem, stream_table
 from rationalizer.text.errors import DataError, at
-from rationalizer.text.word_splitting import Rule, rule_version
+from rationalizer.text.word_splitting import SplitRule, rule_version
 
 # Bytes of files, above which they are read so without being asked: in memory short texts take ten times as much.
 LARGE = 100_000_000
@@ -43,7 +43,7 @@ ABANDONED = 24 * 3600  # seconds without a word after which a half-written cache
 TOLD_EVERY = 1000  # rows
 
 # Shows how far the reading is: (title, number of rows or None) to a context that gives a function told of more rows.
-Watch = Callable[[str, int | None], AbstractContextManager[Callable[[int], object]]]
+OnProgress = Callable[[str, int | None], AbstractContextManager[Callable[[int], object]]]
 Parts = Mapping[str, Sequence[Path]]
 
 
@@ -66,7 +66,7 @@ class Reading:
 
     parts: Parts
     columns: Columns
-    rule: Rule
+    rule: SplitRule
     task: Task | None
     classes: tuple[str, ...] | None
     dialect: Dialect | None
@@ -86,41 +86,41 @@ def stream_corpus(
     columns: Columns | None = None,
     task: Task | None = None,
     classes: Sequence[str] | None = None,
-    rule: Rule | None = None,
+    rule: SplitRule | None = None,
     dev_fraction: float | None = None,
     seed: int = 0,
     dialect: Dialect | None = None,
     skip_bad: bool = False,
     cache_dir: str | Path | None = None,
-    watch: Watch | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Corpus:
     """As `files.read_corpus`, with the same result, for files larger than memory: the examples stay on disk.
 
-    `cache_dir` is where; by default `~/.cache/rationalizer`. A second call finds them there. `watch` shows how far the
-    reading is.
+    `cache_dir` is where; by default `~/.cache/rationalizer`. A second call finds them there. `on_progress` shows
+    how far the reading is.
     """
     source, columns = Path(source), columns or Columns()
     parts = find_splits(source) if source.is_dir() else {"train": [source]}
     found = {
-        path: columns.found_in(Table(path, columns_of(path, dialect), [])) for paths in parts.values() for path in paths
+        path: columns.resolve(Table(path, columns_of(path, dialect), [])) for paths in parts.values() for path in paths
     }
     first = found[parts["train"][0]]
-    used: Rule = rule or ("spaces" if first.are_tokenized else "words")
+    used: SplitRule = rule or ("spaces" if first.are_tokenized else "words")
     given = None if classes is None else tuple(classes)
     reading = Reading(parts, columns, used, task, given, dialect, skip_bad)
     cache, key = Path(cache_dir) if cache_dir is not None else default_cache(), reading.key()
     record = _read_record(cache / key)
     if record is None:
-        with _folder(cache, key) as folder, _watched(reading, watch) as done:
+        with _folder(cache, key) as folder, _watched(reading, on_progress) as done:
             record = _write(folder, reading, found, done)
     labels = Labels(record["task"], tuple(record["classes"]))
     values = labels.task == "regression"
-    stored = {name: StoredExamples(cache / key / name, values=values) for name in record["parts"]}
+    stored = {name: DiskExamples(cache / key / name, values=values) for name in record["parts"]}
     stored = {name: part.taken(usable(part.labels)) for name, part in stored.items()}
     train, dev, test = (stored.get(name, ()) for name in ("train", "dev", "test"))
-    assert isinstance(train, StoredExamples)
+    assert isinstance(train, DiskExamples)
     if not dev:
-        held = held_out(train.labels, dev_fraction, seed=seed, stratify=not values)
+        held = dev_mask(train.labels, dev_fraction, seed=seed, stratify=not values)
         train, dev = train.taken(~held), train.taken(held)
     return Corpus(
         source.name if source.is_dir() else stem(source),
@@ -146,7 +146,7 @@ def _write(
     for name in ("train", "dev", "test"):
         if name not in reading.parts:
             continue
-        writer, column = Writer(folder / name), LabelColumn()
+        writer, column = Writer(folder / name), LabelsBuilder()
         for path in reading.parts[name]:
             column.begin(path)
             _write_file(path, reading, found[path], writer, column, bad, done)
@@ -154,16 +154,16 @@ def _write(
         writer.finish(column.encoded(labels, bad))
         if writer.count:
             written.append(name)
-        if name == "train" and not bad.stop and not writer.count:
+        if name == "train" and not bad.is_fatal and not writer.count:
             raise DataError(f"{at(reading.parts['train'][0])}: there are no rows to train on")
-    bad.settle()
+    bad.raise_if_any()
     check_one_kind(found)
     assert labels is not None
     record = {
         "task": labels.task,
         "classes": labels.classes,
         "parts": written,
-        "skipped": bad.notes(),
+        "skipped": bad.messages(),
         "files": {str(path.relative_to(folder)): _sha256(path) for name in written for path in _files(folder / name)},
     }
     with (folder / RECORD).open("wb") as file:
@@ -177,7 +177,7 @@ def _write_file(
     reading: Reading,
     columns: Columns,
     writer: Writer,
-    column: LabelColumn,
+    column: LabelsBuilder,
     bad: BadRows,
     done: Callable[[int], object],
 ) -> None:
@@ -189,22 +189,22 @@ def _write_file(
         else:
             try:
                 label = column.see(row.get(columns.label), number)
-                writer.add(example_of(row, columns, None, reading.rule))
+                writer.add(example_from_row(row, columns, None, reading.rule))
                 column.keep(label, number)
             except ValueError as error:
                 bad.add(path, number, str(error))
-        if bad.enough:
-            bad.settle()
+        if bad.is_full:
+            bad.raise_if_any()
         if number % TOLD_EVERY == 0:
             done(TOLD_EVERY)
 
 
 @contextmanager
-def _watched(reading: Reading, watch: Watch | None) -> Iterator[Callable[[int], object]]:
-    if watch is None:
+def _watched(reading: Reading, on_progress: OnProgress | None) -> Iterator[Callable[[int], object]]:
+    if on_progress is None:
         yield lambda _: None
         return
-    with watch("Reading", _rows(path for paths in reading.parts.values() for path in paths)) as done:
+    with on_progress("Reading", _rows(path for paths in reading.parts.values() for path in paths)) as done:
         yield done
 
 

@@ -18,7 +18,7 @@ from rationalizer.data.bad_rows import LISTED, BadRow, BadRows
 from rationalizer.data.csv_dialect import UTF8, Dialect
 from rationalizer.data.excel import sheet_rows
 from rationalizer.data.safe_json import parse_json
-from rationalizer.text.errors import DataError, at, shown
+from rationalizer.text.errors import DataError, at, short_repr
 
 Row = dict[str, Any]
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".xlsx")
@@ -95,7 +95,7 @@ def read_table(
             rows.append(row)
             numbers.append(number)
     if bad is None:
-        found.settle()
+        found.raise_if_any()
     whole = numbers == list(range(1, len(numbers) + 1))
     return Table(stream.path, stream.columns, rows, None if whole else numbers)
 
@@ -333,7 +333,7 @@ def _json_rows(
         if isinstance(value, BadRow):
             yield value
         elif not isinstance(value, dict):
-            yield BadRow(f'a row must be a JSON object such as {{"text": ..., "label": ...}}, got {shown(value)}')
+            yield BadRow(f'a row must be a JSON object such as {{"text": ..., "label": ...}}, got {short_repr(value)}')
         else:
             seen.update(dict.fromkeys(value))
             yield value if wanted is None else {name: item for name, item in value.items() if name in wanted}

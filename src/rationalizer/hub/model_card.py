@@ -157,7 +157,7 @@ def _budget(trained: TrainedModel) -> str:
         return f"What `{config.method}` selects does not follow a budget."
     unit = "pair" if trained.pairs else "word"
     of = " of the shorter text" if trained.pairs else " of a text's words, one at least"
-    amount = config.budget.in_words(unit) + (of if config.budget.kind == "share" else "")
+    amount = config.budget.describe(unit) + (of if config.budget.kind == "share" else "")
     return f"At most {amount}. Another budget can be given at any time (`model.budget = ...`), without training."
 
 

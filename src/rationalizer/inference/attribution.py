@@ -115,7 +115,7 @@ def _as_many(trained: TrainedModel, examples: Sequence[Example], scores: Sequenc
         order = np.argsort(-np.where(counted, values, -np.inf), kind="stable")
         z = torch.zeros(words.mask.shape)
         z[0, order[: int((chosen & counted).sum())].copy()] = 1
-        z = words.with_marks(z) if trained.encoder.punctuation == "free" else z
+        z = words.with_punctuation(z) if trained.encoder.punctuation == "free" else z
         masks.append(z[0].numpy() != 0)
     return masks
 

@@ -131,7 +131,7 @@ def evaluate(
     trained = _asked(trained, budget, constraints)
     predictions = predictions or predict(trained, examples, on_batch=on_batch)
     unlabelled = [i for i, example in enumerate(examples) if example.label is None]
-    marked = any(example.marks for example in examples)
+    marked = any(example.annotated for example in examples)
     if unlabelled and (len(unlabelled) < len(examples) or not marked):
         other = "" if marked else ", and nothing that people marked"
         raise ValueError(f"example {unlabelled[0]} has no label to compare with{other}; use predict")
@@ -190,21 +190,23 @@ def compare_with_annotators(
 ) -> AnnotatorComparison:
     """The model beside the people who marked the same texts, each of whom it replaces in turn: for that it selects as
     many words as the person marked. Texts that fewer than two people marked are left out. `on_batch` counts people."""
-    shared = [example for example in examples if example.people is not None and len(example.people) > 1]
+    shared = [
+        example for example in examples if example.annotator_masks is not None and len(example.annotator_masks) > 1
+    ]
     if trained.pairs or not shared:
         raise ValueError("no text was marked by two people or more; there is nobody to compare the model with")
     places: dict[int, list[tuple[int, int]]] = {}
     for i, example in enumerate(shared):
         counted = trained.encoder.counted(example.tokens)
-        for k, mask in enumerate(example.people or ()):
+        for k, mask in enumerate(example.annotator_masks or ()):
             places.setdefault(max(1, int((np.array(mask) & counted).sum())), []).append((i, k))
-    selections: list[list[Any]] = [[None] * len(example.people or ()) for example in shared]
+    selections: list[list[Any]] = [[None] * len(example.annotator_masks or ()) for example in shared]
     scores: list[Any] = [None] * len(shared)
     for words, of_size in sorted(places.items()):  # one budget at a time
         found = predict(trained, [shared[i] for i, _ in of_size], budget=Budget.count(words), on_batch=on_batch)
         for (i, k), selected, ranking in zip(of_size, found.selected, found.scores, strict=True):
             selections[i][k], scores[i] = selected, ranking
-    return compare_with_people([example.people for example in shared], selections, scores)
+    return compare_with_people([example.annotator_masks for example in shared], selections, scores)
 
 
 def standalone_agreement(

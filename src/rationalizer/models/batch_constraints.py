@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from rationalizer.constraints import (
-    Conflict,
+    ConstraintConflict,
     Constraints,
     LayerConstraints,
+    PairInBatch,
     PairLayerConstraints,
-    PairOfTexts,
-    Text,
+    TextInBatch,
     build_layer_constraints,
     build_pair_layer_constraints,
 )
@@ -24,7 +24,7 @@ from rationalizer.data import Corpus
 from rationalizer.models.config import Config
 from rationalizer.nn import ALIGNERS, Encoder
 from rationalizer.text import AnyExample, Example, PairExample
-from rationalizer.text.errors import shown
+from rationalizer.text.errors import short_repr
 
 CHECKED = 256  # texts at once
 
@@ -37,7 +37,7 @@ class Limiting:
         config: what is asked, within which budget, and of which method.
         encoder: knows where sentences end.
         texts: how many there are in all.
-        check: whether to raise `Conflict` where a text has no selection.
+        check: whether to raise `ConstraintConflict` where a text has no selection.
     """
 
     config: Config
@@ -52,13 +52,13 @@ class Limiting:
         if not self.config.constraints:
             return None
         if self.config.pairs:
-            pairs = [PairOfTexts(cast("PairExample", example), position, self.texts) for position, example in examples]
+            pairs = [PairInBatch(cast("PairExample", example), position, self.texts) for position, example in examples]
             return self._of_pairs(pairs, counted)
-        texts = [Text(cast("Example", example), position, self.texts) for position, example in examples]
+        texts = [TextInBatch(cast("Example", example), position, self.texts) for position, example in examples]
         how: dict[str, Any] = {"rule": self.encoder.sentences, "check": self.check}
         return build_layer_constraints(self.config.constraints, texts, counted[0], self.config.budget, **how)
 
-    def _of_pairs(self, pairs: Sequence[PairOfTexts], counted: Sequence[Tensor]) -> PairLayerConstraints:
+    def _of_pairs(self, pairs: Sequence[PairInBatch], counted: Sequence[Tensor]) -> PairLayerConstraints:
         """What can be had is what the method decodes to, whatever the scores."""
         constraints = self.config.constraints
         limits, drafts = build_pair_layer_constraints(constraints, pairs, counted)
@@ -78,12 +78,12 @@ class Limiting:
                     most = f", budget {int(own[2])}" if aligner.uses_budget else ""
                     reason = f"no alignment by {self.config.method} keeps to all of them ({words} words{most})"
             if reason is not None:
-                raise draft.pair.conflict(constraints, f"{reason}; leave a constraint out, or change it")
+                raise draft.source.conflict(constraints, f"{reason}; leave a constraint out, or change it")
         return limits
 
 
 def check_constraints(corpus: Corpus, config: Config, encoder: Encoder) -> None:
-    """`Conflict` where a text to train or stop on has no selection; a warning where none but the empty one."""
+    """Raise `ConstraintConflict` if a train or dev text has no feasible selection; warn if only the empty one is."""
     if not config.constraints:
         return
     for split, examples in (("train", corpus.train), ("dev", corpus.dev)):
@@ -97,15 +97,15 @@ def check_constraints(corpus: Corpus, config: Config, encoder: Encoder) -> None:
             ]
             try:
                 limits = limiting(part, counted)
-            except Conflict as error:
-                raise Conflict(f"{corpus.name} {split}: {error}") from None
+            except ConstraintConflict as error:
+                raise ConstraintConflict(f"{corpus.name} {split}: {error}") from None
             assert limits is not None
             possible = limits.possible(config.budget.words(*counted), *counted)
             empty += [part[row][0] for row in torch.nonzero(~possible).flatten().tolist()]
         if len(empty) == len(examples) > 0:
-            raise Conflict(
+            raise ConstraintConflict(
                 f"{corpus.name} {split}: in no text can anything be selected under {_named(config.constraints)} and a "
-                f"budget of {config.budget.in_words()}; raise the budget, or leave a constraint out"
+                f"budget of {config.budget.describe()}; raise the budget, or leave a constraint out"
             )
         if empty:
             warn_of_empty(empty, examples, config, f" of {corpus.name} {split}")
@@ -115,8 +115,8 @@ def warn_of_empty(empty: Sequence[int], examples: Sequence[AnyExample], config: 
     """Says in how many texts nothing is selected, and names the first."""
     text = " / ".join(part.text for part in examples[empty[0]].texts)
     warnings.warn(
-        f"under {_named(config.constraints)} and a budget of {config.budget.in_words()} nothing is selected in "
-        f"{len(empty)} of {len(examples)} texts{where}, first in text {empty[0] + 1} ({shown(text)}); what is "
+        f"under {_named(config.constraints)} and a budget of {config.budget.describe()} nothing is selected in "
+        f"{len(empty)} of {len(examples)} texts{where}, first in text {empty[0] + 1} ({short_repr(text)}); what is "
         "predicted of them is a guess; raise the budget",
         stacklevel=3,
     )

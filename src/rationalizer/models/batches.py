@@ -82,7 +82,7 @@ def collate(
 def _marked(examples: Sequence[AnyExample], texts: Sequence[WordBatch]) -> Tensor:
     marked = np.zeros((len(examples), *(words.mask.shape[1] for words in texts)), dtype=np.bool_)
     for row, example in zip(marked, examples, strict=True):
-        for place in example.marks:
+        for place in example.annotated:
             row[place] = True
     return torch.from_numpy(marked)
 

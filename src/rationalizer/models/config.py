@@ -37,7 +37,7 @@ from rationalizer.ranges import (
     ranges_of,
 )
 from rationalizer.suggestions import closest, did_you_mean
-from rationalizer.text import Budget, Rule, Sentences
+from rationalizer.text import Budget, SentenceRule, SplitRule
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class Config:
     faithful: bool = True  # pairs: whether the premise is read through the alignment only
 
     encoder: str = "bilstm"  # or a transformer: its name on the Hugging Face Hub, or a folder
-    cut: Rule | None = None  # how texts are cut into words; none: by "words", or as they come tokenized
+    word_splitting: SplitRule | None = None  # how texts are cut into words; none: by "words", or as they come tokenized
     punctuation: Punctuation = "free"  # whether marks use up the budget ("count")
-    sentences: Sentences = "marks"  # where they end, for constraints on them; "lines": every line is one
+    sentences: SentenceRule = "punctuation"  # where they end, for constraints on them; "lines": every line is one
     dropout: Fraction = 0.3  # share of the numbers that are left out at random in training
     pooling: Pooling = "max"  # how what was read of the words becomes one vector
     full_text_weight: Weight = 3.0  # of the predictor's loss on whole texts, beside that on the selections
@@ -204,7 +204,7 @@ def _read(key: str, value: Any, kind: Any) -> Any:
     """The value as the type `kind`; strings are parsed, whole numbers pass for floats."""
     value = value.item() if isinstance(value, np.generic) else value
     if kind is Budget:
-        return Budget.of(value)
+        return Budget.parse(value)
     if kind == Constraints:
         return parse_constraints(value)
     choices = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)

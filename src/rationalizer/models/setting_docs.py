@@ -71,7 +71,7 @@ def _values(hint: Any) -> str:
     if get_origin(hint) is Annotated:
         kind, *extras = get_args(hint)
         ranges = [extra for extra in extras if isinstance(extra, Range)]
-        return f"{_values(kind).removesuffix(' or none')} {ranges[0].in_words()}" if ranges else _values(kind)
+        return f"{_values(kind).removesuffix(' or none')} {ranges[0].describe()}" if ranges else _values(kind)
     if get_origin(hint) is Literal:
         return ", ".join(map(str, get_args(hint)))
     if get_origin(hint) in (Union, types.UnionType):

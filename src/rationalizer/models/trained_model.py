@@ -41,7 +41,7 @@ from rationalizer.models.config import Config, under
 from rationalizer.models.json_schema import fault, tensors_fault
 from rationalizer.models.sample_texts import KeptText
 from rationalizer.nn import EXTRACTORS, Encoder, HighlightModel, Model, PairModel, Punctuation, encoder_class
-from rationalizer.text import Budget, Rule, Sentences
+from rationalizer.text import Budget, SentenceRule, SplitRule
 
 LabelType = Literal["str", "int", "float", "bool"]
 
@@ -168,7 +168,7 @@ class Description:
         )
 
 
-READS = {"rule": get_args(Rule), "punctuation": get_args(Punctuation), "sentences": get_args(Sentences)}
+READS = {"rule": get_args(SplitRule), "punctuation": get_args(Punctuation), "sentences": get_args(SentenceRule)}
 
 
 def write_encoder_files(directory: Path, encoder: Encoder, *, compact: bool = False) -> None:
@@ -242,7 +242,7 @@ class TrainedModel:
 
     def with_budget(self, budget: Budget | float | str) -> TrainedModel:
         """The same weights, other selections."""
-        budget = Budget.of(budget)
+        budget = Budget.parse(budget)
         if budget != self.config.budget and not self.model.method.follows_budget:
             others = "budget or ot-exact-k" if self.pairs else "spectra, pair-budget, or one decoded by 'top-k'"
             raise ValueError(f"what {self.config.method} selects does not follow a budget; use the method {others}")

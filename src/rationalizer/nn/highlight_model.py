@@ -70,7 +70,7 @@ class HighlightModel(Model):
         selection = select(states, mask, allowed, **self.limited(limits))
         z, scores = selection.z, selection.scores
         if self.method.reads_text and self.encoder.punctuation == "free":
-            z, scores = words.with_marks(z, None if limits is None else limits.unit), words.ranked(scores)
+            z, scores = words.with_punctuation(z, None if limits is None else limits.unit), words.ranked(scores)
         z = z.view_as(z)  # what is read; penalties see the selection itself
         return Output(self.predict_from(z, words), z, scores, selection, (mask, allowed), limits)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from rationalizer.constraints import Conflict, LayerConstraints, PairLayerConstraints
+from rationalizer.constraints import ConstraintConflict, LayerConstraints, PairLayerConstraints
 from rationalizer.graph import FactorGraph, InfeasibleError, Solution, Variable
 
 
@@ -16,7 +16,7 @@ def solve_with_own(
     limits: LayerConstraints | PairLayerConstraints,
     solve: Callable[[FactorGraph], Solution],
 ) -> Tensor:
-    """z of a graph to which the users' factors are added first; `Conflict` where they leave a text nothing."""
+    """z of a graph with the users' factors added; raise `ConstraintConflict` if they leave a text no selection."""
     examples = [text.example for text in limits.texts]
     for constraint in limits.factors:
         for factor in constraint.factors(z, examples):
@@ -26,5 +26,5 @@ def solve_with_own(
     except InfeasibleError as error:
         problem = f"nothing keeps to all of it: {error}"
         if error.instance is None:
-            raise Conflict(problem) from None
+            raise ConstraintConflict(problem) from None
         raise limits.texts[error.instance].conflict(limits.factors, problem) from None

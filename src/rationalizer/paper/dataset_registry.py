@@ -38,7 +38,7 @@ from rationalizer.paper.nli import (
 from rationalizer.paper.word_alignment import PAIR, SOURCES, alignment_splits, prepare_alignments, read_multimwa
 from rationalizer.paper.yelp_hat import YELP_HAT_SPLITS, prepare_yelp_hat, read_yelp_hat
 from rationalizer.text.budget import Budget
-from rationalizer.text.word_splitting import Rule
+from rationalizer.text.word_splitting import SplitRule
 
 BINARY = ("negative", "positive")
 
@@ -64,7 +64,7 @@ class Dataset:
     budget: Budget = field(default_factory=lambda: Budget.share(0.2))
     hub: str | None = None
     dev_fraction: float = 0.1
-    rule: Rule | None = None  # how its texts are cut: "spaces" if they come tokenized
+    rule: SplitRule | None = None  # how its texts are cut: "spaces" if they come tokenized
     labels: tuple[str, ...] = ("label",)
     drop_labels: tuple[Label, ...] = ()
     aspects: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from rationalizer.data.row_parsing import parsed
 from rationalizer.data.safe_json import parse_json
 from rationalizer.data.table_files import Row, Table, open_bytes
 from rationalizer.paper.beer_hotels_movies import existing
-from rationalizer.text.errors import DataError, at, shown
+from rationalizer.text.errors import DataError, at, short_repr
 
 UNDECIDED = "undecided"  # the label of posts on which the annotators did not agree
 MARKS = ("rationale_union", "rationale_majority", "rationale_mean")  # columns beside those of `Columns`
@@ -61,7 +61,7 @@ def _object(path: Path) -> dict[str, Any]:
         except ValueError as error:
             raise DataError(f"{at(path)}: {error}; copy the file again") from None
     if not isinstance(value, dict):
-        raise DataError(f"{at(path)}: expected one JSON object, got {shown(value)}")
+        raise DataError(f"{at(path)}: expected one JSON object, got {short_repr(value)}")
     return value
 
 

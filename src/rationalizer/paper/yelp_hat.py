@@ -13,7 +13,7 @@ from typing import Any
 from rationalizer.data.corpus_files import SplitNames
 from rationalizer.data.row_parsing import parsed
 from rationalizer.data.table_files import Row, Table, read_table
-from rationalizer.text.errors import DataError, at, shown
+from rationalizer.text.errors import DataError, at, short_repr
 
 YELP_HAT_SPLITS: SplitNames = {"dev": ("dev",), "test": ("test",)}
 _TEXT, _LABEL, _MAP = "Input.text", "Input.label", "Answer.html_output"
@@ -37,7 +37,7 @@ def _reviews(path: Path) -> Table:
         spans = [(unescape(word).strip(), "active" in how) for how, word in _SPAN.findall(str(row.get(_MAP)))]
         words = tuple(word for word, _ in spans if word)
         if not words:
-            raise DataError(f"{at(path, number)}: {_MAP} has no <span> with a word, got {shown(row.get(_MAP))}")
+            raise DataError(f"{at(path, number)}: {_MAP} has no <span> with a word, got {short_repr(row.get(_MAP))}")
         if (row.get(_TEXT), words) not in reviews:
             numbers.append(number)
         review = reviews.setdefault((row.get(_TEXT), words), {"tokens": words, "label": row.get(_LABEL), "masks": []})

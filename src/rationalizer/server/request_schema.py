@@ -165,7 +165,7 @@ def _budget(budget: int | float | str | None, served: ServedModel) -> Budget | N
     if budget is None:
         return None
     try:
-        found = Budget.of(budget)
+        found = Budget.parse(budget)
     except ValueError as error:
         raise Refused(422, "budget", str(error), 'write "20%" or 0.2 for a share, 5 for a count') from None
     if found != served.model.budget and not served.follows_budget:

@@ -8,11 +8,11 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from rationalizer.constraints import CONSTRAINTS, Conflict, Constraint, Constraints
+from rationalizer.constraints import CONSTRAINTS, Constraint, ConstraintConflict, Constraints
 from rationalizer.drawing import AnyExplanation
 from rationalizer.model import Rationalizer
 from rationalizer.text import AnyExample, Budget, Example, PairExample
-from rationalizer.text.word_splitting import cut
+from rationalizer.text.word_splitting import split_words
 
 Text = str | tuple[str, str]  # one text, or premise and hypothesis
 # Pairs of words that an alignment may choose from: 500 words against 500 take a tenth of a second, 2,000 against 2,000
@@ -73,7 +73,7 @@ class ServedModel:
         examples = [one for one in read if not isinstance(one, Unreadable)]
         try:
             found = iter(self._explain_alike(examples, budget=budget, constraints=constraints))
-        except Conflict as error:  # of whom the number is one among the texts of several requests
+        except ConstraintConflict as error:  # of whom the number is one among the texts of several requests
             raise error if error.position is None else error.at(f"the {error.text}") from None
         return [one if isinstance(one, Unreadable) else next(found) for one in read]
 
@@ -86,7 +86,7 @@ class ServedModel:
 
     def _read(self, text: Text) -> AnyExample | Unreadable:
         rule = self.model.trained.encoder.rule
-        sides = [Example(part, *cut(part, rule)) for part in ((text,) if isinstance(text, str) else text)]
+        sides = [Example(part, *split_words(part, rule)) for part in ((text,) if isinstance(text, str) else text)]
         lengths = [len(side.tokens) for side in sides]
         if not all(lengths):
             return Unreadable("there is no word in the text", "correct the text or leave it out")
@@ -108,7 +108,7 @@ class ServedModel:
             return []
         settled = self.model.trained.model.method.excludes
         kinds = [kind for name, kind in CONSTRAINTS.items() if kind.pairs == self.model.pairs and name not in settled]
-        return [constraint_facts(Constraint.parse(text)) for kind in kinds for text in kind.offered]
+        return [constraint_facts(Constraint.parse(text)) for kind in kinds for text in kind.suggested]
 
     @property
     def takes_constraints(self) -> bool:
@@ -133,7 +133,7 @@ class ServedModel:
 
 def constraint_facts(constraint: Constraint) -> dict[str, str]:
     """A constraint as the endpoint takes it, and for people to read."""
-    return {"constraint": str(constraint), "words": constraint.in_words()}
+    return {"constraint": str(constraint), "words": constraint.describe()}
 
 
 def budget_facts(budget: Budget) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 from rationalizer.text.budget import Budget
 from rationalizer.text.errors import DataError
 from rationalizer.text.example import AnyExample, Example, PairExample
-from rationalizer.text.sentence_splitting import Sentences, sentence_numbers
+from rationalizer.text.sentence_splitting import SentenceRule, sentence_numbers
 from rationalizer.text.vector_lookup import Lookup
 from rationalizer.text.vocabulary import Vocabulary
 from rationalizer.text.word_batch import WordBatch
-from rationalizer.text.word_splitting import Offsets, Rule, cut, is_punctuation
+from rationalizer.text.word_splitting import Offsets, SplitRule, is_punctuation, split_words
 from rationalizer.text.word_vectors import BUNDLED, WordVectors, load_vectors
 
 __all__ = [
@@ -19,13 +19,13 @@ __all__ = [
     "Lookup",
     "Offsets",
     "PairExample",
-    "Rule",
-    "Sentences",
+    "SentenceRule",
+    "SplitRule",
     "Vocabulary",
     "WordBatch",
     "WordVectors",
-    "cut",
     "is_punctuation",
     "load_vectors",
     "sentence_numbers",
+    "split_words",
 ]

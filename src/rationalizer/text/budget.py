@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 import torch
 from torch import Tensor
 
-from rationalizer.text.errors import shown
+from rationalizer.text.errors import short_repr
 
 _REMEDY = "write a share such as 20% or 0.2, or a count of words such as 5"
 
@@ -40,12 +40,12 @@ class Budget:
         return cls("count", int(amount))
 
     @classmethod
-    def of(cls, value: Any) -> Budget:
+    def parse(cls, value: Any) -> Budget:
         """A budget as people write it: "20%", 0.2 and "0.2" are shares, 5 and "5" counts, 1.0 is everything."""
         if isinstance(value, Budget):
             return value
         if isinstance(value, str):
-            return cls._parsed(value.strip())
+            return cls._from_text(value.strip())
         if isinstance(value, Integral) and not isinstance(value, bool):
             return cls.count(int(value))
         if isinstance(value, Real) and not isinstance(value, bool):
@@ -56,19 +56,19 @@ class Budget:
         raise ValueError(f"a budget was expected, got {value!r}; {_REMEDY}")
 
     @classmethod
-    def _parsed(cls, text: str) -> Budget:
+    def _from_text(cls, text: str) -> Budget:
         try:
             if text.endswith("%"):
                 return cls.share(float(text[:-1]) / 100)
             return cls.count(int(text)) if text.isdecimal() else cls.share(float(text))
         except ValueError:
-            raise ValueError(f"a budget was expected, got {shown(text)}; {_REMEDY}") from None
+            raise ValueError(f"a budget was expected, got {short_repr(text)}; {_REMEDY}") from None
 
     def __str__(self) -> str:
-        """ "20%" or "5": what `of` reads again."""
+        """ "20%" or "5": the text that `parse` reads."""
         return f"{round(100 * self.amount, 6):.10g}%" if self.kind == "share" else str(self.amount)
 
-    def in_words(self, unit: str = "word") -> str:
+    def describe(self, unit: str = "word") -> str:
         """ "20%", "1 word", "5 words"."""
         if self.kind == "share":
             return str(self)

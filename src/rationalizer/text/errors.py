@@ -10,7 +10,7 @@ class DataError(ValueError):
     """Something is wrong with the user's data; the message names the place and the remedy."""
 
 
-def shown(value: Any, most: int = 60) -> str:
+def short_repr(value: Any, most: int = 60) -> str:
     """A value for messages, which stay one readable line whatever it is."""
     try:
         text = repr(value[:most] if isinstance(value, (str, bytes)) else value)

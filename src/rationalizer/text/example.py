@@ -12,7 +12,7 @@ class Example:
 
     Token k stands at `text[slice(*offsets[k])]`: what is said of tokens can be shown on the original text.
     `sentence_lengths` says how many tokens each sentence has, where the data knows; else a rule finds them.
-    `annotation` is what people marked; of several, `people` has what each of them did.
+    `annotation` is what people marked; of several, `annotator_masks` has what each of them did.
     """
 
     text: str
@@ -21,7 +21,7 @@ class Example:
     label: int | float | None = None
     annotation: tuple[bool, ...] | None = None
     sentence_lengths: tuple[int, ...] | None = None
-    people: tuple[tuple[bool, ...], ...] | None = None  # what each person marked, where that is known
+    annotator_masks: tuple[tuple[bool, ...], ...] | None = None  # what each person marked, where that is known
 
     def __post_init__(self) -> None:
         if len(self.offsets) != len(self.tokens):
@@ -43,7 +43,7 @@ class Example:
         return (self,)
 
     @property
-    def marks(self) -> tuple[int, ...]:
+    def annotated(self) -> tuple[int, ...]:
         """The numbers of the tokens that people marked; none where nobody did."""
         return tuple(k for k, marked in enumerate(self.annotation or ()) if marked)
 
@@ -78,7 +78,7 @@ class PairExample:
         return self.premise, self.hypothesis
 
     @property
-    def marks(self) -> tuple[tuple[int, int], ...]:
+    def annotated(self) -> tuple[tuple[int, int], ...]:
         """The pairs of words that people aligned; none where nobody did."""
         return self.alignment or ()
 

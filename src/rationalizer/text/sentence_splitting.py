@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rationalizer.text.example import Example
 
-Sentences = Literal["marks", "lines"]
+SentenceRule = Literal["punctuation", "lines"]
 
 _ENDS = ".!?…。！？"
 _CLOSING = regex.compile(r"[\p{Pe}\p{Pf}'\"]+")
@@ -20,16 +20,16 @@ _ABBREVIATION = regex.compile(r"(?:\p{L}\.)+|(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|et
 _BREAK = regex.compile(r"\n\s*\n|<br", regex.IGNORECASE)
 
 
-def sentence_numbers(example: Example, rule: Sentences = "marks") -> NDArray[np.int64]:
+def sentence_numbers(example: Example, rule: SentenceRule = "punctuation") -> NDArray[np.int64]:
     """For each token the number of its sentence, from 0.
 
     Where the example has `sentence_lengths`, these count. Else a rule:
-        marks: a sentence ends with a full stop, an exclamation or question mark and what closes behind them, unless a
-            small letter follows in a text that has large ones; and before an empty line.
+        punctuation: a sentence ends at a full stop, exclamation or question mark and the closing quotes or brackets
+            after it, unless a lower-case letter follows in a text that has upper-case ones; and before an empty line.
         lines: every line is a sentence.
     """
-    if rule not in get_args(Sentences):
-        raise ValueError(f"unknown rule {rule!r}: use one of {', '.join(map(repr, get_args(Sentences)))}")
+    if rule not in get_args(SentenceRule):
+        raise ValueError(f"unknown rule {rule!r}: use one of {', '.join(map(repr, get_args(SentenceRule)))}")
     if example.sentence_lengths is not None:
         return np.repeat(np.arange(len(example.sentence_lengths)), example.sentence_lengths)
     gaps = [example.text[a[1] : b[0]] for a, b in zip(example.offsets, example.offsets[1:], strict=False)]

@@ -10,7 +10,7 @@ MOST, LONGEST = 1 << 16, 64  # tokens, of so many characters: what a server is s
 Answer = TypeVar("Answer")
 
 
-class Remembered(dict[str, Answer]):
+class TokenCache(dict[str, Answer]):
     """`answers[token]` is `find(token)`. Texts have millions of tokens and few that differ."""
 
     def __init__(self, find: Callable[[str], Answer]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rationalizer.suggestions import closest
-from rationalizer.text.errors import DataError, at, shown
+from rationalizer.text.errors import DataError, at, short_repr
 
 BUNDLED = "glove-6b-100d"
 GLOVE_PACKAGE = "glove-6b-50d"
@@ -157,14 +157,14 @@ def _numbers(path: Path, line: _Line, dimension: int) -> NDArray[np.float32]:
         vector = np.array(line.numbers.split(b" "), dtype=np.float32)
     except ValueError as error:
         raise DataError(
-            f"{at(path)}, line {line.number}: not {dimension} numbers after the word {shown(line.word)} ({error})"
+            f"{at(path)}, line {line.number}: not {dimension} numbers after the word {short_repr(line.word)} ({error})"
         ) from None
     good = np.abs(vector) <= LARGEST  # NaN is not
     if not good.all():
         number = vector[~good][0]
         problem = "not finite" if not np.isfinite(number) else f"too large (numbers go up to {LARGEST:g})"
         raise DataError(
-            f"{at(path)}, line {line.number}: the vector of {shown(line.word)} has the number {number:g}, which is "
-            f"{problem}; copy the file again, or take the line out"
+            f"{at(path)}, line {line.number}: the vector of {short_repr(line.word)} has the number {number:g}, "
+            f"which is {problem}; copy the file again, or take the line out"
         )
     return vector

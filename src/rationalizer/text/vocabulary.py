@@ -27,7 +27,7 @@ class Vocabulary:
             raise ValueError(f"a lower-cased vocabulary cannot hold {cased!r}; use lower=False or word.lower()")
 
     @classmethod
-    def of(cls, words: Counter[str], lower: bool = False, min_count: int = 1) -> Vocabulary:
+    def from_counts(cls, words: Counter[str], lower: bool = False, min_count: int = 1) -> Vocabulary:
         """Every word that comes at least `min_count` times, the most frequent first, ties in alphabetical order."""
         if min_count < 1:
             raise ValueError(f"min_count must be at least 1, got {min_count}")

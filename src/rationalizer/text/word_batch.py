@@ -16,7 +16,7 @@ class WordBatch:
 
     mask: Tensor  # (batch, n) bool, True on all real tokens; padding comes last
     counted: Tensor  # (batch, n) bool, True on words that can be selected, and then use up the budget
-    marks: Tensor  # (batch, n) bool, True on punctuation that is read along with the words around it
+    punctuation: Tensor  # (batch, n) bool, True on punctuation that is read along with the words around it
 
     def to(self, device: torch.device | str) -> Self:
         return self._map(lambda tensor: tensor.to(device))
@@ -31,7 +31,7 @@ class WordBatch:
     def __len__(self) -> int:
         return len(self.mask)
 
-    def with_marks(self, z: Tensor, unit: Tensor | None = None) -> Tensor:
+    def with_punctuation(self, z: Tensor, unit: Tensor | None = None) -> Tensor:
         """A selection of words with the punctuation it takes along.
 
         A mark is read as far as the words on both of its sides are, z_mark = min(z_before, z_after); at the ends of a
@@ -44,20 +44,20 @@ class WordBatch:
             left, right = self._around(unit, -1)
             alike = torch.maximum(before * (left == unit), after * (right == unit))
             shown = torch.maximum(shown, alike)
-        return torch.where(self.marks, shown, z)
+        return torch.where(self.punctuation, shown, z)
 
     def ranked(self, scores: Tensor) -> Tensor:
         """Scores of counted words; marks rank as the lower of the words around them, all others last."""
         lowest = scores.masked_fill(~self.counted, torch.inf).amin(-1, keepdim=True)
         known = torch.where(self.counted, scores, lowest)
         between = torch.minimum(*self._around(known, -torch.inf))
-        return torch.where(self.marks, torch.maximum(between, lowest), known)
+        return torch.where(self.punctuation, torch.maximum(between, lowest), known)
 
     def _around(self, values: Tensor, missing: float) -> tuple[Tensor, Tensor]:
         """For every position the values of the nearest words before and after it, `missing` where none is."""
         n = values.shape[-1]
         position = torch.arange(n, device=values.device).expand(values.shape)
-        word = self.mask & ~self.marks
+        word = self.mask & ~self.punctuation
         before = torch.where(word, position, -1).cummax(-1).values
         after = torch.where(word, position, n).flip(-1).cummin(-1).values.flip(-1)
         absent = values.new_full((), missing)

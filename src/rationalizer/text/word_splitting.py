@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import regex
 
 Offsets = tuple[tuple[int, int], ...]
-Rule = Literal["words", "spaces", "segments"]
+SplitRule = Literal["words", "spaces", "segments"]
 
 _SPACE = r"\s\x1c-\x1f"  # as str.isspace has it: `regex` leaves the four separators out
 _SOUND = "ーｰﾞﾟ"  # long vowels and voiced consonants of either kana: of no script of their own
@@ -97,7 +97,7 @@ def _span(start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def cut(text: str, rule: Rule = "words") -> tuple[tuple[str, ...], Offsets]:
+def split_words(text: str, rule: SplitRule = "words") -> tuple[tuple[str, ...], Offsets]:
     """Tokens of a text, each with its character span: text[start:end] == token.
 
     Rules:
@@ -106,11 +106,11 @@ def cut(text: str, rule: Rule = "words") -> tuple[tuple[str, ...], Offsets]:
         segments: the same, but Chinese, Japanese and Thai are cut into words and short phrases by the package budoux.
         spaces: what stands between white space, for texts that come tokenized.
 
-    >>> cut("Warm,<br />isn't it?!")
+    >>> split_words("Warm,<br />isn't it?!")
     (('Warm', ',', "isn't", 'it', '?!'), ((0, 4), (4, 5), (11, 16), (17, 19), (19, 21)))
     """
-    if rule not in get_args(Rule):
-        raise ValueError(f"unknown rule {rule!r}: use one of {', '.join(map(repr, get_args(Rule)))}")
+    if rule not in get_args(SplitRule):
+        raise ValueError(f"unknown rule {rule!r}: use one of {', '.join(map(repr, get_args(SplitRule)))}")
     divide = _segmenter(text) if rule == "segments" else _PIECE.findall
     spans: list[tuple[int, int]] = []
     for match in (_SOLID if rule == "spaces" else _TOKEN).finditer(text):
@@ -124,7 +124,7 @@ def cut(text: str, rule: Rule = "words") -> tuple[tuple[str, ...], Offsets]:
     return tokens, tuple([_span(*span) for span in spans])
 
 
-def rule_version(rule: Rule) -> str:
+def rule_version(rule: SplitRule) -> str:
     """Another text whenever a rule cuts texts in another way."""
     if rule == "spaces":
         return _SOLID.pattern

@@ -34,7 +34,7 @@ class WordVectors:
     scales: NDArray[np.float32]  # (words,)
 
     @classmethod
-    def of(cls, words: Sequence[str], vectors: NDArray[np.floating[Any]]) -> WordVectors:
+    def from_floats(cls, words: Sequence[str], vectors: NDArray[np.floating[Any]]) -> WordVectors:
         """The words with their float vectors, (words, d), in 8 bits; of a word that comes twice the first counts."""
         if vectors.ndim != 2 or len(words) != len(vectors):
             raise DataError(f"{len(words)} words need a table of as many vectors, got the shape {vectors.shape}")
@@ -187,7 +187,7 @@ def _from_package(wanted: Collection[str], limit: int) -> WordVectors:
     words = read_table(folder / "glove_6B_index.parquet").column("index").to_pylist()
     vectors = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r")
     rows = _chosen(words, wanted, limit)
-    return WordVectors.of([words[row] for row in rows], vectors[rows])
+    return WordVectors.from_floats([words[row] for row in rows], vectors[rows])
 
 
 def _from_npz(path: Path, wanted: Collection[str], limit: int) -> WordVectors:
@@ -220,6 +220,6 @@ def _from_npz(path: Path, wanted: Collection[str], limit: int) -> WordVectors:
     names = words.tolist()
     chosen = _chosen(names, wanted, limit)
     try:
-        return WordVectors.of([names[k] for k in chosen], vectors[rows[chosen]])
+        return WordVectors.from_floats([names[k] for k in chosen], vectors[rows[chosen]])
     except DataError as error:
         raise DataError(f"{at(path)}: {error}") from None

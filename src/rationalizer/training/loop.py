@@ -23,7 +23,7 @@ from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from rationalizer import __version__
 from rationalizer.data import Corpus
-from rationalizer.data.disk_examples import StoredExamples, labels, word_counts
+from rationalizer.data.disk_examples import DiskExamples, labels, word_counts
 from rationalizer.models.atomic_files import write_record
 from rationalizer.models.batch_constraints import check_constraints
 from rationalizer.models.batches import collate
@@ -209,7 +209,7 @@ def _usual_precision(config: Config, accelerator: str) -> str:
 def _check_corpus(corpus: Corpus, config: Config) -> None:
     if not corpus.train:
         raise ValueError(f"the corpus {corpus.name!r} has no training examples; it can be scored by evaluate")
-    if config.annotation_weight and not any(example.marks for example in corpus.train):
+    if config.annotation_weight and not any(example.annotated for example in corpus.train):
         kind, column = ("alignment", "alignment") if corpus.pairs else ("human rationale", "rationale_mask")
         raise ValueError(
             f"annotation_weight is {config.annotation_weight:g}, but {corpus.name!r} has no {kind} to learn from in "
@@ -226,7 +226,7 @@ def _check_corpus(corpus: Corpus, config: Config) -> None:
         kind = "pairs of" if corpus.pairs else "single"
         raise ValueError(f"{corpus.name!r} holds {kind} texts; configure with pairs={corpus.pairs}")
     for split, examples in (("train", corpus.train), ("dev", corpus.dev)):
-        if isinstance(examples, StoredExamples):
+        if isinstance(examples, DiskExamples):
             continue  # each was looked at when it was written
         for i, example in enumerate(examples):
             _check_example(example, f"{corpus.name} {split}[{i}]", corpus)

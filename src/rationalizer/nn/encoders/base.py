@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rationalizer.ranges import check_ranges, ranges_of
-from rationalizer.text import Example, Offsets, Rule, Sentences, WordBatch, cut, is_punctuation
-from rationalizer.text.token_cache import Remembered
+from rationalizer.text import Example, Offsets, SentenceRule, SplitRule, WordBatch, is_punctuation, split_words
+from rationalizer.text.token_cache import TokenCache
 
 Punctuation = Literal["free", "count"]
 UNKNOWN, KNOWN, MARK = 0, 1, 2  # kinds of tokens
@@ -47,12 +47,12 @@ class Encoder(nn.Module):
     whole_size: int = 0  # of what it gives for the selection as a whole
     alikeness: float = 1.0  # what the products of two words' states are multiplied with, to align them
 
-    def __init__(self, *, rule: Rule, punctuation: Punctuation, sentences: Sentences) -> None:
+    def __init__(self, *, rule: SplitRule, punctuation: Punctuation, sentences: SentenceRule) -> None:
         super().__init__()
-        self.rule: Rule = rule
+        self.rule: SplitRule = rule
         self.punctuation: Punctuation = punctuation
-        self.sentences: Sentences = sentences
-        self._kind = Remembered(self._kind_of)
+        self.sentences: SentenceRule = sentences
+        self._kind = TokenCache(self._kind_of)
 
     @classmethod
     def options(cls) -> dict[str, tuple[type, Any]]:
@@ -71,9 +71,9 @@ class Encoder(nn.Module):
         `how` it reads: rule, punctuation, sentences, dropout, and what is asked of it (generates, predicts)."""
         raise NotImplementedError
 
-    def cut(self, text: str) -> tuple[tuple[str, ...], Offsets]:
+    def split_words(self, text: str) -> tuple[tuple[str, ...], Offsets]:
         """The words of a text and where they stand in it, exactly as in training."""
-        return cut(text, self.rule)
+        return split_words(text, self.rule)
 
     def knows(self, token: str) -> bool:
         """Whether the encoder can tell the word from others it has never met."""

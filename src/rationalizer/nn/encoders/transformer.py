@@ -15,7 +15,7 @@ from rationalizer.nn.encoders.pretrained import Pretrained, encode, freeze, load
 from rationalizer.nn.encoders.subwords import MOST
 from rationalizer.nn.encoders.windows import Windows, lay_out
 from rationalizer.ranges import CountOrNone, Number, NumberOrNone, Rate
-from rationalizer.text import DataError, Example, Rule, Sentences, WordBatch
+from rationalizer.text import DataError, Example, SentenceRule, SplitRule, WordBatch
 
 AT_ONCE = 64  # rows that are encoded together where no gradient is kept: a text of any length fits in memory
 
@@ -66,9 +66,9 @@ class TransformerEncoder(Encoder):
         pretrained: Pretrained,
         options: TransformerOptions | None = None,
         *,
-        rule: Rule = "words",
+        rule: SplitRule = "words",
         punctuation: Punctuation = "free",
-        sentences: Sentences = "marks",
+        sentences: SentenceRule = "punctuation",
         generates: bool = True,
         predicts: bool = True,
     ) -> None:

@@ -20,15 +20,15 @@ from rationalizer.text import (
     DataError,
     Example,
     Lookup,
-    Rule,
-    Sentences,
+    SentenceRule,
+    SplitRule,
     Vocabulary,
     WordBatch,
     WordVectors,
     is_punctuation,
     load_vectors,
 )
-from rationalizer.text.token_cache import Remembered
+from rationalizer.text.token_cache import TokenCache
 
 FITS = 0.7  # of the running words must have a vector for the English vectors to be of use
 
@@ -90,9 +90,9 @@ class VectorEncoder(Encoder):
         vectors: WordVectors | None = None,
         options: VectorOptions | None = None,
         *,
-        rule: Rule = "words",
+        rule: SplitRule = "words",
         punctuation: Punctuation = "free",
-        sentences: Sentences = "marks",
+        sentences: SentenceRule = "punctuation",
         dropout: float = 0.1,
         generates: bool = True,
         predicts: bool = True,
@@ -102,7 +102,7 @@ class VectorEncoder(Encoder):
         self.vocabulary = vocabulary
         self.vectors = vectors
         self.lookup = None if vectors is None else Lookup(vectors.words)
-        self._found = Remembered(self._rows)
+        self._found = TokenCache(self._rows)
         size = options.vector_size if vectors is None else vectors.size
         codes = np.zeros((0, size), dtype=np.int8) if vectors is None else vectors.codes
         scales = np.zeros(0, dtype=np.float32) if vectors is None else vectors.scales
@@ -123,7 +123,7 @@ class VectorEncoder(Encoder):
 
     @classmethod
     def prepare(cls, source: str, words: Counter[str], options: VectorOptions, **how: Any) -> VectorEncoder:
-        vocabulary = Vocabulary.of(words, lower=options.lower, min_count=options.min_count)
+        vocabulary = Vocabulary.from_counts(words, lower=options.lower, min_count=options.min_count)
         vectors = _vectors(options.embeddings, words, vocabulary)
         encoder = cls(vocabulary, vectors, options, **how)
         encoder._start()
