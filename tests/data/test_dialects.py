@@ -127,7 +127,7 @@ def test_bad_rows_are_skipped_if_asked_and_counted(tmp_path):
 def test_rows_to_explain_keep_their_places(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text('id,review,label\n1,fine,a\n\n3," ",a\n4,<br />,a\n5,good,\n')
-    given = {"labels": Labels("classification", ("a",)), "remembered": {"text": "review", "label": "stars"}}
+    given = {"labels": Labels("classification", ("a",)), "model_columns": {"text": "review", "label": "stars"}}
     bad = BadRows(skip=True)
     rows = list(iter_rows(path, bad=bad, **given))
     assert [row.row["id"] for row in rows] == ["1", "", "3", "4", "5"]
