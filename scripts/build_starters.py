@@ -17,7 +17,7 @@ import re
 import tempfile
 from argparse import ArgumentParser
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,10 @@ from rationalizer.data import make_examples
 from rationalizer.hub import STARTERS, Facts, write_card
 from rationalizer.hub.starters import DESCRIBED
 from rationalizer.inference import evaluate
-from rationalizer.models import TrainedModel, configure
-from rationalizer.models.atomic_files import read_json, write_record
-from rationalizer.models.config import flat
-from rationalizer.models.trained_model import CONFIG, ENCODER_FILE, FORMAT, READS, Description
+from rationalizer.models import TrainedModel
+from rationalizer.models.atomic_files import read_record, read_tensors, write_record, write_tensors
+from rationalizer.models.format_upgrade import FORMAT, find_file, upgrade_weights
+from rationalizer.models.trained_model import CONFIG, ENCODER_FILE, HISTORY, MODEL
 
 SEED = 0
 SCORED = 5_000  # reviews of IMDB's test split, which has 25,000
@@ -288,20 +288,20 @@ def build(name: str, data: Path, runs: Path, out: Path, device: str) -> None:
 
 
 def renew(folder: Path) -> None:
-    """Writes a starter's settings in this version's format, without training: what is new since takes its default,
-    which must mean what was done before there was such a setting."""
-    stored, encoder = (
-        {k: v for k, v in read_json(folder / name).items() if k != "checksum"} for name in (CONFIG, ENCODER_FILE)
-    )
-    old = stored["config"]
-    config = configure(old["method"], flat(old), pairs=old["pairs"], stored=True)
-    kept = {item.name: stored[item.name] for item in fields(Description) if item.name in stored}
-    description = Description(**{**kept, "config": config, "classes": tuple(stored["classes"])})
-    new = {key: value for key, value in flat(config.to_json()).items() if key not in flat(old)}
-    write_record(folder / CONFIG, description.to_json())
-    write_record(folder / ENCODER_FILE, {**{key: new[key] for key in READS if key not in encoder}, **encoder})
-    print(f"{folder}: format {stored['format']} is {FORMAT} now; new settings {new}")
+    """Write a starter's files in this version's format, without training.
+
+    Settings that are newer than the starter take the value that reproduces what was done without them.
+    """
+    before = read_record(folder / CONFIG)["format"]
+    write_record(folder / CONFIG, TrainedModel.load(folder).description.to_json())
+    for name in (ENCODER_FILE, HISTORY):
+        old = find_file(folder, name)
+        write_record(folder / name, read_record(old))
+        if old.name != name:
+            old.unlink()
+    write_tensors(folder / MODEL, *upgrade_weights(*read_tensors(folder / MODEL)))
     TrainedModel.load(folder)
+    print(f"{folder}: format {before} is now {FORMAT}")
 
 
 def main() -> None:

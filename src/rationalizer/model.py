@@ -19,16 +19,16 @@ from rationalizer.data.data_frames import is_table, names_of, texts_of
 from rationalizer.drawing import AnyExplanation, Explanation, Explanations, Label, PairExplanation
 from rationalizer.drawing.result_columns import result_columns, result_values
 from rationalizer.inference.predict import BATCH, Predictions, predict
-from rationalizer.models.batch_constraints import warn_of_empty
-from rationalizer.models.config import Config, under
-from rationalizer.models.devices import trainer_device
-from rationalizer.models.progress_bars import notebook_bar
+from rationalizer.models.batch_constraints import warn_about_empty_rationales
+from rationalizer.models.config import Config, with_constraints
+from rationalizer.models.devices import accelerator_settings
 from rationalizer.models.trained_model import LabelType, TrainedModel
 from rationalizer.nn.encoders.base import KNOWN, UNKNOWN
+from rationalizer.progress import show_notebook_progress
 from rationalizer.saving import Saved
 from rationalizer.sklearn_api import configured
 from rationalizer.text import AnyExample, Budget, Example, PairExample
-from rationalizer.training.runs import Record, record_of, run
+from rationalizer.training.runs import RunRecord, read_run_record, run
 
 Asked = Iterable[Constraint | str] | None  # constraints in use; None: the model's own
 
@@ -67,7 +67,7 @@ class Rationalizer(Saved):
         self._given = {"method": method, "budget": budget, "constraints": constraints, **settings}
         self._config = configured(self._given)
         self._trained: TrainedModel | None = None
-        self._record: Record | None = None
+        self._record: RunRecord | None = None
 
     def fit(
         self,
@@ -123,11 +123,11 @@ class Rationalizer(Saved):
             corpus = _corpus(config, texts, labels, annotations, dev, task)
             if corpus.classes:
                 label_type = _label_type(list(labels))
-        trainer = {**trainer_device(device, trainer.get("devices", 1)), **trainer}
+        trainer = {**accelerator_settings(device, trainer.get("devices", 1)), **trainer}
         done = run(corpus, config, run_dir, resume=resume, progress=progress, label_type=label_type, **trainer)
         # Together, at the end: a training that fails changes nothing.
         self._given, self._config, self._trained = given, config, done.trained
-        self._record = None if run_dir is None else record_of(Path(run_dir))
+        self._record = None if run_dir is None else read_run_record(Path(run_dir))
         return self
 
     def predict(self, texts: Iterable[Any], *, constraints: Asked = None) -> NDArray[Any]:
@@ -165,7 +165,7 @@ class Rationalizer(Saved):
         )
         empty = [i for i, each in enumerate(weights) if not np.any(each)] if config.constraints else []
         if empty:
-            warn_of_empty(empty, examples, config)
+            warn_about_empty_rationales(empty, examples, config)
 
     def _explained(self, examples: Sequence[AnyExample], constraints: Asked) -> list[AnyExplanation]:
         found = self.explain_examples(examples, constraints=constraints)
@@ -286,7 +286,7 @@ class Rationalizer(Saved):
         return [None if given.example is None else next(explained) for given in rows]
 
     def _predicted(self, title: str, examples: Sequence[AnyExample], **how: Any) -> Predictions:
-        with notebook_bar(title, len(examples)) as done:
+        with show_notebook_progress(title, len(examples)) as done:
             return predict(self.trained, examples, on_batch=done, **how)
 
     def label_of(self, example: AnyExample) -> Label | None:
@@ -382,7 +382,7 @@ class Rationalizer(Saved):
 
     @constraints.setter
     def constraints(self, constraints: Iterable[Constraint | str]) -> None:
-        config = under(self._config, parse_constraints(constraints))
+        config = with_constraints(self._config, parse_constraints(constraints))
         if self._trained is not None:
             self._trained = self._trained.with_constraints(config.constraints)
         self._given = {**self._given, "constraints": config.constraints}

@@ -11,12 +11,12 @@ from rationalizer.drawing import AnyExplanation, Explanations
 from rationalizer.hub import hub_client as hub
 from rationalizer.hub import locate, write_card
 from rationalizer.models.atomic_files import write_record
-from rationalizer.models.config import flat
+from rationalizer.models.config import flat_settings
 from rationalizer.models.devices import check_device
 from rationalizer.models.trained_model import TrainedModel
 from rationalizer.sklearn_api import Estimator
 from rationalizer.text import AnyExample, is_punctuation
-from rationalizer.training.runs import SCORES, Record, record_of
+from rationalizer.training.runs import SCORES, RunRecord, read_run_record
 
 # What a card shows without a wish: sentences of nobody's data.
 TEXT = "The room was spotless but the staff was rude."
@@ -26,7 +26,7 @@ PAIR = ("A man plays a guitar on the street.", "A musician performs outside.")
 class Saved(Estimator):
     """What can be kept, sent and had again; `Rationalizer` does the rest."""
 
-    _record: Record | None  # of the run that it comes from
+    _record: RunRecord | None  # of the run that it comes from
 
     def save(self, directory: str | Path, *, example: Any = None, compact: bool = False) -> None:
         """Writes the model and its card, `README.md`: data, scores, budget, limits, an example.
@@ -93,13 +93,13 @@ class Saved(Estimator):
         """
         folder = locate(model, revision)
         loaded = cls.of(TrainedModel.load(folder, check_device(device)))
-        loaded._record = record_of(folder)
+        loaded._record = read_run_record(folder)
         return loaded
 
     @classmethod
     def of(cls, trained: TrainedModel) -> Self:
         model = cls.__new__(cls)
-        model._given = {"method": trained.config.method, **flat(trained.config.to_json())}
+        model._given = {"method": trained.config.method, **flat_settings(trained.config.to_json())}
         model._config = trained.config
         model._trained = trained
         model._record = None

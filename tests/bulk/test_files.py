@@ -12,7 +12,7 @@ from pyarrow import parquet
 from rationalizer.bulk import BulkResult, explain_files
 from rationalizer.bulk.filesystems import find
 from rationalizer.data import Columns, DataError
-from rationalizer.training.folder_lock import held
+from rationalizer.training.folder_lock import lock_folder
 from tests.bulk.conftest import ROWS
 from tests.cli.calls import refused, run
 
@@ -214,5 +214,5 @@ def test_addresses(files, small, tmp_path):
 
 
 def test_two_do_not_write_to_one_folder(files, small, tmp_path):
-    with held(tmp_path / "out"), pytest.raises(OSError, match=f"in use by process {os.getpid()}"):
+    with lock_folder(tmp_path / "out"), pytest.raises(OSError, match=f"in use by process {os.getpid()}"):
         explained(files, tmp_path / "out", small)

@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from rationalizer.cli import app, progress
+from rationalizer import progress
+from rationalizer.cli import app
 from rationalizer.cli.options import METHODS
 from rationalizer.models.config import IDENTITY, Config
-from rationalizer.models.setting_docs import describe_method
+from rationalizer.models.setting_docs import describe_settings
 from rationalizer.nn import ALIGNERS, EXTRACTORS, methods_for
 from tests.cli.calls import refused, run
 
@@ -41,7 +42,7 @@ def test_methods_are_listed():
 
 @pytest.mark.parametrize(("method", "pairs"), [*((m, False) for m in EXTRACTORS), *((m, True) for m in ALIGNERS)])
 def test_every_setting_of_a_method_is_shown(method, pairs):
-    found = describe_method(method, pairs=pairs)
+    found = describe_settings(method, pairs=pairs)
     assert [one.name for one in found.own] == [*methods_for(pairs)[method].options()]
     assert {one.name for one in found.common} == {*Config.__dataclass_fields__} - {*IDENTITY}
     assert all(one.values and one.default for one in (*found.own, *found.encoder, *found.common))
@@ -59,8 +60,8 @@ def test_settings_of_one_method():
 
 
 def test_progress_without_a_terminal(monkeypatch, capsys):
-    monkeypatch.setattr(progress, "EVERY", 0.0)
-    with progress.progress("Scoring", 30) as advance:
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    with progress.show_progress("Scoring", 30) as advance:
         advance(10)
         advance(20)
     said = capsys.readouterr().err.splitlines()

@@ -73,7 +73,7 @@ def test_own_table_end_to_end(trained, table):
     explained = model.explain("We found truly helpful lovely care.")
     assert 0 < explained.selected_word_count <= 2  # a quarter of 6 words
     config = model.config
-    assert (str(config.budget), config.reading["hidden"], config.epochs) == ("25%", 8, 2)
+    assert (str(config.budget), config.encoder_options["hidden"], config.epochs) == ("25%", 8, 2)
 
 
 def test_evaluate_scores_the_held_out_part(trained, tmp_path):

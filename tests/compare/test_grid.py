@@ -35,7 +35,11 @@ def test_a_method_that_ignores_budgets_runs_once_per_seed():
 
 def test_datasets_bring_their_budget_and_preset():
     hotels = plan_runs([DataSource.resolve("hotels")], parse_methods("spectra"), [0], None, {}, Path("out"))[0]
-    assert (str(hotels.config.budget), hotels.config.patience, hotels.config.reading["hidden"]) == ("15%", 25, 200)
+    assert (str(hotels.config.budget), hotels.config.patience, hotels.config.encoder_options["hidden"]) == (
+        "15%",
+        25,
+        200,
+    )
     assert str(hotels.directory) == "out/runs/hotels-location/spectra/budget-15/seed-0"
     snli = plan_runs(
         [DataSource.resolve("snli")], parse_methods("budget:not-faithful", True), [0], None, {}, Path("out")
@@ -43,22 +47,22 @@ def test_datasets_bring_their_budget_and_preset():
     assert (snli.config.budget, snli.config.faithful) == (Budget.count(4), False)
     assert str(snli.directory) == "out/runs/snli/budget-not-faithful/budget-4-pairs/seed-0"
     own = plan_runs([REVIEWS], parse_methods("spectra"), [0], None, {}, Path("out"))[0]
-    assert (str(own.config.budget), own.config.reading["hidden"]) == ("22%", 64)
+    assert (str(own.config.budget), own.config.encoder_options["hidden"]) == ("22%", 64)
 
 
 def test_a_file_named_like_a_dataset_gets_no_preset_of_the_paper(tmp_path):
     path = tmp_path / "sst-mine.csv"
     path.write_text("text,label\ngood,1\nbad,0\n")
     run = plan_runs([DataSource.resolve(str(path))], parse_methods("spectra"), [0], None, {}, tmp_path)[0]
-    assert run.config.reading["hidden"] == 64
+    assert run.config.encoder_options["hidden"] == 64
     assert run.source.name == "sst-mine"
 
 
 def test_settings_for_all_methods_and_for_one():
     settings = {"hidden": "8", "spectra.temperature": "0.5", "sfe.hidden": "9"}
     spectra, sfe = plan_runs([REVIEWS], parse_methods("spectra,sfe"), [0], None, settings, Path("out"))
-    assert (spectra.config.reading["hidden"], spectra.config.options["temperature"]) == (8, 0.5)
-    assert sfe.config.reading["hidden"] == 9
+    assert (spectra.config.encoder_options["hidden"], spectra.config.options["temperature"]) == (8, 0.5)
+    assert sfe.config.encoder_options["hidden"] == 9
     with pytest.raises(ValueError, match=r"'temperature' is a setting of .*not of sfe; .*METHOD\.temperature="):
         plan_runs([REVIEWS], parse_methods("spectra,sfe"), [0], None, {"temperature": "0.5"}, Path("out"))
     with pytest.raises(ValueError, match="no method 'spektra'; did you mean 'spectra'"):

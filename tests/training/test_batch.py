@@ -7,7 +7,7 @@ import torch
 
 from rationalizer.data import examples_from, generated_pairs, pair_examples_from
 from rationalizer.data.disk_examples import word_counts
-from rationalizer.models.batches import Batch, BucketSampler, collate, loader
+from rationalizer.models.batches import Batch, BucketSampler, batch_loader, collate
 from rationalizer.nn import VectorEncoder
 from rationalizer.text import Vocabulary
 
@@ -164,21 +164,21 @@ def test_pairs_by_tokens_count_both_texts(encoder):
     pairs = generated_pairs(train=60, dev=0, test=0).train
     widths = [
         len(batch) * sum(words.mask.shape[1] for words in batch.texts)
-        for batch in loader(pairs, encoder, batch_size=1, batch_tokens=90, shuffle=True, seed=0)
+        for batch in batch_loader(pairs, encoder, batch_size=1, batch_tokens=90, shuffle=True, seed=0)
     ]
     assert max(widths) <= 90
     assert np.mean(widths) > 60
 
 
 def test_workers_do_not_change_the_batches(examples, encoder):
-    plain = list(loader(examples, encoder, batch_size=16, shuffle=True, seed=0, epoch=1))
-    worked = list(loader(examples, encoder, batch_size=16, shuffle=True, seed=0, epoch=1, workers=2))
+    plain = list(batch_loader(examples, encoder, batch_size=16, shuffle=True, seed=0, epoch=1))
+    worked = list(batch_loader(examples, encoder, batch_size=16, shuffle=True, seed=0, epoch=1, workers=2))
     assert len(plain) == len(worked) == 13
     assert all(map(same, plain, worked))
 
 
 def test_batches_hold_the_examples_they_name(examples, encoder):
-    for batch in loader(examples, encoder, batch_size=16, shuffle=True, seed=0):
+    for batch in batch_loader(examples, encoder, batch_size=16, shuffle=True, seed=0):
         for row, position in enumerate(batch.index.tolist()):
             example = examples[position]
             (words,) = batch.texts
@@ -187,7 +187,7 @@ def test_batches_hold_the_examples_they_name(examples, encoder):
 
 
 def test_without_shuffling_short_texts_come_first(examples, encoder):
-    widths = [b.texts[0].mask.shape[1] for b in loader(examples, encoder, batch_size=16, shuffle=False, seed=0)]
+    widths = [b.texts[0].mask.shape[1] for b in batch_loader(examples, encoder, batch_size=16, shuffle=False, seed=0)]
     assert widths == sorted(widths)
 
 

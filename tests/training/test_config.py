@@ -95,7 +95,7 @@ def test_no_setting_of_a_method_hides_a_common_one():
 )
 def test_presets_hold_the_papers_values(dataset, method, expected):
     config = configure(method, dataset=dataset)
-    flat = {**config.to_json(), **config.options, **config.reading}
+    flat = {**config.to_json(), **config.options, **config.encoder_options}
     assert {key: flat[key] for key in expected} == expected
     common = {
         "hidden": 200,
@@ -110,7 +110,7 @@ def test_presets_hold_the_papers_values(dataset, method, expected):
     assert {key: flat[key] for key in common} == common
     assert config.initial_weights == ("pytorch" if method == "spectra" else "xavier")
     assert config.full_text_weight == 0
-    assert (config.punctuation, config.reading["tuned"]) == ("count", False)
+    assert (config.punctuation, config.encoder_options["tuned"]) == ("count", False)
 
 
 def test_overrides_win_over_presets():
@@ -143,7 +143,7 @@ def test_overrides_win_over_presets():
 )
 def test_values_are_read_as_the_keys_type(key, text, value):
     config = configure(overrides={key: text})
-    read = config.reading[key] if key in config.reading else getattr(config, key)
+    read = config.encoder_options[key] if key in config.encoder_options else getattr(config, key)
     assert read == value
     assert type(read) is type(value)
 

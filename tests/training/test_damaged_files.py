@@ -16,7 +16,7 @@ from rationalizer.compare.single_run import finished_record
 from rationalizer.data import DataSource
 from rationalizer.models import TrainedModel, configure
 from rationalizer.models import atomic_files as files
-from rationalizer.training import run, source_of, train
+from rationalizer.training import read_source, run, train
 from tests.training.interrupted import SMALL, Killed, killed_after
 
 SETTINGS = {**SMALL, "epochs": 1, "checkpoint_seconds": 0}
@@ -182,7 +182,7 @@ CONFIG = [
     (having("config", value=[]), r"config is \[\], not an object"),
     (without("config", "method"), r"config\.method"),
     (without("config", "options"), r"config\.options"),
-    (without("config", "reading", "hidden"), r"config\.reading\.hidden is missing"),
+    (without("config", "encoder_options", "hidden"), r"config\.encoder_options\.hidden is missing"),
     (without("config", "punctuation"), r"config\.punctuation is missing"),
     (having("config", "hiden", value=3), "there is no setting 'hiden'"),
     (having("config", "dropout", value="much"), "dropout must be a number"),
@@ -268,7 +268,7 @@ DATA = [
 @pytest.mark.parametrize(("change", "message"), DATA)
 def test_data_with_other_keys(folder, change, message):
     rewrite(folder / "data.json", change)
-    refused(rf"data\.json.*{message}", source_of, folder)
+    refused(rf"data\.json.*{message}", read_source, folder)
 
 
 @pytest.mark.parametrize(
@@ -358,12 +358,12 @@ def test_a_folder_is_held_by_one_training_until_it_dies(corpus, tmp_path):
 
 
 def test_a_training_within_a_training_is_refused(tmp_path):
-    from rationalizer.training.folder_lock import held
+    from rationalizer.training.folder_lock import lock_folder
 
-    with held(tmp_path / "new" / "run"):
-        with pytest.raises(OSError, match="in use"), held(tmp_path / "new" / "run"):
+    with lock_folder(tmp_path / "new" / "run"):
+        with pytest.raises(OSError, match="in use"), lock_folder(tmp_path / "new" / "run"):
             pass
-        with held(tmp_path / "other"):
+        with lock_folder(tmp_path / "other"):
             pass
     assert os.listdir(tmp_path) == []  # folders made for nothing are gone
 

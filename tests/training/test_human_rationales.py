@@ -9,9 +9,9 @@ from rationalizer.data import generated_pairs as pairs
 from rationalizer.data import generated_reviews as reviews
 from rationalizer.inference import evaluate
 from rationalizer.models import TrainedModel, configure
-from rationalizer.models.trained_model import LATER
+from rationalizer.models.format_upgrade import ADDED_SETTINGS
 from rationalizer.training import train
-from rationalizer.training.checkpoint import digest_of
+from rationalizer.training.checkpoint import data_digest
 from tests.training.interrupted import SMALL
 
 
@@ -80,10 +80,12 @@ def test_marks_belong_to_the_data_of_a_run_that_learns_from_them(texts):
     changed = replace(texts, train=[replace(texts.train[0], annotation=None), *texts.train[1:]])
     assert texts.digest == changed.digest
     taught = configure("spectra", {"annotation_weight": 1})
-    assert digest_of(texts, taught) != digest_of(changed, taught)
-    assert digest_of(texts, configure("spectra")) == texts.digest
+    assert data_digest(texts, taught) != data_digest(changed, taught)
+    assert data_digest(texts, configure("spectra")) == texts.digest
 
 
 def test_folders_from_before_there_was_the_setting():
     stored = configure("spectra").to_json()
-    assert {name: stored[name] for name in LATER} == LATER  # what such a folder is taken for is what it was
+    assert {
+        name: stored[name] for name in ADDED_SETTINGS
+    } == ADDED_SETTINGS  # what such a folder is taken for is what it was

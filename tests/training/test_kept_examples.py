@@ -7,7 +7,7 @@ import pytest
 from rationalizer.data import generated_pairs, make_corpus
 from rationalizer.models import TrainedModel
 from rationalizer.models.atomic_files import write_record
-from rationalizer.models.sample_texts import LONGEST, choose_examples
+from rationalizer.models.sample_texts import LONGEST, choose_samples
 
 TEXTS = [f"text number {k}" for k in range(12)]
 
@@ -20,33 +20,33 @@ def corpus(texts, labels, task=None):
 
 def test_all_classes_in_turn():
     labels = ["a"] * 8 + ["b"] * 2 + ["c"] * 2
-    found = choose_examples(corpus(TEXTS, labels), 5)
+    found = choose_samples(corpus(TEXTS, labels), 5)
     assert found == (TEXTS[0], TEXTS[8], TEXTS[10], TEXTS[1], TEXTS[9])
-    assert choose_examples(corpus(TEXTS, labels), 0) == ()
+    assert choose_samples(corpus(TEXTS, labels), 0) == ()
 
 
 def test_short_ones_where_there_are_enough():
     long = ["long " * LONGEST + str(k) for k in range(3)]
     labels = ["a", "b"] * 6 + ["a", "b", "a"]
-    assert not set(long) & set(choose_examples(corpus([*long, *TEXTS], labels), 6))
-    shortest = choose_examples(corpus([*long, *TEXTS[:2]], ["a", "b", "a", "a", "b"]), 3)
+    assert not set(long) & set(choose_samples(corpus([*long, *TEXTS], labels), 6))
+    shortest = choose_samples(corpus([*long, *TEXTS[:2]], ["a", "b", "a", "a", "b"]), 3)
     assert set(shortest) == {*TEXTS[:2], long[0]}
 
 
 def test_values_from_the_lowest_to_the_highest():
     values = [k / 10 for k in range(12)]
-    assert choose_examples(corpus(TEXTS, values, "regression"), 3) == (TEXTS[0], TEXTS[5], TEXTS[11])
+    assert choose_samples(corpus(TEXTS, values, "regression"), 3) == (TEXTS[0], TEXTS[5], TEXTS[11])
 
 
 def test_dev_before_train_and_none_twice():
     found = make_corpus(TEXTS, ["a", "b"] * 6, dev=())
-    assert choose_examples(found, 2) == (TEXTS[0], TEXTS[1])
+    assert choose_samples(found, 2) == (TEXTS[0], TEXTS[1])
     dev = [*found.train[-1:], *found.train[-1:]]
-    assert choose_examples(replace(found, dev=dev), 3) == (TEXTS[-1],)
+    assert choose_samples(replace(found, dev=dev), 3) == (TEXTS[-1],)
 
 
 def test_pairs_are_kept_as_pairs():
-    found = choose_examples(generated_pairs(train=2, dev=20, test=1), 4)
+    found = choose_samples(generated_pairs(train=2, dev=20, test=1), 4)
     assert len(found) == 4
     assert all(isinstance(premise, str) and isinstance(hypothesis, str) for premise, hypothesis in found)
 

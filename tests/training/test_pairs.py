@@ -118,5 +118,10 @@ def test_the_method_tells_the_kind_and_the_data_decides_where_it_does_not():
     assert configure(pairs=True).method == "at-most-one"
     assert configure("gumbel", pairs=True).pooling == "max-mean"
     snli = configure("at-most-one", dataset="snli", pairs=True)
-    assert (snli.reading["hidden"], snli.batch_size, snli.patience, snli.options["temperature"]) == (200, 16, 3, 0.1)
+    assert (snli.encoder_options["hidden"], snli.batch_size, snli.patience, snli.options["temperature"]) == (
+        200,
+        16,
+        3,
+        0.1,
+    )
     assert configure("softmax", dataset="snli", pairs=True).options["temperature"] == 1.0

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from rationalizer.models import configure
-from rationalizer.training.learning_rates import optimizer_of, set_rates
+from rationalizer.training.learning_rates import build_optimizer, set_rates
 from tests.nn.build import highlight_model
 from tests.nn.encoders import highlight_model as on_transformer
 from tests.nn.encoders import pair_model, write_encoder
@@ -23,7 +23,7 @@ def rates(model, optimizer):
 def test_the_parts_of_a_transformer_have_their_own(encoder):
     config = configure(overrides={"encoder": encoder, "learning_rate": 0.01})
     model = on_transformer(encoder, generator_rate=1e-3, predictor_rate=1e-4)
-    optimizer = optimizer_of(model, config)
+    optimizer = build_optimizer(model, config)
     assert isinstance(optimizer, torch.optim.AdamW)
     for name, rate in rates(model, optimizer).items():
         if name.startswith("encoder.generator"):
@@ -36,13 +36,13 @@ def test_the_parts_of_a_transformer_have_their_own(encoder):
 
 def test_all_else_has_one_rate():
     model = highlight_model()
-    assert set(rates(model, optimizer_of(model, configure())).values()) == {2e-3}
+    assert set(rates(model, build_optimizer(model, configure())).values()) == {2e-3}
 
 
 def test_pairs(encoder):
     model = pair_model(encoder, generator_rate=1e-3)
     config = configure("at-most-one", {"encoder": encoder, "learning_rate": 0.01})
-    found = rates(model, optimizer_of(model, config))
+    found = rates(model, build_optimizer(model, config))
     assert {found[name] for name in found if name.startswith("encoder.")} == {1e-3}
     assert {found[name] for name in found if not name.startswith("encoder.")} == {0.01}
 
@@ -51,14 +51,14 @@ def test_pairs(encoder):
 def test_up_and_down_again(progress, factor):
     model = highlight_model()
     config = configure(overrides={"warmup": 0.2, "decay": True, "learning_rate": 1.0})
-    optimizer = optimizer_of(model, config)
+    optimizer = build_optimizer(model, config)
     set_rates(optimizer, config, progress, 1.0)
     assert list(rates(model, optimizer).values()) == pytest.approx([factor] * len(rates(model, optimizer)))
 
 
 def test_without_a_wish_they_stay():
     model, config = highlight_model(), configure()
-    optimizer = optimizer_of(model, config)
+    optimizer = build_optimizer(model, config)
     for progress in (0.0, 0.5, 1.0):
         set_rates(optimizer, config, progress, 0.1)
         assert set(rates(model, optimizer).values()) == {2e-3}
@@ -68,7 +68,7 @@ def test_without_a_wish_they_stay():
 def test_a_predictor_that_learns_as_much_as_is_selected(selected, share):
     model = highlight_model()
     config = configure(overrides={"slow_predictor": True, "learning_rate": 1.0})
-    optimizer = optimizer_of(model, config)
+    optimizer = build_optimizer(model, config)
     set_rates(optimizer, config, 0.5, selected)
     for name, rate in rates(model, optimizer).items():
         slow = name.startswith(("encoder.predictor", "head"))

@@ -102,7 +102,7 @@ def test_runs_are_not_mixed_up(corpus, tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match=r"unfinished run; finish it by .* in Python by resume=True"):
         TrainedModel.load(tmp_path)
     with pytest.raises(ValueError, match="a run with hidden = 8, not 9"):
-        train(corpus, replace(config, reading={**config.reading, "hidden": 9}), tmp_path, resume=True)
+        train(corpus, replace(config, encoder_options={**config.encoder_options, "hidden": 9}), tmp_path, resume=True)
     shorter = replace(corpus, dev=corpus.dev[:-1])
     with pytest.raises(ValueError, match="a run with other training data"):
         train(shorter, config, tmp_path, resume=True)

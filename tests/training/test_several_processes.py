@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 from rationalizer.data import generated_reviews
 from rationalizer.models.atomic_files import read_tensors
-from rationalizer.models.batches import Part
+from rationalizer.models.batches import Shard
 from rationalizer.training.distributed import is_first_process
 from tests.cli.calls import run as call
 from tests.nn.encoders import write_encoder
@@ -137,8 +137,8 @@ def test_one_process_is_the_first(variables, devices, first, monkeypatch):
 def test_parts_hold_every_example_once():
     for size in range(1, 8):
         batch = list(range(size))
-        taken = [Part(number, 3).take(batch) for number in range(3)]
+        taken = [Shard(number, 3).take(batch) for number in range(3)]
         assert sorted(position for own, share in taken if share for position in own) == batch
         assert sum(share for _, share in taken) == pytest.approx(1)
         assert all(own for own, _ in taken)
-    assert Part().take(batch) == (batch, 1.0)
+    assert Shard().take(batch) == (batch, 1.0)

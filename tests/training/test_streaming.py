@@ -8,7 +8,7 @@ from rationalizer import Rationalizer
 from rationalizer.data import DiskExamples, read_corpus, stream_corpus
 from rationalizer.data.disk_examples import word_counts
 from rationalizer.models import configure
-from rationalizer.models.batches import loader
+from rationalizer.models.batches import batch_loader
 from rationalizer.nn import VectorEncoder
 from rationalizer.text import Vocabulary
 from rationalizer.training import train
@@ -46,7 +46,7 @@ def test_worker_processes_read_the_same(file, tmp_path):
     encoder = VectorEncoder(Vocabulary.from_counts(word_counts(corpus.train)))
     how = {"batch_size": 16, "batch_tokens": 300, "shuffle": True, "seed": 3}
     alone, shared = (
-        list(loader(examples, encoder, workers=workers, **how))
+        list(batch_loader(examples, encoder, workers=workers, **how))
         for examples, workers in ((list(corpus.train), 0), (corpus.train, 2))
     )
     assert len({len(batch) for batch in alone}) > 1

@@ -21,7 +21,7 @@ from rationalizer.models.atomic_files import checksum
 from rationalizer.ranges import Count, check_ranges, ranges_of
 from rationalizer.ray_cluster import ray_session
 from rationalizer.text.errors import DataError
-from rationalizer.training.folder_lock import held
+from rationalizer.training.folder_lock import lock_folder
 
 Engine = Literal["local", "ray"]
 OnProgress = Callable[[int | None], AbstractContextManager[Callable[[int], object]]]
@@ -114,7 +114,7 @@ def explain_files(
     shards = Shards(str(out) if is_remote(str(out)) else opened(str(out))[1], _made_by(explainer, dialect))
     pieces = _pieces(str(source), shards, explainer, rows, dialect)
     total = BulkResult()
-    with nullcontext() if shards.are_remote else held(shards.folder):
+    with nullcontext() if shards.are_remote else lock_folder(shards.folder):
         left = pieces if overwrite else _left(pieces, shards, resume)
         on_cluster = engine == "ray" and bool(left)
         if on_cluster:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
 from rationalizer.cli.base import out, show_table
-from rationalizer.cli.progress import progress
+from rationalizer.progress import show_progress
 
 if TYPE_CHECKING:
     from rationalizer.models import TrainedModel
@@ -30,7 +30,7 @@ def show_people(trained: TrainedModel, examples: Sequence[AnyExample]) -> dict[s
     if not trained.model.method.follows_budget:
         out.print(f"what {trained.config.method} selects follows no budget: it is not set beside single people")
         return None
-    with progress("Taking people's places", many) as done:
+    with show_progress("Taking people's places", many) as done:
         found = compare_with_annotators(trained, texts, on_batch=done)
     show = METRICS["token_f1"].format_value
     readings = {"a person": found.person, "the model": found.model, "chance": found.chance}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from rationalizer.cli.base import out, show_table
 from rationalizer.cli.overview_tables import show_explanations
-from rationalizer.cli.progress import progress
+from rationalizer.progress import show_progress
 
 if TYPE_CHECKING:
     from rationalizer.drawing.attribution_section import AttributionReport
@@ -31,7 +31,7 @@ def beside_attributions(
     from rationalizer.inference.attribution import PASSES
 
     texts = cast("Sequence[Example]", examples)
-    with progress("Attributing", (1 + PASSES) * len(texts)) as done:
+    with show_progress("Attributing", (1 + PASSES) * len(texts)) as done:
         found = compare_with_attributions(model.trained, texts, method, predictions=predictions, on_batch=done)
     # Without human rationales, which would be drawn as well: the two ways are to be compared with each other.
     plain = [replace(text, annotation=None) for text in texts]

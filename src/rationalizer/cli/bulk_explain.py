@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rationalizer.cli import output_formats as outputs
 from rationalizer.cli.base import err
-from rationalizer.cli.progress import progress
+from rationalizer.progress import show_progress
 
 if TYPE_CHECKING:
     from rationalizer.bulk import BulkResult
@@ -61,7 +61,7 @@ def explain_many(file: str, out: str, model: Rationalizer, shard_rows: int | Non
     from rationalizer.bulk.explain_files import ROWS, explain_files
 
     outcome = explain_files(
-        file, out, model, rows=shard_rows or ROWS, on_progress=partial(progress, "Explaining"), **how
+        file, out, model, rows=shard_rows or ROWS, on_progress=partial(show_progress, "Explaining"), **how
     )
     before = f", {_shards(outcome.existing)} there before" if outcome.existing else ""
     _tell(out, outcome, f" in {_shards(outcome.written)}", before)
@@ -70,7 +70,7 @@ def explain_many(file: str, out: str, model: Rationalizer, shard_rows: int | Non
 def explain_one(file: Path, out: Path, model: Rationalizer, **how: Any) -> None:
     from rationalizer.bulk.explain_files import explain_file
 
-    _tell(str(out), explain_file(file, out, model, on_progress=partial(progress, "Explaining"), **how))
+    _tell(str(out), explain_file(file, out, model, on_progress=partial(show_progress, "Explaining"), **how))
 
 
 def _shards(count: int) -> str:

@@ -19,7 +19,7 @@ from rationalizer.cli.options import (
     collect_settings,
     require_folder,
 )
-from rationalizer.cli.progress import progress
+from rationalizer.progress import show_progress
 from rationalizer.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def compare(
     )
     out.print(f"{len(runs)} runs in {out_dir}; those that are finished are not run again")
 
-    with progress("Training", sum(finished_record(run) is None for run in runs)) as advance:
+    with show_progress("Training", sum(finished_record(run) is None for run in runs)) as advance:
 
         def ended(count: int, outcome: RunOutcome) -> None:
             out.print(f"{count}: {outcome.run.title}: {_headline(outcome)}", markup=False)

@@ -26,8 +26,8 @@ from rationalizer.cli.options import (
     find_model,
 )
 from rationalizer.cli.overview_tables import show_overview
-from rationalizer.cli.progress import progress
 from rationalizer.cli.report_pages import write_report
+from rationalizer.progress import show_progress
 
 if TYPE_CHECKING:
     from rationalizer.data import DataSource
@@ -89,7 +89,7 @@ def evaluate(
     from rationalizer.models.atomic_files import write_json
     from rationalizer.models.devices import check_device
     from rationalizer.text import Budget
-    from rationalizer.training import degeneration_findings, source_of
+    from rationalizer.training import degeneration_findings, read_source
 
     folder = find_model(run)
     trained = TrainedModel.load(folder, check_device(device))
@@ -97,7 +97,7 @@ def evaluate(
         trained = trained.with_budget(Budget.parse(budget))
     if constraint:
         trained = trained.with_constraints(constraint)
-    stored = source_of(folder)
+    stored = read_source(folder)
     if source is not None:
         columns, dialect = parse_assignments(column, "--column"), dialect_of(delimiter, encoding, no_header)
         where = DataSource.resolve(source, data_dir, aspect, columns, dialect=dialect, skip_bad=skip_bad)
@@ -109,7 +109,7 @@ def evaluate(
         where = stored
     chosen, examples = _examples(trained, where, split, whole=where != stored)
     passes = 1 + FAITHFULNESS_PASSES * (faithfulness and bool(trained.classes))
-    with progress("Scoring", passes * len(examples)) as done:
+    with show_progress("Scoring", passes * len(examples)) as done:
         predictions = predict(trained, examples, on_batch=done)
         scores = measure(trained, examples, faithfulness=faithfulness, predictions=predictions, on_batch=done)
     shown = replace(scores, seconds_per_epoch=None)  # which says nothing of these texts
@@ -174,7 +174,7 @@ def _examples(
         for note in bad.messages():
             err.print(note, style="yellow", markup=False)
         return "all rows", rows
-    corpus = where.load(trained.encoder.rule, on_progress=progress)
+    corpus = where.load(trained.encoder.rule, on_progress=show_progress)
     if len(corpus.classes) == 1:  # nothing to predict: what people marked is what there is to score
         chosen, examples = pick_split(corpus, split)
         return chosen, [replace(example, label=None) for example in examples]

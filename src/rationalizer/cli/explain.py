@@ -29,7 +29,7 @@ from rationalizer.cli.options import (
     dialect_of,
     find_model,
 )
-from rationalizer.cli.progress import progress
+from rationalizer.progress import show_progress
 
 if TYPE_CHECKING:
     from rationalizer.data import Columns, Dialect, InputRow
@@ -170,7 +170,10 @@ def _explain(
     # A file is explained in rounds of one size, so that it can be continued; who waits for an answer gets it at once.
     batches = inputs.in_batches if file is not None or texts not in (None, [], ["-"]) else inputs.as_they_come
     counts = Counter[bool]()
-    with _destination(out_file, chosen, append=resume) as write, progress("Explaining", total, shown=shown) as advance:
+    with (
+        _destination(out_file, chosen, append=resume) as write,
+        show_progress("Explaining", total, shown=shown) as advance,
+    ):
         if not start:
             write(shape.opening)
         number = start
@@ -304,7 +307,7 @@ def _require_same_answers(
 @contextmanager
 def _destination(path: Path | None, form: str, *, append: bool) -> Iterator[Callable[[str], None]]:
     """Where text goes: lines that can be continued into the file itself, documents in its place when they are whole."""
-    from rationalizer.models.atomic_files import replacing
+    from rationalizer.models.atomic_files import replace_file
 
     if path is None:
 
@@ -315,7 +318,7 @@ def _destination(path: Path | None, form: str, *, append: bool) -> Iterator[Call
         yield write
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab" if append else "wb") if form in outputs.RESUMABLE else replacing(path) as file:
+    with path.open("ab" if append else "wb") if form in outputs.RESUMABLE else replace_file(path) as file:
 
         def write_out(text: str) -> None:
             file.write(outputs.writable(text).encode())

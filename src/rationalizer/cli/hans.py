@@ -43,18 +43,18 @@ def hans(
     from rationalizer.data import DataSource, load
     from rationalizer.models import TrainedModel, configure
     from rationalizer.models.atomic_files import write_bytes, write_json
-    from rationalizer.models.devices import check_device, trainer_device
+    from rationalizer.models.devices import accelerator_settings, check_device
     from rationalizer.paper.hans import hans_accuracy, hans_json, hans_markdown, hans_table
-    from rationalizer.training import run, source_of
+    from rationalizer.training import read_source, run
 
     if (Path(source) / "model.safetensors").is_file():
         trained = TrainedModel.load(source, check_device(device))
         accuracy = hans_accuracy(trained, load("hans", data_dir=hans_dir, rule=trained.encoder.rule))
-        where = source_of(Path(source))
+        where = read_source(Path(source))
         name = f"{trained.config.method}{'' if where is None else f', trained on {where.name}'}"
         show_table(*hans_table({name: accuracy}), title="Accuracy on HANS")
         return
-    on = trainer_device(device)
+    on = accelerator_settings(device)
     vanilla = DataSource.resolve(source, data_dir)
     augmented = replace(vanilla, hans="" if hans_dir is None else str(hans_dir.absolute()))
     given = {"budget": vanilla.budget, **collect_settings(settings, encoder=encoder, embeddings=embeddings)}

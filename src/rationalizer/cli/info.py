@@ -34,13 +34,13 @@ def collect(run: Path) -> dict[str, Any]:
     """The facts as plain values."""
     from rationalizer.models import TrainedModel
     from rationalizer.models.trained_model import CONFIG, ENCODER_FILE, HISTORY, MODEL, VECTORS
-    from rationalizer.training import source_of
-    from rationalizer.training.runs import record_of
+    from rationalizer.training import read_source
+    from rationalizer.training.runs import read_run_record
 
     trained = TrainedModel.load(run)
-    config, metrics, source = trained.config, trained.history, source_of(run)
+    config, metrics, source = trained.config, trained.history, read_source(run)
     parameters = list(trained.model.parameters())
-    record = record_of(run)
+    record = read_run_record(run)
     return {
         "method": config.method,
         "options": dict(config.options),
@@ -58,7 +58,7 @@ def collect(run: Path) -> dict[str, Any]:
         "seconds": trained.seconds,
         "seed": config.seed,
         "encoder": config.encoder,
-        "reading": dict(config.reading),
+        "encoder_options": dict(config.encoder_options),
         "words": trained.encoder.facts(),
         "parameters": sum(parameter.numel() for parameter in parameters),
         "trainable": sum(parameter.numel() for parameter in parameters if parameter.requires_grad),
@@ -99,8 +99,8 @@ def _in_words(facts: dict[str, Any]) -> dict[str, str]:
             for name, metric in METRICS.items()
             if name in scores
         )
-    reading = ", ".join(f"{name} {value}" for name, value in facts["reading"].items())
-    words["encoder"] = f"{facts['encoder']} ({reading})"
+    options = ", ".join(f"{name} {value}" for name, value in facts["encoder_options"].items())
+    words["encoder"] = f"{facts['encoder']} ({options})"
     words["words"] = ", ".join(f"{name} {value}" for name, value in facts["words"].items())
     words["parameters"] = f"{facts['parameters']:,}, of which {facts['trainable']:,} were trained"
     versions = facts["versions"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rationalizer.cli.progress import progress
+from rationalizer.progress import show_progress
 
 if TYPE_CHECKING:
     from rationalizer.drawing import AnyExplanation, Label
@@ -57,7 +57,7 @@ def dataset_view(model: Rationalizer, examples: Sequence[AnyExample], name: str)
 
     if not examples:
         raise ValueError("the dataset has no rows; give one that has")
-    with progress(f"Explaining by {name}", len(examples)) as done:
+    with show_progress(f"Explaining by {name}", len(examples)) as done:
         predictions = predict(model.trained, examples, on_batch=done)
     truths = [label for example in examples if (label := model.label_of(example)) is not None]
     labelled = len(truths) == len(examples)
@@ -81,7 +81,7 @@ def _scores_by_budget(trained: TrainedModel, examples: Sequence[AnyExample], own
     budget = trained.config.budget
     others = [other for other in _scale(budget) if other != budget]
     found: dict[Budget, Scores] = {budget: own}
-    with progress("Scoring at other budgets", len(others) * len(examples)) as done:
+    with show_progress("Scoring at other budgets", len(others) * len(examples)) as done:
         for other in others:
             found[other] = evaluate(trained, examples, budget=other, on_batch=done)
     return found

@@ -17,7 +17,7 @@ from rationalizer.cli.options import Column, Device, OtherConstraint
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from rationalizer.models.sample_texts import KeptText
+    from rationalizer.models.sample_texts import SampleText
     from rationalizer.server import Metrics, ServedModel
 
 OFFERED = 6  # examples of a file
@@ -112,7 +112,7 @@ def _make_app(
     options: dict[str, Any],
     metrics: Metrics,
 ) -> FastAPI:
-    from rationalizer.models.sample_texts import text_of
+    from rationalizer.models.sample_texts import sample_text
     from rationalizer.server import create_app, load_models
 
     models = load_models(runs, device)
@@ -124,11 +124,11 @@ def _make_app(
         offered = list(dict.fromkeys(offered))
     else:
         rows = inputs.examples_of(examples, column, models[0].model)
-        offered = [text_of(example) for example in islice(rows, OFFERED)]
+        offered = [sample_text(example) for example in islice(rows, OFFERED)]
     return create_app(models, examples=offered, metrics=metrics, **options)
 
 
-def _own_examples(run: Path, served: ServedModel) -> Sequence[KeptText]:
+def _own_examples(run: Path, served: ServedModel) -> Sequence[SampleText]:
     """Texts to try with a model: a starter's, or those that were kept of its data."""
     from rationalizer.hub import STARTERS, starter
 

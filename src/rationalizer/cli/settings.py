@@ -11,7 +11,7 @@ from rationalizer.cli.base import command, out, show_table
 from rationalizer.cli.options import Encoder
 
 if TYPE_CHECKING:
-    from rationalizer.models.setting_docs import Described
+    from rationalizer.models.setting_docs import SettingDoc
 
 
 @command(
@@ -28,12 +28,12 @@ def settings(
     encoder: Encoder = None,
 ) -> None:
     """List the methods, or what can be set of one by --set KEY=VALUE: names, values, defaults, meanings."""
-    from rationalizer.models.setting_docs import describe_method
+    from rationalizer.models.setting_docs import describe_settings
 
     if method is None:
         _list_methods()
         return
-    found = describe_method(method, pairs=True if pairs else None, encoder=encoder or "bilstm")
+    found = describe_settings(method, pairs=True if pairs else None, encoder=encoder or "bilstm")
     out.print(f"{found.method}: {found.about}\n", markup=False)
     _show(f"Of {found.method}", found.own)
     _show(f"Of the encoder {encoder or 'bilstm'}", found.encoder)
@@ -55,7 +55,7 @@ def _list_methods() -> None:
     out.print("rationalizer settings METHOD shows values, defaults and meanings.")
 
 
-def _show(title: str, described: Sequence[Described]) -> None:
+def _show(title: str, described: Sequence[SettingDoc]) -> None:
     if described:
         heads = ["setting", "default", "values", *(["meaning"] if any(one.meaning for one in described) else [])]
         lines = [[one.name, one.default, one.values, one.meaning][: len(heads)] for one in described]

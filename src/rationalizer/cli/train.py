@@ -31,7 +31,7 @@ from rationalizer.cli.options import (
     dialect_of,
     require_folder,
 )
-from rationalizer.cli.progress import begun_when_told, progress
+from rationalizer.progress import show_progress
 
 if TYPE_CHECKING:
     from rationalizer.data import Corpus, DiskExamples
@@ -90,10 +90,10 @@ def train(
     from rationalizer.data import GENERATED, DataSource, DiskExamples
     from rationalizer.metrics import headline_metrics, score_rows
     from rationalizer.models import configure
-    from rationalizer.models.devices import trainer_device
+    from rationalizer.models.devices import accelerator_settings
     from rationalizer.training import degeneration_findings, run
     from rationalizer.training.distributed import is_first_process
-    from rationalizer.training.loop import require_new
+    from rationalizer.training.loop import require_no_run
 
     own = {"encoder": encoder, "embeddings": embeddings, "seed": seed, "budget": budget}
     given = collect_settings(settings, **own, constraints=constraint or None)
@@ -108,14 +108,14 @@ def train(
         stream=stream,
         cache_dir=cache_dir,
     )
-    on = trainer_device(device, devices)
+    on = accelerator_settings(device, devices)
     config = configure(method, {"budget": where.budget, **given}, dataset=where.dataset, pairs=where.pairs)
     directory = out_dir or Path("runs") / f"{where.name}-{config.method}"
     require_folder(directory)
     first = is_first_process(on["devices"], nodes)
     if first and not resume:
-        require_new(directory)  # before the data is read
-    corpus = where.load(config.word_splitting, on_progress=progress if first else None)
+        require_no_run(directory)  # before the data is read
+    corpus = where.load(config.word_splitting, on_progress=show_progress if first else None)
     if first:
         out.print(_described(corpus, config, generated=where.source in GENERATED))
         if isinstance(corpus.train, DiskExamples):
@@ -124,7 +124,9 @@ def train(
             err.print(note, style="yellow", markup=False)
         out.print(f"{describe_method(config)}, seed {config.seed}: {directory}")
         _hint_at_segments(corpus)
-    with begun_when_told("Scoring", len(corpus.dev) + len(corpus.test)) as scored:  # training has a bar of its own
+    with show_progress(
+        "Scoring", len(corpus.dev) + len(corpus.test), lazy=True
+    ) as scored:  # training has a bar of its own
         done = run(
             corpus,
             config,

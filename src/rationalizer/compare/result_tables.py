@@ -14,7 +14,7 @@ from rationalizer.metrics import METRICS, Metric, Summary
 from rationalizer.models.atomic_files import write_bytes, write_json
 from rationalizer.paper.reported_figures import figure, reported
 from rationalizer.text import Budget
-from rationalizer.training.runs import Record
+from rationalizer.training.runs import RunRecord
 
 COLUMNS = tuple(metric for metric in METRICS.values() if metric.heading)
 
@@ -50,7 +50,7 @@ class ResultRow:
 
 
 def summarize(
-    done: Iterable[tuple[PlannedRun, Record]], *, split: str | None = None, notes: Mapping[str, str] | None = None
+    done: Iterable[tuple[PlannedRun, RunRecord]], *, split: str | None = None, notes: Mapping[str, str] | None = None
 ) -> list[ResultRow]:
     """Rows over the seeds: datasets and methods in the task of the runs, then budgets.
 
@@ -59,7 +59,7 @@ def summarize(
         split: "test" or "dev"; by default test, or dev where there is none.
         notes: what to say of the data, by dataset.
     """
-    groups: dict[tuple[str, str], dict[Budget, list[tuple[PlannedRun, Record]]]] = {}
+    groups: dict[tuple[str, str], dict[Budget, list[tuple[PlannedRun, RunRecord]]]] = {}
     for run, record in done:
         budgets = groups.setdefault((run.source.name, run.method.label), {})
         budgets.setdefault(run.config.budget, []).append((run, record))
@@ -69,7 +69,7 @@ def summarize(
     return [_row(members, split, notes or {}) for members in ordered]
 
 
-def _row(members: list[tuple[PlannedRun, Record]], split: str | None, notes: Mapping[str, str]) -> ResultRow:
+def _row(members: list[tuple[PlannedRun, RunRecord]], split: str | None, notes: Mapping[str, str]) -> ResultRow:
     members = sorted(members, key=lambda member: member[0].config.seed)
     run = members[0][0]
     available = [set(record["scores"]) for _, record in members]
@@ -93,7 +93,7 @@ def _row(members: list[tuple[PlannedRun, Record]], split: str | None, notes: Map
     )
 
 
-def _findings(members: list[tuple[PlannedRun, Record]], split: str) -> dict[str, tuple[tuple[int, str], ...]]:
+def _findings(members: list[tuple[PlannedRun, RunRecord]], split: str) -> dict[str, tuple[tuple[int, str], ...]]:
     found: dict[str, list[tuple[int, str]]] = {}
     for run, record in members:
         for finding in record["findings"][split]:

@@ -12,13 +12,13 @@ from typing import Any
 import torch
 
 from rationalizer.compare.grid import PlannedRun
-from rationalizer.models.devices import trainer_device
+from rationalizer.models.devices import accelerator_settings
 from rationalizer.models.trained_model import LOGS
 from rationalizer.subprocesses import Command, CommandResult
 from rationalizer.text import DataError
 from rationalizer.training import run as train_and_score
-from rationalizer.training.checkpoint import require_same, settings_of
-from rationalizer.training.runs import SCORES, Record, origin_of, record_of
+from rationalizer.training.checkpoint import require_same, run_settings
+from rationalizer.training.runs import SCORES, RunRecord, describe_origin, read_run_record
 
 # Errors in what all runs share (data, files, packages): the comparison stops. Any other error concerns one run.
 FATAL_ERRORS = (DataError, OSError, ImportError)
@@ -54,7 +54,7 @@ class RunOutcome:
     """The record of a run, or the error that prevented it."""
 
     run: PlannedRun
-    record: Record | None = None
+    record: RunRecord | None = None
     error: str | None = None
     is_fatal: bool = False  # whether the error concerns all runs
 
@@ -67,15 +67,15 @@ class RunOutcome:
         return cls(run, error=error, is_fatal=result.code == FATAL)
 
 
-def finished_record(run: PlannedRun) -> Record | None:
+def finished_record(run: PlannedRun) -> RunRecord | None:
     """Return the record of a finished run, or None. Other settings or other texts than the run's raise ValueError."""
-    path, record = run.directory / SCORES, record_of(run.directory)
+    path, record = run.directory / SCORES, read_run_record(run.directory)
     if record is None:
         return None
-    require_same(record["config"], settings_of(run.config), path)
+    require_same(record["config"], run_settings(run.config), path)
     require_same(record["data"]["source"] or {}, run.source.to_json(), path)
     if run.source.path is not None:  # files may have changed; generated corpora and the Hub's have not
-        texts = origin_of(run.source.load(run.config.word_splitting), run.source)["texts"]
+        texts = describe_origin(run.source.load(run.config.word_splitting), run.source)["texts"]
         require_same({"data": record["data"]["texts"]}, {"data": texts}, path)
     return record
 
@@ -85,11 +85,11 @@ def execute(task: RunTask, *, in_subprocess: bool = False) -> RunOutcome:
     run, threads_before = task.run, torch.get_num_threads()
     torch.set_num_threads(task.threads)
     try:
-        trainer = {**trainer_device(task.device), "precision": task.precision, "threads": task.threads}
+        trainer = {**accelerator_settings(task.device), "precision": task.precision, "threads": task.threads}
         corpus = run.source.load(run.config.word_splitting)
         trainer["progress"] = "lines" if in_subprocess else None
         finished = train_and_score(corpus, run.config, run.directory, source=run.source, resume=True, **trainer)
-        return RunOutcome(run, finished.record(origin_of(corpus, run.source)))
+        return RunOutcome(run, finished.record(describe_origin(corpus, run.source)))
     except FATAL_ERRORS as error:
         return RunOutcome(run, error=str(error), is_fatal=True)
     except Exception as error:

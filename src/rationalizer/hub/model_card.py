@@ -12,7 +12,7 @@ from rationalizer.drawing import AnyExplanation, to_svg, to_terminal
 from rationalizer.metrics import METRICS, headline_metrics
 from rationalizer.models import TrainedModel
 from rationalizer.models.atomic_files import write_bytes
-from rationalizer.training.runs import Record
+from rationalizer.training.runs import RunRecord
 
 CARD, PICTURE = "README.md", "example.svg"
 # In every card that was written here; a card without it is somebody's own and stays.
@@ -47,7 +47,7 @@ def write_card(
     trained: TrainedModel,
     *,
     name: str | None = None,
-    record: Record | None = None,
+    record: RunRecord | None = None,
     example: AnyExplanation | None = None,
     facts: Facts | None = None,
 ) -> None:
@@ -74,7 +74,7 @@ def card(
     trained: TrainedModel,
     *,
     name: str,
-    record: Record | None = None,
+    record: RunRecord | None = None,
     example: AnyExplanation | None = None,
     facts: Facts | None = None,
 ) -> str:
@@ -123,7 +123,7 @@ def _drawn(example: AnyExplanation) -> list[str]:
     return [f"```text\n{to_terminal(example, colour=False)}\n```", f"![The same, drawn]({PICTURE})"]
 
 
-def _data(trained: TrainedModel, record: Record | None, facts: Facts) -> list[str]:
+def _data(trained: TrainedModel, record: RunRecord | None, facts: Facts) -> list[str]:
     if facts.data:
         rows = [(one["name"], one["use"], one["terms"]) for one in facts.data]
         return [_table(("data", "used for", "terms"), rows)]
@@ -132,7 +132,7 @@ def _data(trained: TrainedModel, record: Record | None, facts: Facts) -> list[st
     return [f"{known}The terms of the training data are not recorded; the maker of the model has to say."]
 
 
-def _scores(trained: TrainedModel, record: Record | None, facts: Facts) -> list[str]:
+def _scores(trained: TrainedModel, record: RunRecord | None, facts: Facts) -> list[str]:
     if facts.scores:
         measured = [(one["data"], one) for one in facts.scores]
     elif record is not None and record["scores"]:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from rationalizer.inference.predict import OnBatch, Predictions, predict, predict_from
 from rationalizer.metrics import faithfulness
-from rationalizer.models.batches import loader
+from rationalizer.models.batches import batch_loader
 from rationalizer.models.trained_model import TrainedModel
 from rationalizer.nn import HighlightModel
 from rationalizer.suggestions import did_you_mean
@@ -143,7 +143,7 @@ def attributions(
         raise ValueError(f"attributions are of classifiers of single texts, and this is {what}; leave them out")
     attribute = ATTRIBUTIONS[method]
     found: list[Any] = [None] * len(examples)
-    for batch in loader(examples, trained.encoder, batch_size=BATCH, shuffle=False, seed=0):
+    for batch in batch_loader(examples, trained.encoder, batch_size=BATCH, shuffle=False, seed=0):
         (words,) = batch.to(trained.device).texts
         values = attribute(model, words).float().cpu().numpy()
         for row, position in enumerate(batch.index.tolist()):

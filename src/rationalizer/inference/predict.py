@@ -15,8 +15,8 @@ from rationalizer.metrics import AnnotatorComparison, Scores, evaluate_pairs
 from rationalizer.metrics import compare_with_annotators as compare_with_people
 from rationalizer.metrics import evaluate as measure
 from rationalizer.metrics.faithfulness import AOPC_FRACTIONS
-from rationalizer.models.batch_constraints import Limiting
-from rationalizer.models.batches import loader
+from rationalizer.models.batch_constraints import BatchConstraints
+from rationalizer.models.batches import batch_loader
 from rationalizer.models.trained_model import TrainedModel
 from rationalizer.nn import Aligner, Encoder, HighlightModel
 from rationalizer.text import AnyExample, Budget, Example, PairExample
@@ -67,8 +67,8 @@ def predict(
     ragged = _Ragged(examples)
     rows: list[tuple[Tensor, Tensor]] = []
     config = trained.config
-    limiting = Limiting(config, trained.encoder, len(examples))
-    for batch in _batches(trained.encoder, examples, batch_size, limiting):
+    constraints = BatchConstraints(config, trained.encoder, len(examples))
+    for batch in _batches(trained.encoder, examples, batch_size, constraints):
         batch = batch.to(trained.device)
         output = model(*batch.texts, budget=config.budget, limits=batch.limits)
         rows.append((batch.index.cpu(), model.head.predict(output.outputs).cpu()))
@@ -263,9 +263,9 @@ def _asked(trained: TrainedModel, budget: Budget | float | str | None, constrain
 
 
 def _batches(
-    encoder: Encoder, examples: Sequence[AnyExample], batch_size: int, limiting: Limiting | None = None
+    encoder: Encoder, examples: Sequence[AnyExample], batch_size: int, constraints: BatchConstraints | None = None
 ) -> Any:
-    return loader(examples, encoder, batch_size=batch_size, shuffle=False, seed=0, limiting=limiting)
+    return batch_loader(examples, encoder, batch_size=batch_size, shuffle=False, seed=0, constraints=constraints)
 
 
 def _require_kind(trained: TrainedModel, examples: Sequence[AnyExample]) -> None:

@@ -22,14 +22,14 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from rationalizer.models.json_schema import fault
+from rationalizer.models.json_schema import find_mismatch
 
-AGAIN = "copy it again, or train again"
+RECOPY_REMEDY = "copy it again, or train again"
 LEFTOVER = re.compile(r"\..+\.(\d+)\.tmp")  # what `replacing` leaves behind when its process is killed
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replace_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write, which takes the place of `path` in one step at the end, or is gone after an exception."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -51,7 +51,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Replaces the file in one step."""
-    with replacing(path) as file:
+    with replace_file(path) as file:
         file.write(content)
 
 
@@ -64,7 +64,7 @@ def write_json(path: Path, value: Any) -> None:
     write_bytes(path, content)
 
 
-def read_json(path: Path, remedy: str = AGAIN) -> Any:
+def read_json(path: Path, remedy: str = RECOPY_REMEDY) -> Any:
     try:
         return json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -78,19 +78,19 @@ def write_record(path: Path, value: Mapping[str, Any]) -> None:
     write_json(path, {**value, "checksum": _sha256(_canonical(value))})
 
 
-def read_record(path: Path, shape: Any = dict, remedy: str = AGAIN) -> Any:
+def read_record(path: Path, shape: Any = dict, remedy: str = RECOPY_REMEDY) -> Any:
     """What `write_record` wrote, if it is still the same and of this shape (see `checks.py`)."""
-    return verified(read_json(path, remedy), path, shape, remedy)
+    return verify_record(read_json(path, remedy), path, shape, remedy)
 
 
-def verified(stored: Any, path: Path, shape: Any = dict, remedy: str = AGAIN) -> Any:
+def verify_record(stored: Any, path: Path, shape: Any = dict, remedy: str = RECOPY_REMEDY) -> Any:
     """The content of a record that was read from `path`, without its checksum."""
-    if wrong := fault(stored, {"checksum": str, str: object}):
+    if wrong := find_mismatch(stored, {"checksum": str, str: object}):
         raise ValueError(f"{path} is not a file of this version: {wrong}; {remedy}")
     value = {key: item for key, item in stored.items() if key != "checksum"}
     if _sha256(_canonical(value)) != stored["checksum"]:
         raise ValueError(f"{path} is damaged or was edited by hand: its checksum is of another content; {remedy}")
-    if wrong := fault(value, shape):
+    if wrong := find_mismatch(value, shape):
         raise ValueError(f"{path}: {wrong}; {remedy}")
     return value
 
@@ -103,7 +103,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], state: Any = None) 
     write_bytes(path, safetensors.torch.save(on_host, {"record": json.dumps(record, allow_nan=False)}))
 
 
-def read_tensors(path: Path, remedy: str = AGAIN) -> tuple[dict[str, Tensor], Any]:
+def read_tensors(path: Path, remedy: str = RECOPY_REMEDY) -> tuple[dict[str, Tensor], Any]:
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             # Copies: what safetensors gives is the file itself, and a file written over would end the process.
@@ -115,7 +115,10 @@ def read_tensors(path: Path, remedy: str = AGAIN) -> tuple[dict[str, Tensor], An
         ) from None
     if stored is None:
         raise ValueError(f"{path} has no checksum; it was written by another version or something else: {remedy}")
-    if fault(stored, {"checksum": str, "state": object}) or checksum(tensors, stored["state"]) != stored["checksum"]:
+    if (
+        find_mismatch(stored, {"checksum": str, "state": object})
+        or checksum(tensors, stored["state"]) != stored["checksum"]
+    ):
         raise ValueError(f"{path} is damaged: its checksum is of another content; {remedy}")
     return tensors, stored["state"]
 

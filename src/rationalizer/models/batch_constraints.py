@@ -30,7 +30,7 @@ CHECKED = 256  # texts at once
 
 
 @dataclass(frozen=True)
-class Limiting:
+class BatchConstraints:
     """Makes the limits of a batch.
 
     Args:
@@ -87,7 +87,7 @@ def check_constraints(corpus: Corpus, config: Config, encoder: Encoder) -> None:
     if not config.constraints:
         return
     for split, examples in (("train", corpus.train), ("dev", corpus.dev)):
-        limiting = Limiting(config, encoder, len(examples))
+        build = BatchConstraints(config, encoder, len(examples))
         empty: list[int] = []
         for start in range(0, len(examples), CHECKED):
             part = list(enumerate(examples[start : start + CHECKED], start))
@@ -96,7 +96,7 @@ def check_constraints(corpus: Corpus, config: Config, encoder: Encoder) -> None:
                 for side in zip(*(example.texts for _, example in part), strict=True)
             ]
             try:
-                limits = limiting(part, counted)
+                limits = build(part, counted)
             except ConstraintConflict as error:
                 raise ConstraintConflict(f"{corpus.name} {split}: {error}") from None
             assert limits is not None
@@ -108,10 +108,12 @@ def check_constraints(corpus: Corpus, config: Config, encoder: Encoder) -> None:
                 f"budget of {config.budget.describe()}; raise the budget, or leave a constraint out"
             )
         if empty:
-            warn_of_empty(empty, examples, config, f" of {corpus.name} {split}")
+            warn_about_empty_rationales(empty, examples, config, f" of {corpus.name} {split}")
 
 
-def warn_of_empty(empty: Sequence[int], examples: Sequence[AnyExample], config: Config, where: str = "") -> None:
+def warn_about_empty_rationales(
+    empty: Sequence[int], examples: Sequence[AnyExample], config: Config, where: str = ""
+) -> None:
     """Says in how many texts nothing is selected, and names the first."""
     text = " / ".join(part.text for part in examples[empty[0]].texts)
     warnings.warn(

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 
 from rationalizer.constraints import LayerConstraints, PairLayerConstraints
 from rationalizer.data.disk_examples import Numbers, lengths, words_of_sides
-from rationalizer.models.batch_constraints import Limiting
+from rationalizer.models.batch_constraints import BatchConstraints
 from rationalizer.nn import Encoder
 from rationalizer.text import AnyExample, WordBatch
 
@@ -34,21 +34,21 @@ class Batch:
     labels: Tensor | None  # (batch,) int64 classes or float32 values
     index: Tensor  # (batch,) int64: position of each example in its dataset
     limits: LayerConstraints | PairLayerConstraints | None = None  # what constraints ask of these texts
-    marked: Tensor | None = None  # (batch, n) bool: what people marked; of pairs (batch, m, n): aligned
+    annotation: Tensor | None = None  # (batch, n) bool: what people marked; of pairs (batch, m, n): aligned
     share: float = 1.0  # what part of the whole batch this is; see `Part`
 
     def to(self, device: torch.device | str) -> Batch:
         labels = None if self.labels is None else self.labels.to(device)
         limits = None if self.limits is None else self.limits.to(device)
-        marked = None if self.marked is None else self.marked.to(device)
+        annotation = None if self.annotation is None else self.annotation.to(device)
         texts = tuple(words.to(device) for words in self.texts)
-        return replace(self, texts=texts, labels=labels, limits=limits, marked=marked)
+        return replace(self, texts=texts, labels=labels, limits=limits, annotation=annotation)
 
     def __len__(self) -> int:
         return len(self.index)
 
 
-class Part(NamedTuple):
+class Shard(NamedTuple):
     """What one of several processes that train together takes of every batch: each example is in one part."""
 
     number: int = 0
@@ -64,9 +64,9 @@ class Part(NamedTuple):
 def collate(
     examples: Sequence[tuple[int, AnyExample]],
     encoder: Encoder,
-    limiting: Limiting | None = None,
+    constraints: BatchConstraints | None = None,
     *,
-    marks: bool = False,
+    annotations: bool = False,
 ) -> Batch:
     """(position, example) pairs as words, padded to the longest; with `marks` also what people marked in them."""
     if not examples:
@@ -74,17 +74,17 @@ def collate(
     members = [example for _, example in examples]
     texts = tuple(encoder.collate(side) for side in zip(*(example.texts for example in members), strict=True))
     index = torch.tensor([position for position, _ in examples], dtype=torch.int64)
-    limits = None if limiting is None else limiting(examples, [words.counted for words in texts])
+    limits = None if constraints is None else constraints(examples, [words.counted for words in texts])
     labels = _labels([example.label for example in members])
-    return Batch(texts, labels, index, limits, _marked(members, texts) if marks else None)
+    return Batch(texts, labels, index, limits, _annotation(members, texts) if annotations else None)
 
 
-def _marked(examples: Sequence[AnyExample], texts: Sequence[WordBatch]) -> Tensor:
-    marked = np.zeros((len(examples), *(words.mask.shape[1] for words in texts)), dtype=np.bool_)
-    for row, example in zip(marked, examples, strict=True):
-        for place in example.annotated:
-            row[place] = True
-    return torch.from_numpy(marked)
+def _annotation(examples: Sequence[AnyExample], texts: Sequence[WordBatch]) -> Tensor:
+    annotation = np.zeros((len(examples), *(words.mask.shape[1] for words in texts)), dtype=np.bool_)
+    for row, example in zip(annotation, examples, strict=True):
+        for index in example.annotated:
+            row[index] = True
+    return torch.from_numpy(annotation)
 
 
 def _labels(labels: Sequence[int | float | None]) -> Tensor | None:
@@ -196,7 +196,7 @@ class BucketSampler(Sampler[list[int]]):
 class _Parts(Dataset[Any]):
     """The examples at positions that share a batch; of other processes' parts none is read."""
 
-    def __init__(self, examples: Sequence[AnyExample], part: Part) -> None:
+    def __init__(self, examples: Sequence[AnyExample], part: Shard) -> None:
         self.examples = examples
         self.part = part
 
@@ -209,13 +209,16 @@ class _Parts(Dataset[Any]):
 
 
 def _collated(
-    taken: tuple[list[tuple[int, AnyExample]], float], encoder: Encoder, limiting: Limiting | None, marks: bool
+    taken: tuple[list[tuple[int, AnyExample]], float],
+    encoder: Encoder,
+    constraints: BatchConstraints | None,
+    annotations: bool,
 ) -> Batch:
     examples, share = taken
-    return replace(collate(examples, encoder, limiting, marks=marks), share=share)
+    return replace(collate(examples, encoder, constraints, annotations=annotations), share=share)
 
 
-def loader(
+def batch_loader(
     examples: Sequence[AnyExample],
     encoder: Encoder,
     *,
@@ -225,9 +228,9 @@ def loader(
     seed: int,
     epoch: int = 0,
     workers: int = 0,
-    limiting: Limiting | None = None,
-    marks: bool = False,
-    part: Part = Part(),  # noqa: B008 (a tuple)
+    constraints: BatchConstraints | None = None,
+    annotations: bool = False,
+    part: Shard = Shard(),  # noqa: B008 (a tuple)
 ) -> DataLoader[Any]:
     """Batches of `examples`, or a part of each; its `batch_sampler` is the BucketSampler, for `set_epoch`.
 
@@ -239,6 +242,6 @@ def loader(
     return DataLoader(
         _Parts(examples, part),
         batch_sampler=sampler,
-        collate_fn=partial(_collated, encoder=encoder, limiting=limiting, marks=marks),
+        collate_fn=partial(_collated, encoder=encoder, constraints=constraints, annotations=annotations),
         num_workers=workers,
     )

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from rationalizer.models.atomic_files import checksum
-from rationalizer.models.json_schema import fault
+from rationalizer.models.json_schema import find_mismatch
 from rationalizer.text import BUNDLED, load_vectors
 
 LARGE = 1 << 18  # numbers of a table that is kept in 8 bits
@@ -45,7 +45,7 @@ def compacted(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[st
 def restored(tensors: Mapping[str, Tensor], state: Any) -> dict[str, Tensor]:
     """The weights as `compacted` was given them, about. Those of a file that is not compact come as they are, and so
     do codes without scales: the model they are loaded into has no place for them and says so."""
-    if fault(state, COMPACT):
+    if find_mismatch(state, COMPACT):
         return dict(tensors)
     weights = {name: tensor.float() if tensor.dtype == torch.float16 else tensor for name, tensor in tensors.items()}
     for name in state["coded"]:
@@ -66,7 +66,7 @@ def tables_of(tables: Mapping[str, Tensor], state: Any) -> Mapping[str, Tensor]:
     """The tables that are stored, or those that are named in their place."""
     if state is None:
         return tables
-    if wrong := fault(state, NAMED):
+    if wrong := find_mismatch(state, NAMED):
         raise ValueError(wrong)
     own = _bundled()
     if checksum(own, None) != state["checksum"]:

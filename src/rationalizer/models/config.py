@@ -42,12 +42,12 @@ from rationalizer.text import Budget, SentenceRule, SplitRule
 
 @dataclass(frozen=True)
 class Config:
-    """One run. `options` are the method's own settings, `reading` the encoder's; every other field is common to all."""
+    """The settings of a run: `options` are the method's, `encoder_options` the encoder's, the others common to all."""
 
     method: str = "spectra"
     pairs: bool = False  # whether it is a method for two texts
     options: Mapping[str, Any] = field(default_factory=dict)
-    reading: Mapping[str, Any] = field(default_factory=dict)
+    encoder_options: Mapping[str, Any] = field(default_factory=dict)
     # A share of the text's words (of two: of the shorter's), or a count of words (of pairs).
     budget: Budget = field(default_factory=lambda: Budget.share(0.2))
     constraints: Constraints = ()  # on what is selected, beside the budget: "spans=2", "never=stopwords", ...
@@ -97,20 +97,20 @@ class Config:
             "budget": str(self.budget),
             "constraints": [constraint.to_json() for constraint in self.constraints],
             "options": dict(self.options),
-            "reading": dict(self.reading),
+            "encoder_options": dict(self.encoder_options),
         }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Config:
-        return configure(stored["method"], flat(stored), pairs=stored.get("pairs", False), stored=True)
+        return configure(stored["method"], flat_settings(stored), pairs=stored.get("pairs", False), stored=True)
 
 
-IDENTITY = ("method", "pairs", "options", "reading")  # what a config is of; the rest can be set
+IDENTITY = ("method", "pairs", "options", "encoder_options")  # what a config is of; the rest can be set
 
 
-def flat(stored: Mapping[str, Any]) -> dict[str, Any]:
+def flat_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
     """What can be set of a stored config, side by side, as `configure` takes it."""
-    own = {**stored["options"], **stored["reading"]}
+    own = {**stored["options"], **stored["encoder_options"]}
     return {key: value for key, value in stored.items() if key not in IDENTITY} | own
 
 
@@ -150,12 +150,12 @@ def configure(
     common, own, encoder = _common_types(), known[method].options(), encoder_class(encoder).options()
     values: dict[str, Any] = {}
     options = {name: default for name, (_, default) in own.items()}
-    reading = {name: default for name, (_, default) in encoder.items()}
+    encoder_options = {name: default for name, (_, default) in encoder.items()}
     for key, value in given.items():
         if key in own:
             options[key] = _read(key, value, own[key][0])
         elif key in encoder:
-            reading[key] = _read(key, value, encoder[key][0])
+            encoder_options[key] = _read(key, value, encoder[key][0])
         elif key in common:
             values[key] = _read(key, value, common[key])
         else:
@@ -163,7 +163,7 @@ def configure(
     if "full_text_epochs" not in (overrides or {}):  # of the defaults, as many as leave one for selections
         usual = min(values.get("full_text_epochs", 0), values.get("epochs", Config.epochs) - 1)
         values["full_text_epochs"] = max(0, usual) if _selects(method, pairs) else 0
-    config = Config(method=method, pairs=pairs, options=options, reading=reading, **values)
+    config = Config(method=method, pairs=pairs, options=options, encoder_options=encoder_options, **values)
     _check(config)
     _check_together(config)
     if single and not config.faithful:
@@ -271,7 +271,7 @@ def _check_together(config: Config) -> None:
         raise ValueError(
             f"annotation_weight needs scores to learn from people, and {config.method} has none; use {able}"
         )
-    if config.slow_predictor and (not selects or config.reading.get("shared")):
+    if config.slow_predictor and (not selects or config.encoder_options.get("shared")):
         raise ValueError(
             "slow_predictor is for single texts, with an encoder for the generator and one for the predictor"
         )
@@ -279,10 +279,10 @@ def _check_together(config: Config) -> None:
         raise ValueError("initial_weights=xavier would draw a transformer's own weights anew; leave it out")
     if config.pooling == "last" and encoder_class(config.encoder) is TransformerEncoder:
         raise ValueError("pooling=last is for the two directions of a BiLSTM; use mean or max")
-    under(config, config.constraints)
+    with_constraints(config, config.constraints)
 
 
-def under(config: Config, constraints: Constraints, *, in_use: bool = False) -> Config:
+def with_constraints(config: Config, constraints: Constraints, *, in_use: bool = False) -> Config:
     """The config with these constraints; ValueError where they are not for its method, or not for a training."""
     for constraint in constraints:
         if constraint.pairs != config.pairs:
@@ -316,4 +316,4 @@ def _check(config: Config) -> None:
     given = {item.name: getattr(config, item.name) for item in fields(config)}
     check_ranges(ranges_of(Config), given)
     methods_for(config.pairs)[config.method].check(config.options)
-    encoder_class(config.encoder).check(config.reading)
+    encoder_class(config.encoder).check(config.encoder_options)

@@ -21,7 +21,7 @@ def check_device(name: str) -> str:
     return name
 
 
-def trainer_device(name: str, devices: int | str = 1) -> dict[str, Any]:
+def accelerator_settings(name: str, devices: int | str = 1) -> dict[str, Any]:
     """What Lightning's Trainer calls a device, and how many of them."""
     kind, _, number = check_device(name).partition(":")
     count: Any = int(devices) if str(devices).lstrip("-").isdecimal() else devices

@@ -22,22 +22,22 @@ from torch import Tensor
 NAMES = {str: "a text", int: "a whole number", bool: "true or false", float: "a number", dict: "an object"}
 
 
-def fault(value: Any, shape: Any, where: str = "") -> str | None:
+def find_mismatch(value: Any, shape: Any, where: str = "") -> str | None:
     """The first place at which `value` is not of this shape."""
     if isinstance(shape, dict):
-        return _object_fault(value, shape, where) if isinstance(value, dict) else _not(value, dict, where)
+        return _find_object_mismatch(value, shape, where) if isinstance(value, dict) else _not(value, dict, where)
     if isinstance(shape, list):
         if not isinstance(value, list):
             return _not(value, shape, where)
-        return next((f for i, item in enumerate(value) if (f := fault(item, shape[0], f"{where}[{i}]"))), None)
+        return next((f for i, item in enumerate(value) if (f := find_mismatch(item, shape[0], f"{where}[{i}]"))), None)
     if isinstance(shape, tuple):
-        faults = [fault(value, choice, where) for choice in shape]
+        faults = [find_mismatch(value, choice, where) for choice in shape]
         inside = [f for f, choice in zip(faults, shape, strict=True) if type(value) is type(choice)]
         return None if None in faults else next(iter(inside), _not(value, shape, where))
     return None if _is(value, shape) else _not(value, shape, where)
 
 
-def _object_fault(value: dict[str, Any], shape: dict[Any, Any], where: str) -> str | None:
+def _find_object_mismatch(value: dict[str, Any], shape: dict[Any, Any], where: str) -> str | None:
     inside = f"{where}." if where else ""
     known = {key.removesuffix("?"): inner for key, inner in shape.items() if key is not str}
     for key in shape:
@@ -46,7 +46,7 @@ def _object_fault(value: dict[str, Any], shape: dict[Any, Any], where: str) -> s
     for key, item in value.items():
         if key not in known and str not in shape:
             return f"{inside}{key} is not known"
-        if found := fault(item, known.get(key, shape.get(str)), f"{inside}{key}"):
+        if found := find_mismatch(item, known.get(key, shape.get(str)), f"{inside}{key}"):
             return found
     return None
 
@@ -79,7 +79,7 @@ def _name(shape: Any) -> str:
     return "none" if shape is None else NAMES[dict if isinstance(shape, dict) else shape]
 
 
-def tensors_fault(stored: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> str | None:
+def find_tensor_mismatch(stored: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> str | None:
     """Whether these tensors can take the place of those: their names, shapes and kinds, and nothing infinite."""
     for name, wanted in expected.items():
         if name not in stored:

@@ -10,14 +10,14 @@ from rationalizer.data import Corpus
 from rationalizer.text import AnyExample
 
 LONGEST = 300  # characters of an example, all its texts together, where there are shorter ones
-KeptText = str | tuple[str, str]  # one text, or premise and hypothesis
+SampleText = str | tuple[str, str]  # one text, or premise and hypothesis
 T = TypeVar("T")
 
 
-def choose_examples(corpus: Corpus, count: int) -> tuple[KeptText, ...]:
+def choose_samples(corpus: Corpus, count: int) -> tuple[SampleText, ...]:
     """Up to `count` different texts, of all classes in turn (of values, from the lowest to the highest in even steps);
     from dev, which was not learned from, if there is one."""
-    candidates = {text_of(example): example for example in corpus.dev or corpus.train}
+    candidates = {sample_text(example): example for example in corpus.dev or corpus.train}
     short = {text: example for text, example in candidates.items() if _length(text) <= LONGEST}
     if len(short) < count:
         short = {text: candidates[text] for text in sorted(candidates, key=_length)[:count]}
@@ -31,13 +31,13 @@ def choose_examples(corpus: Corpus, count: int) -> tuple[KeptText, ...]:
     return tuple(_in_turn(by_class))[:count]
 
 
-def text_of(example: AnyExample) -> KeptText:
+def sample_text(example: AnyExample) -> SampleText:
     """What can be shown of it: a "?" stands for half a surrogate pair, which no page can hold."""
     first, *second = (part.text.encode("utf-8", "replace").decode() for part in example.texts)
     return (first, second[0]) if second else first
 
 
-def _length(text: KeptText) -> int:
+def _length(text: SampleText) -> int:
     return len(text) if isinstance(text, str) else sum(map(len, text))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from rationalizer.constraints import Constraints
-from rationalizer.models.config import IDENTITY, Config, configure, flat
+from rationalizer.models.config import IDENTITY, Config, configure, flat_settings
 from rationalizer.nn import ALIGNERS, EXTRACTORS, encoder_class, methods_for
 from rationalizer.ranges import Range
 from rationalizer.suggestions import did_you_mean
@@ -19,7 +19,7 @@ _REMARK = re.compile(r"\s+(?:[^#]*\s)?# (.*)")
 
 
 @dataclass(frozen=True)
-class Described:
+class SettingDoc:
     """A setting in words."""
 
     name: str
@@ -34,17 +34,17 @@ class MethodSettings:
 
     method: str
     about: str
-    own: list[Described]
-    encoder: list[Described]
-    common: list[Described]
+    own: list[SettingDoc]
+    encoder: list[SettingDoc]
+    common: list[SettingDoc]
 
 
-def describe_method(method: str, *, pairs: bool | None = None, encoder: str = "bilstm") -> MethodSettings:
+def describe_settings(method: str, *, pairs: bool | None = None, encoder: str = "bilstm") -> MethodSettings:
     """The settings of a method with an encoder; `pairs` where methods of either kind go by the name."""
     if method not in EXTRACTORS and method not in ALIGNERS:
         raise ValueError(f"there is no method {method!r}; {did_you_mean(method, [*EXTRACTORS, *ALIGNERS])}")
     config = configure(method, {"encoder": encoder}, pairs=pairs)
-    defaults = flat(config.to_json())
+    defaults = flat_settings(config.to_json())
     kind, options = methods_for(config.pairs)[method], encoder_class(encoder).Options
     common = {name: hint for name, hint in _hints(Config).items() if name not in IDENTITY}
     return MethodSettings(
@@ -60,9 +60,9 @@ def _hints(declared: Any) -> dict[str, Any]:
     return get_type_hints(declared, include_extras=True)
 
 
-def _described(hints: dict[str, Any], defaults: dict[str, Any], remarks: dict[str, str]) -> list[Described]:
+def _described(hints: dict[str, Any], defaults: dict[str, Any], remarks: dict[str, str]) -> list[SettingDoc]:
     return [
-        Described(name, _values(hint), _word(defaults[name]), remarks.get(name, "")) for name, hint in hints.items()
+        SettingDoc(name, _values(hint), _word(defaults[name]), remarks.get(name, "")) for name, hint in hints.items()
     ]
 
 

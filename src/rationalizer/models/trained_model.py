@@ -28,27 +28,30 @@ import torch
 from rationalizer.constraints import parse_constraints
 from rationalizer.data.corpus import Task
 from rationalizer.models.atomic_files import (
-    AGAIN,
+    RECOPY_REMEDY,
     read_json,
     read_record,
     read_tensors,
-    verified,
+    verify_record,
     write_record,
     write_tensors,
 )
 from rationalizer.models.compact_weights import compacted, named, restored, tables_of
-from rationalizer.models.config import Config, under
-from rationalizer.models.json_schema import fault, tensors_fault
-from rationalizer.models.sample_texts import KeptText
+from rationalizer.models.config import Config, with_constraints
+from rationalizer.models.format_upgrade import (
+    FORMAT,
+    READABLE_FORMATS,
+    find_file,
+    upgrade_description,
+    upgrade_weights,
+)
+from rationalizer.models.json_schema import find_mismatch, find_tensor_mismatch
+from rationalizer.models.sample_texts import SampleText
 from rationalizer.nn import EXTRACTORS, Encoder, HighlightModel, Model, PairModel, Punctuation, encoder_class
 from rationalizer.text import Budget, SentenceRule, SplitRule
 
 LabelType = Literal["str", "int", "float", "bool"]
 
-FORMAT = 5
-# Settings that came after the format, as they were before: of all models, and of methods.
-LATER: Mapping[str, Any] = {"annotation_weight": 0.0, "initial_weights": "pytorch", "batch_tokens": None}
-LATER_OPTIONS: Mapping[str, Mapping[str, Any]] = {"spectra": {"mask_tolerance": 0.0}}
 CONFIG, ENCODER_FILE, MODEL, HISTORY = "config.json", "encoder.json", "model.safetensors", "history.json"
 VECTORS, CHECKPOINT, LOGS = "vectors.safetensors", "checkpoint.safetensors", "logs"
 EXAMPLES = "examples.json"
@@ -61,7 +64,7 @@ DESCRIBED = {
     "target": {"sigmoid?": bool, "mean?": float, "deviation?": float},
     "label_type": set(get_args(LabelType)),
     "columns": {str: str},
-    "config": {"method": str, "pairs": bool, "options": dict, "reading": dict, str: object},
+    "config": {"method": str, "pairs": bool, "options": dict, "encoder_options": dict, str: object},
 }
 EPOCH = {"seconds": float, str: float}
 MEASURED = {
@@ -76,14 +79,6 @@ MEASURED = {
     "threads?": (int, None),  # of a training on a CPU; models of before do not say
 }
 KEPT = {"examples": [[str]]}  # one text each, or two
-
-
-def _with_later(config: dict[str, Any]) -> dict[str, Any]:
-    config = {**LATER, **config}
-    options = config.get("options")
-    if isinstance(options, dict):  # anything else is refused when it is looked at
-        config["options"] = {**LATER_OPTIONS.get(str(config.get("method")), {}), **options}
-    return config
 
 
 @dataclass(frozen=True)
@@ -104,7 +99,7 @@ class Description:
         return self.config.pairs
 
     def encoder_options(self) -> Any:
-        return encoder_class(self.config.encoder).Options(**self.config.reading)
+        return encoder_class(self.config.encoder).Options(**self.config.encoder_options)
 
     def network(self) -> dict[str, Any]:
         """What is asked of the encoder."""
@@ -139,25 +134,30 @@ class Description:
 
     @classmethod
     def from_json(cls, stored: Any, path: Path) -> Description:
-        if not isinstance(stored, dict) or stored.get("format") != FORMAT:
+        if not isinstance(stored, dict) or stored.get("format") not in READABLE_FORMATS:
+            found = stored.get("format") if isinstance(stored, dict) else None
             raise ValueError(
-                f"{path} is not of format {FORMAT}, the one this version reads; train again, or use the "
-                "version that wrote it"
+                f"{path} has format {found!r}, but this version reads formats {READABLE_FORMATS}; train again, or use "
+                "the version that wrote it"
             )
-        stored = verified(stored, path, DESCRIBED)
-        stored |= {"config": _with_later(stored["config"])}
+        stored = upgrade_description(verify_record(stored, path))
         try:
+            if wrong := find_mismatch(stored, DESCRIBED):
+                raise ValueError(wrong)
             config = Config.from_json(stored["config"])
             known: dict[str, Any] = dict.fromkeys(config.to_json(), object)  # what is missing must not become a default
-            own = {"options": dict.fromkeys(config.options, object), "reading": dict.fromkeys(config.reading, object)}
-            if wrong := fault(stored["config"], known | own, "config"):
+            own = {
+                "options": dict.fromkeys(config.options, object),
+                "encoder_options": dict.fromkeys(config.encoder_options, object),
+            }
+            if wrong := find_mismatch(stored["config"], known | own, "config"):
                 raise ValueError(wrong)
             if (stored["task"] == "regression") != (not stored["classes"]):
                 raise ValueError(f"a {stored['task']} cannot have the classes {stored['classes']}")
             if stored["task"] == "regression" and "sigmoid" not in stored["target"]:
                 raise ValueError("target.sigmoid is missing")
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{path}: {error}; {AGAIN}") from None
+            raise ValueError(f"{path}: {error}; {RECOPY_REMEDY}") from None
         return cls(
             config,
             stored["task"],
@@ -180,7 +180,8 @@ def write_encoder_files(directory: Path, encoder: Encoder, *, compact: bool = Fa
 
 def read_encoder_files(directory: Path, description: Description) -> Encoder:
     kind = encoder_class(description.config.encoder)
-    stored = read_record(directory / ENCODER_FILE)
+    path = find_file(directory, ENCODER_FILE)
+    stored = read_record(path)
     tables, name = read_tensors(directory / VECTORS) if (directory / VECTORS).is_file() else ({}, None)
     try:
         tables = dict(tables_of(tables, name))
@@ -189,7 +190,7 @@ def read_encoder_files(directory: Path, description: Description) -> Encoder:
                 raise ValueError(f"{key} is {stored.get(key)!r}, not one of {', '.join(known)}")
         encoder = kind.restore(stored, tables, description.encoder_options(), **description.network())
         written = {key: None if value is None else type(value) for key, value in encoder.description().items()}
-        if wrong := fault(stored, written):
+        if wrong := find_mismatch(stored, written):
             raise ValueError(wrong)
         return encoder
     except ImportError:
@@ -197,7 +198,7 @@ def read_encoder_files(directory: Path, description: Description) -> Encoder:
     except Exception as error:  # of many kinds: tokenizers and transformers read what was stored for them
         said = f"{error} is missing" if isinstance(error, KeyError) else (str(error).splitlines() or [repr(error)])[0]
         raise ValueError(
-            f"{directory / ENCODER_FILE} (with {VECTORS}) does not describe a encoder: {said}; copy the folder again"
+            f"{path} (with {VECTORS}) does not describe a encoder: {said}; copy the folder again"
         ) from None
 
 
@@ -208,7 +209,7 @@ class TrainedModel:
     description: Description
     model: Model
     history: dict[str, Any]
-    examples: tuple[KeptText, ...] = ()  # texts to try
+    examples: tuple[SampleText, ...] = ()  # texts to try
 
     @property
     def config(self) -> Config:
@@ -251,7 +252,7 @@ class TrainedModel:
 
     def with_constraints(self, constraints: Any) -> TrainedModel:
         """The same weights, selections under these constraints instead of those of the training."""
-        config = under(self.config, parse_constraints(constraints), in_use=True)
+        config = with_constraints(self.config, parse_constraints(constraints), in_use=True)
         return replace(self, description=replace(self.description, config=config))
 
     def save(self, directory: str | Path, *, compact: bool = False) -> None:
@@ -273,7 +274,7 @@ class TrainedModel:
         directory = Path(directory)
         if (directory / CONFIG).is_file():  # an older format lacks other files, too
             description = Description.from_json(read_json(directory / CONFIG), directory / CONFIG)
-        missing = [name for name in (CONFIG, ENCODER_FILE, MODEL, HISTORY) if not (directory / name).is_file()]
+        missing = [name for name in (CONFIG, ENCODER_FILE, MODEL, HISTORY) if not find_file(directory, name).is_file()]
         if missing:
             if (directory / CHECKPOINT).is_file():
                 raise FileNotFoundError(
@@ -282,20 +283,22 @@ class TrainedModel:
                 )
             raise FileNotFoundError(f"{directory} holds no trained model: {', '.join(missing)} missing")
         model = description.build(read_encoder_files(directory, description))
-        weights = restored(*read_tensors(directory / MODEL))
-        if wrong := tensors_fault(weights, model.state_dict()):
+        weights = restored(*upgrade_weights(*read_tensors(directory / MODEL)))
+        if wrong := find_tensor_mismatch(weights, model.state_dict()):
             raise ValueError(
                 f"{directory / MODEL} does not fit {directory / CONFIG}: {wrong}; copy the folder again, or train again"
             )
         model.load_state_dict(weights)
-        measured = read_record(directory / HISTORY, MEASURED)
+        measured = read_record(find_file(directory, HISTORY), MEASURED)
         return cls(description, model.to(device).eval(), measured, _read_examples(directory, description))
 
 
-def _read_examples(directory: Path, description: Description) -> tuple[KeptText, ...]:
+def _read_examples(directory: Path, description: Description) -> tuple[SampleText, ...]:
     path = directory / EXAMPLES
     stored = read_record(path, KEPT)["examples"] if path.is_file() else []
     expected = 2 if description.pairs else 1
     if any(len(texts) != expected for texts in stored):
-        raise ValueError(f"{path}: an example is not {'a pair of texts' if description.pairs else 'one text'}; {AGAIN}")
+        raise ValueError(
+            f"{path}: an example is not {'a pair of texts' if description.pairs else 'one text'}; {RECOPY_REMEDY}"
+        )
     return tuple((texts[0], texts[1]) if description.pairs else texts[0] for texts in stored)

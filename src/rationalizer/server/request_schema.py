@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, model_validator
 
 from rationalizer.constraints import Constraints, parse_constraints
-from rationalizer.models.config import under
+from rationalizer.models.config import with_constraints
 from rationalizer.server.http_errors import Refused
 from rationalizer.server.quotas import Quotas
 from rationalizer.server.served_models import ServedModel, Text
@@ -182,7 +182,7 @@ def _constraints(constraints: list[str | dict[str, Any]] | None, served: ServedM
         own = next((each for each in found if each.per_text), None)
         if own is not None:  # texts of several requests are read together
             raise ValueError(f"{own} marks the texts at hand; use words or a pattern")
-        return under(served.model.config, found).constraints
+        return with_constraints(served.model.config, found).constraints
     except ValueError as error:
         raise Refused(422, "constraints", *problem_and_remedy(error)) from None
 

@@ -1,8 +1,8 @@
 """Training: the loop, its checkpoints, and runs with their folders."""
 
-from rationalizer.training.runs import Run, degeneration_findings, run, source_of
+from rationalizer.training.runs import Run, degeneration_findings, read_source, run
 
-__all__ = ["Run", "degeneration_findings", "run", "source_of", "train"]
+__all__ = ["Run", "degeneration_findings", "read_source", "run", "train"]
 
 
 def __getattr__(name: str) -> object:

@@ -19,14 +19,14 @@ from torch import Tensor, nn
 
 from rationalizer.data import Corpus
 from rationalizer.models.atomic_files import read_tensors, write_tensors
-from rationalizer.models.config import Config, flat
-from rationalizer.models.json_schema import fault, tensors_fault
+from rationalizer.models.config import Config, flat_settings
+from rationalizer.models.json_schema import find_mismatch, find_tensor_mismatch
 from rationalizer.models.trained_model import EPOCH, Description
 
 # Settings that do not change where a run goes, only how it gets there.
-FREE = ("workers", "checkpoint_seconds", "keep_examples")
+SETTINGS_WITHOUT_EFFECT_ON_RESULT = ("workers", "checkpoint_seconds", "keep_examples")
 
-ANEW = "copy it again, or delete it and start anew by --resume, in Python by resume=True"
+RESTART_REMEDY = "copy it again, or delete it and start anew by --resume, in Python by resume=True"
 PROGRESS = {
     **dict.fromkeys(("epoch", "batch", "step", "waited", "short"), int),
     **dict.fromkeys(("loss", "seconds", "gap"), float),
@@ -67,7 +67,7 @@ class Checkpoint:
     optimizer: dict[str, Tensor]
     precision: dict[str, Any]  # the scaler's state under 16-bit precision
 
-    def fault(self, model: nn.Module) -> str | None:
+    def find_mismatch(self, model: nn.Module) -> str | None:
         """What keeps this from being a checkpoint of the model, in words."""
         weights, trained = model.state_dict(), dict(trained_parameters(model))
         if self.progress.best_epoch is not None and not self.best:
@@ -81,7 +81,7 @@ class Checkpoint:
         expected = {"model": weights, "best": weights, "average": trained, "optimizer": moments}
         for part, wanted in expected.items():
             stored = getattr(self, part)
-            if (stored or part == "model") and (wrong := tensors_fault(stored, wanted)):
+            if (stored or part == "model") and (wrong := find_tensor_mismatch(stored, wanted)):
                 return f"{part}.{wrong}"
         return None
 
@@ -95,7 +95,7 @@ class CheckpointFile:
 
     @classmethod
     def of(cls, path: Path, description: Description, corpus: Corpus) -> CheckpointFile:
-        return cls(path, identify(description, corpus))
+        return cls(path, run_identity(description, corpus))
 
     def write(self, checkpoint: Checkpoint) -> None:
         parts = {
@@ -115,8 +115,8 @@ class CheckpointFile:
     def read(self) -> Checkpoint | None:
         if not self.path.is_file():
             return None
-        tensors, state = read_tensors(self.path, ANEW)
-        if wrong := fault(state, STATE):
+        tensors, state = read_tensors(self.path, RESTART_REMEDY)
+        if wrong := find_mismatch(state, STATE):
             raise self.error(wrong)
         require_same(state["identity"], self.identity, self.path)
         parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "average": {}, "optimizer": {}}
@@ -128,21 +128,21 @@ class CheckpointFile:
         return Checkpoint(Progress(**state["progress"]), **parts, precision=state["precision"])
 
     def error(self, wrong: str) -> ValueError:
-        return ValueError(f"{self.path} is not a checkpoint of this training: {wrong}; {ANEW}")
+        return ValueError(f"{self.path} is not a checkpoint of this training: {wrong}; {RESTART_REMEDY}")
 
 
-def identify(description: Description, corpus: Corpus) -> dict[str, Any]:
+def run_identity(description: Description, corpus: Corpus) -> dict[str, Any]:
     """What must be the same for a run to be continued."""
     described = description.to_json()
     del described["config"], described["columns"]  # the weights do not depend on what columns were called
-    return {**described, **settings_of(description.config), "data": digest_of(corpus, description.config)}
+    return {**described, **run_settings(description.config), "data": data_digest(corpus, description.config)}
 
 
-def settings_of(config: Config) -> dict[str, Any]:
+def run_settings(config: Config) -> dict[str, Any]:
     """What a run's result depends on, side by side."""
     stored = config.to_json()
-    settings = {"method": config.method, "pairs": config.pairs, **flat(stored)}
-    return {key: value for key, value in settings.items() if key not in FREE}
+    settings = {"method": config.method, "pairs": config.pairs, **flat_settings(stored)}
+    return {key: value for key, value in settings.items() if key not in SETTINGS_WITHOUT_EFFECT_ON_RESULT}
 
 
 def require_same(stored: Mapping[str, Any], given: Mapping[str, Any], path: Path) -> None:
@@ -154,7 +154,7 @@ def require_same(stored: Mapping[str, Any], given: Mapping[str, Any], path: Path
             )
 
 
-def digest_of(corpus: Corpus, config: Config) -> str:
+def data_digest(corpus: Corpus, config: Config) -> str:
     """A fingerprint of what the run learns from."""
     return corpus.digest_with_annotations if config.annotation_weight else corpus.digest
 

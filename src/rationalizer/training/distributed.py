@@ -21,7 +21,7 @@ from pytorch_lightning.strategies.launchers import _MultiProcessingLauncher
 
 from rationalizer.models.atomic_files import clear_leftovers
 from rationalizer.models.config import Config
-from rationalizer.training.folder_lock import held
+from rationalizer.training.folder_lock import lock_folder
 
 RANKS = ("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK")  # set where processes are started to work together
 LOST = (
@@ -38,12 +38,12 @@ def is_first_process(devices: Any = 1, num_nodes: int = 1) -> bool:
 
 
 @contextmanager
-def alone_in(directory: Path | None, *, first: bool) -> Iterator[None]:
+def exclusive_folder(directory: Path | None, *, first: bool) -> Iterator[None]:
     """The folder for this training only. Of several processes that train together, the first holds it for all."""
     if directory is None or not first:
         yield
         return
-    with held(directory):
+    with lock_folder(directory):
         clear_leftovers(directory)
         yield
 
@@ -52,7 +52,7 @@ def on_gpu(accelerator: str) -> bool:
     return accelerator in ("auto", "gpu", "cuda") and torch.cuda.is_available()
 
 
-def strategy_of(config: Config, **settings: Any) -> Any:
+def choose_strategy(config: Config, **settings: Any) -> Any:
     """Lightning's strategy for a training. What cannot be trained on is refused: before anything is written, and before
     a hundred processes are started.
 
@@ -118,7 +118,7 @@ def require_agreement(own: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def lost_processes_named() -> Iterator[None]:
+def report_lost_processes() -> Iterator[None]:
     """An error that says so where another process is gone, instead of what is said about its connection."""
     # Lightning kills this process seconds after one that it has started has failed, and tells no one but its log.
     watcher = logging.getLogger("lightning_fabric.strategies.launchers.subprocess_script")

@@ -13,21 +13,21 @@ from typing import IO
 LOCK = ".lock"
 UNKNOWN = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)  # file systems without locks
 
-_held: set[Path] = set()  # by this process, against which the system does not protect
+_locked_paths: set[Path] = set()  # by this process, against which the system does not protect
 
 
 @contextmanager
-def held(directory: str | Path) -> Iterator[None]:
+def lock_folder(directory: str | Path) -> Iterator[None]:
     """The folder, made if there is none, for this process alone. The system ends the lock with the process, however
     that ends; the file that may stay behind means nothing."""
     directory = Path(directory).absolute()
     made = [path for path in (directory, *directory.parents) if not path.exists()]
     directory.mkdir(parents=True, exist_ok=True)
     path = directory.resolve() / LOCK
-    if path in _held:
+    if path in _locked_paths:
         raise _in_use(directory, str(os.getpid()))
     file = _locked(path, directory)
-    _held.add(path)
+    _locked_paths.add(path)
     try:
         yield
     finally:
@@ -36,7 +36,7 @@ def held(directory: str | Path) -> Iterator[None]:
         with suppress(OSError):
             path.unlink()
         file.close()
-        _held.discard(path)
+        _locked_paths.discard(path)
         with suppress(OSError):  # what was made for nothing goes again
             for folder in made:
                 folder.rmdir()

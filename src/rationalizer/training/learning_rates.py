@@ -10,9 +10,9 @@ from rationalizer.models.config import Config
 from rationalizer.nn import Model
 from rationalizer.training.checkpoint import trained_parameters
 
-Part = Literal["generator", "predictor", "both"]
+ModelPart = Literal["generator", "predictor", "both"]
 # What of a model serves whom; all else serves both.
-PARTS: dict[str, Part] = {
+PARTS: dict[str, ModelPart] = {
     "encoder.generator.": "generator",
     "method.": "generator",
     "encoder.predictor.": "predictor",
@@ -21,12 +21,12 @@ PARTS: dict[str, Part] = {
 SLOWEST = 0.05  # share of its rate that a slowed predictor keeps
 
 
-def optimizer_of(model: Model, config: Config) -> torch.optim.Optimizer:
+def build_optimizer(model: Model, config: Config) -> torch.optim.Optimizer:
     """Groups of parameters by part and rate: a encoder's encoders have their own, all else has `learning_rate`."""
     rates = model.encoder.rates()
-    groups: dict[tuple[Part, float], list[torch.nn.Parameter]] = {}
+    groups: dict[tuple[ModelPart, float], list[torch.nn.Parameter]] = {}
     for name, parameter in trained_parameters(model):
-        part: Part = next((part for prefix, part in PARTS.items() if name.startswith(prefix)), "both")
+        part: ModelPart = next((part for prefix, part in PARTS.items() if name.startswith(prefix)), "both")
         rate = rates.get(part, config.learning_rate) if name.startswith("encoder.") else config.learning_rate
         groups.setdefault((part, rate), []).append(parameter)
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]

@@ -28,8 +28,7 @@ from rationalizer.models.atomic_files import write_record
 from rationalizer.models.batch_constraints import check_constraints
 from rationalizer.models.batches import collate
 from rationalizer.models.config import Config, configure
-from rationalizer.models.progress_bars import in_notebook, is_watched
-from rationalizer.models.sample_texts import choose_examples
+from rationalizer.models.sample_texts import choose_samples
 from rationalizer.models.trained_model import (
     CHECKPOINT,
     CONFIG,
@@ -44,12 +43,19 @@ from rationalizer.models.trained_model import (
 )
 from rationalizer.nn import Encoder, TransformerEncoder, encoder_class
 from rationalizer.nn.initialization import draw_xavier
+from rationalizer.progress import in_notebook, is_interactive
 from rationalizer.text import AnyExample
-from rationalizer.training.checkpoint import CheckpointFile, digest_of, identify, require_same
+from rationalizer.training.checkpoint import CheckpointFile, data_digest, require_same, run_identity
 from rationalizer.training.denormals import denormals_as_zero
-from rationalizer.training.distributed import alone_in, is_first_process, lost_processes_named, on_gpu, strategy_of
+from rationalizer.training.distributed import (
+    choose_strategy,
+    exclusive_folder,
+    is_first_process,
+    on_gpu,
+    report_lost_processes,
+)
 from rationalizer.training.module import Learner
-from rationalizer.training.seeding import seed_all, untouched_generators
+from rationalizer.training.seeding import preserve_rng_state, seed_all
 from rationalizer.training.threads import fewest, set_threads, step_seconds
 
 START_TEXTS = 64  # that say how large states are
@@ -106,9 +112,9 @@ def train(
     if threads is not None and threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}")
     with _quiet():
-        settings["strategy"] = strategy_of(config, **settings, strategy=strategy)
+        settings["strategy"] = choose_strategy(config, **settings, strategy=strategy)
     first = is_first_process(devices, num_nodes)
-    with alone_in(directory, first=first), untouched_generators():
+    with exclusive_folder(directory, first=first), preserve_rng_state():
         return _train(corpus, description, directory, resume, progress, settings, first, double, threads)
 
 
@@ -125,11 +131,11 @@ def _train(
 ) -> TrainedModel:
     config = description.config
     if directory is not None and first and not resume:
-        require_new(directory)
+        require_no_run(directory)
     if directory is not None and (directory / HISTORY).is_file():
         finished = TrainedModel.load(directory)
-        given = identify(description, corpus)
-        stored = identify(finished.description, corpus) | {"data": finished.history["data"]}
+        given = run_identity(description, corpus)
+        stored = run_identity(finished.description, corpus) | {"data": finished.history["data"]}
         require_same(stored, given, directory / HISTORY)
         if first:
             (directory / CHECKPOINT).unlink(missing_ok=True)
@@ -149,7 +155,7 @@ def _train(
         draw_xavier(model)
     if resumed is None and model.method.starts_from_texts:  # every process does it by itself, and all alike
         model.eval().start(*collate(list(enumerate(corpus.train[:START_TEXTS])), encoder).texts)
-    if file and resumed and (wrong := resumed.fault(model)):
+    if file and resumed and (wrong := resumed.find_mismatch(model)):
         raise file.error(wrong)
     learner = Learner(model.train(), corpus, config, file, resumed)  # Lightning leaves the mode as it finds it
     if directory is not None and first:
@@ -161,7 +167,7 @@ def _train(
             with set_threads(learner.progress.threads):
                 _fit(learner, directory, progress, settings)
     model.load_state_dict(learner.best, strict=False)
-    examples = choose_examples(corpus, config.keep_examples)
+    examples = choose_samples(corpus, config.keep_examples)
     if double:
         model.float()
     trained = TrainedModel(description, model.eval(), _metrics(learner), examples)
@@ -171,7 +177,7 @@ def _train(
     return trained
 
 
-def require_new(directory: Path) -> None:
+def require_no_run(directory: Path) -> None:
     """An error where another run is kept in the folder."""
     if (directory / CONFIG).exists():
         raise FileExistsError(
@@ -273,7 +279,7 @@ def _fit(
     progress: bool | Literal["lines"] | None,
     settings: dict[str, Any],
 ) -> None:
-    show = progress is True or (progress is None and is_watched())
+    show = progress is True or (progress is None and is_interactive())
     callbacks: list[Callback] = [_Bar()] if show else [_Lines()] if progress == "lines" else []
     with _quiet():
         trainer = pl.Trainer(
@@ -291,7 +297,7 @@ def _fit(
             reload_dataloaders_every_n_epochs=1,  # an epoch's batches depend on its number
             use_distributed_sampler=False,  # the learner shares the batches out itself
         )
-        with _interruptible(), lost_processes_named():
+        with _interruptible(), report_lost_processes():
             trainer.fit(learner)
     learner.model.to(trainer.strategy.root_device)
 
@@ -392,6 +398,6 @@ def _metrics(learner: Learner) -> dict[str, Any]:
         "seconds_per_epoch": round(float(np.median([row["seconds"] for row in progress.history])), 3),
         "epochs": progress.history,
         "threads": progress.threads,
-        "data": digest_of(learner.corpus, learner.config),
+        "data": data_digest(learner.corpus, learner.config),
         "versions": {"rationalizer": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }

@@ -17,8 +17,8 @@ from torch.utils.data import DataLoader
 from rationalizer import ops
 from rationalizer.data import Corpus
 from rationalizer.metrics.task_scores import score_task
-from rationalizer.models.batch_constraints import Limiting
-from rationalizer.models.batches import Batch, BucketSampler, Part, loader
+from rationalizer.models.batch_constraints import BatchConstraints
+from rationalizer.models.batches import Batch, BucketSampler, Shard, batch_loader
 from rationalizer.models.config import Config
 from rationalizer.nn import Model, Output
 from rationalizer.text import AnyExample
@@ -27,14 +27,14 @@ from rationalizer.training.checkpoint import (
     Checkpoint,
     CheckpointFile,
     Progress,
-    digest_of,
+    data_digest,
     host_state,
     optimizer_state,
     restore_optimizer,
-    settings_of,
+    run_settings,
 )
 from rationalizer.training.distributed import require_agreement
-from rationalizer.training.learning_rates import optimizer_of, set_rates
+from rationalizer.training.learning_rates import build_optimizer, set_rates
 from rationalizer.training.seeding import seed_all
 
 
@@ -78,14 +78,18 @@ class Learner(pl.LightningModule):
     # The run's beginning
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        optimizer = optimizer_of(self.model, self.config)
+        optimizer = build_optimizer(self.model, self.config)
         if self._resumed:
             restore_optimizer(self.model, optimizer, self._resumed.optimizer)
         return optimizer
 
     def on_fit_start(self) -> None:
         if self.trainer.world_size > 1:  # one process reads no fingerprint of all texts for this
-            own = {**settings_of(self.config), "data": digest_of(self.corpus, self.config), "step": self.progress.step}
+            own = {
+                **run_settings(self.config),
+                "data": data_digest(self.corpus, self.config),
+                "step": self.progress.step,
+            }
             require_agreement(own)
 
     def on_train_start(self) -> None:
@@ -107,7 +111,7 @@ class Learner(pl.LightningModule):
         return self._loader(self.corpus.dev, shuffle=False, seed=0)
 
     def _loader(self, examples: Sequence[AnyExample], *, shuffle: bool, seed: int) -> DataLoader[Batch]:
-        return loader(
+        return batch_loader(
             examples,
             self.model.encoder,
             batch_size=self.config.batch_size,
@@ -115,18 +119,18 @@ class Learner(pl.LightningModule):
             shuffle=shuffle,
             seed=seed,
             workers=self.config.workers,
-            limiting=self.limiting(examples),
-            part=Part(self.trainer.global_rank, self.trainer.world_size),
-            marks=self.config.annotation_weight > 0,
+            constraints=self.batch_constraints(examples),
+            part=Shard(self.trainer.global_rank, self.trainer.world_size),
+            annotations=self.config.annotation_weight > 0,
         )
 
-    def limiting(self, examples: Sequence[AnyExample]) -> Limiting | None:
+    def batch_constraints(self, examples: Sequence[AnyExample]) -> BatchConstraints | None:
         """What the constraints ask of them."""
         config = self.config
         if not config.constraints:
             return None
         # Whether it can be had was looked at before the training.
-        return Limiting(config, self.model.encoder, len(examples), check=False)
+        return BatchConstraints(config, self.model.encoder, len(examples), check=False)
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
         return batch.to(device)
@@ -180,10 +184,10 @@ class Learner(pl.LightningModule):
         if self.config.slow_predictor:
             self._selected = float(self._whole_batch_mean(self.model.size(output).mean()))
         loss = objective.loss + self._full_text_loss(batch, batch.labels, output)
-        if batch.marked is None:
+        if batch.annotation is None:
             return loss
         # A mean over all texts: one that nobody marked adds nothing, and any other one as much in every batch.
-        return loss + self.config.annotation_weight * self.model.imitation(output, batch.marked).mean()
+        return loss + self.config.annotation_weight * self.model.imitation(output, batch.annotation).mean()
 
     def _noted(self, losses: Tensor) -> Tensor:
         mean = self._whole_batch_mean(losses.mean())
@@ -262,7 +266,9 @@ class Learner(pl.LightningModule):
         predicted = self.model.head.predict(output.outputs)
         predicted = predicted.argmax(-1) if self.corpus.task == "classification" else predicted
         loss = self.model.head.loss(output.outputs, batch.labels)
-        agreement = loss.new_full(loss.shape, torch.nan) if batch.marked is None else _f1(output.z != 0, batch.marked)
+        agreement = (
+            loss.new_full(loss.shape, torch.nan) if batch.annotation is None else _f1(output.z != 0, batch.annotation)
+        )
         columns = (batch.labels, predicted, self.model.size(output), loss, agreement)
         found = torch.stack([each.to(self._sum_type) for each in columns])
         self._validated[batch.index.to(self.device)] = found.T
@@ -390,7 +396,7 @@ class Learner(pl.LightningModule):
         self._saved = time.perf_counter()
 
 
-def _f1(selected: Tensor, marked: Tensor) -> Tensor:
+def _f1(selected: Tensor, annotation: Tensor) -> Tensor:
     """(batch,) 2 |both| / (|selected| + |marked|); not a number where nothing is marked."""
-    both, chosen, wanted = (part.flatten(1).sum(-1) for part in (selected & marked, selected, marked))
+    both, chosen, wanted = (part.flatten(1).sum(-1) for part in (selected & annotation, selected, annotation))
     return (2 * both / (chosen + wanted)).masked_fill(wanted == 0, torch.nan)

@@ -18,10 +18,10 @@ from rationalizer.models.atomic_files import read_record, write_record
 from rationalizer.models.config import Config
 from rationalizer.models.trained_model import TASKS, TrainedModel
 from rationalizer.nn import EXTRACTORS
-from rationalizer.training.checkpoint import settings_of
+from rationalizer.training.checkpoint import run_settings
 
 DATA, SCORES = "data.json", "scores.json"
-Record = dict[str, Any]
+RunRecord = dict[str, Any]
 
 SOURCE = {
     "source": str,
@@ -45,7 +45,9 @@ RECORD = {
     "scores": {str: {str: float}},
     "findings": {str: [{"kind": str, "message": str, "value": float}]},
 }
-MADE_AGAIN = "copy it again, or delete it and finish the run by --resume (in Python resume=True), which makes it again"
+REWRITE_REMEDY = (
+    "copy it again, or delete it and finish the run by --resume (in Python resume=True), which makes it again"
+)
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,11 @@ class Run:
     trained: TrainedModel
     scores: dict[str, Scores]  # by split: dev and test, where the corpus has them
 
-    def record(self, origin: dict[str, Any]) -> Record:
+    def record(self, origin: dict[str, Any]) -> RunRecord:
         config = self.trained.config
         return {
             "data": origin,
-            "config": settings_of(config),
+            "config": run_settings(config),
             "task": self.trained.task,
             "epochs": len(self.trained.history["epochs"]),
             "seconds": self.trained.seconds,
@@ -101,32 +103,32 @@ def run(
     with set_threads(trained.history.get("threads")):
         scores = {name: evaluate(trained, examples, on_batch=on_batch) for name, examples in splits.items() if examples}
     finished = Run(trained, scores)
-    origin = origin_of(corpus, source)
+    origin = describe_origin(corpus, source)
     write_record(Path(directory) / DATA, origin)
     write_record(Path(directory) / SCORES, finished.record(origin))
     return finished
 
 
-def origin_of(corpus: Corpus, source: DataSource | None) -> dict[str, Any]:
+def describe_origin(corpus: Corpus, source: DataSource | None) -> dict[str, Any]:
     """Where texts came from, and a fingerprint of them."""
     return {"source": None if source is None else source.to_json(), "texts": corpus.digest}
 
 
-def source_of(directory: Path) -> DataSource | None:
+def read_source(directory: Path) -> DataSource | None:
     """Where a run's texts came from, if it says so."""
     path = directory / DATA
-    stored = read_record(path, ORIGIN, MADE_AGAIN)["source"] if path.is_file() else None
+    stored = read_record(path, ORIGIN, REWRITE_REMEDY)["source"] if path.is_file() else None
     return None if stored is None else DataSource.from_json(stored)
 
 
-def record_of(directory: Path) -> Record | None:
+def read_run_record(directory: Path) -> RunRecord | None:
     """What was measured after a run's training, if it has come so far."""
     path = directory / SCORES
     if not path.is_file():
         return None
-    record: Record = read_record(path, RECORD, MADE_AGAIN)
+    record: RunRecord = read_record(path, RECORD, REWRITE_REMEDY)
     if record["scores"].keys() != record["findings"].keys():
-        raise ValueError(f"{path}: scores and findings are of other splits; {MADE_AGAIN}")
+        raise ValueError(f"{path}: scores and findings are of other splits; {REWRITE_REMEDY}")
     return record
 
 

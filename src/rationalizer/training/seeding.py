@@ -23,7 +23,7 @@ def seed_all(*key: int) -> None:
 
 
 @contextmanager
-def untouched_generators() -> Iterator[None]:
+def preserve_rng_state() -> Iterator[None]:
     """Whatever is seeded and drawn within, the caller's generators go on as if nothing had happened."""
     torch_state, python_state = torch.get_rng_state(), random.getstate()
     numpy_state = np.random.get_state()  # noqa: NPY002

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from rationalizer.models.batches import loader
-from rationalizer.training.learning_rates import optimizer_of
-from rationalizer.training.seeding import seed_all, untouched_generators
+from rationalizer.models.batches import batch_loader
+from rationalizer.training.learning_rates import build_optimizer
+from rationalizer.training.seeding import preserve_rng_state, seed_all
 
 if TYPE_CHECKING:
     from rationalizer.training.module import Learner
@@ -43,7 +43,7 @@ def set_threads(number: int | None) -> Iterator[None]:
 def step_seconds(learner: Learner) -> dict[int, float]:
     """Seconds of a training step, by number of threads: with all of them, half as many, and so on until fewer are
     slower. The model and all random generators stay as they are."""
-    with untouched_generators():
+    with preserve_rng_state():
         return halved(_practice(learner), torch.get_num_threads())
 
 
@@ -75,11 +75,11 @@ def _practice(learner: Learner) -> Callable[[], None]:
     """A step of the training, of a copy of the model, always on the same batch."""
     config, examples = learner.config, learner.corpus.train
     how: dict[str, Any] = {"batch_size": config.batch_size, "batch_tokens": config.batch_tokens}
-    how |= {"shuffle": True, "seed": config.seed, "limiting": learner.limiting(examples)}
-    batches = list(islice(loader(examples, learner.model.encoder, **how), BATCHES))
+    how |= {"shuffle": True, "seed": config.seed, "constraints": learner.batch_constraints(examples)}
+    batches = list(islice(batch_loader(examples, learner.model.encoder, **how), BATCHES))
     batch = sorted(batches, key=lambda batch: sum(words.mask.numel() for words in batch.texts))[len(batches) // 2]
     model = copy.deepcopy(learner.model)
-    optimizer = optimizer_of(model, config)
+    optimizer = build_optimizer(model, config)
     assert batch.labels is not None
     labels = batch.labels
 

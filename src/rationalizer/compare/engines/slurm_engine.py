@@ -13,7 +13,7 @@ from typing import Any
 
 from rationalizer.compare.single_run import RunOutcome, RunTask
 from rationalizer.subprocesses import ResumableCommand
-from rationalizer.training.runs import record_of
+from rationalizer.training.runs import read_run_record
 
 JOB_NAME = "rationalizer"  # as squeue shows it
 TIME_LIMIT = "60"  # minutes; a run that needs more is submitted again and resumes from its checkpoint
@@ -97,7 +97,7 @@ def _outcome(job: Any, task: RunTask) -> RunOutcome:
 
 
 def _outcome_of_lost_job(job: Any, task: RunTask) -> RunOutcome:
-    record = record_of(task.run.directory)
+    record = read_run_record(task.run.directory)
     error = f"Slurm ended job {job.job_id} before the run was finished; see {job.paths.stderr}"
     return RunOutcome(task.run, record, None if record else error)
 
