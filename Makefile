@@ -1,19 +1,19 @@
-# Every target sets up what it needs in .venv; nothing has to be installed first but Python 3.11+.
+# Every target sets up .venv by itself. Python 3.11 or newer is the only requirement.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-# The page is tested in Debian's Chromium. Where it is missing and cannot be had, those tests say so and are skipped.
+# The web page is tested in Debian's Chromium. Without it the browser tests are skipped, with a message.
 GET_BROWSER := command -v chromium >/dev/null || \
   { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
     timeout 120 apt-get update -qq >/dev/null 2>&1 && \
     DEBIAN_FRONTEND=noninteractive timeout 300 \
       apt-get install -qq -y --no-install-recommends chromium >/dev/null 2>&1; } || \
-  echo "chromium is not there and could not be installed: the browser tests will be skipped"
+  echo "chromium is missing and could not be installed: the browser tests will be skipped"
 
 .PHONY: test lint types kernels pytest bench soak demo docs clean
 
-# Types are checked while kernels compile.
+# mypy runs while the kernels compile.
 test: lint
 	$(MAKE) --no-print-directory --jobs=2 types pytest
 
@@ -24,14 +24,14 @@ lint: $(VENV)/.test
 types: $(VENV)/.test
 	$(BIN)/mypy
 
-# Before the tests, each once: their workers would all compile the same ones at the same time.
+# Compile every kernel once before the tests; otherwise each test worker would compile them.
 kernels: $(VENV)/.test
 	$(BIN)/python -m rationalizer.compile
 
 pytest: kernels
 	$(BIN)/pytest -n auto --dist worksteal
 
-# What is compiled while a benchmark runs would be measured.
+# Compile the kernels first, so that no benchmark measures compilation.
 bench: $(VENV)/.bench
 	$(BIN)/python -m rationalizer.compile
 	$(BIN)/python -m benchmarks

@@ -1,4 +1,4 @@
-"""Docstrings for the reference, as the source has them: comments behind fields, and examples as one types them."""
+"""Griffe extension for the reference pages: describe fields by their trailing comments, and fence examples."""
 
 import io
 import re
@@ -12,12 +12,12 @@ EXAMPLES = re.compile(r"^>>> .*\n(?:.+\n)*", re.MULTILINE)  # up to the next bla
 
 class Docstrings(griffe.Extension):
     def on_attribute_instance(self, *, attr: griffe.Attribute, **_: Any) -> None:
-        """A field without a docstring is described by the comment at the end of its line."""
+        """Use the comment at the end of a field's line as its docstring, if it has none."""
         if attr.docstring is None and (comment := _trailing_comment("\n".join(attr.lines))):
             attr.docstring = griffe.Docstring(comment, parent=attr)
 
     def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Examples are fenced: as Markdown, >>> would be a quotation in a quotation in a quotation."""
+        """Fence examples: Markdown would render >>> as nested quotations."""
         if obj.docstring is not None:
             obj.docstring.value = EXAMPLES.sub(r"```pycon\n\g<0>```\n", obj.docstring.value + "\n").rstrip()
 
