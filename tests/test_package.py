@@ -32,6 +32,7 @@ ORDER = [
     "drawing",
     "compare",
     "hub",
+    "prediction_warnings",
     "sklearn_api",
     "saving",
     "model",

@@ -1,10 +1,10 @@
-"""The user's object: a classifier (or regressor) of texts, or of pairs of texts, that shows the words it used."""
+"""`Rationalizer`: a classifier or regressor for texts, or pairs of texts, that shows the words it used."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, overload
@@ -19,22 +19,22 @@ from rationalizer.data.data_frames import is_table, names_of, texts_of
 from rationalizer.drawing import AnyExplanation, Explanation, Explanations, Label, PairExplanation
 from rationalizer.drawing.result_columns import result_columns, result_values
 from rationalizer.inference.predict import BATCH, Predictions, predict
-from rationalizer.models.batch_constraints import warn_about_empty_rationales
 from rationalizer.models.config import Config, with_constraints
 from rationalizer.models.devices import accelerator_settings
 from rationalizer.models.trained_model import LabelType, TrainedModel
-from rationalizer.nn.encoders.base import KNOWN, UNKNOWN
+from rationalizer.nn.encoders.base import UNKNOWN
+from rationalizer.prediction_warnings import WarningSummary, prediction_warnings
 from rationalizer.progress import show_notebook_progress
-from rationalizer.saving import Saved
-from rationalizer.sklearn_api import configured
+from rationalizer.saving import SavingMixin
+from rationalizer.sklearn_api import config_from_params
 from rationalizer.text import AnyExample, Budget, Example, PairExample
 from rationalizer.training.runs import RunRecord, read_run_record, run
 
-Asked = Iterable[Constraint | str] | None  # constraints in use; None: the model's own
+ConstraintsArgument = Iterable[Constraint | str] | None  # None: the model's own constraints
 
 
-class Rationalizer(Saved):
-    """Learns to label texts from the words it shows, or pairs of texts from the words it aligns.
+class Rationalizer(SavingMixin):
+    """A model that labels a text using only the words it shows, or a pair of texts using the words it aligns.
 
     >>> model = Rationalizer(method="spectra", budget=0.2).fit(texts, labels)
     >>> model.predict(["A warm, funny film."])
@@ -47,12 +47,12 @@ class Rationalizer(Saved):
         method: for texts "spectra" (the default), "pair-budget", "sfe", "sfe-baseline", "gumbel", "hardkuma",
             "sparsemax", "fusedmax" or "full-text"; for pairs "at-most-one" (the default), "xor-at-most-one",
             "budget", "gumbel", "ot-relaxed", "ot-exact-k" or "softmax".
-        budget: how much may be selected: a share of each text's words ("20%" or a float up to 1) or a count of words
-            (int); by default 20%. For pairs a share of the shorter text, by default 50%, or a count of aligned pairs;
-            it matters to "budget" and "ot-exact-k" only.
-        constraints: what else a selection has to keep to, see `rationalizer.constraints`: a list such as
+        budget: the largest rationale: a share of each text's words ("20%" or a float up to 1) or a number of words
+            (int); 20% by default. For pairs, a share of the shorter text (50% by default) or a number of aligned
+            word pairs; only the methods "budget" and "ot-exact-k" use it.
+        constraints: further constraints on the rationale, see `rationalizer.constraints`: a list such as
             `[Spans(2), Never(stopwords=True)]`, or `["spans=2", "never=stopwords"]`.
-        settings: any other setting of training, of the method or of the encoder (see `learn.Config`, the method's
+        settings: any other setting of the training, the method or the encoder (see `models.Config`, the method's
             class and `nn.VectorEncoder`), such as `seed=1`, `embeddings="vectors.txt"`, `epochs=10`,
             `temperature=0.5`, `punctuation="count"` or `faithful=False`.
     """
@@ -64,8 +64,8 @@ class Rationalizer(Saved):
         constraints: Sequence[Constraint | str] = (),
         **settings: Any,
     ) -> None:
-        self._given = {"method": method, "budget": budget, "constraints": constraints, **settings}
-        self._config = configured(self._given)
+        self._params = {"method": method, "budget": budget, "constraints": constraints, **settings}
+        self._config = config_from_params(self._params)
         self._trained: TrainedModel | None = None
         self._record: RunRecord | None = None
 
@@ -84,109 +84,106 @@ class Rationalizer(Saved):
         device: str = "auto",
         **trainer: Any,
     ) -> Rationalizer:
-        """Trains on texts, or pairs of texts, and their labels: lists, arrays or pandas columns; or on a corpus.
+        """Train on texts, or pairs of texts, with their labels (lists, arrays or pandas columns), or on a corpus.
 
         Args:
-            texts: strings, or lists of tokens; or tuples (premise, hypothesis) of two such texts, or a table
-                with two columns. A table has its texts in the column `text`, or in its only one. Or a corpus with its
-                labels and splits, as `data.load("large.parquet")` gives it, whose texts may be more than fit in memory.
-            labels: names or integers are classes, floats are values.
-            budget: how much may be selected, from now on; as in `Rationalizer(budget=...)`.
-            annotations: human annotations, a token mask or character spans per text, or for pairs the aligned
-                words as (i, j) each; they are learned from if `annotation_weight` is above 0.
-            dev: (texts, labels) to stop by; without it a tenth of the texts is held out.
-            task: "classification" or "regression", where the labels leave it open.
-            run_dir: where to keep the model, its scores, checkpoints and logs: a folder as of `rationalizer train`.
-            resume: go on with the run in `run_dir`.
-            progress: show a progress bar; by default on a terminal and in notebooks.
-            device: "cpu", "cuda", "cuda:1", "mps"; or "auto", a GPU if there is one.
-            trainer: `devices` (how many, each with its part of every batch), `num_nodes`, `precision`, `strategy` of
-                Lightning's Trainer; and `threads` on a CPU, by default as many as help.
+            texts: strings or lists of tokens; or tuples (premise, hypothesis) of two such texts, or a table with two
+                columns. A table has its texts in the column `text` or in its only column. Or a corpus with labels and
+                splits, such as `data.load("large.parquet")`, which may be larger than memory.
+            labels: strings or integers are classes, floats are regression targets.
+            budget: the budget from now on, as in `Rationalizer(budget=...)`.
+            annotations: human annotations: for each text a token mask or character spans, for each pair the aligned
+                words as (i, j). The model learns from them if `annotation_weight` is above 0.
+            dev: (texts, labels) for early stopping; by default a tenth of the texts is held out.
+            task: "classification" or "regression", if the labels leave it open.
+            run_dir: a folder for the model, its scores, checkpoints and logs, as written by `rationalizer train`.
+            resume: continue the run in `run_dir`.
+            progress: show a progress bar; by default only on a terminal or in a notebook.
+            device: "cpu", "cuda", "cuda:1", "mps"; or "auto", a GPU if available.
+            trainer: `devices` (how many; they share each batch), `num_nodes`, `precision` and `strategy` as in
+                Lightning; `threads` on a CPU, by default as many as make training faster.
         """
-        given = self._given if budget is None else {**self._given, "budget": budget}
+        params = self._params if budget is None else {**self._params, "budget": budget}
         label_type: LabelType = "str"
         if isinstance(texts, Corpus):
-            _refuse_beside_a_corpus(labels=labels, annotations=annotations, dev=dev, task=task)
+            _check_absent_with_corpus(labels=labels, annotations=annotations, dev=dev, task=task)
             corpus = texts
-            config = configured(given, pairs=corpus.pairs)
+            config = config_from_params(params, pairs=corpus.pairs)
             if config.word_splitting not in (None, corpus.rule):
                 raise ValueError(
-                    f"the corpus was split into words by {corpus.rule!r}, not by {config.word_splitting!r}; "
+                    f"the corpus was split into words by the rule {corpus.rule!r}, not {config.word_splitting!r}; "
                     f"load it with rule={config.word_splitting!r}"
                 )
         else:
             if labels is None:
-                raise ValueError("fit needs labels: fit(texts, labels), or fit(corpus) with a corpus of data.load")
+                raise ValueError(
+                    "fit needs labels; call fit(texts, labels), or fit(corpus) with a corpus from data.load"
+                )
             texts = list(texts) if isinstance(texts, Iterator) else texts
             labels = list(labels) if isinstance(labels, Iterator) else labels
-            config = configured(given, pairs=are_pairs(texts, expected=configured(given).pairs))
+            config = config_from_params(params, pairs=are_pairs(texts, expected=config_from_params(params).pairs))
             corpus = _corpus(config, texts, labels, annotations, dev, task)
             if corpus.classes:
                 label_type = _label_type(list(labels))
         trainer = {**accelerator_settings(device, trainer.get("devices", 1)), **trainer}
         done = run(corpus, config, run_dir, resume=resume, progress=progress, label_type=label_type, **trainer)
-        # Together, at the end: a training that fails changes nothing.
-        self._given, self._config, self._trained = given, config, done.trained
+        # Assigned together at the end, so that a failed training changes nothing.
+        self._params, self._config, self._trained = params, config, done.trained
         self._record = None if run_dir is None else read_run_record(Path(run_dir))
         return self
 
-    def predict(self, texts: Iterable[Any], *, constraints: Asked = None) -> NDArray[Any]:
-        """The labels of the texts (or pairs), of the type they had in `fit`: an array, for a table a column of it;
-        `constraints` if not the model's."""
+    def examples(self, texts: Iterable[Any], annotations: Iterable[Any] | None = None) -> Sequence[AnyExample]:
+        """Split texts (or pairs) into words as this model does; the same kinds of input as for `explain`.
+
+        Args:
+            texts: strings or lists of tokens, (premise, hypothesis) tuples, or a table.
+            annotations: human annotations of the texts, or alignments of the pairs.
+
+        Raises:
+            DataError: if a text is empty or an annotation does not fit its text; the message names the row.
+        """
+        if is_table(texts):
+            texts = texts_of(texts, pairs=self.pairs, model_columns=self._columns)
+        return make_examples(texts, None, annotations, pairs=self.pairs, rule=self.trained.encoder.rule)
+
+    def predict(self, texts: Iterable[Any], *, constraints: ConstraintsArgument = None) -> NDArray[Any]:
+        """Return the predicted labels, of the type they had in `fit`: an array, or for a table a column with its index.
+
+        `constraints` replace the model's own.
+        """
         outputs = self._outputs(texts, constraints)
         labels = outputs if self.classes is None else np.array(self.classes)[outputs.argmax(-1)]
         if not is_table(texts):
             return labels
         return type(texts[next(iter(texts.columns))])(labels, index=texts.index, name="predicted")  # type: ignore
 
-    def predict_proba(self, texts: Iterable[Any], *, constraints: Asked = None) -> NDArray[np.float32]:
-        """(texts, classes) probabilities, in the order of `classes`; `constraints` if not the model's."""
+    def predict_proba(self, texts: Iterable[Any], *, constraints: ConstraintsArgument = None) -> NDArray[np.float32]:
+        """Return the (texts, classes) probabilities, in the order of `classes`; `constraints` replace the model's."""
         if self.classes is None:
             raise ValueError("a regression has no probabilities; use predict")
         return self._outputs(texts, constraints)
 
-    def _outputs(self, texts: Iterable[Any], constraints: Asked) -> NDArray[np.float32]:
-        examples = self._examples(texts)
-        strange = sum(not self._is_readable(example) for example in examples)
-        if strange:
-            warnings.warn(
-                f"the model knows none of the words of {strange} of {len(examples)} texts; what it says of them is a "
-                "guess (explain shows which words are unknown)",
-                stacklevel=3,
-            )
-        found = self._predicted("Predicting", examples, constraints=constraints)
-        self._warn_of_empty(examples, found.weights, constraints)
-        return found.outputs
-
-    def _warn_of_empty(self, examples: Sequence[AnyExample], weights: Sequence[Any], constraints: Asked) -> None:
-        """Under constraints: whether nothing is left to read of some texts."""
-        config = (
-            self._config if constraints is None else replace(self._config, constraints=parse_constraints(constraints))
-        )
-        empty = [i for i, each in enumerate(weights) if not np.any(each)] if config.constraints else []
-        if empty:
-            warn_about_empty_rationales(empty, examples, config)
-
-    def _explained(self, examples: Sequence[AnyExample], constraints: Asked) -> list[AnyExplanation]:
-        found = self.explain_examples(examples, constraints=constraints)
-        read = [one.alignment if isinstance(one, PairExplanation) else one.weights for one in found]
-        self._warn_of_empty(examples, read, constraints)
-        return found
-
-    def _is_readable(self, example: AnyExample) -> bool:
-        return all((self.trained.encoder.kinds(text.tokens) == KNOWN).any() for text in example.texts)
+    def _outputs(self, texts: Iterable[Any], constraints: ConstraintsArgument) -> NDArray[np.float32]:
+        examples = self.examples(texts)
+        predictions = self._predict("Predicting", examples, constraints=constraints)
+        warnings_of = self._warnings_under(None, constraints)
+        summary = WarningSummary()
+        for example, weights in zip(examples, predictions.weights, strict=True):
+            summary.add(" / ".join(part.text for part in example.texts), warnings_of(example, weights))
+        summary.emit(stacklevel=3)
+        return predictions.outputs
 
     @overload
-    def explain(self, texts: str, *, constraints: Asked = ...) -> Explanation: ...
+    def explain(self, texts: str, *, constraints: ConstraintsArgument = ...) -> Explanation: ...
     @overload
-    def explain(self, texts: str, hypothesis: str, *, constraints: Asked = ...) -> PairExplanation: ...
+    def explain(self, texts: str, hypothesis: str, *, constraints: ConstraintsArgument = ...) -> PairExplanation: ...
     @overload
     def explain(
         self,
         texts: Iterable[Any],
         *,
         annotations: Iterable[Any] | None = ...,
-        constraints: Asked = ...,
+        constraints: ConstraintsArgument = ...,
         batch_size: int = ...,
     ) -> Any: ...
     def explain(
@@ -195,67 +192,71 @@ class Rationalizer(Saved):
         hypothesis: str | None = None,
         *,
         annotations: Iterable[Any] | None = None,
-        constraints: Asked = None,
+        constraints: ConstraintsArgument = None,
         batch_size: int = BATCH,
     ) -> Any:
-        """Predictions with what they were made from: of one text, of a premise and its hypothesis, or of many.
+        """Predict labels and return them with the rationales: for one text, for a premise and its hypothesis, or many.
 
-        What is explained of a list is a list that notebooks draw.
+        If a prediction is only a guess (see `Explanation.warnings`), one Python warning sums this up for all texts.
 
         Args:
-            texts: a text; a premise; or many: a list gives a list, an iterator an iterator (which reads as it goes), a
-                table the same table with the columns `predicted`, `probability`, `rationale` and `spans` (for pairs
-                `alignment` and `words`) added. A row of a table that has no text is kept, with nothing added.
+            texts: one text; a premise; or many texts. A list gives a list, which notebooks draw. An iterator gives an
+                iterator, which reads as it goes. A table gives the same table with the columns `predicted`,
+                `probability`, `rationale`, `spans` (for pairs `alignment` and `words`) and `warnings` added; table rows
+                without a text are kept, with nothing added.
             hypothesis: the second text, if the first argument is a premise.
-            annotations: of a list, the human annotations (for pairs: alignments), to be shown beside the model's.
-            constraints: in place of the model's own; [] for none. The model chooses anew, without training.
-            batch_size: how many texts are taken from an iterator before they are explained together; 1 answers each
-                at once.
+            annotations: for a list, the human annotations (for pairs: alignments), to be drawn with the rationales.
+            constraints: used instead of the model's own; [] for none. This needs no training.
+            batch_size: number of texts to take from an iterator before they are explained together; 1 explains each
+                text at once.
         """
         if annotations is not None and (isinstance(texts, str) or hypothesis is not None):
-            raise ValueError("annotations go with a list; call explain([text], annotations=[rationale])")
-        if self.pairs:
-            if hypothesis is not None:
-                return self._explained(self._examples([(texts, hypothesis)]), constraints)[0]
-            if isinstance(texts, str):
-                raise ValueError("this model reads pairs of texts; call explain(premise, hypothesis)")
-        elif hypothesis is not None:
+            raise ValueError("annotations need a list of texts; call explain([text], annotations=[annotation])")
+        if hypothesis is not None and not self.pairs:
             raise ValueError("this model reads single texts; call explain(text), or explain([text, text])")
-        if isinstance(texts, str):
-            return self._explained(self._examples([texts]), constraints)[0]
+        if hypothesis is None and self.pairs and isinstance(texts, str):
+            raise ValueError("this model reads pairs of texts; call explain(premise, hypothesis)")
         if annotations is None and isinstance(texts, Iterator):
-            return self._explain_as_they_come(texts, batch_size, constraints)
+            return self._explain_iterator(texts, batch_size, constraints)
         if annotations is None and is_table(texts):
             return self._explain_table(texts, constraints)
-        return self._explained(self._examples(texts, annotations), constraints)
+        single = isinstance(texts, str) or hypothesis is not None
+        if single:
+            texts = [texts] if hypothesis is None else [(texts, hypothesis)]
+        explanations = self.explain_examples(self.examples(texts, annotations), constraints=constraints)
+        WarningSummary(explanations).emit(stacklevel=2)
+        return explanations[0] if single else explanations
 
-    def _explain_as_they_come(
-        self, texts: Iterator[Any], batch_size: int, constraints: Asked
+    def _explain_iterator(
+        self, texts: Iterator[Any], batch_size: int, constraints: ConstraintsArgument
     ) -> Iterator[AnyExplanation]:
-        before = 0
+        summary = WarningSummary()
         while batch := list(islice(texts, batch_size)):
             try:
-                yield from self.explain_examples(self._examples(batch), constraints=constraints)
+                explanations = self.explain_examples(self.examples(batch), constraints=constraints)
             except ConstraintConflict as error:
-                raise error.after(before) from None
-            before += len(batch)
+                raise error.after(summary.texts) from None
+            summary.add_explanations(explanations)
+            yield from explanations
+        summary.emit(stacklevel=2)
 
-    def _explain_table(self, table: Any, constraints: Asked) -> Any:
+    def _explain_table(self, table: Any, constraints: ConstraintsArgument) -> Any:
         """A copy of the table with columns added."""
         texts = texts_of(table, pairs=self.pairs, model_columns=self._columns)
-        there = [k for k, row in enumerate(texts) if all(map(_is_there, row if self.pairs else (row,)))]
+        usable = [k for k, row in enumerate(texts) if all(map(_is_text, row if self.pairs else (row,)))]
         try:
-            found = self.explain_examples(self._examples([texts[k] for k in there]), constraints=constraints)
+            explained = self.explain_examples(self.examples([texts[k] for k in usable]), constraints=constraints)
         except ConstraintConflict as error:
-            raise error if error.position is None else error.at(f"row {there[error.position] + 1}") from None
-        explained = dict(zip(there, found, strict=True))
-        rows = [result_values(explained.get(k)) for k in range(len(texts))]
+            raise error if error.position is None else error.at(f"row {usable[error.position] + 1}") from None
+        WarningSummary(explained).emit(stacklevel=3)
+        by_row = dict(zip(usable, explained, strict=True))
+        rows = [result_values(by_row.get(k)) for k in range(len(texts))]
         added = result_columns(table.columns, pairs=self.pairs)
         return table.assign(**{name: [row[k] for row in rows] for k, name in enumerate(added)})
 
     @property
     def _columns(self) -> Mapping[str, str]:
-        """What the columns were called that it was trained on."""
+        """The names of the columns it was trained on."""
         return self.trained.description.columns
 
     def explain_examples(
@@ -263,40 +264,62 @@ class Rationalizer(Saved):
         examples: Sequence[AnyExample],
         *,
         budget: Budget | float | str | None = None,
-        constraints: Asked = None,
+        constraints: ConstraintsArgument = None,
         batch_size: int = BATCH,
         predictions: Predictions | None = None,
     ) -> Explanations:
-        """As `explain`, of examples that are already tokenized; `budget` and `constraints` if not the model's;
-        `predictions` if `learn.predict` has been asked for them before."""
-        how: dict[str, Any] = {"budget": budget, "constraints": constraints, "batch_size": batch_size}
-        found = predictions or self._predicted("Explaining", examples, **how)
-        rows = zip(examples, found.outputs, found.weights, strict=True)
-        return Explanations(self._explanation(example, output, weights) for example, output, weights in rows)
+        """Explain examples that are already split into words (see `examples`), without a Python warning.
+
+        `budget` and `constraints` replace the model's own; `predictions` are those of `inference.predict` for these
+        examples, if they exist already.
+        """
+        predictions = predictions or self._predict(
+            "Explaining", examples, budget=budget, constraints=constraints, batch_size=batch_size
+        )
+        warnings_of = self._warnings_under(budget, constraints)
+        rows = zip(examples, predictions.outputs, predictions.weights, strict=True)
+        return Explanations(
+            self._explanation(example, output, weights, warnings_of(example, weights))
+            for example, output, weights in rows
+        )
 
     def explain_rows(self, rows: Sequence[InputRow], *, batch_size: int = BATCH) -> list[AnyExplanation | None]:
-        """As `explain`, of rows of a file (see `data.iter_rows`): None for those that have nothing to explain."""
-        there = [given for given in rows if given.example is not None]
-        examples = [replace(given.example, label=None) for given in there if given.example is not None]
+        """Explain rows of a file (see `data.iter_rows`); None for rows without a text."""
+        usable = [row for row in rows if row.example is not None]
+        examples = [replace(row.example, label=None) for row in usable if row.example is not None]
         try:
             explained = iter(self.explain_examples(examples, batch_size=batch_size))
         except ConstraintConflict as error:
-            place = "" if error.position is None else there[error.position].place
+            place = "" if error.position is None else usable[error.position].place
             raise error.at(place) if place else error from None
-        return [None if given.example is None else next(explained) for given in rows]
+        return [None if row.example is None else next(explained) for row in rows]
 
-    def _predicted(self, title: str, examples: Sequence[AnyExample], **how: Any) -> Predictions:
-        with show_notebook_progress(title, len(examples)) as done:
-            return predict(self.trained, examples, on_batch=done, **how)
+    def _predict(self, title: str, examples: Sequence[AnyExample], **options: Any) -> Predictions:
+        with show_notebook_progress(title, len(examples)) as on_batch:
+            return predict(self.trained, examples, on_batch=on_batch, **options)
+
+    def _warnings_under(
+        self, budget: Budget | float | str | None, constraints: ConstraintsArgument
+    ) -> Callable[[AnyExample, NDArray[np.float32]], tuple[str, ...]]:
+        config = self._config
+        if budget is not None:
+            config = replace(config, budget=Budget.parse(budget))
+        if constraints is not None:
+            config = replace(config, constraints=parse_constraints(constraints))
+        return partial(prediction_warnings, config=config, encoder=self.trained.encoder)
 
     def label_of(self, example: AnyExample) -> Label | None:
-        """The true label of an example, in the user's own terms; None where it has none."""
+        """Return the true label of an example as the user wrote it; None if it has none."""
         if example.label is None:
             return None
         return float(example.label) if self.classes is None else self.classes[int(example.label)]
 
     def _explanation(
-        self, example: AnyExample, output: NDArray[np.float32], weights: NDArray[np.float32]
+        self,
+        example: AnyExample,
+        output: NDArray[np.float32],
+        weights: NDArray[np.float32],
+        warnings: tuple[str, ...],
     ) -> AnyExplanation:
         classes = self.classes
         label = float(output) if classes is None else classes[int(output.argmax())]
@@ -317,6 +340,7 @@ class Rationalizer(Saved):
                 annotation=example.alignment,
                 premise_unknown=self._unknown(example.premise),
                 hypothesis_unknown=self._unknown(example.hypothesis),
+                warnings=warnings,
             )
         selected = weights != 0
         return Explanation(
@@ -331,6 +355,7 @@ class Rationalizer(Saved):
             annotation=example.annotation,
             unknown=self._unknown(example),
             counted=tuple(self.trained.encoder.counted(example.tokens).tolist()),
+            warnings=warnings,
         )
 
     def _unknown(self, text: Example) -> tuple[bool, ...]:
@@ -338,10 +363,10 @@ class Rationalizer(Saved):
 
     @property
     def trained(self) -> TrainedModel:
-        """The trained model, for the functions of `learn`."""
+        """The trained model, as the functions of `inference` take it."""
         if self._trained is None:
             raise RuntimeError(
-                "this Rationalizer is not trained yet; call fit(texts, labels), or use Rationalizer.load(directory)"
+                "this Rationalizer is not trained; call fit(texts, labels), or use Rationalizer.load(folder)"
             )
         return self._trained
 
@@ -351,12 +376,12 @@ class Rationalizer(Saved):
 
     @property
     def pairs(self) -> bool:
-        """Whether it reads pairs of texts; before `fit`, whether its method is one for pairs."""
+        """Whether the model reads pairs of texts; before `fit`, whether its method is for pairs."""
         return self._config.pairs
 
     @property
     def classes(self) -> tuple[Label, ...] | None:
-        """The labels that can be predicted; None for regression."""
+        """The labels the model can predict, in the order of `predict_proba`; None for a regression. See `classes_`."""
         description = self.trained.description
         if description.task == "regression":
             return None
@@ -364,7 +389,7 @@ class Rationalizer(Saved):
 
     @property
     def budget(self) -> Budget:
-        """How much may be selected. A trained model follows a new budget at once, without training."""
+        """The budget of a rationale. Setting it changes a trained model at once, without training."""
         return self._config.budget
 
     @budget.setter
@@ -372,12 +397,12 @@ class Rationalizer(Saved):
         budget = Budget.parse(budget)
         if self._trained is not None:
             self._trained = self._trained.with_budget(budget)
-        self._given = {**self._given, "budget": budget}
+        self._params = {**self._params, "budget": budget}
         self._config = replace(self._config, budget=budget)
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """What selections keep to, beside the budget. A trained model follows new ones at once, without training."""
+        """The constraints besides the budget. Setting them changes a trained model at once, without training."""
         return self._config.constraints
 
     @constraints.setter
@@ -385,24 +410,19 @@ class Rationalizer(Saved):
         config = with_constraints(self._config, parse_constraints(constraints))
         if self._trained is not None:
             self._trained = self._trained.with_constraints(config.constraints)
-        self._given = {**self._given, "constraints": config.constraints}
+        self._params = {**self._params, "constraints": config.constraints}
         self._config = config
 
     def __repr__(self) -> str:
         state = "trained" if self._trained is not None else "not trained"
-        limits = f", constraints={list(map(str, self.constraints))}" if self.constraints else ""
-        return f"Rationalizer(method={self._config.method!r}, budget='{self.budget}'{limits}), {state}"
-
-    def _examples(self, texts: Iterable[Any], annotations: Iterable[Any] | None = None) -> Sequence[AnyExample]:
-        if is_table(texts):
-            texts = texts_of(texts, pairs=self.pairs, model_columns=self._columns)
-        return make_examples(texts, marks=annotations, pairs=self.pairs, rule=self.trained.encoder.rule)
+        constraints = f", constraints={list(map(str, self.constraints))}" if self.constraints else ""
+        return f"Rationalizer(method={self._config.method!r}, budget='{self.budget}'{constraints}), {state}"
 
 
-def _refuse_beside_a_corpus(**given: Any) -> None:
-    for name, value in given.items():
+def _check_absent_with_corpus(**arguments: Any) -> None:
+    for name, value in arguments.items():
         if value is not None:
-            raise ValueError(f"a corpus has its own {name}; leave {name} out, or give texts and labels")
+            raise ValueError(f"the corpus has its own {name}; omit {name}, or pass texts and labels instead")
 
 
 def _corpus(
@@ -413,15 +433,18 @@ def _corpus(
     dev: tuple[Iterable[Any], Iterable[Any]] | None,
     task: Task | None,
 ) -> Corpus:
-    known: dict[str, Any] = {
-        "pairs": config.pairs,
-        "seed": config.seed,
-        "budget": config.budget,
-        "rule": config.word_splitting,
-    }
-    names = names_of(texts, labels, pairs=config.pairs)
-    corpus = make_corpus(texts, labels, annotations, task=task, dev=None if dev is None else (), **known)
-    corpus = replace(corpus, columns=names)
+    corpus = make_corpus(
+        texts,
+        labels,
+        annotations,
+        task=task,
+        dev=None if dev is None else (),
+        pairs=config.pairs,
+        seed=config.seed,
+        budget=config.budget,
+        rule=config.word_splitting,
+    )
+    corpus = replace(corpus, columns=names_of(texts, labels, pairs=config.pairs))
     if dev is None:
         return corpus
     dev_texts, dev_labels = dev
@@ -430,26 +453,26 @@ def _corpus(
     return replace(corpus, dev=held_out)
 
 
-def _is_there(text: Any) -> bool:
-    """Whether a cell holds a text: not None, not pandas' NaN, not blanks only."""
+def _is_text(text: Any) -> bool:
+    """Whether a table cell holds a text: not None, not NaN, not only blanks."""
     return (
         bool(text.strip()) if isinstance(text, str) else text is not None and not (np.ndim(text) == 0 and text != text)
     )
 
 
 def _character_spans(selected: NDArray[np.bool_], offsets: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Where runs of selected tokens stand in the text."""
+    """Character spans of the runs of selected tokens."""
     edges = np.flatnonzero(np.diff(selected, prepend=False, append=False)).tolist()
     return tuple((offsets[first][0], offsets[end - 1][1]) for first, end in zip(edges[::2], edges[1::2], strict=True))
 
 
-_PYTHON: dict[type, LabelType] = {bool: "bool", int: "int", float: "float"}
+_LABEL_TYPES: dict[type, LabelType] = {bool: "bool", int: "int", float: "float"}
 
 
 def _label_type(labels: Sequence[Any]) -> LabelType:
-    """What the labels are as Python values; names where they are of several kinds."""
+    """The Python type of the labels; "str" if there are several types."""
     kinds = {type(label.item() if isinstance(label, np.generic) else label) for label in labels}
-    return _PYTHON.get(kinds.pop(), "str") if len(kinds) == 1 else "str"
+    return _LABEL_TYPES.get(kinds.pop(), "str") if len(kinds) == 1 else "str"
 
 
 def _as_label(name: str, kind: LabelType) -> Label:

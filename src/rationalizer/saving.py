@@ -1,4 +1,4 @@
-"""A user's model as files: saved with its card, loaded, shared."""
+"""Save, load and share a model: its files and its model card."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from rationalizer.models.atomic_files import write_record
 from rationalizer.models.config import flat_settings
 from rationalizer.models.devices import check_device
 from rationalizer.models.trained_model import TrainedModel
-from rationalizer.sklearn_api import Estimator
+from rationalizer.sklearn_api import EstimatorMixin
 from rationalizer.text import AnyExample, is_punctuation
 from rationalizer.training.runs import SCORES, RunRecord, read_run_record
 
-# What a card shows without a wish: sentences of nobody's data.
+# The default example on a model card; not taken from any dataset.
 TEXT = "The room was spotless but the staff was rude."
 PAIR = ("A man plays a guitar on the street.", "A musician performs outside.")
 
 
-class Saved(Estimator):
-    """What can be kept, sent and had again; `Rationalizer` does the rest."""
+class SavingMixin(EstimatorMixin):
+    """`save`, `load` and `push_to_hub`, for `Rationalizer`."""
 
-    _record: RunRecord | None  # of the run that it comes from
+    _record: RunRecord | None  # of the run that trained the model
 
     def save(self, directory: str | Path, *, example: Any = None, compact: bool = False) -> None:
-        """Writes the model and its card, `README.md`: data, scores, budget, limits, an example.
+        """Write the model and its card, `README.md`: data, scores, budget, limitations, an example.
 
         Args:
-            directory: where to; made if need be.
-            example: a text, or a (premise, hypothesis) tuple, to be drawn on the card. By default a sentence that is
-                in nobody's data, if the model knows its words.
-            compact: in less space: weights are rounded to 16 and 8 bits, and the package's word vectors not copied.
+            directory: the folder to write to; created if necessary.
+            example: a text, or a (premise, hypothesis) tuple, to be drawn on the card. By default a sentence that
+                comes from no dataset, if the model knows its words.
+            compact: save space: round weights to 16 and 8 bits, and do not copy the word vectors of the package.
         """
         self._save(Path(directory), None, example, compact)
 
@@ -49,17 +49,17 @@ class Saved(Estimator):
         example: Any = None,
         compact: bool = False,
     ) -> str:
-        """Saves the model to the Hugging Face Hub (extra `hub`), where `Rationalizer.load(name)` finds it.
+        """Save the model to the Hugging Face Hub (extra `hub`), from where `Rationalizer.load(name)` loads it.
 
         Args:
-            name: "org/name"; the repository is made if there is none.
-            private: whether one that is made is seen by its owners only.
-            revision: the branch to send to, if not the main one.
-            token: of the Hub, if not the one of `hf auth login` or HF_TOKEN.
+            name: "org/name"; the repository is created if necessary.
+            private: whether a newly created repository is private.
+            revision: the branch to push to, if not the main one.
+            token: an access token, if not the one of `hf auth login` or HF_TOKEN.
             example, compact: see `save`.
 
         Returns:
-            The address of what was sent.
+            The URL of the commit.
         """
         with tempfile.TemporaryDirectory() as folder:
             self._save(Path(folder), name, example, compact)
@@ -69,37 +69,38 @@ class Saved(Estimator):
         self.trained.save(folder, compact=compact)
         if self._record is not None:
             record = self._record
-            if name is not None:  # it travels: without the place of the data, a path of this machine
+            if name is not None:  # published: the path of the data on this machine stays private
                 record = {**record, "data": {**record["data"], "source": None}}
             write_record(folder / SCORES, record)
-        drawn = self._example(example)
+        drawn = self._card_example(example)
         write_card(folder, self.trained, name=name, record=self._record, example=drawn)
 
-    def _example(self, given: Any) -> AnyExplanation | None:
-        if given is not None:
-            return self.explain([given])[0]
-        (usual,) = self._examples([PAIR if self.pairs else TEXT])
-        words = [word for text in usual.texts for word in text.tokens if not is_punctuation(word)]
-        return self.explain_examples([usual])[0] if all(map(self.trained.encoder.knows, words)) else None
+    def _card_example(self, example: Any) -> AnyExplanation | None:
+        if example is not None:
+            return self.explain([example])[0]
+        (default,) = self.examples([PAIR if self.pairs else TEXT])
+        words = [word for text in default.texts for word in text.tokens if not is_punctuation(word)]
+        return self.explain_examples([default])[0] if all(map(self.trained.encoder.knows, words)) else None
 
     @classmethod
     def load(cls, model: str | Path, device: str = "cpu", *, revision: str | None = None) -> Self:
-        """A model that was saved or trained, one that comes with the package, or one of the Hugging Face Hub.
+        """Load a model from a folder, from the package (a starter model) or from the Hugging Face Hub.
 
         Args:
             model: a folder; "sentiment" or "nli"; or "org/name" (extra `hub`).
-            device: as of `fit`.
-            revision: of a model of the Hub: a branch, tag or commit; also as "org/name@revision".
+            device: "cpu", "cuda", "cuda:1", "mps"; or "auto", a GPU if available.
+            revision: for a model of the Hub, a branch, tag or commit; "org/name@revision" means the same.
         """
         folder = locate(model, revision)
-        loaded = cls.of(TrainedModel.load(folder, check_device(device)))
+        loaded = cls.from_trained(TrainedModel.load(folder, check_device(device)))
         loaded._record = read_run_record(folder)
         return loaded
 
     @classmethod
-    def of(cls, trained: TrainedModel) -> Self:
+    def from_trained(cls, trained: TrainedModel) -> Self:
+        """Wrap a trained model, such as the result of `training.run`."""
         model = cls.__new__(cls)
-        model._given = {"method": trained.config.method, **flat_settings(trained.config.to_json())}
+        model._params = {"method": trained.config.method, **flat_settings(trained.config.to_json())}
         model._config = trained.config
         model._trained = trained
         model._record = None
@@ -114,4 +115,4 @@ class Saved(Estimator):
 
         def explain_examples(self, examples: Sequence[AnyExample]) -> Explanations: ...
 
-        def _examples(self, texts: Iterable[Any]) -> Sequence[AnyExample]: ...
+        def examples(self, texts: Iterable[Any]) -> Sequence[AnyExample]: ...

@@ -1,4 +1,4 @@
-"""The habits of scikit-learn's estimators, without the library: what `clone`, pipelines and searches ask for."""
+"""The scikit-learn estimator interface, without importing scikit-learn: what `clone`, pipelines and searches use."""
 
 from __future__ import annotations
 
@@ -17,50 +17,50 @@ if TYPE_CHECKING:
     from rationalizer.models.trained_model import TrainedModel
 
 
-class Estimator:
-    """Settings that can be asked for and changed by name, and a score; `Rationalizer` does the rest."""
+class EstimatorMixin:
+    """Parameters by name and a score, for `Rationalizer`."""
 
-    # As the user gave them: scikit-learn's `clone` insists on the very same objects.
-    _given: dict[str, Any]
+    # The parameters exactly as passed: scikit-learn's `clone` requires identical objects.
+    _params: dict[str, Any]
     _config: Config
     _trained: TrainedModel | None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The settings that were given, `method` and `budget` always among them. `deep` changes nothing."""
-        return dict(self._given)
+        """Return the parameters as passed, always including `method` and `budget`. `deep` has no effect."""
+        return dict(self._params)
 
     def set_params(self, **settings: Any) -> Self:
-        """Changes settings, for the next `fit`; a trained model goes on as it is (but see `budget`)."""
-        given = {**self._given, **settings}
-        config = configured(given)
-        self._given = given
+        """Change parameters for the next `fit`; a trained model stays as it is (but see `budget`)."""
+        params = {**self._params, **settings}
+        config = config_from_params(params)
+        self._params = params
         if self._trained is None:
             self._config = config
         return self
 
     def score(self, texts: Iterable[Any], labels: Iterable[Any], sample_weight: Any = None) -> float:
-        """The accuracy on texts (or pairs) with known labels; for a regression R², 1 at best, 0 for the mean."""
-        found = np.asarray(self.predict(texts))
+        """Return the accuracy on labelled texts (or pairs); for a regression, R²."""
+        predicted = np.asarray(self.predict(texts))
         truth = list(labels)
-        if len(truth) != len(found):
-            raise ValueError(f"there are {len(found)} texts but {len(truth)} labels; give one each")
+        if len(truth) != len(predicted):
+            raise ValueError(f"got {len(predicted)} texts but {len(truth)} labels; pass one label for each text")
         scheme = self._labels()
         values = np.array([scheme.encode(label) for label in truth], dtype=np.float64)
         if self.classes is None:
             spread = np.average((values - np.average(values, weights=sample_weight)) ** 2, weights=sample_weight)
-            error = np.average((values - found) ** 2, weights=sample_weight)
+            error = np.average((values - predicted) ** 2, weights=sample_weight)
             return float(1 - error / spread) if spread else float(error == 0)
-        numbers = np.array([scheme.encode(label) for label in found.tolist()])
+        numbers = np.array([scheme.encode(label) for label in predicted.tolist()])
         return float(np.average(numbers == values, weights=sample_weight))
 
     def _labels(self) -> Labels:
-        """How this model's labels are numbered."""
+        """The numbering of this model's labels."""
         description = self.trained.description
         return Labels(description.task, description.classes)
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """`classes` as an array, in the order of `predict_proba`'s columns; only a trained classifier has it."""
+        """`classes` as an array, under scikit-learn's name; only a trained classifier has it."""
         if self._trained is None or self.classes is None:
             raise AttributeError("only a trained classifier has classes_")
         return np.array(self.classes)
@@ -70,8 +70,8 @@ class Estimator:
 
     @property
     def _estimator_type(self) -> str:
-        # Before there are labels it is taken for a classifier. scikit-learn stratifies by labels only if they are
-        # classes, so that a search over regressions goes as it should.
+        # Before `fit` the task is unknown, and "classifier" is safe: scikit-learn stratifies its splits only if the
+        # labels are classes, so a search over regressions works too.
         return "classifier" if self._trained is None or self.classes is not None else "regressor"
 
     def __sklearn_tags__(self) -> Any:
@@ -97,11 +97,11 @@ class Estimator:
         def predict(self, texts: Iterable[Any]) -> NDArray[Any]: ...
 
 
-def configured(given: dict[str, Any], *, pairs: bool | None = None) -> Config:
-    """The config of settings as a user gives them: a method or a budget of None is the usual one."""
-    settings = {name: value for name, value in given.items() if name != "method"}
+def config_from_params(params: dict[str, Any], *, pairs: bool | None = None) -> Config:
+    """Build the config from a user's parameters; a method or budget of None means the default."""
+    settings = {name: value for name, value in params.items() if name != "method"}
     if settings.get("budget") is None:
         settings.pop("budget", None)
     else:
         settings["budget"] = Budget.parse(settings["budget"])
-    return configure(given.get("method"), settings, pairs=pairs)
+    return configure(params.get("method"), settings, pairs=pairs)

@@ -19,13 +19,13 @@ def test_columns_are_added_and_all_else_is_kept(small, table, kind):
     given = table if kind == "table" else table.to_batches()[0]
     found = Explainer(small, columns=REVIEW)(given)
     assert type(found) is type(given)
-    assert found.schema.names == [*table.schema.names, "predicted_2", "probability", "rationale", "spans"]
+    assert found.schema.names == [*table.schema.names, "predicted_2", "probability", "rationale", "spans", "warnings"]
     assert pa.table(found.to_pydict(), schema=found.schema).select(table.schema.names).equals(table)
     rows = found.to_pylist()
     texts = {k: row["review"] for k, row in enumerate(rows) if row["review"] and row["review"].strip()}
     assert sorted(set(range(len(rows))) - set(texts)) == [3, 4]
     for k in (3, 4):
-        assert [rows[k][name] for name in ("predicted_2", "probability", "rationale", "spans")] == [None] * 4
+        assert [rows[k][name] for name in found.schema.names[-5:]] == [None] * 5
     for k, explanation in zip(texts, small.explain(list(texts.values())), strict=True):
         label, probability, rationale, spans = result_values(explanation)
         assert (rows[k]["predicted_2"], rows[k]["rationale"], rows[k]["spans"]) == (label, rationale, spans)

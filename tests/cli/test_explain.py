@@ -110,7 +110,7 @@ def test_any_table_gives_the_same(spectra_run, table, tmp_path, ending):
     for row in rows:
         words = [row["text"][start:end] for start, end in json.loads(row["spans"])]
         assert row["rationale"] == " ... ".join(words)
-        assert list(row) == ["text", "predicted", "probability", "rationale", "spans"]
+        assert list(row) == ["text", "predicted", "probability", "rationale", "spans", "warnings"]
 
 
 def test_pairs(pair_run, tmp_path):

@@ -49,6 +49,7 @@ def test_rows_and_columns_are_kept(own_run, tmp_path):
         "probability",
         "rationale",
         "spans",
+        "warnings",
     ]
     assert [row["id"] for row in rows] == ["7", "", "8", "9"]
     assert [row["predicted"] for row in rows] == ["x", "", "y", "z"]

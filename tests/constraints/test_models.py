@@ -104,7 +104,7 @@ def test_conflicts_are_found_before_a_training(tmp_path):
 
 
 def test_texts_without_anything_to_select_are_counted(model):
-    with pytest.warns(UserWarning, match=r"nothing is selected in 1 of 2 texts, first in text 2 \('The film was warm"):
+    with pytest.warns(UserWarning, match=r"1 of 2 texts \(first: text 2, 'The film was warm"):
         model.predict([WORDS, "The film was warm and far too long"], constraints=["whole-sentences"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -112,7 +112,7 @@ def test_texts_without_anything_to_select_are_counted(model):
 
 
 def test_scores_under_other_constraints(model):
-    examples = model._examples(TEXTS[:4])
+    examples = model.examples(TEXTS[:4])
     examples = [type(e)(e.text, e.tokens, e.offsets, label) for e, label in zip(examples, (1, 0, 1, 0), strict=True)]
     free, bound = (evaluate(model.trained, examples, constraints=asked).as_dict() for asked in ([], ["spans=1"]))
     assert bound["spans"] <= 1 < free["spans"]

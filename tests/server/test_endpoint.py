@@ -348,7 +348,7 @@ def test_constraints_are_solved_anew(client, models):
         found,
         plain(
             models[0].model.explain_examples(
-                models[0].model._examples([TEXT]), budget="50%", constraints=["spans=1", "never=words:lovely"]
+                models[0].model.examples([TEXT]), budget="50%", constraints=["spans=1", "never=words:lovely"]
             )[0]
         ),
     )

@@ -98,7 +98,7 @@ class Explainer:
     def with_cells(self, batch: Batch, rows: Sequence[InputRow]) -> Batch:
         """The batch with the cells of its rows, which are null where a row has nothing to explain."""
         explained = self.model.explain_rows(rows, batch_size=self.batch_size)
-        cells = zip(*map(result_values, explained), strict=True) if rows else [()] * 4
+        cells = zip(*map(result_values, explained), strict=True) if rows else [()] * len(self._types())
         schema = self.schema(batch.schema)
         added: list[Any] = list(map(array, cells, schema.types[len(batch.schema) :]))
         return type(batch).from_arrays([*batch.columns, *added], schema=schema)
@@ -111,11 +111,11 @@ class Explainer:
         return given
 
     def _types(self) -> list[Any]:
-        """Of the cells: the label, its probability, and what it rests on."""
+        """Of the cells: the label, its probability, the rationale in two forms, the warnings."""
         description = self.model.trained.description
         label = pa.float64() if description.task == "regression" else _LABELS[description.label_type]
         rests_on = pa.string() if self.model.pairs else pa.list_(pa.list_(pa.int32()))
-        return [label, pa.float64(), pa.string(), rests_on]
+        return [label, pa.float64(), pa.string(), rests_on, pa.string()]
 
 
 @cache

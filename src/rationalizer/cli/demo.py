@@ -129,7 +129,7 @@ def _trained(out_dir: Path) -> Section:
     lines = score_rows({"test": scores}, headline_metrics())
     out.print(f"{len(trained.history['epochs'])} epochs, {trained.seconds:.0f} s. Against the known truth:")
     show_table(["score", f"{scores.documents} held out"], lines)
-    model = Rationalizer.of(trained)
+    model = Rationalizer.from_trained(trained)
     examples = _mixed(corpus.test, REPORTED)
     explained, truths = model.explain_examples(examples), [model.label_of(example) for example in examples]
     _show(explained[:SHOWN], truths[:SHOWN])

@@ -113,7 +113,7 @@ def evaluate(
         predictions = predict(trained, examples, on_batch=done)
         scores = measure(trained, examples, faithfulness=faithfulness, predictions=predictions, on_batch=done)
     shown = replace(scores, seconds_per_epoch=None)  # which says nothing of these texts
-    model = Rationalizer.of(trained)
+    model = Rationalizer.from_trained(trained)
     explanations = model.explain_examples(examples, predictions=predictions)
     truths = [label for example in examples if (label := model.label_of(example)) is not None] or None
     out.print(f"{run}: {describe_method(trained.config)}; {where.name}, {chosen}")

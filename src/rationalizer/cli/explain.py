@@ -141,6 +141,7 @@ def _explain(
     from rationalizer.data import BadRows
     from rationalizer.data.table_files import columns_of
     from rationalizer.inference.predict import BATCHES_PER_ROUND
+    from rationalizer.prediction_warnings import WarningSummary
 
     asking = sys.stdin.isatty() and file is None and texts in (None, [], ["-"])
     if asking:
@@ -169,7 +170,7 @@ def _explain(
     total = inputs.count_rows(file, dialect) - start if shown and file is not None else None
     # A file is explained in rounds of one size, so that it can be continued; who waits for an answer gets it at once.
     batches = inputs.in_batches if file is not None or texts not in (None, [], ["-"]) else inputs.as_they_come
-    counts = Counter[bool]()
+    counts, summary = Counter[bool](), WarningSummary()
     with (
         _destination(out_file, chosen, append=resume) as write,
         show_progress("Explaining", total, shown=shown) as advance,
@@ -181,10 +182,11 @@ def _explain(
             said = _said(model, batch, batch_size)
             write("".join(shape.record(number + k, one) for k, one in enumerate(said)))
             counts.update(one.explanation is not None for one in said)
+            summary.add_explanations(one.explanation for one in said if one.explanation is not None)
             number += len(batch)
             advance(len(batch))
         write(shape.closing)
-    for note in bad.messages():
+    for note in [*bad.messages(), *str(summary).splitlines()]:
         err.print(note, style="yellow", markup=False)
     if out_file is not None:
         _tell(out_file, counts[True], counts[False] - len(bad), start)
@@ -236,8 +238,8 @@ def _is_sent_to_a_file() -> bool:
 
 def _given(model: Rationalizer, texts: Sequence[str] | None) -> Iterator[InputRow]:
     if texts and list(texts) != ["-"]:
-        return iter(inputs.from_arguments(texts, model))
-    return inputs.from_lines(_standard_input(), model)
+        return iter(inputs.rows_from_arguments(texts, model))
+    return inputs.rows_from_lines(_standard_input(), model)
 
 
 def _standard_input() -> IO[bytes]:

@@ -185,7 +185,7 @@ class Written:
     def said_of(self, record: Mapping[str, Any]) -> tuple[str, str]:
         """What a record says: the label, and what it rests on."""
         if self.form == "csv":
-            label, _, *rests_on = list(record.values())[-4:]
+            label, _, *rests_on, _ = list(record.values())[-5:]
             return label, " ".join(rests_on)
         return str(record.get("label")), json.dumps(record.get("spans", record.get("pairs")))
 

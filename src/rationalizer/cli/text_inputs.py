@@ -18,52 +18,52 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def from_arguments(texts: Sequence[str], model: Rationalizer) -> list[InputRow]:
-    from rationalizer.data import InputRow
-    from rationalizer.data.row_parsing import make_example, make_pair
-
-    rule = model.trained.encoder.rule
+def rows_from_arguments(texts: Sequence[str], model: Rationalizer) -> list[InputRow]:
+    """Rows from texts on the command line."""
     if not model.pairs:
-        return [InputRow({"text": text}, make_example(text=text, rule=rule)) for text in texts]
+        return [_row({"text": text}, model) for text in texts]
     if len(texts) != 2:
         raise ValueError(
-            f"this model reads pairs: give the premise and the hypothesis, each in quotes; got {len(texts)} "
+            f"this model reads pairs of texts: pass a premise and a hypothesis, each in quotes; got {len(texts)} "
             f"{'texts' if len(texts) > 1 else 'text'}"
         )
-    premise, hypothesis = texts
-    row = {"premise": premise, "hypothesis": hypothesis}
-    return [InputRow(row, make_pair(premise=premise, hypothesis=hypothesis, rule=rule))]
+    return [_row({"premise": texts[0], "hypothesis": texts[1]}, model)]
 
 
-def from_lines(lines: IO[bytes], model: Rationalizer) -> Iterator[InputRow]:
-    """One text a line; a pair as premise, tab, hypothesis, or as a JSON object. Empty lines count, too."""
+def rows_from_lines(lines: IO[bytes], model: Rationalizer) -> Iterator[InputRow]:
+    """Rows from lines: one text per line; a pair as premise, tab, hypothesis, or as a JSON object.
+
+    An empty line gives a row without an example, so that row k is line k.
+    """
     from rationalizer.data import InputRow
-    from rationalizer.data.row_parsing import make_example, make_pair
     from rationalizer.data.table_files import LONGEST_LINE
     from rationalizer.text import DataError
 
-    rule = model.trained.encoder.rule
     names = ("premise", "hypothesis") if model.pairs else ("text",)
     for number, raw in enumerate(iter(lambda: lines.readline(LONGEST_LINE + 1), b""), 1):
         place = f"standard input, line {number}"
         if len(raw) > LONGEST_LINE:
-            raise DataError(f"{place}: more than {LONGEST_LINE:,} bytes in one line; give one text a line")
+            raise DataError(f"{place}: the line is longer than {LONGEST_LINE:,} bytes; write one text per line")
         try:
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-            if not line.strip():
+            if line.strip():
+                yield _row(_parse_pair(line) if model.pairs else {"text": line}, model, place)
+            else:
                 yield InputRow(dict.fromkeys(names, ""), None)
-                continue
-            row = _pair(line) if model.pairs else {"text": line}
-            example = make_pair(**row, rule=rule) if model.pairs else make_example(**row, rule=rule)
-            yield InputRow(row, example, place)
         except UnicodeDecodeError as error:
-            byte = raw[error.start]
-            raise DataError(f"{place}: byte 0x{byte:02x} is not UTF-8") from None
+            raise DataError(f"{place}: byte 0x{raw[error.start]:02x} is not valid UTF-8") from None
         except ValueError as error:
             raise DataError(f"{place}: {error}") from None
 
 
-def _pair(line: str) -> dict[str, Any]:
+def _row(row: dict[str, Any], model: Rationalizer, place: str = "") -> InputRow:
+    from rationalizer.data import InputRow
+
+    (example,) = model.examples([tuple(row.values()) if model.pairs else row["text"]])
+    return InputRow(row, example, place)
+
+
+def _parse_pair(line: str) -> dict[str, Any]:
     from rationalizer.data.safe_json import parse_json
 
     if line.lstrip().startswith("{"):

@@ -54,6 +54,7 @@ class Explanation(_Drawn):
     annotation: tuple[bool, ...] | None = None  # the words that people marked, if known
     unknown: tuple[bool, ...] = ()  # words that the model has never met and cannot tell apart
     counted: tuple[bool, ...] = ()  # what can use up the budget: known words, not punctuation
+    warnings: tuple[str, ...] = ()  # why the prediction may be a guess, as sentences
 
     def __post_init__(self) -> None:
         _fill(self, "unknown", False, len(self.tokens))
@@ -104,6 +105,7 @@ class PairExplanation(_Drawn):
     annotation: tuple[tuple[int, int], ...] | None = None  # the word pairs that people aligned, if known
     premise_unknown: tuple[bool, ...] = ()  # words that the model has never met and cannot tell apart
     hypothesis_unknown: tuple[bool, ...] = ()
+    warnings: tuple[str, ...] = ()  # why the prediction may be a guess, as sentences
 
     def __post_init__(self) -> None:
         _fill(self, "premise_unknown", False, len(self.premise_tokens))

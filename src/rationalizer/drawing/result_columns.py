@@ -7,8 +7,8 @@ from typing import Any
 
 from rationalizer.drawing.explanation import AnyExplanation, Explanation
 
-TEXT_COLUMNS = ("predicted", "probability", "rationale", "spans")
-PAIR_COLUMNS = ("predicted", "probability", "alignment", "words")
+TEXT_COLUMNS = ("predicted", "probability", "rationale", "spans", "warnings")
+PAIR_COLUMNS = ("predicted", "probability", "alignment", "words", "warnings")
 
 
 def result_columns(taken: Collection[Any], *, pairs: bool) -> list[str]:
@@ -23,12 +23,19 @@ def result_columns(taken: Collection[Any], *, pairs: bool) -> list[str]:
 
 
 def result_values(explanation: AnyExplanation | None) -> list[Any]:
-    """The label, its probability, and what it rests on; four times nothing where nothing could be explained."""
+    """The label, its probability, the rationale in two forms, the warnings; all None if nothing could be explained."""
     if explanation is None:
         return [None] * len(TEXT_COLUMNS)
     probability = max(explanation.probabilities.values()) if explanation.probabilities else None
+    warnings = " ".join(explanation.warnings) or None
     if isinstance(explanation, Explanation):
-        return [explanation.label, probability, explanation.rationale, [list(span) for span in explanation.spans]]
+        return [
+            explanation.label,
+            probability,
+            explanation.rationale,
+            [list(span) for span in explanation.spans],
+            warnings,
+        ]
     alignment = " ".join(f"{i}-{j}" for i, j in explanation.pairs)
     words = " ".join(f"{one}-{other}" for one, other in explanation.words)
-    return [explanation.label, probability, alignment, words]
+    return [explanation.label, probability, alignment, words, warnings]

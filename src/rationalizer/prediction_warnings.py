@@ -1,0 +1,78 @@
+"""Warnings that belong to single predictions, and their summary for many texts."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from numpy.typing import NDArray
+
+from rationalizer.drawing import AnyExplanation, Explanation
+from rationalizer.models.config import Config
+from rationalizer.nn import Encoder
+from rationalizer.nn.encoders.base import KNOWN
+from rationalizer.text import AnyExample
+from rationalizer.text.errors import short_repr
+
+
+def prediction_warnings(
+    example: AnyExample, weights: NDArray[Any], config: Config, encoder: Encoder
+) -> tuple[str, ...]:
+    """Return a sentence for each reason why the prediction for this text is only a guess.
+
+    `weights` is the rationale of the text, 0 for the words that were not selected; `config` has the constraints under
+    which it was selected.
+    """
+    found = []
+    sides = zip(("premise", "hypothesis") if config.pairs else ("text",), example.texts, strict=True)
+    unknown = [name for name, text in sides if not (encoder.kinds(text.tokens) == KNOWN).any()]
+    if unknown:
+        found.append(f"The model knows none of the words of the {' or the '.join(unknown)}; the prediction is a guess.")
+    if config.constraints and not weights.any():
+        constraints = ", ".join(map(str, config.constraints))
+        found.append(
+            f"No word is selected under {constraints} and a budget of {config.budget.describe()}; the prediction is a "
+            "guess. Raise the budget."
+        )
+    return tuple(found)
+
+
+class WarningSummary:
+    """Collects the warnings of many predictions and reports each distinct sentence once.
+
+    >>> summary = WarningSummary()
+    >>> summary.add("A good film.", ())
+    >>> summary.add("Xyzzy!", ["The model knows none of the words of the text."])
+    >>> str(summary)
+    "1 of 2 texts (first: text 2, 'Xyzzy!'): The model knows none of the words of the text."
+    """
+
+    def __init__(self, explanations: Iterable[AnyExplanation] = ()) -> None:
+        self.texts = 0
+        self._first: dict[str, str] = {}
+        self._counts = Counter[str]()
+        self.add_explanations(explanations)
+
+    def add(self, text: str, warnings: Iterable[str]) -> None:
+        self.texts += 1
+        for sentence in warnings:
+            self._first.setdefault(sentence, f"text {self.texts}, {short_repr(text)}")
+            self._counts[sentence] += 1
+
+    def add_explanations(self, explanations: Iterable[AnyExplanation]) -> None:
+        for one in explanations:
+            self.add(one.text if isinstance(one, Explanation) else f"{one.premise} / {one.hypothesis}", one.warnings)
+
+    def __str__(self) -> str:
+        """One line for each distinct warning; empty if there are none."""
+        return "\n".join(
+            f"{count} of {self.texts} texts (first: {self._first[sentence]}): {sentence}"
+            for sentence, count in self._counts.items()
+        )
+
+    def emit(self, stacklevel: int) -> None:
+        """Emit one Python warning if there is anything to report; `stacklevel` counts from the caller, as 1."""
+        if self._counts:
+            warnings.warn(str(self), stacklevel=stacklevel + 1)
