@@ -27,7 +27,7 @@ def test_columns_are_added_and_all_else_is_kept(small, table, kind):
     for k in (3, 4):
         assert [rows[k][name] for name in found.schema.names[-5:]] == [None] * 5
     for k, explanation in zip(texts, small.explain(list(texts.values())), strict=True):
-        label, probability, rationale, spans = result_values(explanation)
+        label, probability, rationale, spans, _ = result_values(explanation)
         assert (rows[k]["predicted_2"], rows[k]["rationale"], rows[k]["spans"]) == (label, rationale, spans)
         assert rows[k]["probability"] == pytest.approx(probability, abs=1e-5)
 

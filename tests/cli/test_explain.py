@@ -133,7 +133,7 @@ def test_pairs(pair_run, tmp_path):
     assert [row["label"] for row in rows] == list(frame["label"])
     assert "<svg" in run("explain", pair_run, *texts[0], "--format", "html").stdout
     assert run("explain", pair_run, *texts[0], "--format", "svg").stdout.startswith("<svg")
-    assert "give the premise and the hypothesis" in refused("explain", pair_run, "one")
+    assert "pairs of texts" in refused("explain", pair_run, "one")
     assert "line 2: a pair is premise, tab, hypothesis" in refused("explain", pair_run, stdin="a\tb\nc\n")
     assert "line 1: the JSON object has no 'hypothesis'" in refused("explain", pair_run, stdin='{"premise": "a"}\n')
 
@@ -228,7 +228,7 @@ def test_a_bad_row_is_named_and_what_is_before_it_stays(spectra_run, tmp_path):
     table.write_text("text\n" + "lovely care\n" * 200 + "fine\n" + "awful slop\n")
     assert "10 explained, 192 were there" in run(*command, "--resume").stderr
     assert [one["text"] for one in records(out)[199:]] == ["lovely care", "fine", "awful slop"]
-    assert "line 2: byte 0xe9 is not UTF-8" in refused("explain", spectra_run, stdin=b"caf\xc3\xa9\ncaf\xe9\n")
+    assert "line 2: byte 0xe9" in refused("explain", spectra_run, stdin=b"caf\xc3\xa9\ncaf\xe9\n")
 
 
 def test_nothing_is_left_of_a_document_that_failed(spectra_run, tmp_path):
