@@ -87,7 +87,7 @@ def test_a_new_budget_is_followed_without_training(model):
     changed = Rationalizer.from_trained(model.trained)
     for budget, words in ((3, 3), (0.5, 2), ("75%", 3), (0.01, 1), ("1", 1), ("100%", 4)):
         changed.budget = budget
-        assert changed.explain(TEXTS[0]).words_selected == words
+        assert changed.explain(TEXTS[0]).selected_word_count == words
         assert changed.budget == Budget.parse(budget)
     with pytest.raises(ValueError, match="at least 1"):
         changed.budget = 0
