@@ -235,7 +235,7 @@ class Rationalizer(SavingMixin):
             try:
                 explanations = self.explain_examples(self.examples(batch), constraints=constraints)
             except ConstraintConflict as error:
-                raise error.after(summary.texts) from None
+                raise error.shifted(summary.texts) from None
             summary.add_explanations(explanations)
             yield from explanations
         summary.emit(stacklevel=2)
@@ -247,7 +247,7 @@ class Rationalizer(SavingMixin):
         try:
             explained = self.explain_examples(self.examples([texts[k] for k in usable]), constraints=constraints)
         except ConstraintConflict as error:
-            raise error if error.position is None else error.at(f"row {usable[error.position] + 1}") from None
+            raise error if error.index is None else error.with_place(f"row {usable[error.index] + 1}") from None
         WarningSummary(explained).emit(stacklevel=3)
         by_row = dict(zip(usable, explained, strict=True))
         rows = [result_values(by_row.get(k)) for k in range(len(texts))]
@@ -290,8 +290,8 @@ class Rationalizer(SavingMixin):
         try:
             explained = iter(self.explain_examples(examples, batch_size=batch_size))
         except ConstraintConflict as error:
-            place = "" if error.position is None else usable[error.position].place
-            raise error.at(place) if place else error from None
+            place = "" if error.index is None else usable[error.index].place
+            raise error.with_place(place) if place else error from None
         return [None if row.example is None else next(explained) for row in rows]
 
     def _predict(self, title: str, examples: Sequence[AnyExample], **options: Any) -> Predictions:

@@ -87,8 +87,9 @@ def test_conflicts_name_the_row_whatever_the_texts_come_in(model):
     table = pandas.DataFrame({"text": [WORDS, "", TEXTS[1]]})
     with pytest.raises(ConstraintConflict, match=r"^row 3 \('It was dull"):
         model.explain(table, **asked)
-    error = ConstraintConflict("(...) under spans=1: no", "text", 3)
-    assert str(pickle.loads(pickle.dumps(error)).after(2)) == "text 6 (...) under spans=1: no"
+    error = pickle.loads(pickle.dumps(ConstraintConflict("(...) under spans=1: no", "do this", unit="text", index=3)))
+    assert str(error.shifted(2)) == "text 6 (...) under spans=1: no; do this"
+    assert (error.problem, error.remedy, error.place) == ("(...) under spans=1: no", "do this", "text 4")
 
 
 def test_conflicts_are_found_before_a_training(tmp_path):
@@ -99,7 +100,7 @@ def test_conflicts_are_found_before_a_training(tmp_path):
         asked.fit(TEXTS, NAMES, run_dir=tmp_path / "run")
     assert not (tmp_path / "run" / "config.json").exists()
     nothing = Rationalizer(budget=1, constraints=[WholeSentences()], **SMALL)
-    with pytest.raises(ConstraintConflict, match="in no text can anything be selected under whole-sentences"):
+    with pytest.raises(ConstraintConflict, match="any text under whole-sentences"):
         nothing.fit(TEXTS, NAMES)
 
 

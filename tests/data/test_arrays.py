@@ -89,9 +89,7 @@ def test_classes_are_told_apart_as_they_are_written():
 
 
 def test_classes_that_differ_in_case_alone_are_asked_about():
-    with pytest.raises(
-        DataError, match=r"labels, row 3: the labels 'Positive' and 'positive' differ in upper and lower"
-    ):
+    with pytest.raises(DataError, match=r"labels, row 3: the labels 'Positive' and 'positive' differ"):
         make_corpus(list("abc"), ["Positive", "negative", "positive "], dev=())
     both = make_corpus(
         list("abc"), ["Positive", "negative", "positive"], classes=["Positive", "positive", "negative"], dev=()

@@ -96,7 +96,7 @@ def test_two_files_for_a_split_are_refused(tmp_path):
 
 def test_folder_without_train_says_what_it_holds(tmp_path):
     write(tmp_path / "trainer.csv", ROWS)
-    with pytest.raises(DataError, match=r"no train file; expected train.*holds trainer.csv"):
+    with pytest.raises(DataError, match=r"no train file.*holds trainer.csv"):
         read_corpus(tmp_path)
 
 

@@ -146,7 +146,7 @@ def test_bad_rows_are_named(tmp_path, ending, change, message):
 def test_splits_of_two_kinds_are_refused(tmp_path):
     write(tmp_path / "train.csv", ROWS)
     write(tmp_path / "dev.csv", [{"text": "t", "label": "yes"}])
-    with pytest.raises(DataError, match=r"train.csv holds pairs of texts, .*dev.csv single texts"):
+    with pytest.raises(DataError, match=r"train.csv: .* pairs of texts, .*dev.csv single texts"):
         read_corpus(tmp_path)
     text, pair = examples_from(["t"], [0]), pair_examples_from(PAIRS, [0, 1])
     with pytest.raises(ValueError, match="texts or pairs of texts, got splits of both kinds"):

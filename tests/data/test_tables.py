@@ -66,7 +66,7 @@ def test_rows_before_a_bad_one_are_given(tmp_path, name, content, message):
         with pytest.raises(DataError, match=message):
             next(rows)
     else:
-        assert next(rows).reason.startswith(message.removeprefix("row 3: "))
+        assert next(rows).error.problem.startswith(message.removeprefix("row 3: "))
     with pytest.raises(DataError, match=message):
         read_table(path)
 

@@ -13,7 +13,7 @@ from rationalizer.constraints.patterns import to_tuples
 from rationalizer.constraints.stopwords import STOPWORDS
 from rationalizer.ranges import Count
 from rationalizer.text import is_punctuation
-from rationalizer.text.errors import short_repr
+from rationalizer.text.errors import InputError, short_repr
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,15 +29,15 @@ class _Links(PairConstraint):
             object.__setattr__(self, key, to_tuples(getattr(self, key)))
         for pair in self.words:
             if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(word, str) and word for word in pair):
-                raise ValueError(f"{self.name}: words are pairs such as [('not', 'never')], got {short_repr(pair)}")
+                raise InputError(f"{self.name}: words are pairs such as [('not', 'never')], got {short_repr(pair)}")
         for key in ("equal", "stopwords"):
             if not isinstance(getattr(self, key), bool):
-                raise ValueError(f"{self.name}: {key} must be true or false, got {short_repr(getattr(self, key))}")
+                raise InputError(f"{self.name}: {key} must be true or false, got {short_repr(getattr(self, key))}")
         for key in ("links", "matrix"):
             if not isinstance(getattr(self, key), tuple | None):
-                raise ValueError(f"{self.name}: {key} is a list, got {short_repr(getattr(self, key))}")
+                raise InputError(f"{self.name}: {key} is a list, got {short_repr(getattr(self, key))}")
         if not self._settings():
-            raise ValueError(f"{self.name}: which words? give words, equal, links or matrix")
+            raise InputError(f"{self.name}: which words? give words, equal, links or matrix")
 
     @property
     def per_text(self) -> bool:
@@ -50,7 +50,7 @@ class _Links(PairConstraint):
         flags = [kind.strip() for kind in kinds.split(",") if kind.strip()]
         unknown = next((kind for kind in flags if kind not in ("equal", "stopwords")), None)
         if unknown is not None:
-            raise ValueError(f"equal, stopwords or words:... was expected, got {short_repr(unknown)}")
+            raise InputError(f"equal, stopwords or words:... was expected, got {short_repr(unknown)}")
         pairs = tuple(tuple(part.strip().split("/")) for part in words.split(",") if part.strip())
         return cls(words=pairs, equal="equal" in flags, stopwords="stopwords" in flags)
 
@@ -72,16 +72,17 @@ class _Links(PairConstraint):
         if self.links is not None:
             for link in self._of_pair("links", self.links, any(map(_is_link, self.links)), pair):
                 if not _is_link(link) or not (0 <= link[0] < m and 0 <= link[1] < n):
-                    raise ValueError(
-                        f"{self.name}: {short_repr(link)} is no link of {pair.source}; links are (token of the "
-                        f"premise, token of the hypothesis), counted from 0, here below ({m}, {n})"
+                    raise InputError(
+                        f"{self.name}: {short_repr(link)} is no link of {pair.source}",
+                        "links are (token of the premise, token of the hypothesis), counted from 0, here "
+                        f"below ({m}, {n})",
                     )
                 found.append(link)
         if self.matrix is not None:
             rows = self._of_pair("matrix", self.matrix, any(map(_is_row, self.matrix)), pair)
             shape = {len(row) if isinstance(row, tuple) else -1 for row in rows}
             if len(rows) != m or shape - {n} or any(flag not in (0, 1) for row in rows for flag in row):
-                raise ValueError(f"{self.name}: a matrix has a 0 or 1 a pair of tokens, {m} x {n} for {pair.source}")
+                raise InputError(f"{self.name}: a matrix has a 0 or 1 a pair of tokens, {m} x {n} for {pair.source}")
             found += [(i, j) for i in range(m) for j in range(n) if rows[i][j]]
         return found
 
@@ -90,8 +91,8 @@ class _Links(PairConstraint):
         listed = (given,) if one else given
         if len(listed) != pair.source.of:
             pairs = "1 pair" if pair.source.of == 1 else f"{pair.source.of} pairs"
-            raise ValueError(
-                f"{self.name}: {key} is of {len(listed)} pairs, but there are {pairs}; give a list for each"
+            raise InputError(
+                f"{self.name}: {key} is of {len(listed)} pairs, but there are {pairs}", "give a list for each"
             )
         return tuple(listed[pair.source.position])
 
@@ -131,7 +132,7 @@ class MustAlign(_Links):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.stopwords and not self.equal:
-            raise ValueError(f"{self.name}: stopwords are aligned where they are equal; give equal too")
+            raise InputError(f"{self.name}: stopwords are aligned where they are equal", "give equal too")
 
     def describe(self) -> str:
         return f"{self._describe_words()} aligned"
@@ -208,5 +209,5 @@ class ExactlyK(PairConstraint):
 
     def update_layer(self, layer: PairLayerConstraints) -> PairLayerConstraints:
         if layer.exactly not in (None, self.k):
-            raise ValueError(f"exactly-k={layer.exactly} and {self} cannot both hold; leave one out")
+            raise InputError(f"exactly-k={layer.exactly} and {self} cannot both hold", "leave one out")
         return replace(layer, exactly=self.k)

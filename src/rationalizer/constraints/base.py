@@ -9,31 +9,41 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from rationalizer.ranges import check_ranges, ranges_of
 from rationalizer.suggestions import did_you_mean
-from rationalizer.text.errors import short_repr
+from rationalizer.text.errors import InputError, short_repr
 
 ENTRY_POINTS = "rationalizer.factors"  # the group in which packages name constraints of their own
 
 
-class ConstraintConflict(ValueError):
-    """What is asked of a text cannot be had; the message names the text and the constraints.
+class ConstraintConflict(InputError):
+    """No selection of a text satisfies the constraints. The message is "place problem; remedy".
 
     Args:
-        problem: the message, behind what the text is called.
-        text: what kind of text it is, where it is one of several.
-        position: which of them, counted from 0.
+        problem: what is wrong.
+        remedy: what to do about it.
+        unit: "text" or "pair", if it is one of several.
+        index: which of them, counted from 0.
+        place: how the user knows the text, such as "reviews.csv, row 12"; by default from `unit` and `index`.
     """
 
-    def __init__(self, problem: str, text: str = "", position: int | None = None) -> None:
-        super().__init__(problem if position is None else f"{text} {position + 1} {problem}")
-        self.problem, self.text, self.position = problem, text, position
+    def __init__(
+        self, problem: str, remedy: str = "", *, unit: str = "", index: int | None = None, place: str = ""
+    ) -> None:
+        super().__init__(problem, remedy)
+        self.unit, self.index = unit, index
+        self.place = place or ("" if index is None else f"{unit} {index + 1}")
 
-    def at(self, place: str) -> ConstraintConflict:
-        """The same, of a text that people know by its place: a row of a file, say."""
-        return ConstraintConflict(f"{place} {self.problem}")
+    def __str__(self) -> str:
+        return f"{self.place} {super().__str__()}" if self.place else super().__str__()
 
-    def after(self, texts: int) -> ConstraintConflict:
-        """The same, where so many texts come before those that were counted."""
-        return self if self.position is None else ConstraintConflict(self.problem, self.text, self.position + texts)
+    def with_place(self, place: str) -> ConstraintConflict:
+        """The same conflict, in a text that the user knows by another name: a row of a file, say."""
+        return ConstraintConflict(self.problem, self.remedy, place=place)
+
+    def shifted(self, count: int) -> ConstraintConflict:
+        """The same conflict, counted from `count` texts earlier."""
+        if self.index is None:
+            return self
+        return ConstraintConflict(self.problem, self.remedy, unit=self.unit, index=self.index + count)
 
 
 @dataclass(frozen=True)
@@ -56,11 +66,11 @@ class Constraint:
         for key in ranges:
             value = getattr(self, key)
             if not (value is None and ranges[key].none) and (not isinstance(value, int) or isinstance(value, bool)):
-                raise ValueError(f"{self.name}: {key} must be a whole number, got {short_repr(value)}")
+                raise InputError(f"{self.name}: {key} must be a whole number, got {short_repr(value)}")
         try:
             check_ranges(ranges, {key: getattr(self, key) for key in ranges})
         except ValueError as error:
-            raise ValueError(f"{self.name}: {error}") from None
+            raise InputError(f"{self.name}: {error}") from None
 
     @property
     def per_text(self) -> bool:
@@ -78,7 +88,7 @@ class Constraint:
             return Constraint._from_text(value)
         if isinstance(value, Mapping) and isinstance(value.get("name"), str):
             return Constraint._from_json(value)
-        raise ValueError(f"a constraint was expected, got {short_repr(value)}; write it as one of {_usages()}")
+        raise InputError(f"a constraint was expected, got {short_repr(value)}", f"write it as one of {_usages()}")
 
     @staticmethod
     def _from_text(text: str) -> Constraint:
@@ -89,7 +99,7 @@ class Constraint:
             return cls.parse_value(value.strip()) if equals else cls.parse_value("")
         except ValueError as error:
             said = str(error).removeprefix(f"{cls.name}: ")
-            raise ValueError(f"the constraint {short_repr(text)}: {said}; write it as {cls.usage}") from None
+            raise InputError(f"the constraint {short_repr(text)}: {said}", f"write it as {cls.usage}") from None
 
     @classmethod
     def parse_value(cls, value: str) -> Self:
@@ -97,10 +107,10 @@ class Constraint:
         settings = fields(cls)
         if not settings:
             if value:
-                raise ValueError(f"{cls.name} takes no value, got {short_repr(value)}")
+                raise InputError(f"{cls.name} takes no value, got {short_repr(value)}")
             return cls()
         if len(settings) > 1 or not value.isdecimal():
-            raise ValueError(f"a whole number was expected, got {short_repr(value)}")
+            raise InputError(f"a whole number was expected, got {short_repr(value)}")
         return cls(**{settings[0].name: int(value)})
 
     def format_value(self) -> str:
@@ -127,7 +137,7 @@ class Constraint:
 
     def to_json(self) -> dict[str, Any]:
         if self.per_text:
-            raise ValueError(f"{self!r} marks the texts at hand, and cannot be kept; give it to explain or predict")
+            raise InputError(f"{self!r} marks the texts at hand, and cannot be kept", "give it to explain or predict")
         return {"name": self.name, **{key: _listed(value) for key, value in self._settings().items()}}
 
     @staticmethod
@@ -137,10 +147,10 @@ class Constraint:
         given = {key: value for key, value in stored.items() if key != "name"}
         unknown = next((key for key in given if key not in known), None)
         if unknown is not None:
-            raise ValueError(f"{cls.name} has no setting {unknown!r}; {did_you_mean(unknown, known)}")
+            raise InputError(f"{cls.name} has no setting {unknown!r}", did_you_mean(unknown, known))
         missing = [item.name for item in fields(cls) if item.default is MISSING and item.name not in given]
         if missing:
-            raise ValueError(f"{cls.name}: {missing[0]} is missing")
+            raise InputError(f"{cls.name}: {missing[0]} is missing")
         return cls(**given)
 
     def _settings(self) -> dict[str, Any]:
@@ -163,7 +173,7 @@ def parse_constraints(values: Any) -> Constraints:
         return ()
     listed = [values] if isinstance(values, (str, Constraint, Mapping)) else values
     if not isinstance(listed, Iterable):
-        raise ValueError(f"constraints are a list such as [Spans(2)] or ['spans=2'], got {short_repr(values)}")
+        raise InputError(f"constraints are a list such as [Spans(2)] or ['spans=2'], got {short_repr(values)}")
     found: list[Constraint] = []
     for value in listed:
         constraint = Constraint.parse(value)
@@ -182,7 +192,7 @@ def register(name: str, usage: str) -> Callable[[_C], _C]:
 
     def add(cls: _C) -> _C:
         if name in CONSTRAINTS:
-            raise ValueError(f"the constraint {name!r} is already taken by {CONSTRAINTS[name].__qualname__}")
+            raise InputError(f"the constraint {name!r} is already taken by {CONSTRAINTS[name].__qualname__}")
         cls.name, cls.usage = name, usage
         CONSTRAINTS[name] = cls
         return cls
@@ -197,9 +207,10 @@ def get_constraint(name: str) -> type[Constraint]:
         for point in entry_points(group=ENTRY_POINTS, name=key):
             point.load()  # whose module registers it
     if key not in CONSTRAINTS:
-        raise ValueError(
-            f"there is no constraint {short_repr(name)}; {did_you_mean(key, CONSTRAINTS)}, or if it is your own, "
-            f"import the module that registers it first, or make it an entry point of the group {ENTRY_POINTS}"
+        raise InputError(
+            f"there is no constraint {short_repr(name)}",
+            f"{did_you_mean(key, CONSTRAINTS)}, or if it is your own, import the module that "
+            f"registers it first, or make it an entry point of the group {ENTRY_POINTS}",
         )
     return CONSTRAINTS[key]
 

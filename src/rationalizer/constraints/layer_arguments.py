@@ -70,10 +70,9 @@ class TextInBatch(NamedTuple):
     position: int
     of: int  # how many there are
 
-    def conflict(self, constraints: Constraints, reason: str) -> ConstraintConflict:
-        return ConstraintConflict(
-            f"({short_repr(self.example.text)}) under {_named(constraints)}: {reason}", "text", self.position
-        )
+    def conflict(self, constraints: Constraints, reason: str, remedy: str) -> ConstraintConflict:
+        problem = f"({short_repr(self.example.text)}) under {_named(constraints)}: {reason}"
+        return ConstraintConflict(problem, remedy, unit="text", index=self.position)
 
 
 class TextRequirements:
@@ -207,7 +206,7 @@ def _check(
         if reason is None and not _feasible(limits, row, counted, allowed):
             reason = f"no selection of at most {int(allowed[row])} words keeps to all of them"
         if reason is not None:
-            raise draft.source.conflict(constraints, f"{reason}; raise the budget, or leave a constraint out")
+            raise draft.source.conflict(constraints, reason, "raise the budget, or leave a constraint out")
 
 
 def _feasible(limits: LayerConstraints, row: int, counted: Tensor, allowed: Tensor) -> bool:

@@ -54,9 +54,9 @@ class PairInBatch(NamedTuple):
     def __str__(self) -> str:
         return f"pair {self.position + 1} ({self._shown()})"
 
-    def conflict(self, constraints: Constraints, reason: str) -> ConstraintConflict:
-        asked = ", ".join(map(str, constraints))
-        return ConstraintConflict(f"({self._shown()}) under {asked}: {reason}", "pair", self.position)
+    def conflict(self, constraints: Constraints, reason: str, remedy: str) -> ConstraintConflict:
+        problem = f"({self._shown()}) under {', '.join(map(str, constraints))}: {reason}"
+        return ConstraintConflict(problem, remedy, unit="pair", index=self.position)
 
     def _shown(self) -> str:
         return " / ".join(short_repr(text.text) for text in self.example.texts)

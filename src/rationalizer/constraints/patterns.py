@@ -10,7 +10,7 @@ import regex
 
 from rationalizer.constraints.base import ConstraintConflict
 from rationalizer.constraints.layer_arguments import TextInBatch
-from rationalizer.text.errors import short_repr
+from rationalizer.text.errors import InputError, short_repr
 
 SECONDS = 0.5  # that a pattern may take on a text: some take for ever, and a server must not
 LONGEST_PATTERN = 1000  # characters
@@ -22,7 +22,7 @@ def find_pattern(pattern: str, text: str) -> list[tuple[int, int]]:
         found = [match.span() for match in _compiled(pattern).finditer(text, timeout=SECONDS)]
     except TimeoutError:
         raise ConstraintConflict(
-            f"the pattern {short_repr(pattern)} takes too long on {short_repr(text)}; write a simpler one"
+            f"the pattern {short_repr(pattern)} takes too long on {short_repr(text)}", "write a simpler one"
         ) from None
     return [(start, end) for start, end in found if end > start]
 
@@ -35,11 +35,11 @@ def _compiled(pattern: str) -> regex.Pattern[str]:
 def check_pattern(name: str, pattern: Any) -> None:
     """ValueError where it is no regular expression."""
     if not isinstance(pattern, str) or not 0 < len(pattern) <= LONGEST_PATTERN:
-        raise ValueError(f"{name}: a pattern has 1 to {LONGEST_PATTERN} characters, got {short_repr(pattern)}")
+        raise InputError(f"{name}: a pattern has 1 to {LONGEST_PATTERN} characters, got {short_repr(pattern)}")
     try:
         _compiled(pattern)
     except regex.error as error:
-        raise ValueError(f"{name}: {short_repr(pattern)} is no regular expression ({error})") from None
+        raise InputError(f"{name}: {short_repr(pattern)} is no regular expression ({error})") from None
 
 
 def to_tuples(value: Any) -> Any:
@@ -58,9 +58,10 @@ def spans_for_text(name: str, characters: Sequence[Any], text: TextInBatch) -> l
     length = len(text.example.text)
     for span in own:
         if not _is_span(span) or not 0 <= span[0] < span[1] <= length:
-            raise ValueError(
-                f"{name}: {short_repr(span)} is no character span of text {text.position + 1}, which has {length} "
-                "characters; spans are (start, end) with 0 <= start < end, counted from 0"
+            raise InputError(
+                f"{name}: {short_repr(span)} is no character span of text {text.position + 1}, which "
+                f"has {length} characters",
+                "spans are (start, end) with 0 <= start < end, counted from 0",
             )
     return list(own)
 
@@ -72,9 +73,9 @@ def mask_for_text(name: str, mask: Sequence[Any], text: TextInBatch) -> list[boo
     own = _of_text(name, "mask", listed, text)
     own = (0,) * tokens if own is None else own
     if len(own) != tokens or any(flag not in (0, 1) for flag in own):
-        raise ValueError(
-            f"{name}: a mask has a 0 or 1 a token, got {short_repr(own)} for the {tokens} tokens of "
-            f"text {text.position + 1}"
+        raise InputError(
+            f"{name}: a mask has a 0 or 1 a token, got {short_repr(own)} for the {tokens} tokens "
+            f"of text {text.position + 1}"
         )
     return [bool(flag) for flag in own]
 
@@ -82,7 +83,7 @@ def mask_for_text(name: str, mask: Sequence[Any], text: TextInBatch) -> list[boo
 def _of_text(name: str, key: str, listed: Sequence[Any], text: TextInBatch) -> Any:
     if len(listed) != text.of:
         texts = "1 text" if text.of == 1 else f"{text.of} texts"
-        raise ValueError(f"{name}: {key} is of {len(listed)} texts, but there are {texts}; give a list for each")
+        raise InputError(f"{name}: {key} is of {len(listed)} texts, but there are {texts}", "give a list for each")
     return listed[text.position]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from rationalizer.constraints.base import register
 from rationalizer.constraints.layer_arguments import TextConstraint, TextRequirements
 from rationalizer.constraints.patterns import check_pattern, find_pattern, spans_for_text, to_tuples
-from rationalizer.text.errors import short_repr
+from rationalizer.text.errors import InputError, short_repr
 
 
 @register("ends", "ends=pattern:not \\w+")
@@ -28,11 +28,11 @@ class Ends(TextConstraint):
     def __post_init__(self) -> None:
         object.__setattr__(self, "characters", to_tuples(self.characters))
         if self.pattern is None and self.characters is None:
-            raise ValueError(f"{self.name}: which phrases? give pattern or characters")
+            raise InputError(f"{self.name}: which phrases? give pattern or characters")
         if self.pattern is not None:
             check_pattern(self.name, self.pattern)
         if not isinstance(self.characters, tuple | None):
-            raise ValueError(f"{self.name}: characters is a list, got {short_repr(self.characters)}")
+            raise InputError(f"{self.name}: characters is a list, got {short_repr(self.characters)}")
 
     @property
     def per_text(self) -> bool:
@@ -41,7 +41,7 @@ class Ends(TextConstraint):
     @classmethod
     def parse_value(cls, value: str) -> Ends:
         if not value.startswith("pattern:"):
-            raise ValueError(f"pattern:... was expected, got {short_repr(value)}")
+            raise InputError(f"pattern:... was expected, got {short_repr(value)}")
         return cls(value.removeprefix("pattern:"))
 
     def format_value(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from rationalizer.constraints.base import register
 from rationalizer.constraints.layer_arguments import LayerConstraints, TextConstraint
 from rationalizer.ranges import Count, CountOrNone
-from rationalizer.text.errors import short_repr
+from rationalizer.text.errors import InputError, short_repr
 
 
 @register("spans", "spans=2")
@@ -37,13 +37,13 @@ class SpanLength(TextConstraint):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.at_most is not None and self.at_least > self.at_most:
-            raise ValueError(f"{self.name}: at_least must be at most at_most, got {self.at_least} and {self.at_most}")
+            raise InputError(f"{self.name}: at_least must be at most at_most, got {self.at_least} and {self.at_most}")
 
     @classmethod
     def parse_value(cls, value: str) -> SpanLength:
         low, hyphen, high = (part.strip() for part in value.partition("-"))
         if not hyphen or not (low or high) or not all(part.isdecimal() for part in (low, high) if part):
-            raise ValueError(f"a range of words was expected, got {short_repr(value)}")
+            raise InputError(f"a range of words was expected, got {short_repr(value)}")
         return cls(int(low) if low else 1, int(high) if high else None)
 
     def format_value(self) -> str:

@@ -13,7 +13,7 @@ from rationalizer.constraints.layer_arguments import Flags, TextConstraint, Text
 from rationalizer.constraints.patterns import check_pattern, find_pattern, mask_for_text, spans_for_text, to_tuples
 from rationalizer.constraints.stopwords import STOPWORDS
 from rationalizer.text import is_punctuation
-from rationalizer.text.errors import short_repr
+from rationalizer.text.errors import InputError, short_repr
 
 KINDS = ("stopwords", "punctuation")
 
@@ -31,20 +31,20 @@ class _Words(TextConstraint):
         for key in ("words", "characters", "mask"):
             object.__setattr__(self, key, to_tuples(getattr(self, key)))
         if isinstance(self.words, str) or not all(isinstance(word, str) for word in self.words):
-            raise ValueError(f"{self.name}: words are a list such as ['not', 'never'], got {short_repr(self.words)}")
+            raise InputError(f"{self.name}: words are a list such as ['not', 'never'], got {short_repr(self.words)}")
         spaced = next((word for word in self.words if not word or word.split() != [word]), None)
         if spaced is not None:
-            raise ValueError(f"{self.name}: {short_repr(spaced)} is not one word; give its words, or a pattern")
+            raise InputError(f"{self.name}: {short_repr(spaced)} is not one word", "give its words, or a pattern")
         if self.pattern is not None:
             check_pattern(self.name, self.pattern)
         for key in KINDS:
             if not isinstance(getattr(self, key), bool):
-                raise ValueError(f"{self.name}: {key} must be true or false, got {short_repr(getattr(self, key))}")
+                raise InputError(f"{self.name}: {key} must be true or false, got {short_repr(getattr(self, key))}")
         for key in ("characters", "mask"):
             if not isinstance(getattr(self, key), tuple | None):
-                raise ValueError(f"{self.name}: {key} is a list, got {short_repr(getattr(self, key))}")
+                raise InputError(f"{self.name}: {key} is a list, got {short_repr(getattr(self, key))}")
         if not self._settings():
-            raise ValueError(f"{self.name}: which words? give {', '.join(item.name for item in fields(self))}")
+            raise InputError(f"{self.name}: which words? give {', '.join(item.name for item in fields(self))}")
 
     @property
     def per_text(self) -> bool:
@@ -58,7 +58,7 @@ class _Words(TextConstraint):
         flags = [kind.strip() for kind in kinds.split(",") if kind.strip()]
         for kind in flags:
             if kind not in KINDS:
-                raise ValueError(
+                raise InputError(
                     f"stopwords, punctuation, words:... or pattern:... was expected, got {short_repr(kind)}"
                 )
         return cls(

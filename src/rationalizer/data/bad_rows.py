@@ -1,4 +1,4 @@
-"""Rows that cannot be used: named all at once, or skipped, counted and listed."""
+"""Rows that cannot be used: reported all at once, or skipped, counted and listed."""
 
 from __future__ import annotations
 
@@ -6,66 +6,67 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rationalizer.text.errors import DataError, at
+from rationalizer.text.errors import DataError
 
-LISTED = 20  # rows of a file: who has more of them looks for one cause
-REMEDY = "correct them, or leave them out by --skip-bad (in Python skip_bad=True)"
+LISTED = 20  # rows of a file: more of them mostly have one cause
+REMEDY = "correct them, or skip them with --skip-bad (in Python skip_bad=True)"
 
 
 @dataclass(frozen=True)
 class BadRow:
-    """What stands in the place of a row that could not be read; `row` is as much of it as there is."""
+    """A row that could not be parsed; `row` holds as much of it as could be."""
 
-    reason: str
+    error: DataError
     row: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
 class BadRows:
-    """The rows that could not be used, of one file or several; to be settled when all are read."""
+    """The rows of one file or several that cannot be used, collected while reading."""
 
     skip: bool = False
-    _found: dict[Path, list[tuple[int, str]]] = field(default_factory=dict)
+    _errors: dict[Path, list[tuple[int, ValueError]]] = field(default_factory=dict)
 
-    def add(self, path: Path, number: int, reason: str) -> None:
-        self._found.setdefault(path, []).append((number, reason))
+    def add(self, path: Path, number: int, error: ValueError) -> None:
+        self._errors.setdefault(path, []).append((number, error))
 
     def __len__(self) -> int:
-        return sum(map(len, self._found.values()))
+        return sum(map(len, self._errors.values()))
 
     @property
     def is_fatal(self) -> bool:
-        """Whether what comes after is of no use any more, but to name what is wrong with it."""
-        return bool(self._found) and not self.skip
+        """Whether reading will fail. Later rows are then read only to report their errors."""
+        return bool(self._errors) and not self.skip
 
     @property
     def is_full(self) -> bool:
+        """Whether enough errors were found to stop reading."""
         return self.is_fatal and len(self) >= LISTED
 
     def raise_if_any(self) -> None:
-        """DataError, unless there are none or they may be skipped."""
+        """Raise `DataError`, unless there are no bad rows or they may be skipped."""
         if not self.is_fatal:
             return
         if len(self) == 1:
-            ((path, [(number, reason)]),) = self._found.items()
-            raise DataError(f"{at(path, number)}: {reason}")
-        raise DataError(f"{'; '.join(self._notes('rows cannot be used'))}; {REMEDY}")
+            ((path, [(number, error)]),) = self._errors.items()
+            raise DataError.from_error(error, path=path, row=number)
+        raise DataError("; ".join(self._describe("rows cannot be used")), REMEDY)
 
     def messages(self) -> tuple[str, ...]:
-        """For each file how many rows were skipped, which and why."""
-        return tuple(self._notes("rows skipped")) if self.skip else ()
+        """For each file, how many rows were skipped, which and why."""
+        return tuple(self._describe("rows skipped")) if self.skip else ()
 
-    def _notes(self, what: str) -> list[str]:
-        notes = []
-        for path, rows in self._found.items():
+    def _describe(self, what: str) -> list[str]:
+        messages = []
+        for path, rows in self._errors.items():
             by_reason: dict[str, list[str]] = {}
-            for number, reason in sorted(rows)[:LISTED]:
-                by_reason.setdefault(reason, []).append(str(number))
-            listed = [
+            for number, error in sorted(rows, key=lambda row: row[0])[:LISTED]:
+                by_reason.setdefault(str(error), []).append(str(number))
+            reasons = [
                 f"row{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {reason}"
                 for reason, numbers in by_reason.items()
             ]
             more = f"; and {len(rows) - LISTED} more" if len(rows) > LISTED else ""
             words = what if len(rows) > 1 else what.replace("rows", "row")
-            notes.append(f"{path}: {len(rows)} {words}: {'; '.join(listed)}{more}")
-        return notes
+            messages.append(f"{path}: {len(rows)} {words}: {'; '.join(reasons)}{more}")
+        return messages

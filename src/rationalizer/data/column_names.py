@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 
 from rationalizer.data.table_files import Table
 from rationalizer.suggestions import closest
-from rationalizer.text.errors import DataError, at
+from rationalizer.text.errors import DataError
 
 _TEXT = ("text", "tokens")
 _SIDES = (("premise", "premise_tokens"), ("hypothesis", "hypothesis_tokens"))
@@ -75,22 +75,24 @@ class Columns:
         for key in ["label", *asked]:
             name = getattr(self, key)
             if name is not None and name not in table.columns:
-                raise DataError(_missing(table, name, f"pass the {key} column's name{_option(key)}"))
+                raise _missing(table, name, f"pass the {key} column's name{_option(key)}")
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         found = {key: name if name in table.columns else None for key, name in found.items()}
         others = _OF_TEXTS if self._holds_pairs(table, found, asked) else _OF_PAIRS
         if unusable := [key for key in others if key in asked]:
             kind, not_kind = ("pairs", "texts") if others is _OF_TEXTS else ("texts", "pairs")
             raise DataError(
-                f"{at(table.path)}: the file holds {kind}, but {unusable[0]}={getattr(self, unusable[0])!r} is a "
-                f"column for {not_kind}; leave it out"
+                f"the file holds {kind}, but {unusable[0]}={getattr(self, unusable[0])!r} is a column for {not_kind}",
+                "leave it out",
+                path=table.path,
             )
         found |= dict.fromkeys(others)
         rationales = [name for key in _RATIONALES if (name := found[key]) is not None]
         if len(rationales) > 1:
             raise DataError(
-                f"{at(table.path)}: the columns {' and '.join(rationales)} both hold rationales; "
-                "set all but one of them to None"
+                f"the columns {' and '.join(rationales)} both hold rationales",
+                "set all but one of them to None",
+                path=table.path,
             )
         return Columns(**found)
 
@@ -105,9 +107,9 @@ class Columns:
             wants_pairs, wants_text = (any(key in asked for key in keys) for keys in (_SIDES[0] + _SIDES[1], _TEXT))
             if wants_pairs == wants_text:
                 raise DataError(
-                    f"{at(table.path)}: the columns {text} on the one hand, {sides[0]} and {sides[1]} on the other "
-                    "could all be meant; set text and tokens to None to read pairs, premise and premise_tokens to "
-                    "read texts"
+                    f"the columns {text} on the one hand, {sides[0]} and {sides[1]} on the other could all be meant",
+                    "set text and tokens to None to read pairs, premise and premise_tokens to read texts",
+                    path=table.path,
                 )
             return wants_pairs
         if None not in sides or text is not None:
@@ -115,19 +117,20 @@ class Columns:
         if sides != [None, None] or any(key in asked for key in _SIDES[0] + _SIDES[1]):
             lacking = _SIDES[sides.index(None)]
             name = next((name for key in lacking if (name := getattr(self, key)) is not None), lacking[0])
-            raise DataError(_missing(table, name, f"pass the {lacking[0]} column's name{_option(lacking[0])}"))
+            raise _missing(table, name, f"pass the {lacking[0]} column's name{_option(lacking[0])}")
         wanted = self.text or self.tokens or "text"
         remedy = f"pass the text column's name, or for pairs premise's and hypothesis'{_option('text')}"
-        raise DataError(_missing(table, wanted, remedy))
+        raise _missing(table, wanted, remedy)
 
 
 def _option(key: str) -> str:
     return f" (on the command line: --column {key}=NAME)"
 
 
-def _missing(table: Table, name: str, remedy: str) -> str:
+def _missing(table: Table, name: str, remedy: str) -> DataError:
     close = closest(name, table.columns)
     guess = f" (did you mean {close!r}?)" if close else ""
     known = ", ".join(table.columns) or "no columns at all"
     header = "" if close else "; --no-header if its first line is a row"
-    return f"{at(table.path)}: there is no column {name!r}{guess}; the file has {known}; {remedy}{header}"
+    problem = f"there is no column {name!r}{guess}; the file has {known}"
+    return DataError(problem, f"{remedy}{header}", path=table.path)

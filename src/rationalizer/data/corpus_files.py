@@ -129,7 +129,7 @@ def iter_rows(
     found, known = given, 0
     for number, row in enumerate(stream.rows, first):
         if isinstance(row, BadRow):
-            bad.add(stream.path, number, row.reason)
+            bad.add(stream.path, number, row.error)
             item = InputRow(row.row, None)
         else:
             if len(stream.columns) > known:  # a row of JSON may have columns that those before it had not
@@ -139,7 +139,7 @@ def iter_rows(
                 example = None if _is_blank(row, found) else _unlabelled_or_not(row, found, labels, rule)
                 item = InputRow(row, example, at(stream.path, number))
             except ValueError as error:
-                bad.add(stream.path, number, str(error))
+                bad.add(stream.path, number, error)
                 item = InputRow(row, None)
         if bad.is_full:
             break
@@ -157,7 +157,9 @@ def resolve_columns(columns: Columns, stream: Stream, pairs: bool | None = None)
     found = columns.resolve(Table(stream.path, stream.columns, []))
     if pairs is not None and found.are_pairs != pairs:
         has, wants = ("single texts", "pairs") if pairs else ("pairs", "single texts")
-        raise DataError(f"{at(stream.path)} holds {has}, but the model reads {wants}; name the columns by --column")
+        raise DataError(
+            f"the file holds {has}, but the model reads {wants}", "name the columns by --column", path=stream.path
+        )
     return found
 
 
@@ -224,7 +226,7 @@ def assemble(
     bad.raise_if_any()
     train, dev = parts["train"], parts["dev"]
     if not train and "train" in splits:
-        raise DataError(f"{at(first[0].path)}: there are no rows to train on")
+        raise DataError("there are no rows to train on", path=first[0].path)
     check_one_kind({table.path: columns.resolve(table) for tables in splits.values() for table in tables})
     if train and not dev:
         train, dev = split_off_dev(train, dev_fraction, seed=seed, stratify=labels.task == "classification")
@@ -249,7 +251,9 @@ def check_one_kind(found: Mapping[Path, Columns]) -> None:
     pairs = [path for path, columns in found.items() if columns.are_pairs]
     texts = [path for path, columns in found.items() if not columns.are_pairs]
     if pairs and texts:
-        raise DataError(f"{at(pairs[0])} holds pairs of texts, {texts[0]} single texts; give all files one form")
+        raise DataError(
+            f"the file holds pairs of texts, but {texts[0]} single texts", "give all files one form", path=pairs[0]
+        )
 
 
 def _labels_of(
@@ -260,11 +264,11 @@ def _labels_of(
     drop: Collection[Label],
 ) -> Labels:
     values: list[Label] = []
-    places: list[str] = []
+    places: list[tuple[Path, int]] = []
     for table in tables:
         column = columns.resolve(table).label
         if column is None:
-            raise DataError(f"{at(table.path)}: training needs labels; pass the label column's name")
+            raise DataError("training needs labels", "pass the label column's name", path=table.path)
         for number, row in table.numbered():
             try:
                 value = plain(row.get(column))
@@ -272,13 +276,14 @@ def _labels_of(
                 continue  # said of the row when its text is read
             if value not in drop:
                 values.append(value)
-                places.append(at(table.path, number))
+                places.append((table.path, number))
     try:
         return infer_labels(values, task, classes)
     except MixedLabels as error:
-        raise DataError(f"{places[error.position]}: {error}") from None
+        path, number = places[error.position]
+        raise DataError.from_error(error, path=path, row=number) from None
     except ValueError as error:
-        raise DataError(f"{at(tables[0].path)}: {error}") from None
+        raise DataError.from_error(error, path=tables[0].path) from None
 
 
 def _examples(
@@ -301,7 +306,7 @@ def _examples(
                 else:
                     examples.append(example_from_row(row, found, labels, rule))
             except ValueError as error:
-                bad.add(table.path, number, str(error))
+                bad.add(table.path, number, error)
     return examples, dropped
 
 
@@ -364,8 +369,10 @@ def find_splits(
         seen = ", ".join(path.name for path in files[:8]) or "no data file"
         others = ", and dev (or validation) and test if you have them" if "train" in names else ""
         raise DataError(
-            f"{at(folder)}: there is no {' or '.join(needed)} file; expected {needed[0]}{'|'.join(endings)}{others}"
-            f"{f', or the original {original}' if original else ''}; the folder holds {seen}"
+            f"no {' or '.join(needed)} file; the folder holds {seen}",
+            f"name the file {needed[0]}{'|'.join(endings)}{others}"
+            f"{f', or copy the original {original} here' if original else ''}",
+            path=folder,
         )
     found: dict[str, list[Path]] = {}
     for split, known in names.items():
@@ -376,8 +383,9 @@ def find_splits(
         kinds = {(_SHARD.sub("", stem(path)), ending(path)) for path in chosen}
         if len(kinds) > 1:
             raise DataError(
-                f"{at(folder)}: {' and '.join(path.name for path in chosen)} could all be the {split} split; "
-                f"leave one in the folder, named {split}"
+                f"{' and '.join(path.name for path in chosen)} could all be the {split} split",
+                f"leave one in the folder, named {split}",
+                path=folder,
             )
         if chosen:
             found[split] = chosen

@@ -33,8 +33,8 @@ def text_column(table: Any, model_columns: Names | None = None) -> Any:
     if len(names) == 1:
         return names[0]
     raise DataError(
-        f"the table has no column 'text', but {', '.join(map(str, names)) or 'no column at all'}; "
-        "use its column, such as table['review']"
+        f"the table has no column 'text', but {', '.join(map(str, names)) or 'no column at all'}",
+        "use its column, such as table['review']",
     )
 
 
@@ -46,7 +46,8 @@ def texts_of(table: Any, *, pairs: bool, model_columns: Names | None = None) -> 
     if names is None:
         raise DataError(
             "a table of pairs has the columns premise and hypothesis, or two columns, got "
-            f"{', '.join(map(str, table.columns))}; use table[['the premise column', 'the hypothesis column']]"
+            f"{', '.join(map(str, table.columns))}",
+            "use table[['the premise column', 'the hypothesis column']]",
         )
     return list(zip(table[names[0]], table[names[1]], strict=True))
 

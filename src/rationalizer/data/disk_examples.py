@@ -106,8 +106,8 @@ class DiskExamples(Sequence[AnyExample]):
             return make(line, self._labels[row].item())
         except (ValueError, TypeError, LookupError) as error:
             raise DataError(
-                f"{self.folder / LINES}, line {row + 1}: not what was written ({error}); delete the folder "
-                f"{self.folder.parent}, which is made again"
+                f"{self.folder / LINES}, line {row + 1}: not what was written ({error})",
+                f"delete the folder {self.folder.parent}, which is made again",
             ) from None
 
     @property

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rationalizer.data.bad_rows import BadRow
-from rationalizer.text.errors import DataError, at
+from rationalizer.text.errors import DataError
 
 
 def sheet_rows(
@@ -24,7 +24,7 @@ def sheet_rows(
     try:
         book = load_workbook(path, read_only=True, data_only=True)
     except (BadZipFile, InvalidFileException, KeyError, ValueError, OSError) as error:
-        raise DataError(f"{at(path)}: not an Excel sheet ({error}); save it anew as .xlsx or CSV") from None
+        raise DataError(f"not an Excel sheet ({error})", "save it anew as .xlsx or CSV", path=path) from None
     try:
         lines = book.worksheets[0].iter_rows(values_only=True)
         names: list[str] | None = None
@@ -42,7 +42,8 @@ def sheet_rows(
             beyond = [cell for cell in cells[len(names) :] if cell is not None]
             row = {name: _plain(cell) for name, cell in zip(names, cells, strict=False) if name}
             if beyond:
-                yield BadRow(f"{len(cells)} cells, but {len(names)} in the header; give each column a name", row)
+                problem = f"{len(cells)} cells, but {len(names)} in the header"
+                yield BadRow(DataError(problem, "give each column a name"), row)
                 continue
             yield row if wanted is None else {name: cell for name, cell in row.items() if name in wanted}
     finally:
@@ -57,7 +58,7 @@ def _names(path: Path, cells: list[Any], header: bool) -> list[str]:
         names.pop()
     repeated = sorted({name for name in names if name and names.count(name) > 1})
     if repeated:
-        raise DataError(f"{at(path)}: the column {repeated[0]!r} comes twice; rename one")
+        raise DataError(f"the column {repeated[0]!r} comes twice", "rename one", path=path)
     return names
 
 

@@ -31,8 +31,8 @@ def read_hub(identifier: str, columns: Collection[str], names: SplitNames = SPLI
             found = datasets.load_dataset(identifier, revision=CONVERTED)
     except (OSError, ValueError, RuntimeError) as error:
         raise DataError(
-            f"{identifier} could not be read from the Hugging Face Hub ({error}); "
-            "check the connection, or pass data_dir with a local copy"
+            f"{identifier} could not be read from the Hugging Face Hub ({error})",
+            "check the connection, or pass data_dir with a local copy",
         ) from error
     splits: dict[str, list[Table]] = {}
     for name, rows in found.items():
@@ -42,5 +42,5 @@ def read_hub(identifier: str, columns: Collection[str], names: SplitNames = SPLI
             table = Table(Path(identifier) / str(name), tuple(rows.column_names), rows.select_columns(keep).to_list())
             splits.setdefault(split, []).append(table)
     if "train" not in splits:
-        raise DataError(f"{identifier} has no train split; it has {', '.join(map(str, found))}")
+        raise DataError(f"{identifier} has no train split", f"it has {', '.join(map(str, found))}")
     return splits

@@ -11,7 +11,7 @@ from rationalizer.data.labels import MULTI_LABEL, Labels, MixedLabels, infer_lab
 from rationalizer.data.row_parsing import make_example, make_pair
 from rationalizer.data.splitting import split_off_dev
 from rationalizer.text.budget import Budget
-from rationalizer.text.errors import DataError, at
+from rationalizer.text.errors import DataError
 from rationalizer.text.example import AnyExample, Example, PairExample
 from rationalizer.text.word_splitting import SplitRule
 
@@ -38,7 +38,7 @@ def examples_from(
         try:
             examples.append(_example(text, label, rationale, rule))
         except ValueError as error:
-            raise DataError(f"{at('texts', number)}: {error}") from None
+            raise DataError.from_error(error, path="texts", row=number) from None
     return examples
 
 
@@ -64,7 +64,7 @@ def pair_examples_from(
         try:
             examples.append(_pair(pair, label, alignment, rule))
         except ValueError as error:
-            raise DataError(f"{at('pairs', number)}: {error}") from None
+            raise DataError.from_error(error, path="pairs", row=number) from None
     return examples
 
 
@@ -107,8 +107,8 @@ def are_pairs(items: Any, *, expected: bool = False) -> bool:
     text = next((k for k, item in enumerate(listed) if isinstance(item, str)), None)
     if text is not None and any(paired):
         raise DataError(
-            f"row {paired.index(True) + 1} is a pair (premise, hypothesis), row {text + 1} a text; give one kind, "
-            "and write texts that come as tokens as lists"
+            f"row {paired.index(True) + 1} is a pair (premise, hypothesis), row {text + 1} a text",
+            "give one kind, and write texts that come as tokens as lists",
         )
     return bool(listed) and all(paired)
 
@@ -148,18 +148,18 @@ def make_corpus(
 
 def _listed(values: Iterable[Any], name: str) -> list[Any]:
     if isinstance(values, str):
-        raise DataError(f"{name} must be a list, got the single string {values[:40]!r}; use [{name}]")
+        raise DataError(f"{name} must be a list, got the single string {values[:40]!r}", f"use [{name}]")
     if name == "texts" and is_table(values):
         return texts_of(values, pairs=False)
     if is_table(values) or getattr(values, "ndim", 1) != 1:
         remedy = MULTI_LABEL if name == "labels" else "use one of its columns"
-        raise DataError(f"{name} must have one dimension, got the shape {tuple(values.shape)}; {remedy}")  # type: ignore[attr-defined]
+        raise DataError(f"{name} must have one dimension, got the shape {tuple(values.shape)}", remedy)  # type: ignore[attr-defined]
     return list(values)
 
 
 def _listed_pairs(pairs: Any) -> list[Any]:
     if isinstance(pairs, tuple) and len(pairs) == 2 and all(isinstance(text, str) for text in pairs):
-        raise DataError(f"pairs must be a list of pairs, got the single pair {pairs!r}; use [pair]")
+        raise DataError(f"pairs must be a list of pairs, got the single pair {pairs!r}", "use [pair]")
     if is_table(pairs):
         return texts_of(pairs, pairs=True)
     if getattr(pairs, "ndim", 1) == 2:
@@ -181,7 +181,7 @@ def _beside(
     given = [None] * len(rows) if marks is None else [None if _is_nan(mark) else mark for mark in _listed(marks, name)]
     for column, values in (("labels", encoded), (name, given)):
         if len(values) != len(rows):
-            raise DataError(f"there are {len(rows)} {what} but {len(values)} {column}; give one each")
+            raise DataError(f"there are {len(rows)} {what} but {len(values)} {column}", "give one each")
     return encoded, given
 
 
@@ -193,11 +193,11 @@ def _encode(
         try:
             values.append(plain(label))
         except ValueError as error:
-            raise DataError(f"{at('labels', number)}: {error}") from None
+            raise DataError.from_error(error, path="labels", row=number) from None
     try:
         scheme = infer_labels(values, task, classes)
     except MixedLabels as error:
-        raise DataError(f"{at('labels', error.position + 1)}: {error}") from None
+        raise DataError.from_error(error, path="labels", row=error.position + 1) from None
     except ValueError as error:
         raise DataError(str(error)) from None
     encoded: list[int | float | None] = []
@@ -205,7 +205,7 @@ def _encode(
         try:
             encoded.append(scheme.encode(value))
         except ValueError as error:
-            raise DataError(f"{at('labels', number)}: {error}") from None
+            raise DataError.from_error(error, path="labels", row=number) from None
     return scheme, encoded
 
 
@@ -213,7 +213,7 @@ def _example(text: Any, label: int | float | None, rationale: Any, rule: SplitRu
     given: dict[str, Any] = {"tokens" if _is_listed(text) else "text": text}
     if rationale is not None:
         if not isinstance(rationale, Iterable):
-            raise ValueError(f"a rationale is a token mask or spans, got {rationale!r}")
+            raise DataError(f"a rationale is a token mask or spans, got {rationale!r}")
         marks = list(rationale)
         spans = not marks or any(hasattr(mark, "__len__") for mark in marks)
         given[("spans" if _is_listed(text) else "characters") if spans else "mask"] = marks
@@ -222,7 +222,7 @@ def _example(text: Any, label: int | float | None, rationale: Any, rule: SplitRu
 
 def _pair(pair: Any, label: int | float | None, alignment: Any, rule: SplitRule) -> PairExample:
     if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
-        raise ValueError(f"a pair is (premise, hypothesis), got {pair!r}")
+        raise DataError(f"a pair is (premise, hypothesis), got {pair!r}")
     given = {
         f"{side}_tokens" if _is_listed(text) else side: text
         for side, text in zip(("premise", "hypothesis"), pair, strict=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rationalizer.data.corpus import Task
-from rationalizer.text.errors import short_repr
+from rationalizer.text.errors import DataError, short_repr
 
 Label = int | float | str
 LARGEST = 1e15  # of values: the squares of larger ones are beyond 32 bits
@@ -31,7 +31,7 @@ class Labels:
         label = plain(value)
         if self.task == "regression":
             if isinstance(label, str):
-                raise ValueError(f"the label {label!r} is not a number; for classes use task='classification'")
+                raise DataError(f"the label {label!r} is not a number", "for classes use task='classification'")
             return _value(label)
         if str(label) in self.classes:
             return self.classes.index(str(label))
@@ -45,7 +45,7 @@ class Labels:
         folded = [known.casefold() for known in self.classes]
         if name.casefold() in folded:
             return folded.index(name.casefold())
-        raise ValueError(f"the label {label!r} is unknown; the classes are {', '.join(self.classes)}")
+        raise DataError(f"the label {label!r} is unknown", f"the classes are {', '.join(self.classes)}")
 
     def _numbered(self) -> bool:
         return all(_INTEGER.fullmatch(name) for name in self.classes)
@@ -54,7 +54,7 @@ class Labels:
 def _value(label: int | float) -> float:
     # Compared before it is converted: an integer may be larger than any float.
     if not -LARGEST <= label <= LARGEST:
-        raise ValueError(f"the label {short_repr(label)} is beyond {LARGEST:g}; give values in a larger unit")
+        raise DataError(f"the label {short_repr(label)} is beyond {LARGEST:g}", "give values in a larger unit")
     return float(label)
 
 
@@ -65,30 +65,28 @@ def plain(value: Any) -> Label:
     if isinstance(value, str):
         text = value.strip()
         if len(text) > LONGEST_NAME:
-            raise ValueError(
-                f"the label {short_repr(text)} has {len(text):,} characters, but may have {LONGEST_NAME:,}"
-            )
+            raise DataError(f"the label {short_repr(text)} has {len(text):,} characters, but may have {LONGEST_NAME:,}")
         if _INTEGER.fullmatch(text):
             return int(text)
         value = float(text) if _NUMBER.fullmatch(text) else text
     if value is None or (isinstance(value, str) and value == "") or (isinstance(value, float) and math.isnan(value)):
-        raise ValueError("the label is missing; fill it in or leave the row out")
+        raise DataError("the label is missing", "fill it in or leave the row out")
     if isinstance(value, str) and value in ("nan", "NaN"):  # as pandas writes what is missing
-        raise ValueError(
-            f"the label {value!r} says that there is none; fill it in, leave the row out, or rename the class"
+        raise DataError(
+            f"the label {value!r} says that there is none", "fill it in, leave the row out, or rename the class"
         )
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int) and value.bit_length() > 3 * LONGEST_NAME:
-        raise ValueError(f"the label has more than {LONGEST_NAME * 9 // 10} digits; write it as a float")
+        raise DataError(f"the label has more than {LONGEST_NAME * 9 // 10} digits", "write it as a float")
     if isinstance(value, float) and math.isinf(value):
-        raise ValueError(f"the label {value} is not finite")
+        raise DataError(f"the label {value} is not finite")
     if isinstance(value, (list, tuple, set, frozenset)) or hasattr(value, "tolist"):
-        raise ValueError(f"the label {short_repr(value)} is several labels; {MULTI_LABEL}")
+        raise DataError(f"the label {short_repr(value)} is several labels", MULTI_LABEL)
     if not isinstance(value, (int, float, str)):
-        raise ValueError(f"a label must be a name or a number, got {type(value).__name__} {short_repr(value)}")
+        raise DataError(f"a label must be a name or a number, got {type(value).__name__} {short_repr(value)}")
     if isinstance(value, str) and not _is_writable(value):
-        raise ValueError(f"the label {short_repr(value)} holds half a surrogate pair; write it anew")
+        raise DataError(f"the label {short_repr(value)} holds half a surrogate pair", "write it anew")
     return value
 
 
@@ -108,8 +106,8 @@ def _require_distinct(values: Sequence[Label], classes: Sequence[str]) -> None:
         if other != name:
             position = next(k for k, value in enumerate(values) if str(value) == name)
             raise MixedLabels(
-                f"the labels {other!r} and {name!r} differ in upper and lower case or in blanks only; write them alike "
-                "or give the classes if both are meant",
+                f"the labels {other!r} and {name!r} differ only in case or in spaces",
+                "write them alike, or give the classes if both are meant",
                 position,
             )
 
@@ -120,19 +118,19 @@ MANY = 20  # classes that may be meant, whatever the number of texts
 def _require_classes(classes: Sequence[str], count: int) -> None:
     """Nearly as many classes as there are texts are none."""
     if len(classes) > MANY and 2 * len(classes) > count:
-        raise ValueError(
-            f"there are {len(classes):,} different labels for {count:,} texts, such as {', '.join(classes[:3])}: are "
-            "they ids? Name the column of the classes (on the command line: --column label=NAME), use "
-            "task='regression' (--task regression) for values, or task='classification' (--task classification) if "
-            "all of them are classes"
+        raise DataError(
+            f"there are {len(classes):,} different labels for {count:,} texts, such as "
+            f"{', '.join(classes[:3])}: are they ids? Name the column of the classes (on the "
+            "command line: --column label=NAME), use task='regression' (--task regression) for "
+            "values, or task='classification' (--task classification) if all of them are classes"
         )
 
 
-class MixedLabels(ValueError):
+class MixedLabels(DataError):
     """Labels that do not fit together; `position` is the first one that does not fit."""
 
-    def __init__(self, message: str, position: int) -> None:
-        super().__init__(message)
+    def __init__(self, problem: str, remedy: str, position: int) -> None:
+        super().__init__(problem, remedy)
         self.position = position
 
 
@@ -149,24 +147,24 @@ def infer_labels(
     many labels there are, where `values` has equal ones only once.
     """
     if task not in (None, "classification", "regression"):
-        raise ValueError(f"task must be 'classification' or 'regression', got {task!r}")
+        raise DataError(f"task must be 'classification' or 'regression', got {task!r}")
     if classes is not None:
         if task == "regression":
-            raise ValueError("regression has no classes; leave classes out")
+            raise DataError("regression has no classes", "leave classes out")
         return Labels("classification", tuple(classes))
     floats = [k for k, value in enumerate(values) if isinstance(value, float)]
     names = [k for k, value in enumerate(values) if isinstance(value, str)]
     if task == "regression" or (task is None and floats):
         if names:
             raise MixedLabels(
-                f"the label {values[names[0]]!r} is not a number while others are; correct it, "
-                "or use task='classification'",
+                f"the label {values[names[0]]!r} is not a number while others are",
+                "correct it, or use task='classification'",
                 names[0],
             )
         return Labels("regression")
     for k in floats:
         if not float(values[k]).is_integer():
-            raise MixedLabels(f"the label {values[k]!r} is no class; use task='regression' for values", k)
+            raise MixedLabels(f"the label {values[k]!r} is not a class", "use task='regression' for values", k)
     if names:
         classes = sorted({str(value) for value in values})
         _require_distinct(values, classes)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rationalizer.data.safe_json import parse_json
-from rationalizer.text.errors import short_repr
+from rationalizer.text.errors import DataError, InputError, short_repr
 from rationalizer.text.example import Example, PairExample
 from rationalizer.text.word_splitting import Offsets, SplitRule, align, join, split_words
 
@@ -37,16 +37,16 @@ def make_example(
     if isinstance(text, float) and text != text:  # how pandas writes a missing text
         text = None
     if text is not None and not isinstance(text, str):
-        raise ValueError(f"the text must be a string, got {type(text).__name__} {short_repr(text)}")
+        raise DataError(f"the text must be a string, got {type(text).__name__} {short_repr(text)}")
     _check_length(text)
     if tokens is None:
         if text is None or not text.strip():
-            raise ValueError("the text is empty; fill it in or leave the row out")
+            raise DataError("the text is empty", "fill it in or leave the row out")
         words, offsets = split_words(text, rule)
     else:
         text, words, offsets = _given_tokens(tokens, text)
     if not words:
-        raise ValueError(f"the text {short_repr(text)} has no token; fill it in or leave the row out")
+        raise DataError(f"the text {short_repr(text)} has no token", "fill it in or leave the row out")
 
     rationale, people = None, None
     if spans is not None:
@@ -66,7 +66,7 @@ def make_example(
 def _lengths(lengths: Sequence[Any]) -> tuple[int, ...]:
     """Tokens of each sentence; empty ones, as empty lines leave them, are left out."""
     if not all(_is_count(length) for length in lengths):
-        raise ValueError(f"sentence lengths are numbers of tokens such as [12, 7], got {short_repr(list(lengths))}")
+        raise DataError(f"sentence lengths are numbers of tokens such as [12, 7], got {short_repr(list(lengths))}")
     return tuple(int(length) for length in lengths if int(length))
 
 
@@ -102,8 +102,8 @@ def make_pair(
     ):
         try:
             sides.append(make_example(text=text, tokens=tokens, characters=marks, rule=rule))
-        except ValueError as error:
-            raise ValueError(f"the {name}: {error}") from None
+        except InputError as error:
+            raise error.prefixed(f"the {name}: ") from None
     pairs = None if alignment is None else from_alignment(alignment)
     return PairExample(sides[0], sides[1], label, pairs, None if group is None else str(group))
 
@@ -116,13 +116,13 @@ def from_alignment(alignment: Any) -> tuple[tuple[int, int], ...]:
     if hasattr(alignment, "tolist"):
         alignment = alignment.tolist()
     if not isinstance(alignment, Sequence):
-        raise ValueError(f"the alignment must be a list of pairs, got {short_repr(alignment)}; {_ALIGNMENTS}")
+        raise DataError(f"the alignment must be a list of pairs, got {short_repr(alignment)}", _ALIGNMENTS)
     pairs = []
     for pair in alignment:
         if hasattr(pair, "tolist"):
             pair = pair.tolist()
         if not _is_integer_pair(pair):
-            raise ValueError(f"the alignment holds {short_repr(pair)}, not a pair of integers; {_ALIGNMENTS}")
+            raise DataError(f"the alignment holds {short_repr(pair)}, not a pair of integers", _ALIGNMENTS)
         pairs.append((pair[0], pair[1]))
     return tuple(sorted(set(pairs)))
 
@@ -138,9 +138,9 @@ def _pharaoh(word: str) -> Any:
 
 def _check_length(text: str | None) -> None:
     if text is not None and len(text) > LONGEST_TEXT:
-        raise ValueError(
-            f"the text has {len(text):,} characters, but may have {LONGEST_TEXT:,}; cut it into several texts, such as "
-            "chapters"
+        raise DataError(
+            f"the text has {len(text):,} characters, but may have {LONGEST_TEXT:,}",
+            "cut it into several texts, such as chapters",
         )
 
 
@@ -155,10 +155,10 @@ def _given_tokens(tokens: Any, text: str | None) -> tuple[str, tuple[str, ...], 
     if hasattr(tokens, "tolist"):
         tokens = tokens.tolist()
     if not isinstance(tokens, Sequence):
-        raise ValueError(f"tokens must be a list of words or words joined by spaces, got {short_repr(tokens)}")
+        raise DataError(f"tokens must be a list of words or words joined by spaces, got {short_repr(tokens)}")
     for k, token in enumerate(tokens):
         if not isinstance(token, str) or not token.strip():
-            raise ValueError(f"token {k + 1} is {short_repr(token)}, not a word; leave it out")
+            raise DataError(f"token {k + 1} is {short_repr(token)}, not a word", "leave it out")
     if text is not None:
         return text, tuple(tokens), align(tokens, text)
     text, offsets = join(tokens)
@@ -182,7 +182,7 @@ def parsed(value: Any, what: str) -> Sequence[Any]:
     if hasattr(value, "tolist"):
         value = value.tolist()
     if not isinstance(value, Sequence):
-        raise ValueError(f"{what} must be a list, got {short_repr(value)}")
+        raise DataError(f"{what} must be a list, got {short_repr(value)}")
     return value
 
 
@@ -191,9 +191,9 @@ def from_spans(spans: Sequence[Any], length: int) -> tuple[bool, ...]:
     flags = [False] * length
     for start, end in _pairs(spans, "token"):
         if not 0 <= start < end <= length:
-            raise ValueError(
-                f"the rationale span [{start}, {end}) does not lie within the {length} tokens; "
-                "spans are [start, end) with 0 <= start < end, counted in tokens from 0"
+            raise DataError(
+                f"the rationale span [{start}, {end}) does not lie within the {length} tokens",
+                "spans are [start, end) with 0 <= start < end, counted in tokens from 0",
             )
         flags[start:end] = [True] * (end - start)
     return tuple(flags)
@@ -202,10 +202,10 @@ def from_spans(spans: Sequence[Any], length: int) -> tuple[bool, ...]:
 def from_mask(mask: Sequence[Any], length: int) -> tuple[bool, ...]:
     """Flags from one 0/1, true/false or "0"/"1" a token."""
     if len(mask) != length:
-        raise ValueError(f"the rationale mask has {len(mask)} flags for {length} tokens; give one a token")
+        raise DataError(f"the rationale mask has {len(mask)} flags for {length} tokens", "give one a token")
     for flag in mask:
         if flag not in (0, 1, "0", "1"):
-            raise ValueError(f"the rationale mask holds {short_repr(flag)}; flags are 0 or 1")
+            raise DataError(f"the rationale mask holds {short_repr(flag)}", "flags are 0 or 1")
     return tuple(flag in (1, "1") for flag in mask)
 
 
@@ -214,9 +214,9 @@ def from_characters(spans: Sequence[Any], offsets: Offsets, length: int) -> tupl
     flags = [False] * len(offsets)
     for start, end in _pairs(spans, "character"):
         if not 0 <= start < end <= length:
-            raise ValueError(
-                f"the rationale span [{start}, {end}) does not lie within the text's {length} characters; "
-                "spans are [start, end) with 0 <= start < end, counted in characters from 0"
+            raise DataError(
+                f"the rationale span [{start}, {end}) does not lie within the text's {length} characters",
+                "spans are [start, end) with 0 <= start < end, counted in characters from 0",
             )
         for k, (first, last) in enumerate(offsets):
             if first < end and start < last:
@@ -230,9 +230,9 @@ def _pairs(spans: Sequence[Any], unit: str) -> list[tuple[int, int]]:
         if hasattr(span, "tolist"):
             span = span.tolist()
         if not _is_integer_pair(span):
-            raise ValueError(
-                f"the rationale span {short_repr(span)} is not a pair of integers; "
-                f"write {unit} spans as [[start, end], ...]"
+            raise DataError(
+                f"the rationale span {short_repr(span)} is not a pair of integers",
+                f"write {unit} spans as [[start, end], ...]",
             )
         pairs.append((span[0], span[1]))
     return pairs

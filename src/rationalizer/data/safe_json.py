@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from rationalizer.text.errors import DataError
+
 
 def parse_json(text: str | bytes, remedy: str = "") -> Any:
     """As `json.loads`; the ValueError says in a few words what is wrong, and `remedy` how it should be written."""
@@ -13,10 +15,10 @@ def parse_json(text: str | bytes, remedy: str = "") -> Any:
     except json.JSONDecodeError as error:
         line = f"line {error.lineno}, " if error.lineno > 1 else ""
         problem = f"not valid JSON ({error.msg}, {line}column {error.colno})"
-        raise ValueError("; ".join(filter(None, [problem, remedy]))) from None
+        raise DataError(problem, remedy) from None
     except RecursionError:
-        raise ValueError("lists or objects are nested too deeply to be read; write them flat") from None
+        raise DataError("lists or objects are nested too deeply to be read", "write them flat") from None
     except UnicodeDecodeError as error:
-        raise ValueError(f"byte 0x{error.object[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
+        raise DataError(f"byte 0x{error.object[error.start]:02x} is not UTF-8", "save the file as UTF-8") from None
     except ValueError:  # Python's own limit on the digits of an integer
-        raise ValueError("a number has thousands of digits; write it as a float or as text") from None
+        raise DataError("a number has thousands of digits", "write it as a float or as text") from None

@@ -33,9 +33,9 @@ def dev_mask(labels: Any, fraction: float | None, *, seed: int, stratify: bool) 
     keeps it in train.
     """
     if fraction is not None and not 0 < fraction < 1:
-        raise ValueError(f"the fraction held out must lie between 0 and 1, got {fraction!r}")
+        raise DataError(f"the fraction held out must lie between 0 and 1, got {fraction!r}")
     if len(labels) < 2:
-        raise DataError(f"{len(labels)} example is too few to hold some out for dev; add rows, or give a dev split")
+        raise DataError(f"{len(labels)} example is too few to hold some out for dev", "add rows, or give a dev split")
     share = min(round(0.1 * len(labels)), MOST) if fraction is None else round(fraction * len(labels))
     wanted = min(max(1, share), len(labels) - 1)
     groups = np.asarray(labels) if stratify else np.zeros(len(labels), dtype=np.int64)
@@ -47,7 +47,7 @@ def dev_mask(labels: Any, fraction: float | None, *, seed: int, stratify: bool) 
     for positions, count in zip(members, _shares([len(m) for m in members], wanted), strict=True):
         held[positions[generator.permutation(len(positions))[:count]]] = True
     if not held.any():
-        raise DataError("every class has a single example, none can be held out for dev; give a dev split")
+        raise DataError("every class has a single example, none can be held out for dev", "give a dev split")
     return held
 
 

@@ -14,7 +14,7 @@ from rationalizer.data.bad_rows import BadRows
 from rationalizer.data.corpus import Task
 from rationalizer.data.disk_examples import label_type
 from rationalizer.data.labels import Label, Labels, MixedLabels, infer_labels, plain
-from rationalizer.text.errors import DataError, at
+from rationalizer.text.errors import DataError
 
 UNUSABLE = -1  # in the place of a class that a label does not name; of a value it is NaN
 PIECE = 1 << 20  # labels that are numbered at once
@@ -65,13 +65,14 @@ class LabelsBuilder:
         try:
             return infer_labels(self._seen, task, classes, count=self._count)
         except MixedLabels as error:
-            raise DataError(f"{at(*self._places[error.position])}: {error}") from None
+            path, row = self._places[error.position]
+            raise DataError.from_error(error, path=path, row=row) from None
         except ValueError as error:
-            raise DataError(f"{at(self._rows[0][0])}: {error}") from None
+            raise DataError.from_error(error, path=self._rows[0][0]) from None
 
     def encoded(self, labels: Labels, bad: BadRows) -> Iterator[NDArray[Any]]:
         """The labels as numbers, in pieces; rows whose label is none of these are added to `bad`."""
-        wrong: dict[int, str] = {}
+        wrong: dict[int, ValueError] = {}
         values = labels.task == "regression"
         table = np.array([_encoded(labels, label, k, wrong) for k, label in enumerate(self._seen)], dtype=np.float64)
         kept, fractions = np.frombuffer(self._kept, dtype=np.int32), 0
@@ -106,9 +107,9 @@ def _is_fraction(label: Label) -> bool:
     return isinstance(label, float) and not label.is_integer()
 
 
-def _encoded(labels: Labels, label: Label, key: int, wrong: dict[int, str]) -> float:
+def _encoded(labels: Labels, label: Label, key: int, wrong: dict[int, ValueError]) -> float:
     try:
         return labels.encode(label)
     except ValueError as error:
-        wrong[key] = str(error)
+        wrong[key] = error
         return np.nan

@@ -31,7 +31,7 @@ from rationalizer.data.labels import Labels
 from rationalizer.data.splitting import dev_mask
 from rationalizer.data.streamed_labels import LabelsBuilder, usable
 from rationalizer.data.table_files import Table, columns_of, ending, stem, stream_table
-from rationalizer.text.errors import DataError, at
+from rationalizer.text.errors import DataError
 from rationalizer.text.word_splitting import SplitRule, rule_version
 
 # Bytes of files, above which they are read so without being asked: in memory short texts take ten times as much.
@@ -155,7 +155,7 @@ def _write(
         if writer.count:
             written.append(name)
         if name == "train" and not bad.is_fatal and not writer.count:
-            raise DataError(f"{at(reading.parts['train'][0])}: there are no rows to train on")
+            raise DataError("there are no rows to train on", path=reading.parts["train"][0])
     bad.raise_if_any()
     check_one_kind(found)
     assert labels is not None
@@ -182,17 +182,17 @@ def _write_file(
     done: Callable[[int], object],
 ) -> None:
     if columns.label is None:
-        raise DataError(f"{at(path)}: training needs labels; pass the label column's name")
+        raise DataError("training needs labels", "pass the label column's name", path=path)
     for number, row in enumerate(stream_table(path, reading.columns.names(), dialect=reading.dialect).rows, 1):
         if isinstance(row, BadRow):
-            bad.add(path, number, row.reason)
+            bad.add(path, number, row.error)
         else:
             try:
                 label = column.see(row.get(columns.label), number)
                 writer.add(example_from_row(row, columns, None, reading.rule))
                 column.keep(label, number)
             except ValueError as error:
-                bad.add(path, number, str(error))
+                bad.add(path, number, error)
         if bad.is_full:
             bad.raise_if_any()
         if number % TOLD_EVERY == 0:

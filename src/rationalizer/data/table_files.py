@@ -18,7 +18,7 @@ from rationalizer.data.bad_rows import LISTED, BadRow, BadRows
 from rationalizer.data.csv_dialect import UTF8, Dialect
 from rationalizer.data.excel import sheet_rows
 from rationalizer.data.safe_json import parse_json
-from rationalizer.text.errors import DataError, at, short_repr
+from rationalizer.text.errors import DataError, short_repr
 
 Row = dict[str, Any]
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".xlsx")
@@ -90,7 +90,7 @@ def read_table(
     found = BadRows() if bad is None else bad
     for number, row in enumerate(stream.rows, 1):
         if isinstance(row, BadRow):
-            found.add(stream.path, number, row.reason)
+            found.add(stream.path, number, row.error)
         else:
             rows.append(row)
             numbers.append(number)
@@ -115,18 +115,18 @@ def stream_table(
     path = Path(path)
     if not path.is_file():
         if path.exists() and not path.is_dir():  # a pipe or a device: it can be read but once, if it ends at all
-            raise DataError(f"{at(path)}: not a regular file; copy what comes from it into one")
-        raise DataError(f"{at(path)}: there is no such file")
+            raise DataError("not a regular file", "copy what comes from it into one", path=path)
+        raise DataError("there is no such file", path=path)
     kind = ending(path)
     if kind not in ENDINGS:
-        raise DataError(f"{at(path)}: the ending {kind or '(none)'!r} is not one of {', '.join(ENDINGS)}")
+        raise DataError(f"the ending {kind or '(none)'!r} is not one of {', '.join(ENDINGS)}", path=path)
     content = _content(path, dialect)
     claimed = _CLAIMED[kind]
     if content != claimed and not (content == "JSON" and claimed == "text" and not _is_json_object(path)):
         remedy = _REMEDIES.get(content, "save it as UTF-8 CSV")
-        raise DataError(f"{at(path)}: the file ends in {kind} but holds {_NAMES[content]}; {remedy}")
+        raise DataError(f"the file ends in {kind} but holds {_NAMES[content]}", remedy, path=path)
     if kind in (".parquet", ".xlsx") and path.suffix.lower() == ".gz":
-        raise DataError(f"{at(path)}: {kind} in a .gz file cannot be read; unpack it")
+        raise DataError(f"{kind} in a .gz file cannot be read", "unpack it", path=path)
     seen: dict[str, None] = {}
     rows: Iterator[Row | BadRow]
     if kind == ".parquet":
@@ -143,7 +143,7 @@ def stream_table(
         if seen:
             break
     if not seen and ahead and isinstance(ahead[0], BadRow):  # no row of this kind of file is to be had
-        raise DataError(f"{at(path, 1)}: {ahead[0].reason}")
+        raise DataError.from_error(ahead[0].error, path=path, row=1)
     return Stream(path, chain(ahead, rows), seen)
 
 
@@ -193,9 +193,9 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as raw:
             yield raw  # type: ignore[misc]
     except gzip.BadGzipFile:
-        raise DataError(f"{at(path)}: the file ends in .gz but is not compressed; rename it") from None
+        raise DataError("the file ends in .gz but is not compressed", "rename it", path=path) from None
     except (EOFError, zlib.error) as error:
-        raise DataError(f"{at(path)}: damaged .gz file ({error}); copy it again") from None
+        raise DataError(f"damaged .gz file ({error})", "copy it again", path=path) from None
 
 
 def _head(path: Path) -> bytes:
@@ -243,32 +243,35 @@ def _open_text(path: Path, dialect: Dialect, newline: str) -> Iterator[IO[str]]:
             yield text
     except UnicodeError as error:
         if encoding == UTF8:
-            raise DataError(_first_bad_byte(path)) from None
-        raise DataError(f"{at(path)}: the file is not {encoding} ({error}); give its --encoding") from None
+            raise _first_bad_byte(path) from None
+        raise DataError(f"the file is not {encoding} ({error})", "give its --encoding", path=path) from None
 
 
 def _lines(path: Path, text: IO[str]) -> Iterator[str]:
     for number, line in enumerate(iter(lambda: text.readline(LONGEST_LINE + 1), ""), 1):
         if len(line) > LONGEST_LINE:
             raise DataError(
-                f"{at(path)}, line {number}: more than {LONGEST_LINE:,} characters in one line; end each row by a line "
-                "break, and cut long texts into several rows"
+                f"more than {LONGEST_LINE:,} characters in one line",
+                "end each row by a line break, and cut long texts into several rows",
+                path=path,
+                line=number,
             )
         yield line
 
 
-def _first_bad_byte(path: Path) -> str:
+def _first_bad_byte(path: Path) -> DataError:
     with open_bytes(path) as raw:
         for number, line in enumerate(raw, 1):
             try:
                 line.decode()
             except UnicodeDecodeError as error:
-                byte = line[error.start]
-                return (
-                    f"{at(path)}, line {number}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8, or name its "
-                    "encoding, as --encoding cp1252"
+                return DataError(
+                    f"byte 0x{line[error.start]:02x} is not UTF-8",
+                    "save the file as UTF-8, or name its encoding, as --encoding cp1252",
+                    path=path,
+                    line=number,
                 )
-    return f"{at(path)}: the file changed while it was read; read it again"
+    return DataError("the file changed while it was read", "read it again", path=path)
 
 
 def _csv_rows(
@@ -292,21 +295,23 @@ def _csv_rows(
                     fields = [""] * len(header)
                 number += 1
                 if len(fields) != len(header):
-                    yield BadRow(
-                        f"{len(fields)} fields, but {len(header)} in the header; "
+                    error = DataError(
+                        f"{len(fields)} fields, but {len(header)} in the header",
                         f"put fields that contain {delimiter!r} or a line break in double quotes",
-                        dict(zip(header, fields, strict=False)),
                     )
+                    yield BadRow(error, dict(zip(header, fields, strict=False)))
                 else:
                     yield {header[k]: fields[k] for k in keep}
     except csv.Error as error:
         if "field limit" in str(error):
             raise DataError(
-                f"{at(path, number + 1)}: a field has more than {LONGEST_LINE:,} characters; close the quote that it "
-                "begins with, or cut it into several rows"
+                f"a field has more than {LONGEST_LINE:,} characters",
+                "close the quote that it begins with, or cut it into several rows",
+                path=path,
+                row=number + 1,
             ) from None
         raise DataError(
-            f"{at(path, number + 1)}: broken quoting ({error}); write a quote inside quotes twice"
+            f"broken quoting ({error})", "write a quote inside quotes twice", path=path, row=number + 1
         ) from None
 
 
@@ -323,7 +328,7 @@ def _header(path: Path, reader: Iterator[list[str]], dialect: Dialect) -> tuple[
 def _check_header(path: Path, header: list[str]) -> None:
     repeated = sorted({name for name in header if header.count(name) > 1})
     if repeated:
-        raise DataError(f"{at(path)}: the column {repeated[0]!r} comes twice; rename one")
+        raise DataError(f"the column {repeated[0]!r} comes twice", "rename one", path=path)
 
 
 def _json_rows(
@@ -333,7 +338,8 @@ def _json_rows(
         if isinstance(value, BadRow):
             yield value
         elif not isinstance(value, dict):
-            yield BadRow(f'a row must be a JSON object such as {{"text": ..., "label": ...}}, got {short_repr(value)}')
+            problem = f'a row must be a JSON object such as {{"text": ..., "label": ...}}, got {short_repr(value)}'
+            yield BadRow(DataError(problem))
         else:
             seen.update(dict.fromkeys(value))
             yield value if wanted is None else {name: item for name, item in value.items() if name in wanted}
@@ -351,8 +357,8 @@ def _json_values(path: Path, dialect: Dialect, blank: bool) -> Iterator[Any]:
                 continue
             try:
                 yield parse_json(line.rstrip("\r\n"), "write one JSON object a line")
-            except ValueError as error:
-                yield BadRow(str(error))
+            except DataError as error:
+                yield BadRow(error)
 
 
 def _is_array(path: Path) -> bool:
@@ -366,7 +372,7 @@ def _json_array(path: Path, dialect: Dialect) -> Any:
         try:
             return parse_json(text.read(), "copy the file again, or write one JSON object a line")
         except ValueError as error:
-            raise DataError(f"{at(path)}: {error}") from None
+            raise DataError.from_error(error, path=path) from None
 
 
 def _parquet_rows(path: Path, wanted: Collection[str] | None, seen: dict[str, None]) -> Iterator[Row]:
@@ -384,4 +390,4 @@ def _parquet_rows(path: Path, wanted: Collection[str] | None, seen: dict[str, No
             for batch in file.iter_batches(columns=keep, batch_size=_PARQUET_ROWS):
                 yield from batch.to_pylist()
     except (ArrowException, OSError) as error:
-        raise DataError(f"{at(path)}: damaged Parquet data ({str(error).strip()}); copy the file again") from error
+        raise DataError(f"damaged Parquet data ({str(error).strip()})", "copy the file again", path=path) from error

@@ -78,7 +78,7 @@ class BatchConstraints:
                     most = f", budget {int(own[2])}" if aligner.uses_budget else ""
                     reason = f"no alignment by {self.config.method} keeps to all of them ({words} words{most})"
             if reason is not None:
-                raise draft.source.conflict(constraints, f"{reason}; leave a constraint out, or change it")
+                raise draft.source.conflict(constraints, reason, "leave a constraint out, or change it")
         return limits
 
 
@@ -98,14 +98,16 @@ def check_constraints(corpus: Corpus, config: Config, encoder: Encoder) -> None:
             try:
                 limits = build(part, counted)
             except ConstraintConflict as error:
-                raise ConstraintConflict(f"{corpus.name} {split}: {error}") from None
+                raise error.with_place(f"{corpus.name} {split}: {error.place}") from None
             assert limits is not None
             possible = limits.possible(config.budget.words(*counted), *counted)
             empty += [part[row][0] for row in torch.nonzero(~possible).flatten().tolist()]
         if len(empty) == len(examples) > 0:
             raise ConstraintConflict(
-                f"{corpus.name} {split}: in no text can anything be selected under {_named(config.constraints)} and a "
-                f"budget of {config.budget.describe()}; raise the budget, or leave a constraint out"
+                f"no word can be selected in any text under {_named(config.constraints)} and a budget of "
+                f"{config.budget.describe()}",
+                "raise the budget, or leave a constraint out",
+                place=f"{corpus.name} {split}:",
             )
         if empty:
             warn_about_empty_rationales(empty, examples, config, f" of {corpus.name} {split}")

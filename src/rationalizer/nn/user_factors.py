@@ -24,7 +24,7 @@ def solve_with_own(
     try:
         return solve(graph)[z]
     except InfeasibleError as error:
-        problem = f"nothing keeps to all of it: {error}"
+        problem, remedy = f"no selection satisfies all of them: {error}", "leave a constraint out, or change it"
         if error.instance is None:
-            raise ConstraintConflict(problem) from None
-        raise limits.texts[error.instance].conflict(limits.factors, problem) from None
+            raise ConstraintConflict(problem, remedy) from None
+        raise limits.texts[error.instance].conflict(limits.factors, problem, remedy) from None

@@ -74,7 +74,7 @@ class ServedModel:
         try:
             found = iter(self._explain_alike(examples, budget=budget, constraints=constraints))
         except ConstraintConflict as error:  # of whom the number is one among the texts of several requests
-            raise error if error.position is None else error.at(f"the {error.text}") from None
+            raise error if error.index is None else error.with_place(f"the {error.unit}") from None
         return [one if isinstance(one, Unreadable) else next(found) for one in read]
 
     def _explain_alike(self, examples: Sequence[AnyExample], **asked: Any) -> list[AnyExplanation]:

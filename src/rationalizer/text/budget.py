@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 import torch
 from torch import Tensor
 
-from rationalizer.text.errors import short_repr
+from rationalizer.text.errors import InputError, short_repr
 
 _REMEDY = "write a share such as 20% or 0.2, or a count of words such as 5"
 
@@ -30,13 +30,13 @@ class Budget:
     def share(cls, amount: float) -> Self:
         amount = round(float(amount), 8) if math.isfinite(amount) else amount
         if not 0 < amount <= 1:
-            raise ValueError(f"a budget is a share above 0 and up to 1 (100%), got {amount!r}; {_REMEDY}")
+            raise InputError(f"a budget is a share above 0 and up to 1 (100%), got {amount!r}", _REMEDY)
         return cls("share", amount)
 
     @classmethod
     def count(cls, amount: int) -> Self:
         if amount < 1:
-            raise ValueError(f"a budget of words is at least 1, got {amount!r}; {_REMEDY}")
+            raise InputError(f"a budget of words is at least 1, got {amount!r}", _REMEDY)
         return cls("count", int(amount))
 
     @classmethod
@@ -51,9 +51,9 @@ class Budget:
         if isinstance(value, Real) and not isinstance(value, bool):
             share = float(value)
             if share > 1 and share.is_integer():
-                raise ValueError(f"the budget {value!r} is a float above 1; write {int(share)} for a count of words")
+                raise InputError(f"the budget {value!r} is a float above 1", f"write {int(share)} for a count of words")
             return cls.share(share)
-        raise ValueError(f"a budget was expected, got {value!r}; {_REMEDY}")
+        raise InputError(f"a budget was expected, got {value!r}", _REMEDY)
 
     @classmethod
     def _from_text(cls, text: str) -> Budget:
@@ -62,7 +62,7 @@ class Budget:
                 return cls.share(float(text[:-1]) / 100)
             return cls.count(int(text)) if text.isdecimal() else cls.share(float(text))
         except ValueError:
-            raise ValueError(f"a budget was expected, got {short_repr(text)}; {_REMEDY}") from None
+            raise InputError(f"a budget was expected, got {short_repr(text)}", _REMEDY) from None
 
     def __str__(self) -> str:
         """ "20%" or "5": the text that `parse` reads."""

@@ -1,25 +1,82 @@
-"""The one error that readers raise: it says where, what and what to do."""
+"""Errors about a user's input. They carry what is wrong, what to do and where as fields."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 
-class DataError(ValueError):
-    """Something is wrong with the user's data; the message names the place and the remedy."""
+class InputError(ValueError):
+    """A value given by the user cannot be used. The message is "problem; remedy".
+
+    Args:
+        problem: what is wrong.
+        remedy: what to do about it; may be empty.
+    """
+
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        super().__init__(problem, remedy)
+        self.problem, self.remedy = problem, remedy
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.remedy}" if self.remedy else self.problem
+
+    def prefixed(self, prefix: str) -> Self:
+        """The same error with text before its problem."""
+        return type(self)(f"{prefix}{self.problem}", self.remedy)
 
 
-def short_repr(value: Any, most: int = 60) -> str:
-    """A value for messages, which stay one readable line whatever it is."""
+class DataError(InputError):
+    """A user's data cannot be used. The message is "place: problem; remedy".
+
+    Args:
+        problem: what is wrong.
+        remedy: what to do about it; may be empty.
+        path: the file, or the name of the argument.
+        row: the data row, counted from 1 (a header does not count).
+        line: the line of a text file, counted from 1.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        remedy: str = "",
+        *,
+        path: str | Path | None = None,
+        row: int | None = None,
+        line: int | None = None,
+    ) -> None:
+        super().__init__(problem, remedy)
+        self.path, self.row, self.line = path, row, line
+
+    @classmethod
+    def from_error(cls, error: ValueError, *, path: str | Path | None = None, row: int | None = None) -> Self:
+        """The same problem and remedy, found in this row of this file."""
+        if isinstance(error, InputError):
+            return cls(error.problem, error.remedy, path=path, row=row)
+        return cls(str(error), path=path, row=row)
+
+    @property
+    def place(self) -> str:
+        """Where the problem is, such as "reviews.csv, row 12"; empty if unknown."""
+        number = "" if self.row is None else f", row {self.row}"
+        number += "" if self.line is None else f", line {self.line}"
+        return "" if self.path is None else f"{self.path}{number}"
+
+    def __str__(self) -> str:
+        return f"{self.place}: {super().__str__()}" if self.place else super().__str__()
+
+
+def short_repr(value: Any, longest: int = 60) -> str:
+    """`repr(value)`, shortened so that a message stays one readable line."""
     try:
-        text = repr(value[:most] if isinstance(value, (str, bytes)) else value)
-    except (RecursionError, ValueError):  # lists within lists without end; integers too long to be written
+        text = repr(value[:longest] if isinstance(value, (str, bytes)) else value)
+    except (RecursionError, ValueError):  # lists nested without end; integers with too many digits
         return f"{type(value).__name__} that is too large to be shown"
-    cut = len(text) > most + 2 or (isinstance(value, (str, bytes)) and len(value) > most)
-    return f"{text[:most]}..." if cut else text
+    is_cut = len(text) > longest + 2 or (isinstance(value, (str, bytes)) and len(value) > longest)
+    return f"{text[:longest]}..." if is_cut else text
 
 
 def at(path: str | Path, row: int | None = None) -> str:
-    """A place for messages: the file, and the data row counted from 1 (a header does not count)."""
-    return f"{path}" if row is None else f"{path}, row {row}"
+    """The place of a problem, for messages: the file and the data row, counted from 1."""
+    return DataError("", path=path, row=row).place

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from rationalizer.text.errors import InputError
+
 
 @dataclass(frozen=True, slots=True)
 class Example:
@@ -25,17 +27,17 @@ class Example:
 
     def __post_init__(self) -> None:
         if len(self.offsets) != len(self.tokens):
-            raise ValueError(
+            raise InputError(
                 f"one offset a token is needed, got {len(self.offsets)} offsets for {len(self.tokens)} tokens"
             )
         if self.annotation is not None and len(self.annotation) != len(self.tokens):
-            raise ValueError(
+            raise InputError(
                 f"an annotation has a flag a token, got {len(self.annotation)} for {len(self.tokens)} tokens"
             )
         if self.sentence_lengths is not None and sum(self.sentence_lengths) != len(self.tokens):
-            raise ValueError(
-                f"the sentences have {sum(self.sentence_lengths)} tokens, but the text has {len(self.tokens)}; "
-                "count what stands in the column tokens, or leave sentence_lengths out"
+            raise InputError(
+                f"the sentences have {sum(self.sentence_lengths)} tokens, but the text has {len(self.tokens)}",
+                "count what stands in the column tokens, or leave sentence_lengths out",
             )
 
     @property
@@ -101,9 +103,10 @@ class PairExample:
         m, n = len(self.premise.tokens), len(self.hypothesis.tokens)
         for i, j in self.alignment or ():
             if not (0 <= i < m and 0 <= j < n):
-                raise ValueError(
-                    f"the aligned pair ({i}, {j}) lies outside the {m} words of the premise and the {n} of the "
-                    "hypothesis; words are counted from 0"
+                raise InputError(
+                    f"the aligned pair ({i}, {j}) lies outside the {m} words of the premise and the {n} of "
+                    "the hypothesis",
+                    "words are counted from 0",
                 )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rationalizer.suggestions import closest
-from rationalizer.text.errors import DataError, at, short_repr
+from rationalizer.text.errors import DataError, short_repr
 
 BUNDLED = "glove-6b-100d"
 GLOVE_PACKAGE = "glove-6b-50d"
@@ -49,7 +49,7 @@ def open_text(path: Path) -> Iterator[IO[bytes]]:
             with path.open("rb") as file:
                 yield file
     except (zipfile.BadZipFile, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(f"{at(archive)}: damaged archive ({error}); copy it again") from error
+        raise DataError(f"damaged archive ({error})", "copy it again", path=archive) from error
 
 
 def _no_such_source(path: Path) -> DataError:
@@ -63,9 +63,9 @@ def _no_such_source(path: Path) -> DataError:
     meant = None if close is None else written[close]
     hint = "" if meant is None else f"; did you mean {str(folder / meant) if meant in others else meant!r}?"
     return DataError(
-        f"{path}: there is no such file or name of vectors{hint}{'' if hint else ';'} "
-        f"pass {BUNDLED!r} (comes with the package), {GLOVE_PACKAGE!r} (needs the extra `glove`), "
-        "a file of vectors (text, .gz, .zip or .npz), or 'none' to learn vectors from scratch"
+        f"{path}: there is no such file or name of vectors{hint}{'' if hint else ';'} pass "
+        f"{BUNDLED!r} (comes with the package), {GLOVE_PACKAGE!r} (needs the extra `glove`), a "
+        "file of vectors (text, .gz, .zip or .npz), or 'none' to learn vectors from scratch"
     )
 
 
@@ -77,7 +77,7 @@ def _member(zipped: zipfile.ZipFile, archive: Path, name: str | None) -> str:
         return str(name)
     problem = "holds several files" if name is None else f"has no file {name!r}"
     first = names[0] if names else "NAME"
-    raise DataError(f"{at(archive)}: the archive {problem}; pass one of {', '.join(names)} as {archive}/{first}")
+    raise DataError(f"the archive {problem}", f"pass one of {', '.join(names)} as {archive}/{first}", path=archive)
 
 
 def read_text(
@@ -94,7 +94,7 @@ def read_text(
         line = line.rstrip()
         if number == 1:
             if b"\0" in line:
-                raise DataError(f"{at(path)}: binary data; convert the vectors to word2vec's text format")
+                raise DataError("binary data", "convert the vectors to word2vec's text format", path=path)
             parts = line.split(b" ")
             if len(parts) == 2 and parts[0].isdigit() and parts[1].isdigit():
                 dimension = int(parts[1])
@@ -113,7 +113,7 @@ def read_text(
                 yield [line.word for line in lines], _parsed(path, lines, dimension)
                 lines = []
     if dimension == 0:
-        raise DataError(f"{at(path)}: there are no vectors; each line is a word and its numbers")
+        raise DataError("there are no vectors", "each line is a word and its numbers", path=path)
     if lines:
         yield [line.word for line in lines], _parsed(path, lines, dimension)
 
@@ -125,8 +125,10 @@ def _word_with_spaces(path: Path, number: int, line: bytes, dimension: int) -> t
         return parts[0], b" ".join(parts[1:])
     count = line.count(b" ")
     raise DataError(
-        f"{at(path)}, line {number}: {count} numbers where {dimension} are expected; "
-        "the file is damaged or mixes dimensions, copy it again"
+        f"{count} numbers where {dimension} are expected",
+        "the file is damaged or mixes dimensions, copy it again",
+        path=path,
+        line=number,
     )
 
 
@@ -157,14 +159,16 @@ def _numbers(path: Path, line: _Line, dimension: int) -> NDArray[np.float32]:
         vector = np.array(line.numbers.split(b" "), dtype=np.float32)
     except ValueError as error:
         raise DataError(
-            f"{at(path)}, line {line.number}: not {dimension} numbers after the word {short_repr(line.word)} ({error})"
+            f"not {dimension} numbers after the word {short_repr(line.word)} ({error})", path=path, line=line.number
         ) from None
     good = np.abs(vector) <= LARGEST  # NaN is not
     if not good.all():
         number = vector[~good][0]
         problem = "not finite" if not np.isfinite(number) else f"too large (numbers go up to {LARGEST:g})"
         raise DataError(
-            f"{at(path)}, line {line.number}: the vector of {short_repr(line.word)} has the number {number:g}, "
-            f"which is {problem}; copy the file again, or take the line out"
+            f"the vector of {short_repr(line.word)} has the number {number:g}, which is {problem}",
+            "copy the file again, or take the line out",
+            path=path,
+            line=line.number,
         )
     return vector

@@ -11,6 +11,8 @@ from typing import Any, Literal, get_args
 
 import regex
 
+from rationalizer.text.errors import InputError
+
 Offsets = tuple[tuple[int, int], ...]
 SplitRule = Literal["words", "spaces", "segments"]
 
@@ -110,7 +112,7 @@ def split_words(text: str, rule: SplitRule = "words") -> tuple[tuple[str, ...], 
     (('Warm', ',', "isn't", 'it', '?!'), ((0, 4), (4, 5), (11, 16), (17, 19), (19, 21)))
     """
     if rule not in get_args(SplitRule):
-        raise ValueError(f"unknown rule {rule!r}: use one of {', '.join(map(repr, get_args(SplitRule)))}")
+        raise InputError(f"unknown rule {rule!r}: use one of {', '.join(map(repr, get_args(SplitRule)))}")
     divide = _segmenter(text) if rule == "segments" else _PIECE.findall
     spans: list[tuple[int, int]] = []
     for match in (_SOLID if rule == "spaces" else _TOKEN).finditer(text):
@@ -200,9 +202,9 @@ def align(tokens: Sequence[str], text: str) -> Offsets:
     for k, token in enumerate(tokens):
         start = text.find(token, end)
         if start < 0 or text[end:start].strip():
-            raise ValueError(
-                f"token {k + 1} ({token!r}) does not follow {text[max(0, end - 20) : end]!r} in the text; "
-                "leave the text column out to have the tokens joined by spaces"
+            raise InputError(
+                f"token {k + 1} ({token!r}) does not follow {text[max(0, end - 20) : end]!r} in the text",
+                "leave the text column out to have the tokens joined by spaces",
             )
         end = start + len(token)
         offsets.append(_span(start, end))

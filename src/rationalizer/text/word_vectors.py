@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rationalizer.text.errors import DataError, at
+from rationalizer.text.errors import DataError
 from rationalizer.text.vector_files import BUNDLED, GLOVE_PACKAGE, open_text, read_text
 
 __all__ = ["BUNDLED", "GLOVE_PACKAGE", "WordVectors", "load_vectors"]
@@ -40,12 +40,12 @@ class WordVectors:
             raise DataError(f"{len(words)} words need a table of as many vectors, got the shape {vectors.shape}")
         rows = list(_first(words).values())
         if not rows:
-            raise DataError("there are no words; pass at least one word and its vector")
+            raise DataError("there are no words", "pass at least one word and its vector")
         table = vectors if len(rows) == len(words) else vectors[rows]
         codes, scales = _quantised(table)
         if not np.isfinite(scales).all():
             word = words[rows[int(np.flatnonzero(~np.isfinite(scales))[0])]]
-            raise DataError(f"the vector of {word!r} is not finite; make the vectors anew")
+            raise DataError(f"the vector of {word!r} is not finite", "make the vectors anew")
         return cls(tuple([words[row] for row in rows]), codes, scales)
 
     def decoded(self) -> NDArray[np.float32]:
@@ -69,7 +69,7 @@ class WordVectors:
         """Plain arrays, to be stored with a model; the words are one UTF-8 text with a word a line."""
         broken = next((word for word in self.words if "\n" in word), None)
         if broken is not None:
-            raise DataError(f"the word {broken!r} holds a line break and cannot be stored; leave it out")
+            raise DataError(f"the word {broken!r} holds a line break and cannot be stored", "leave it out")
         text = "\n".join(self.words).encode("utf-8", "surrogatepass")
         return {"words": np.frombuffer(text, np.uint8).copy(), "codes": self.codes, "scales": self.scales}
 
@@ -78,7 +78,7 @@ class WordVectors:
         """What `to_arrays` gave; `where` they were read from begins the message if they do not fit together."""
         missing = [name for name in _ARRAYS if name not in arrays]
         if missing:
-            raise DataError(f"{where}: the array {missing[0]!r} is missing; there are {', '.join(arrays) or 'none'}")
+            raise DataError(f"{where}: the array {missing[0]!r} is missing", f"there are {', '.join(arrays) or 'none'}")
         text, codes, scales = (arrays[name] for name in _ARRAYS)
         for name, array, kind, ndim in (("words", text, "uint8", 1), ("codes", codes, "int8", 2)):
             if array.dtype != kind or array.ndim != ndim:
@@ -86,18 +86,18 @@ class WordVectors:
         try:
             words = tuple(text.tobytes().decode("utf-8", "surrogatepass").split("\n"))
         except UnicodeDecodeError as error:
-            raise DataError(f"{where}: 'words' is not UTF-8 text ({error}); copy the file again") from None
+            raise DataError(f"{where}: 'words' is not UTF-8 text ({error})", "copy the file again") from None
         if len(words) != len(codes):
-            raise DataError(f"{where}: {len(words)} words, but 'codes' has {len(codes)} rows; copy the file again")
+            raise DataError(f"{where}: {len(words)} words, but 'codes' has {len(codes)} rows", "copy the file again")
         if scales.dtype != np.float32 or scales.shape != (len(words),):
             raise DataError(
                 f"{where}: {len(words)} words need as many float32 scales, got {scales.dtype} {scales.shape}"
             )
         if not (np.isfinite(scales) & (scales >= 0)).all():
-            raise DataError(f"{where}: 'scales' must be finite and not negative; copy the file again")
+            raise DataError(f"{where}: 'scales' must be finite and not negative", "copy the file again")
         if len(set(words)) != len(words):
             twice = Counter(words).most_common(1)[0][0]
-            raise DataError(f"{where}: the word {twice!r} comes twice; copy the file again")
+            raise DataError(f"{where}: the word {twice!r} comes twice", "copy the file again")
         return cls(words, codes, scales)
 
     def _take(self, rows: list[int]) -> WordVectors:
@@ -123,7 +123,7 @@ def load_vectors(source: str | Path, keep: Collection[str] = (), limit: int = 20
       `vectors[row[i]]`; or with the arrays of `WordVectors.to_arrays`.
     """
     if limit < 0 or not (limit or keep):
-        raise DataError(f"limit = {limit} keeps no word; pass a positive limit")
+        raise DataError(f"limit = {limit} keeps no word", "pass a positive limit")
     wanted = {form for word in keep for form in (word, word.lower())}
     if source == BUNDLED:
         return _from_npz(Path(__file__).with_name(f"{BUNDLED}.npz"), wanted, limit)
@@ -169,7 +169,7 @@ def _of_chunks(path: Path, chunks: Iterable[tuple[list[str], NDArray[np.float32]
         codes.append(coded[0])
         scales.append(coded[1])
     if not words:
-        raise DataError(f"{at(path)}: none of the words to keep is there; pass a positive limit")
+        raise DataError("none of the words to keep is there", "pass a positive limit", path=path)
     return WordVectors(tuple(words), np.concatenate(codes), np.concatenate(scales))
 
 
@@ -194,32 +194,32 @@ def _from_npz(path: Path, wanted: Collection[str], limit: int) -> WordVectors:
     try:
         with np.load(path, allow_pickle=False) as file:
             if "codes" in file:
-                stored = WordVectors.from_arrays({name: file[name] for name in file}, at(path))
+                stored = WordVectors.from_arrays({name: file[name] for name in file}, path)
                 return stored._take(_chosen(stored.words, wanted, limit))
             missing = [name for name in ("words", "vectors") if name not in file]
             if missing:
                 raise DataError(
-                    f"{at(path)}: the array {missing[0]!r} is missing; there are {', '.join(file) or 'none'}"
+                    f"the array {missing[0]!r} is missing", f"there are {', '.join(file) or 'none'}", path=path
                 )
             words, vectors = file["words"], file["vectors"]
             rows = file["row"] if "row" in file else np.arange(len(words))
     except (ValueError, OSError, zipfile.BadZipFile) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"{at(path)}: not a readable .npz file ({error}); save words as strings") from error
+        raise DataError(f"not a readable .npz file ({error})", "save words as strings", path=path) from error
     if words.ndim != 1 or words.dtype.kind != "U":
-        raise DataError(f"{at(path)}: 'words' must be a list of strings, got {words.dtype} {words.shape}")
+        raise DataError(f"'words' must be a list of strings, got {words.dtype} {words.shape}", path=path)
     if vectors.ndim != 2 or vectors.dtype.kind != "f":
-        raise DataError(f"{at(path)}: 'vectors' must be a table of floats, got {vectors.dtype} {vectors.shape}")
+        raise DataError(f"'vectors' must be a table of floats, got {vectors.dtype} {vectors.shape}", path=path)
     if rows.shape != words.shape or rows.dtype.kind not in "iu":
-        raise DataError(f"{at(path)}: {len(words)} words need as many rows, got {rows.dtype} {rows.shape}")
+        raise DataError(f"{len(words)} words need as many rows, got {rows.dtype} {rows.shape}", path=path)
     outside = np.flatnonzero((rows < 0) | (rows >= len(vectors)))
     if len(outside):
         k = int(outside[0])
-        raise DataError(f"{at(path)}: {str(words[k])!r} is on row {rows[k]}, but there are {len(vectors)} vectors")
+        raise DataError(f"{str(words[k])!r} is on row {rows[k]}, but there are {len(vectors)} vectors", path=path)
     names = words.tolist()
     chosen = _chosen(names, wanted, limit)
     try:
         return WordVectors.from_floats([names[k] for k in chosen], vectors[rows[chosen]])
     except DataError as error:
-        raise DataError(f"{at(path)}: {error}") from None
+        raise DataError.from_error(error, path=path) from None
