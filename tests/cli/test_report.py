@@ -5,7 +5,7 @@ import re
 import pytest
 
 from rationalizer.data import generated_reviews as reviews
-from rationalizer.inference.predict import FAITHFULNESS_PASSES, TrainedModel, evaluate
+from rationalizer.inference.evaluate import FAITHFULNESS_PASSES, TrainedModel, evaluate
 from tests.cli.calls import refused, run
 
 
@@ -43,7 +43,7 @@ def test_overview_in_the_terminal(spectra_run, table):
 def test_beside_an_attribution(spectra_run, table, tmp_path):
     page = tmp_path / "report.html"
     shown = run("evaluate", spectra_run, table, "--attributions", "integrated-gradients", "--report", page).stdout
-    assert re.search(r"the model's own +│ .* │ 100%", shown)
+    assert re.search(r"the model's rationale +│ .* │ 100%", shown)
     assert re.search(r"integrated-gradients +│ [-.\d]+ +│ [-.\d]+ +│ \d+%", shown)
     assert shown.count("By integrated-gradients:") == 3
     section = page.read_text().split("<h2>Comparison with an attribution</h2>")[1]

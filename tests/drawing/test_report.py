@@ -30,7 +30,7 @@ REPORT = Report(
     truths=TRUTHS,
     findings=[Finding("empty_rationales", "12.0% of the texts have an empty rationale: raise the budget", 0.12)],
     facts={"method": "spectra", "budget": "20%"},
-    budgets={Budget.share(b): replace(SCORES, macro_f1=0.5 + b, token_f1=None) for b in (0.3, 0.1, 0.2)},
+    budgets={Budget.share(b): SCORES.replace(macro_f1=0.5 + b, token_f1=None) for b in (0.3, 0.1, 0.2)},
     examples=2,
 )
 
@@ -161,7 +161,7 @@ def test_regression():
     explanations = [
         explain(f"text {k}", [0], label=value, probabilities=None) for k, value in enumerate([0.1, 0.5, 0.9])
     ]
-    scores = replace(SCORES, accuracy=None, macro_f1=None, mse=0.05)
+    scores = SCORES.replace(accuracy=None, macro_f1=None, mse=0.05)
     page = Page(
         evaluation_report(replace(REPORT, scores=scores, explanations=explanations, truths=[0.1, 0.7, 0.2], examples=1))
     )
@@ -173,7 +173,7 @@ def test_regression():
 
 
 def test_pairs_are_drawn():
-    scores = replace(SCORES, token_f1=None, alignment_f1=0.8, alignments=4.0)
+    scores = SCORES.replace(token_f1=None, alignment_f1=0.8, alignments=4.0)
     html = evaluation_report(replace(REPORT, scores=scores, explanations=[GUITAR] * 3, truths=["neutral"] * 3))
     page = Page(html)
     assert "How many words of each pair were aligned" in page.sections["Rationale sizes"]

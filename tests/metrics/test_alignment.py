@@ -58,7 +58,7 @@ def test_violations_by_hand():
         (lambda: alignment_scores([[[1]]], []), "predicted has 1, annotations has 0"),
         (lambda: violations([[1]], rows="one"), "rows must be"),
         (lambda: violations([[1]], budget=-1), "got -1"),
-        (lambda: violations([[1]], exact=True), "exact says how a budget is meant; give one"),
+        (lambda: violations([[1]], exact=True), "exact=True needs a budget"),
         (lambda: violations([1]), "two dimensions"),
         (lambda: violations([[0, np.nan]]), r"matrix\[0, 1\] is nan"),
     ],

@@ -39,7 +39,7 @@ def test_score_task_measures_it_from_probabilities():
     [
         (lambda: calibration([0.5, 1.5], [True, True]), r"document 1: the confidence is 1\.5"),
         (lambda: calibration([0.5, float("nan")], [True, True]), "document 1: the confidence is nan"),
-        (lambda: calibration([0.5], [True, False]), "confidences has 1, right has 2"),
+        (lambda: calibration([0.5], [True, False]), "confidences has 1, correct has 2"),
         (lambda: calibration([], []), "no documents"),
         (lambda: calibration([0.5], [True], bins=0), "bins must be at least 1, got 0"),
     ],

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rationalizer.metrics import check, label_skill, position_skill
-from rationalizer.metrics.degeneration import LABEL_SKILL, POSITION_SKILL, _moved, _probe
+from rationalizer.metrics import find_degeneration, label_skill, position_skill
+from rationalizer.metrics.degeneration import LABEL_SKILL, POSITION_SKILL, _probe_recall, _shuffle_runs
 from rationalizer.metrics.token_spans import mask_to_spans
 
 
@@ -44,24 +44,26 @@ def labels(documents, classes=2, seed=3):
 def test_honest_rationales_raise_no_suspicion(rationales):
     truth = labels(400)
     predictions = np.where(np.arange(400) % 5 == 0, 1 - truth, truth)  # 80% right
-    assert check(rationales(lengths(400)), truth=truth, predictions=predictions) == []
+    assert find_degeneration(rationales(lengths(400)), truth=truth, predictions=predictions) == []
 
 
 def test_empty_rationales():
     masks = scattered(lengths(100))
     masks[0][:] = False
-    assert check(masks) == []  # one in a hundred is not yet reported
+    assert find_degeneration(masks) == []  # one in a hundred is not yet reported
     masks[7][:] = False
-    (finding,) = check(masks)
+    (finding,) = find_degeneration(masks)
     assert (finding.kind, finding.value) == ("empty_rationales", 0.02)
     assert "2.0%" in finding.message
 
 
 def test_full_rationales():
     masks = scattered(lengths(98)) + [np.ones(30, bool)] * 2
-    (finding,) = check(masks)
+    (finding,) = find_degeneration(masks)
     assert (finding.kind, finding.value) == ("full_rationales", 0.02)
-    assert check(scattered(lengths(98)) + [np.ones(1, bool)] * 20) == []  # a one-word text is always complete
+    assert (
+        find_degeneration(scattered(lengths(98)) + [np.ones(1, bool)] * 20) == []
+    )  # a one-word text is always complete
 
 
 @pytest.mark.parametrize(
@@ -77,7 +79,7 @@ def test_full_rationales():
 def test_same_positions_everywhere(places):
     masks = [select(n, places(n)) for n in lengths(200)]
     assert position_skill(masks) > POSITION_SKILL
-    assert kinds(check(masks)) == {"ignores_text"}
+    assert kinds(find_degeneration(masks)) == {"ignores_text"}
 
 
 def test_position_skill_of_chance_is_small_and_of_a_mixture_between():
@@ -103,8 +105,8 @@ def test_positions_count_from_both_ends():
 
 def test_position_needs_enough_documents_and_choices():
     first = [select(n, [0]) for n in lengths(30)]
-    assert kinds(check(first)) == {"ignores_text"}
-    assert check(first[:19]) == []
+    assert kinds(find_degeneration(first)) == {"ignores_text"}
+    assert find_degeneration(first[:19]) == []
     assert position_skill([np.ones(4), np.zeros(4)]) == 0
 
 
@@ -113,34 +115,34 @@ def test_constant_and_random_predictors_are_no_better_than_majority(majority, cl
     rng = np.random.default_rng(0)
     truth = np.where(rng.random(500) < majority, 0, rng.integers(1, classes, 500))
     masks = scattered(lengths(500))
-    constant = check(masks, truth=truth, predictions=np.zeros(500, int))
+    constant = find_degeneration(masks, truth=truth, predictions=np.zeros(500, int))
     assert kinds(constant) == {"no_better_than_majority"}
     assert constant[0].value == pytest.approx(1 / classes)
-    guessing = check(masks, truth=truth, predictions=rng.permutation(truth))
+    guessing = find_degeneration(masks, truth=truth, predictions=rng.permutation(truth))
     assert kinds(guessing) == {"no_better_than_majority"}
     # Rare classes recognized: better, though accuracy is hardly above the majority's.
     better = np.where(rng.random(500) < 0.6, truth, 0)
-    assert check(masks, truth=truth, predictions=better) == []
+    assert find_degeneration(masks, truth=truth, predictions=better) == []
 
 
 def test_predictions_of_classes_that_do_not_occur_count_as_wrong():
     truth, masks = ["a", "b"] * 50, scattered(lengths(100))
-    assert kinds(check(masks, truth=truth, predictions=["c"] * 100)) == {"no_better_than_majority"}
+    assert kinds(find_degeneration(masks, truth=truth, predictions=["c"] * 100)) == {"no_better_than_majority"}
     # Names that would sort into the place of the right class.
     near = ["0" if label == "a" else "aa" for label in truth]
-    assert kinds(check(masks, truth=truth, predictions=near)) == {"no_better_than_majority"}
-    assert check(masks, truth=truth, predictions=truth) == []
+    assert kinds(find_degeneration(masks, truth=truth, predictions=near)) == {"no_better_than_majority"}
+    assert find_degeneration(masks, truth=truth, predictions=truth) == []
 
 
 def test_regression_no_better_than_the_mean():
     rng = np.random.default_rng(0)
     truth, masks = rng.random(300), scattered(lengths(300))
     for useless in (np.full(300, truth.mean()), rng.permutation(truth)):
-        (finding,) = check(masks, truth=truth, predictions=useless, task="regression")
+        (finding,) = find_degeneration(masks, truth=truth, predictions=useless, task="regression")
         assert finding.kind == "no_better_than_majority"
         assert finding.value == pytest.approx(np.mean((truth - useless) ** 2))
     useful = truth + rng.normal(scale=0.2, size=300)
-    assert check(masks, truth=truth, predictions=useful, task="regression") == []
+    assert find_degeneration(masks, truth=truth, predictions=useful, task="regression") == []
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -153,7 +155,7 @@ def test_label_encoded_by_position_is_found(classes):
     ]
     for masks in (by_token, by_region):
         assert label_skill(masks, truth) > 0.8
-        assert "label_from_position" in kinds(check(masks, truth=truth, predictions=truth))
+        assert "label_from_position" in kinds(find_degeneration(masks, truth=truth, predictions=truth))
         assert label_skill(masks, rng.permutation(truth)) < LABEL_SKILL
 
 
@@ -167,14 +169,14 @@ def test_label_encoded_now_and_then_for_a_rare_class():
 
 
 def test_probe_is_judged_on_texts_it_has_not_seen():
-    scores = [_probe(scattered(lengths(60, seed), seed), labels(60, seed=seed)) for seed in range(10)]
+    scores = [_probe_recall(scattered(lengths(60, seed), seed), labels(60, seed=seed)) for seed in range(10)]
     assert 0.4 < np.mean(scores) < 0.6
 
 
 def test_label_encoded_by_position_in_a_regression():
     truth = np.random.default_rng(0).random(300)
     masks = [select(n, [0 if y > 0.5 else n - 1]) for n, y in zip(lengths(300), truth, strict=True)]
-    assert "label_from_position" in kinds(check(masks, truth=truth, predictions=truth, task="regression"))
+    assert "label_from_position" in kinds(find_degeneration(masks, truth=truth, predictions=truth, task="regression"))
 
 
 @pytest.mark.parametrize("rationales", [scattered, one_span])
@@ -190,14 +192,14 @@ def test_moved_runs_keep_their_lengths_and_reach_every_place():
     mask = np.array([1, 1, 0, 1, 0, 0], bool)
     seen = set()
     for _ in range(300):
-        spans = mask_to_spans(_moved(mask, rng))
+        spans = mask_to_spans(_shuffle_runs(mask, rng))
         assert sorted(end - start for start, end in spans) == [1, 2]
         seen.add(tuple(spans))
     # Two runs among three unselected tokens: 4 slots, 2 of them taken, in either order.
     assert len(seen) == 4 * 3
-    assert _moved(np.zeros(3, bool), rng).tolist() == [False] * 3
-    assert _moved(np.ones(3, bool), rng).tolist() == [True] * 3
-    assert _moved(np.zeros(0, bool), rng).tolist() == []
+    assert _shuffle_runs(np.zeros(3, bool), rng).tolist() == [False] * 3
+    assert _shuffle_runs(np.ones(3, bool), rng).tolist() == [True] * 3
+    assert _shuffle_runs(np.zeros(0, bool), rng).tolist() == []
 
 
 def test_label_skill_without_two_frequent_classes_is_zero():
@@ -214,12 +216,12 @@ def test_findings_are_repeatable():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: check([[1], [0]], truth=["a"]), "masks has 2, truth has 1"),
-        (lambda: check([[1], [0, 3]]), r"document 1: masks\[1\] is 3"),
-        (lambda: check([[1]], task="ranking"), "got 'ranking'"),
-        (lambda: check([]), "no documents"),
+        (lambda: find_degeneration([[1], [0]], truth=["a"]), "masks has 2, truth has 1"),
+        (lambda: find_degeneration([[1], [0, 3]]), r"document 1: masks\[1\] is 3"),
+        (lambda: find_degeneration([[1]], task="ranking"), "got 'ranking'"),
+        (lambda: find_degeneration([]), "no documents"),
         (
-            lambda: check([[1]], truth=[np.nan], predictions=[1.0], task="regression"),
+            lambda: find_degeneration([[1]], truth=[np.nan], predictions=[1.0], task="regression"),
             "document 0: truth is nan",
         ),
     ],

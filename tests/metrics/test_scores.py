@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from rationalizer.metrics import (
+    TextEvaluation,
     aopc,
     auprc,
-    evaluate,
+    compute_scores,
     faithfulness,
     iou_scores,
     macro_f1,
@@ -36,7 +37,7 @@ def everything(**changes):
         "probabilities": model,
         "seconds_per_epoch": 1.5,
     }
-    return evaluate(**(arguments | changes))
+    return compute_scores(TextEvaluation(**(arguments | changes)))
 
 
 def test_every_score_is_that_of_its_function():
@@ -83,7 +84,9 @@ def test_the_conventions_are_told_apart():
 
 
 def test_what_is_not_given_is_not_measured():
-    bare = evaluate(task="regression", truth=[0.1, 0.9, 0.4], predictions=[0.2, 0.8, 0.4], masks=MASKS)
+    bare = compute_scores(
+        TextEvaluation(task="regression", truth=[0.1, 0.9, 0.4], predictions=[0.2, 0.8, 0.4], masks=MASKS)
+    )
     assert set(bare.as_dict()) == {
         "documents",
         "mse",

@@ -28,7 +28,7 @@ def beside_attributions(
 
     from rationalizer.drawing.attribution_section import AttributionReport, AttributionRow
     from rationalizer.inference import compare_with_attributions
-    from rationalizer.inference.attribution import PASSES
+    from rationalizer.inference.attribution_comparison import PASSES
 
     texts = cast("Sequence[Example]", examples)
     with show_progress("Attributing", (1 + PASSES) * len(texts)) as done:
@@ -39,7 +39,7 @@ def beside_attributions(
     apart = [int((own & ~other).sum()) / max(int(own.sum()), 1) for own, other in pairs]
     shown = np.argsort(-np.array(apart), kind="stable")[:EXAMPLES].tolist()
     own = model.explain_examples(plain, predictions=predictions)
-    attributed = model.explain_examples(plain, predictions=found.explained())
+    attributed = model.explain_examples(plain, predictions=found.as_predictions())
     rows = [
         AttributionRow(way.name, way.comprehensiveness, way.sufficiency, way.overlap)
         for way in (found.own, found.attributed, found.chance)

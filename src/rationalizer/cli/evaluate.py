@@ -76,13 +76,13 @@ def evaluate(
     device: Device = "cpu",
 ) -> None:
     """Score a trained model: everything that the data allows."""
-    from dataclasses import asdict, replace
+    from dataclasses import asdict
 
     from rationalizer.compare import describe_method, parse_assignments
     from rationalizer.data import DataSource
     from rationalizer.inference import evaluate as measure
     from rationalizer.inference import predict
-    from rationalizer.inference.predict import FAITHFULNESS_PASSES
+    from rationalizer.inference.evaluate import FAITHFULNESS_PASSES
     from rationalizer.metrics import score_rows
     from rationalizer.model import Rationalizer
     from rationalizer.models import TrainedModel
@@ -112,7 +112,7 @@ def evaluate(
     with show_progress("Scoring", passes * len(examples)) as done:
         predictions = predict(trained, examples, on_batch=done)
         scores = measure(trained, examples, faithfulness=faithfulness, predictions=predictions, on_batch=done)
-    shown = replace(scores, seconds_per_epoch=None)  # which says nothing of these texts
+    shown = scores.replace(seconds_per_epoch=None)  # which says nothing of these texts
     model = Rationalizer.from_trained(trained)
     explanations = model.explain_examples(examples, predictions=predictions)
     truths = [label for example in examples if (label := model.label_of(example)) is not None] or None

@@ -1,19 +1,15 @@
-"""Apply a trained model to examples: predict, evaluate, compare with attributions."""
+"""Apply a trained model to examples: predict, evaluate, compare with annotators and attributions."""
 
-from rationalizer.inference.attribution import AttributionComparison, attributions, compare_with_attributions
-from rationalizer.inference.predict import (
-    Predictions,
-    compare_with_annotators,
-    evaluate,
-    predict,
-    predict_from,
-    standalone_agreement,
-)
+from rationalizer.inference.attribution_comparison import AttributionComparison, compare_with_attributions
+from rationalizer.inference.attributions import ATTRIBUTIONS, attribute
+from rationalizer.inference.evaluate import compare_with_annotators, evaluate, standalone_agreement
+from rationalizer.inference.predict import Predictions, predict, predict_from
 
 __all__ = [
+    "ATTRIBUTIONS",
     "AttributionComparison",
     "Predictions",
-    "attributions",
+    "attribute",
     "compare_with_annotators",
     "compare_with_attributions",
     "evaluate",

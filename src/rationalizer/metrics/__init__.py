@@ -1,22 +1,26 @@
-"""Scores of models and of their rationales: arrays in, numbers out.
+"""Metrics of predictions and rationales: functions of arrays.
 
-`evaluate` measures everything at once; the modules hold the single measures and state what each one is.
+`compute_scores` computes all of them at once. A new metric is one new file in this folder; see `registry.computes`.
 """
 
+from rationalizer.discovery import import_modules
 from rationalizer.metrics.alignment import AlignmentScores, Violations, alignment_scores, violations
 from rationalizer.metrics.annotators import AnnotatorAgreement, AnnotatorComparison, compare_with_annotators
 from rationalizer.metrics.calibration import Bin, Calibration, calibration
-from rationalizer.metrics.degeneration import Finding, check, label_skill, position_skill
+from rationalizer.metrics.degeneration import Finding, find_degeneration, label_skill, position_skill
+from rationalizer.metrics.evaluation import Evaluation, PairEvaluation, TextEvaluation
 from rationalizer.metrics.faithfulness import Aopc, Faithfulness, aopc, faithfulness, top_tokens
 from rationalizer.metrics.pair_highlights import HighlightCoverage, highlight_coverage
 from rationalizer.metrics.plausibility import Agreement, RankingAgreement, auprc, iou_scores, token_scores
 from rationalizer.metrics.rationale_size import RationaleStatistics, rationale_statistics
-from rationalizer.metrics.registry import METRICS, Metric, headline_metrics, score_rows
-from rationalizer.metrics.scores import Scores, evaluate, evaluate_pairs
+from rationalizer.metrics.registry import METRICS, Metric, computes, headline_metrics, score_rows
+from rationalizer.metrics.scores import Scores, compute_scores
 from rationalizer.metrics.summary import Summary
 from rationalizer.metrics.task_scores import ClassScores, accuracy, class_scores, confusions, macro_f1, mse, score_task
 from rationalizer.metrics.token_spans import mask_to_spans, spans_to_mask
 from rationalizer.metrics.word_use import WordUse, word_use
+
+import_modules(__name__)
 
 __all__ = [
     "METRICS",
@@ -28,14 +32,17 @@ __all__ = [
     "Bin",
     "Calibration",
     "ClassScores",
+    "Evaluation",
     "Faithfulness",
     "Finding",
     "HighlightCoverage",
     "Metric",
+    "PairEvaluation",
     "RankingAgreement",
     "RationaleStatistics",
     "Scores",
     "Summary",
+    "TextEvaluation",
     "Violations",
     "WordUse",
     "accuracy",
@@ -43,13 +50,13 @@ __all__ = [
     "aopc",
     "auprc",
     "calibration",
-    "check",
     "class_scores",
     "compare_with_annotators",
+    "compute_scores",
+    "computes",
     "confusions",
-    "evaluate",
-    "evaluate_pairs",
     "faithfulness",
+    "find_degeneration",
     "headline_metrics",
     "highlight_coverage",
     "iou_scores",

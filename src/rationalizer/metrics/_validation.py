@@ -1,22 +1,24 @@
-"""What every metric does with its arguments: check them, and bring them into NumPy's form.
+"""Validate the arguments of metrics and convert them to NumPy arrays.
 
-A metric sees a list of documents; every error names the document (counted from 0) and, inside it, the token.
+Metrics take a list of documents; every error names the document (counted from 0) and, inside it, the token.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 Mask: TypeAlias = NDArray[np.bool_]
 Floats: TypeAlias = NDArray[np.float64]
+Task = Literal["classification", "regression"]
+Probabilities: TypeAlias = Callable[[list[Mask]], Any]  # from keep-masks to (documents, classes) probabilities
 
 
 def as_mask(values: Any, name: str, document: int) -> Mask:
-    """One document's selection as a bool vector; anything but 0 and 1 is an error."""
+    """Convert one document's selection to a bool vector; values other than 0 and 1 are an error."""
     array = _as_vector(values, name, document)
     if array.dtype == np.bool_:
         return array
@@ -24,8 +26,8 @@ def as_mask(values: Any, name: str, document: int) -> Mask:
     if bad.any():
         token = int(np.argmax(bad))
         raise ValueError(
-            f"document {document}: {name}[{token}] is {array[token]!s}; a selection holds only 0 and 1 "
-            "(of soft weights, take weights > 0)"
+            f"document {document}: {name}[{token}] is {array[token]!s}; a selection contains only 0 and 1 "
+            "(for soft weights, pass weights > 0)"
         )
     return array.astype(np.bool_)
 
@@ -35,12 +37,12 @@ def as_masks(documents: Iterable[Any], name: str) -> list[Mask]:
 
 
 def as_annotations(documents: Iterable[Any], name: str) -> list[Mask | None]:
-    """Human rationales: None where a document has not been annotated."""
+    """Convert annotations; None if nobody annotated the document."""
     return [None if values is None else as_mask(values, name, i) for i, values in enumerate(documents)]
 
 
 def as_scores(documents: Iterable[Any], name: str) -> list[Floats]:
-    """Token scores, one finite number a token."""
+    """Convert token scores: one finite number per token."""
     scores = []
     for i, values in enumerate(documents):
         array = _as_vector(values, name, i).astype(np.float64)
@@ -53,14 +55,14 @@ def as_scores(documents: Iterable[Any], name: str) -> list[Floats]:
 
 
 def as_probabilities(values: Any, name: str, documents: int) -> Floats:
-    """(documents, classes) class probabilities: in [0, 1], each row with sum 1."""
+    """Convert (documents, classes) probabilities: in [0, 1], each row with sum 1."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 2 or array.shape[0] != documents or array.shape[1] < 2:
         raise ValueError(
             f"{name} must have shape (documents, classes) = ({documents}, at least 2), got {array.shape}; "
-            "a two-class model with one output p gives [1 - p, p]"
+            "for a two-class model with one output p, pass [1 - p, p]"
         )
-    slack = 1e-4  # half-precision softmaxes do not sum to 1 more exactly than this
+    slack = 1e-4  # rounding of a softmax in half precision
     bad = ~((array >= -slack) & (array <= 1 + slack)).all(axis=1)
     if bad.any():
         i = int(np.argmax(bad))
@@ -73,25 +75,69 @@ def as_probabilities(values: Any, name: str, documents: int) -> Floats:
 
 
 def require_same_count(**arguments: Sequence[Any] | NDArray[Any]) -> int:
-    """Every argument has one entry per document."""
+    """Check that every argument has one entry per document, and return the number of documents."""
     counts = {name: len(values) for name, values in arguments.items()}
     if len(set(counts.values())) > 1:
         listed = ", ".join(f"{name} has {count}" for name, count in counts.items())
         raise ValueError(f"every argument needs one entry per document, but {listed}")
     count = next(iter(counts.values()))
     if count == 0:
-        raise ValueError(f"{' and '.join(counts)} hold no documents; there is nothing to measure")
+        raise ValueError(f"{' and '.join(counts)} contain no documents")
     return count
 
 
 def require_same_lengths(**arguments: Sequence[NDArray[Any] | None]) -> None:
-    """Every argument has one entry per token, in every document (None: not there)."""
+    """Check that every argument has one entry per token in every document; None entries are skipped."""
     require_same_count(**arguments)
     for i, row in enumerate(zip(*arguments.values(), strict=True)):
         lengths = {name: len(values) for name, values in zip(arguments, row, strict=True) if values is not None}
         if len(set(lengths.values())) > 1:
             listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
             raise ValueError(f"document {i}: every argument needs one entry per token, but {listed}")
+
+
+def require_task(task: str) -> str:
+    if task not in get_args(Task):
+        raise ValueError(f"task must be 'classification' or 'regression', got {task!r}")
+    return task
+
+
+def as_labels(values: Sequence[Any], name: str) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must contain one class per document, got shape {array.shape}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        i = int(np.argmin(np.isfinite(array)))
+        raise ValueError(f"document {i}: {name} is {array[i]}; a class is a string or a finite number")
+    return array
+
+
+def as_label_pair(truth: Sequence[Any], predictions: Sequence[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    y, guess = as_labels(truth, "truth"), as_labels(predictions, "predictions")
+    require_same_count(truth=y, predictions=guess)
+    if (y.dtype.kind in "biuf") != (guess.dtype.kind in "biuf"):
+        raise TypeError(
+            f"truth contains {y.dtype} such as {y[0]!s}, predictions {guess.dtype} such as {guess[0]!s}; "
+            "use class names in both, or class numbers in both"
+        )
+    return y, guess
+
+
+def as_numbers(values: Sequence[float], name: str) -> Floats:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must contain one number per document, got shape {array.shape}")
+    if not np.isfinite(array).all():
+        i = int(np.argmin(np.isfinite(array)))
+        raise ValueError(f"document {i}: {name} is {array[i]}; regression needs finite numbers")
+    return array
+
+
+def require_known(labels: NDArray[Any], classes: NDArray[Any], name: str) -> None:
+    unknown = ~np.isin(labels, classes)
+    if unknown.any():
+        i = int(np.argmax(unknown))
+        raise ValueError(f"document {i}: {name} is {labels[i]!s}, which is not among the classes {classes.tolist()}")
 
 
 def _as_vector(values: Any, name: str, document: int) -> NDArray[Any]:
@@ -101,5 +147,5 @@ def _as_vector(values: Any, name: str, document: int) -> NDArray[Any]:
     if array.size == 0:
         return array.astype(np.bool_)
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"document {document}: {name} must hold numbers, got {array.dtype} such as {array[0]!r}")
+        raise TypeError(f"document {document}: {name} must contain numbers, got {array.dtype} such as {array[0]!r}")
     return array

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rationalizer.metrics._validation import Floats, require_same_count
+from rationalizer.metrics.evaluation import PairEvaluation
 from rationalizer.metrics.plausibility import f1_of
+from rationalizer.metrics.registry import Metric, computes
 
 Kind = Literal["exactly_one", "at_most_one"]
 
@@ -38,14 +40,14 @@ class AlignmentScores:
     f1: float
     exact: float  # share of documents whose predicted alignment is the annotated one
     alignments: float  # mean number of predicted alignments, over all documents
-    documents: int  # that entered the means of precision, recall and F1
+    documents: int  # in the means of precision, recall and F1
     skipped: int
     by_document: tuple[PairScores | None, ...]  # None where the document is not annotated
 
 
 @dataclass(frozen=True)
 class Violations:
-    """By how much a matrix breaks each constraint at worst; 0 where it holds."""
+    """The largest violation of each constraint by a matrix; 0 if it holds."""
 
     rows: float
     columns: float
@@ -67,7 +69,7 @@ def alignment_scores(
     counted.
 
     Args:
-        predicted: per document, an (m, n) matrix of 0/1: which of m words is aligned with which of n.
+        predicted: per document, an (m, n) matrix of 0/1; 1: word i is aligned with word j.
         annotations: per document, the pairs (row, column) that should be aligned, or None.
     """
     total = require_same_count(predicted=predicted, annotations=annotations)
@@ -95,8 +97,8 @@ def violations(
     budget: float | None = None,
     exact: bool = False,
 ) -> Violations:
-    """How far an (m, n) alignment matrix is from its constraints: 0 <= Z <= 1, every row and column with a
-    sum of at most (or exactly) 1, ΣZ <= budget, or with `exact` ΣZ = budget.
+    """Violations by an (m, n) alignment matrix of its constraints: 0 <= Z <= 1, the sum of every row and column at most
+    (or exactly) 1, ΣZ <= budget, or with `exact` ΣZ = budget.
     """
     z = np.asarray(matrix, dtype=np.float64)
     if z.ndim != 2:
@@ -107,22 +109,22 @@ def violations(
     if budget is not None and not budget >= 0:
         raise ValueError(f"budget must be at least 0, got {budget}")
     if exact and budget is None:
-        raise ValueError("exact says how a budget is meant; give one")
+        raise ValueError("exact=True needs a budget")
     return Violations(
         rows=_excess(z.sum(axis=1), rows, "rows"),
         columns=_excess(z.sum(axis=0), columns, "columns"),
-        budget=0.0 if budget is None else _worst(abs(z.sum() - budget) if exact else z.sum() - budget),
-        bounds=_worst(np.maximum(-z, z - 1)),
+        budget=0.0 if budget is None else _largest(abs(z.sum() - budget) if exact else z.sum() - budget),
+        bounds=_largest(np.maximum(-z, z - 1)),
     )
 
 
 def _excess(sums: Floats, kind: str, side: str) -> float:
     if kind not in get_args(Kind):
         raise ValueError(f"{side} must be 'exactly_one' or 'at_most_one', got {kind!r}")
-    return _worst(np.abs(sums - 1) if kind == "exactly_one" else sums - 1)
+    return _largest(np.abs(sums - 1) if kind == "exactly_one" else sums - 1)
 
 
-def _worst(excess: Any) -> float:
+def _largest(excess: Any) -> float:
     return float(np.max(excess, initial=0.0))
 
 
@@ -140,7 +142,7 @@ def _as_alignment(matrix: Any, document: int) -> NDArray[np.bool_]:
     if bad.any():
         i, j = (int(k) for k in np.argwhere(bad)[0])
         raise ValueError(
-            f"document {document}: predicted[{i}, {j}] is {array[i, j]!s}; an alignment holds only 0 and 1 "
+            f"document {document}: predicted[{i}, {j}] is {array[i, j]!s}; an alignment contains only 0 and 1 "
             "(decode soft alignments first, for example with ops.matching_map)"
         )
     return array.astype(np.bool_)
@@ -157,3 +159,48 @@ def _as_pairs(pairs: Iterable[Any], shape: tuple[int, ...], document: int) -> se
             )
         checked.add((row, column))
     return checked
+
+
+_GROUP = "Agreement with people"
+
+
+@computes(
+    Metric("aligned", "pairs with an annotated alignment", _GROUP, "count"),
+    Metric("alignment_precision", "alignment precision", _GROUP),
+    Metric("alignment_recall", "alignment recall", _GROUP),
+    Metric("alignment_f1", "alignment-F1", _GROUP, heading="alignment-F1", headline=True, large=True),
+    Metric("alignment_exact", "alignment, exact match", _GROUP),
+    of=PairEvaluation,
+)
+def _agreement(evaluation: PairEvaluation) -> dict[str, float]:
+    if evaluation.annotations is None:
+        return {}
+    aligned = sum(bool(pairs) for pairs in evaluation.annotations)
+    if not aligned:
+        return {"aligned": 0}
+    scores = alignment_scores([matrix != 0 for matrix in evaluation.alignments], evaluation.annotations)
+    values = {name: getattr(scores, name) for name in ("precision", "recall", "f1", "exact")}
+    return {"aligned": aligned, **{f"alignment_{name}": value for name, value in values.items()}}
+
+
+@computes(
+    Metric(
+        "alignments", "word pairs aligned", "Rationales", "mean", heading="pairs aligned", headline=True, large=True
+    ),
+    Metric(
+        "violation",
+        "largest violation of a constraint",
+        "Rationales",
+        "violation",
+        lower_is_better=True,
+        heading="violation",
+        headline=True,
+    ),
+    of=PairEvaluation,
+)
+def _sizes(evaluation: PairEvaluation) -> dict[str, float]:
+    scores = {"alignments": float(np.mean([np.count_nonzero(matrix) for matrix in evaluation.alignments]))}
+    if evaluation.constraints is not None:
+        pairs = zip(evaluation.rationales, evaluation.constraints, strict=True)
+        scores["violation"] = max(violations(matrix, **constraints).worst for matrix, constraints in pairs)
+    return scores

@@ -1,4 +1,4 @@
-"""How well people agree with each other, and a model in the place of one of them."""
+"""Agreement among annotators, and of the model with them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rationalizer.metrics.plausibility import auprc
 
 @dataclass(frozen=True)
 class AnnotatorAgreement:
-    """Agreement with people of one who marks words: a person, a model, or chance."""
+    """Agreement of a person, a model, or chance with the annotators."""
 
     token_f1: float
     auprc: float
@@ -22,32 +22,32 @@ class AnnotatorAgreement:
 
 @dataclass(frozen=True)
 class AnnotatorComparison:
-    """Each person of a text in turn is left out; then those who take their place are compared with the others.
+    """Leave-one-out comparison: each person of a text is left out in turn and replaced by a model or by chance.
 
-    Token-F1: with each of the others, the person left out, the model (which selects as many words as that person
-    marked) and so many words drawn at random (in expectation). AUPRC: with the person left out, the share of the others
-    who marked each word, the model's scores, and random ones. Words that as many people marked come in random order,
-    since ties are worth more than they should be to AUPRC.
+    Token-F1 with each of the other people: of the person left out, of the model (which selects as many words as that
+    person marked), and of as many random words (in expectation). AUPRC with the person left out: of the share of the
+    others who marked each word, of the model's scores, and of random scores. Words that equally many people marked
+    are in random order, because AUPRC favours ties.
     """
 
     person: AnnotatorAgreement
     model: AnnotatorAgreement
     chance: AnnotatorAgreement
-    texts: int  # with two people or more
+    texts: int  # with at least two annotators
     skipped: int
-    people: float  # a text, in the mean
-    marked: float  # share of a text's words that a person marked, in the mean
+    people: float  # mean number of annotators per text
+    marked: float  # mean share of a text's words that a person marked
 
 
 def compare_with_annotators(
     people: Sequence[Sequence[Any] | None], selections: Sequence[Sequence[Any] | None], scores: Sequence[Any]
 ) -> AnnotatorComparison:
-    """A model beside the people who marked the same texts. Means over texts, of each the mean over the people left out
-    (and over those that they are compared with).
+    """Compare a model with the people who annotated the same texts. Scores are means over texts; the score of a text is
+    the mean over the people left out and over those they are compared with.
 
     Args:
-        people: per text, what each person marked: one 0/1 per token; None where nobody did.
-        selections: per text and person, what the model selects with as many words as the person marked.
+        people: per text, what each person marked: one 0/1 per token; None if nobody did.
+        selections: per text and person, the model's selection with as many words as the person marked.
         scores: per text, one number per token, larger for more important ones.
     """
     total = require_same_count(people=people, selections=selections, scores=scores)
@@ -57,13 +57,13 @@ def compare_with_annotators(
         if marks is None or len(marks) < 2:
             continue
         if chosen is None or len(chosen) != len(marks):
-            raise ValueError(f"document {document}: a selection for each of its {len(marks)} people is needed")
+            raise ValueError(f"document {document}: needs one selection for each of its {len(marks)} people")
         masks, own = as_masks(marks, f"people[{document}]"), as_masks(chosen, f"selections[{document}]")
         ranks = as_scores([ranking] * len(masks), "scores")
         require_same_lengths(people=masks, selections=own, scores=ranks)
-        rows.append(_compared(np.array(masks), np.array(own), ranks[0], random))
+        rows.append(_compare_text(np.array(masks), np.array(own), ranks[0], random))
     if not rows:
-        raise ValueError(f"none of the {total} texts was marked by two people or more; there is nothing to compare")
+        raise ValueError(f"none of the {total} texts has at least two annotators")
     person, model, chance, person_area, model_area, chance_area, count, share = np.mean(rows, axis=0).tolist()
     return AnnotatorComparison(
         AnnotatorAgreement(person, person_area),
@@ -76,7 +76,7 @@ def compare_with_annotators(
     )
 
 
-def _compared(masks: Any, own: Any, ranking: Any, random: np.random.Generator) -> tuple[float, ...]:
+def _compare_text(masks: Any, own: Any, ranking: Any, random: np.random.Generator) -> tuple[float, ...]:
     many, n = masks.shape
     sizes = masks.sum(axis=1)
     pairs = [(i, j) for i in range(many) for j in range(many) if i != j]  # i is left out, j one of the others

@@ -1,7 +1,7 @@
-"""Degeneration: ways in which a rationalizer can look fine while its rationales mean nothing.
+"""Degeneration: a model can have good scores while its rationales mean nothing.
 
-`check` returns findings as data. Each rests on a measured value and a threshold that stands here; a finding
-is a reason to look at examples, not a proof.
+`find_degeneration` compares measured values with the thresholds below. A finding is a reason to look at examples, not a
+proof.
 """
 
 from __future__ import annotations
@@ -13,58 +13,68 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rationalizer.metrics._validation import Floats, Mask, as_masks, require_same_count
-from rationalizer.metrics.task_scores import Task, as_label_pair, as_labels, as_numbers, require_task
+from rationalizer.metrics._validation import (
+    Floats,
+    Mask,
+    Task,
+    as_label_pair,
+    as_labels,
+    as_masks,
+    as_numbers,
+    require_same_count,
+    require_task,
+)
 from rationalizer.metrics.token_spans import mask_to_spans
 
-# More than this share of empty rationales (texts without tokens apart) or of complete ones (short texts
-# apart, of which "at least one token" easily takes everything) is reported.
+# Shares of empty rationales (of texts with tokens) and of complete ones (of texts that are not short: a rationale of at
+# least one token easily covers those) above these are reported.
 EMPTY_SHARE = 0.01
 FULL_SHARE = 0.01
 FULL_LENGTH = 5
-# `position_skill` and `label_skill` above these are reported, given enough documents. A fifth of the text
-# that lies somewhere in its first half has a position skill of 0.5, one that is always in the middle has 0.8.
+# `position_skill` and `label_skill` above these are reported, given enough documents. Selecting a random fifth of the
+# text within its first half has a position skill of 0.5; always the middle fifth has 0.8.
 POSITION_SKILL = 0.7
 POSITION_DOCUMENTS = 20
 LABEL_SKILL = 0.3
 LABEL_DOCUMENTS = 200
-STANDARD_ERRORS = 2.0  # by which a predictor must exceed chance to count as better
+STANDARD_ERRORS = 2.0  # by which a predictor must exceed a constant prediction
 
-_SAMPLE = 5000  # documents are enough to measure a skill
+_SAMPLE = 5000  # documents, enough to measure a skill
 _CONTROLS = 3
-_STRETCHES = 20
+_SECTIONS = 20
 _FOLDS = 5
 _ENDS = 5
 _BINS = 10
 
-Sign = Literal["empty_rationales", "full_rationales", "ignores_text", "no_better_than_majority", "label_from_position"]
+FindingKind = Literal[
+    "empty_rationales", "full_rationales", "ignores_text", "no_better_than_majority", "label_from_position"
+]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One suspicion: what kind, in words, and the measured value it rests on."""
+    """A sign of degeneration: its kind, a message, and the measured value behind it."""
 
-    kind: Sign
+    kind: FindingKind
     message: str
     value: float
 
 
-def check(
+def find_degeneration(
     masks: Sequence[Any],
     *,
     truth: Sequence[Any] | None = None,
     predictions: Sequence[Any] | None = None,
     task: Task = "classification",
 ) -> list[Finding]:
-    """Look for signs of degeneration; an empty list means that none was found.
+    """Look for signs of degeneration; an empty list means that there are none.
 
-    - `empty_rationales`, `full_rationales`: the share of texts of which nothing, or everything, is selected.
-    - `ignores_text`: `position_skill`, how well a token's position tells whether it is selected.
-    - `no_better_than_majority` (needs `truth` and `predictions`): mean recall over the classes within two
-      standard errors of 1 / classes, which is what any constant prediction has; for regression, a squared
-      error that is not two standard errors smaller than that of the mean.
-    - `label_from_position` (needs `truth`): `label_skill`, how well the selected positions alone tell the
-      label.
+    - `empty_rationales`, `full_rationales`: the share of texts with nothing, or everything, selected.
+    - `ignores_text`: `position_skill`, how well a token's position predicts whether it is selected.
+    - `no_better_than_majority` (needs `truth` and `predictions`): mean recall over the classes within two standard
+      errors of 1 / classes, the value of any constant prediction; for regression, a squared error that is not two
+      standard errors below that of predicting the mean.
+    - `label_from_position` (needs `truth`): `label_skill`, how well the selected positions alone predict the label.
 
     Args:
         masks: per document, the rationale: one 0/1 per token.
@@ -74,41 +84,40 @@ def check(
     """
     require_task(task)
     rationales = as_masks(masks, "masks")
-    given = {"masks": rationales, "truth": truth, "predictions": predictions}
-    require_same_count(**{name: values for name, values in given.items() if values is not None})
-    found = [_empty(rationales), _full(rationales), _ignores_text(rationales)]
+    arguments = {"masks": rationales, "truth": truth, "predictions": predictions}
+    require_same_count(**{name: values for name, values in arguments.items() if values is not None})
+    findings = [_empty(rationales), _full(rationales), _ignores_text(rationales)]
     if truth is not None and predictions is not None:
-        found.append(_no_better(truth, predictions, task))
+        findings.append(_no_better(truth, predictions, task))
     if truth is not None:
-        found.append(_label_from_position(rationales, truth, task))
-    return [finding for finding in found if finding is not None]
+        findings.append(_label_from_position(rationales, truth, task))
+    return [finding for finding in findings if finding is not None]
 
 
 def position_skill(masks: Sequence[Any]) -> float:
-    """How well positions alone tell which tokens are selected: 0 as by chance, 1 completely.
+    """How well positions alone predict which tokens are selected: 0 is chance, 1 is certainty.
 
-    For each text, the tokens at the positions that are most often selected in the *other* texts are guessed,
-    as many as the text has selected; the skill is (share of guesses that are right − share expected by
-    chance) / (1 − that share), over all texts. Positions are counted from the start, from the end, and
-    relative to the length; the best of the three counts. Texts with an empty or a full selection leave
-    nothing to guess; without others the skill is 0.
+    For each text, guess the tokens at the positions that are selected most often in the *other* texts, as many as the
+    text has selected. The skill is (share of correct guesses − share expected by chance) / (1 − that share), over all
+    texts. Positions are counted from the start, from the end, and relative to the length; the largest of the three
+    skills is returned. Texts with an empty or a full selection are ignored; with fewer than two others it is 0.
     """
     usable = [mask for mask in as_masks(masks, "masks") if mask.any() and not mask.all()]
     if len(usable) < 2:
         return 0.0
     sample = usable[:: -(-len(usable) // _SAMPLE)]
-    return max(_skill(sample, places) for places in (_from_start, _from_end, _relative))
+    return max(_position_skill(sample, positions) for positions in (_from_start, _from_end, _relative))
 
 
 def label_skill(masks: Sequence[Any], truth: Sequence[Any]) -> float:
-    """How well the selected positions alone, no word known, tell the class: 0 as by chance, 1 completely.
+    """How well the selected positions alone, without the words, predict the class: 0 is chance, 1 is certainty.
 
-    A linear probe (ridge regression on class indicators, classes weighted equally, 5-fold cross-validated)
-    sees how the selection spreads over ten equal stretches of the text, and whether each of the first and
-    last five tokens is selected. Its score a is the mean recall over classes; the skill is (a − b) / (1 − b),
-    where b is 1/C, or what the probe reaches when the runs of selected tokens are moved to random places in
-    their texts, if that is more: texts or rationales that are longer in one class are no code by position.
-    Classes with fewer than five documents are left out; with fewer than two others the skill is 0.
+    A linear probe (ridge regression on class indicators, classes weighted equally, 5-fold cross-validation) sees the
+    distribution of the selection over ten equal sections of the text, and whether each of the first and last five
+    tokens is selected. Its score a is the mean recall over classes; the skill is (a − b) / (1 − b). The baseline b is
+    1/C, or, if larger, the probe's score after the runs of selected tokens are moved to random positions: a class with
+    longer texts or rationales is not a code by position. Classes with fewer than five documents are ignored; with
+    fewer than two others the skill is 0.
     """
     rationales, labels = as_masks(masks, "masks"), as_labels(truth, "truth")
     require_same_count(masks=rationales, truth=labels)
@@ -120,9 +129,9 @@ def label_skill(masks: Sequence[Any], truth: Sequence[Any]) -> float:
     if len(names) < 2:
         return 0.0
     kept = [rationales[i] for i in sample]
-    controls = [_probe([_moved(mask, rng) for mask in kept], codes) for _ in range(_CONTROLS)]
+    controls = [_probe_recall([_shuffle_runs(mask, rng) for mask in kept], codes) for _ in range(_CONTROLS)]
     base = max(1 / len(names), float(np.mean(controls)))
-    return max(0.0, (_probe(kept, codes) - base) / (1 - base)) if base < 1 else 0.0
+    return max(0.0, (_probe_recall(kept, codes) - base) / (1 - base)) if base < 1 else 0.0
 
 
 def _empty(masks: list[Mask]) -> Finding | None:
@@ -130,7 +139,7 @@ def _empty(masks: list[Mask]) -> Finding | None:
     share = float(np.mean([not mask.any() for mask in texts])) if texts else 0.0
     if share <= EMPTY_SHARE:
         return None
-    return Finding("empty_rationales", f"{share:.1%} of the texts have an empty rationale: raise the budget", share)
+    return Finding("empty_rationales", f"{share:.1%} of the texts have an empty rationale; raise the budget", share)
 
 
 def _full(masks: list[Mask]) -> Finding | None:
@@ -138,7 +147,7 @@ def _full(masks: list[Mask]) -> Finding | None:
     share = float(np.mean([mask.all() for mask in texts])) if texts else 0.0
     if share <= FULL_SHARE:
         return None
-    message = f"{share:.1%} of the texts are selected completely, which explains nothing: lower the budget"
+    message = f"{share:.1%} of the texts are selected completely, which explains nothing; lower the budget"
     return Finding("full_rationales", message, share)
 
 
@@ -149,8 +158,8 @@ def _ignores_text(masks: list[Mask]) -> Finding | None:
     if skill <= POSITION_SKILL:
         return None
     message = (
-        "the same positions are selected whatever the text says: "
-        f"position alone tells the selection with skill {skill:.2f} (0 chance, 1 certainty)"
+        "the same positions are selected in every text: "
+        f"position alone predicts the selection with skill {skill:.2f} (0: chance, 1: certainty)"
     )
     return Finding("ignores_text", message, skill)
 
@@ -162,7 +171,7 @@ def _no_better(truth: Sequence[Any], predictions: Sequence[Any], task: str) -> F
         if gain.mean() > STANDARD_ERRORS * gain.std() / np.sqrt(len(y)):
             return None
         error, variance = float(np.mean((y - guess) ** 2)), float(y.var())
-        message = f"the predictor's squared error is {error:.4g}, predicting the mean has {variance:.4g}"
+        message = f"the predictor's squared error is {error:.4g}; predicting the mean has {variance:.4g}"
         return Finding("no_better_than_majority", message, error)
     labels, guesses = as_label_pair(truth, predictions)
     names, codes = np.unique(labels, return_inverse=True)
@@ -175,8 +184,8 @@ def _no_better(truth: Sequence[Any], predictions: Sequence[Any], task: str) -> F
     if recall > chance + STANDARD_ERRORS * error:
         return None
     message = (
-        "the predictor is no better than always naming one class: "
-        f"mean recall over the {len(names)} classes is {recall:.3f}, a constant has {chance:.3f}"
+        "the predictor is no better than a constant: "
+        f"mean recall over the {len(names)} classes is {recall:.3f}, always predicting one class has {chance:.3f}"
     )
     return Finding("no_better_than_majority", message, recall)
 
@@ -191,8 +200,8 @@ def _label_from_position(masks: list[Mask], truth: Sequence[Any], task: str) -> 
     if skill <= LABEL_SKILL:
         return None
     message = (
-        "the rationale may encode the label by where it is: the selected positions alone, no word known, "
-        f"tell the label with skill {skill:.2f} (0 chance, 1 certainty)"
+        "the rationale may encode the label by its position: the selected positions alone, without the words, "
+        f"predict the label with skill {skill:.2f} (0: chance, 1: certainty)"
     )
     return Finding("label_from_position", message, skill)
 
@@ -202,17 +211,17 @@ def _mean_recall(codes: NDArray[np.int64], guesses: NDArray[np.int64]) -> tuple[
     return float(np.mean(np.bincount(codes, weights=codes == guesses) / counts)), counts
 
 
-def _skill(masks: list[Mask], places: Callable[[int], NDArray[np.int64]]) -> float:
-    width = max(_STRETCHES, *(len(mask) for mask in masks))
+def _position_skill(masks: list[Mask], positions: Callable[[int], NDArray[np.int64]]) -> float:
+    width = max(_SECTIONS, *(len(mask) for mask in masks))
     selected, seen = np.zeros(width), np.zeros(width)
     for mask in masks:
-        np.add.at(selected, places(len(mask)), mask)
-        np.add.at(seen, places(len(mask)), 1)
+        np.add.at(selected, positions(len(mask)), mask)
+        np.add.at(seen, positions(len(mask)), 1)
     gained, possible = 0.0, 0.0
     for mask in masks:
-        place, size = places(len(mask)), int(mask.sum())
-        own, length = np.bincount(place, mask, width), np.bincount(place, minlength=width)
-        rate = ((selected - own) / np.maximum(seen - length, 1))[place]
+        position, size = positions(len(mask)), int(mask.sum())
+        own, length = np.bincount(position, mask, width), np.bincount(position, minlength=width)
+        rate = ((selected - own) / np.maximum(seen - length, 1))[position]
         guess = np.argsort(-rate, kind="stable")[:size]
         chance = size / len(mask)
         gained += float(mask[guess].mean()) - chance
@@ -229,24 +238,24 @@ def _from_end(length: int) -> NDArray[np.int64]:
 
 
 def _relative(length: int) -> NDArray[np.int64]:
-    return np.arange(length) * _STRETCHES // length
+    return np.arange(length) * _SECTIONS // length
 
 
 def _position_features(mask: Mask) -> Floats:
-    places = np.flatnonzero(mask)
-    spread = np.bincount(places * _BINS // max(len(mask), 1), minlength=_BINS) / max(len(places), 1)
+    selected = np.flatnonzero(mask)
+    histogram = np.bincount(selected * _BINS // max(len(mask), 1), minlength=_BINS) / max(len(selected), 1)
     ends = np.zeros(2 * _ENDS)
     first, last = mask[:_ENDS], mask[::-1][:_ENDS]
     ends[: len(first)] = first
     ends[_ENDS : _ENDS + len(last)] = last
-    return np.concatenate([[1.0], spread, ends])
+    return np.concatenate([[1.0], histogram, ends])
 
 
-def _moved(mask: Mask, rng: np.random.Generator) -> Mask:
-    """The same runs of selected tokens at random places, still apart, in random order."""
+def _shuffle_runs(mask: Mask, rng: np.random.Generator) -> Mask:
+    """Move the runs of selected tokens to random positions in random order, still separated."""
     lengths = rng.permutation([end - start for start, end in mask_to_spans(mask)])
     runs = len(lengths)
-    slots = len(mask) - int(mask.sum()) + 1  # a run fits before, between and after the unselected tokens
+    slots = len(mask) - int(mask.sum()) + 1  # before, between and after the unselected tokens
     gaps = np.sort(rng.choice(slots, runs, replace=False))
     starts = gaps + np.concatenate([[0], np.cumsum(lengths)[:-1]])[:runs]
     moved = np.zeros(len(mask), dtype=np.bool_)
@@ -255,15 +264,15 @@ def _moved(mask: Mask, rng: np.random.Generator) -> Mask:
     return moved
 
 
-def _probe(masks: list[Mask], codes: NDArray[np.int64]) -> float:
+def _probe_recall(masks: list[Mask], codes: NDArray[np.int64]) -> float:
     """The cross-validated probe's mean recall over the classes."""
     guesses = _cross_validated(np.array([_position_features(mask) for mask in masks]), codes)
     return _mean_recall(codes, guesses)[0]
 
 
 def _cross_validated(features: Floats, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The class that a ridge probe, fitted on the other folds, gives to each row."""
-    # Folds are dealt out class by class, so that every fold has every class.
+    """The class that a ridge probe, fitted on the other folds, predicts for each row."""
+    # Assign folds class by class, so that every fold has every class.
     order = np.lexsort((np.random.default_rng(0).permutation(len(codes)), codes))
     fold = np.empty(len(codes), dtype=np.int64)
     fold[order] = np.arange(len(codes)) % _FOLDS

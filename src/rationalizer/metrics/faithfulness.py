@@ -1,21 +1,21 @@
-"""Faithfulness: what happens to the prediction when the rationale is taken away, or is all there is.
+"""Faithfulness: how the prediction changes without the rationale, and with nothing but the rationale.
 
 With x the full text, r the rationale and ŷ the class predicted from x:
 
     comprehensiveness = p(ŷ | x) − p(ŷ | x∖r)      high: without the rationale the prediction falls
     sufficiency       = p(ŷ | x) − p(ŷ | r)        low: the rationale alone carries it
 
-A select-then-predict model never reads the full text. Its p(· | x) is here that of the same predictor with
-nothing masked; to use a separately trained full-text model instead, give its probabilities as `full`.
+A select-then-predict model never reads the full text. By default p(· | x) comes from the same predictor with nothing
+masked; to use a separately trained full-text model, pass its probabilities as `full`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,15 @@ from numpy.typing import NDArray
 from rationalizer.metrics._validation import (
     Floats,
     Mask,
+    Probabilities,
     as_masks,
     as_probabilities,
     as_scores,
     require_same_count,
 )
+from rationalizer.metrics.evaluation import TextEvaluation
+from rationalizer.metrics.registry import Metric, computes
 
-Probabilities: TypeAlias = Callable[[list[Mask]], Any]
 AOPC_FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.5)
 
 
@@ -58,12 +60,10 @@ def faithfulness(probabilities: Probabilities, masks: Sequence[Any], *, full: An
     """Comprehensiveness and sufficiency of the given rationales.
 
     Args:
-        probabilities: the model. Takes one keep-mask per document (True: the token may be read; none or all
-            of them may be True) and returns (documents, classes) probabilities. Called three times, twice if
-            `full` is given.
+        probabilities: the model. Takes one keep-mask per document (True: the token is visible; none or all of them may
+            be True) and returns (documents, classes) probabilities. Called three times, twice if `full` is given.
         masks: per document, the rationale: one 0/1 per token.
-        full: (documents, classes), the full text's probabilities; by default the model's own with all-ones
-            masks.
+        full: (documents, classes), probabilities given the full text; by default the model's own with all-ones masks.
     """
     rationales = as_masks(masks, "masks")
     require_same_count(masks=rationales)
@@ -79,11 +79,10 @@ def aopc(
     fractions: Sequence[float] = AOPC_FRACTIONS,
     full: Any = None,
 ) -> Aopc:
-    """The area over the perturbation curve: the mean comprehensiveness and sufficiency of rationales that
-    hold the top 1, 5, 10, 20 and 50% of the tokens by score.
+    """Area over the perturbation curve: mean comprehensiveness and sufficiency of rationales that consist of the top
+    1, 5, 10, 20 and 50% of the tokens by score.
 
-    The top q of n tokens are ⌈q·n⌉ tokens, as in ERASER's models; among equal scores the earlier token comes
-    first.
+    The top q of n tokens are ⌈q·n⌉ tokens, as in ERASER's models; ties go to the earlier token.
 
     Args:
         probabilities: the model, as in `faithfulness`. Called twice per fraction, and once for the full text.
@@ -105,7 +104,7 @@ def aopc(
 
 
 def top_tokens(scores: Floats, fraction: float) -> Mask:
-    """The mask of the ⌈fraction·n⌉ tokens with the largest scores; earlier ones first among equals."""
+    """The mask of the ⌈fraction·n⌉ tokens with the largest scores; ties go to the earlier token."""
     # As a decimal: in binary, 0.07 · 100 exceeds 7 and would round up to 8.
     count = math.ceil(Fraction(repr(float(fraction))) * len(scores))
     mask = np.zeros(len(scores), dtype=np.bool_)
@@ -116,21 +115,41 @@ def top_tokens(scores: Floats, fraction: float) -> Mask:
 def _full_text(probabilities: Probabilities, documents: Sequence[NDArray[Any]], full: Any) -> Floats:
     if full is not None:
         return as_probabilities(full, "full", len(documents))
-    return _ask(probabilities, [np.ones(len(document), dtype=np.bool_) for document in documents], "the full texts")
+    return _probabilities_of(
+        probabilities, [np.ones(len(document), dtype=np.bool_) for document in documents], "the full texts"
+    )
 
 
 def _drops(probabilities: Probabilities, rationales: list[Mask], before: Floats) -> tuple[Floats, Floats]:
-    """Per document, how far p(ŷ) falls without the rationale and with it alone."""
-    without = _ask(probabilities, [~mask for mask in rationales], "the texts without their rationales")
-    alone = _ask(probabilities, rationales, "the rationales")
+    """Per document, the drop of p(ŷ) without the rationale and with the rationale alone."""
+    without = _probabilities_of(probabilities, [~mask for mask in rationales], "the texts without their rationales")
+    alone = _probabilities_of(probabilities, rationales, "the rationales")
     if not before.shape == without.shape == alone.shape:
         raise ValueError(
             f"the full texts have probabilities of {before.shape[1]} classes, "
-            f"the masked texts of {without.shape[1]} and {alone.shape[1]}; they must be of the same classes"
+            f"the masked texts of {without.shape[1]} and {alone.shape[1]}; the numbers must be equal"
         )
     row, label = np.arange(len(before)), before.argmax(axis=1)
     return before[row, label] - without[row, label], before[row, label] - alone[row, label]
 
 
-def _ask(probabilities: Probabilities, masks: list[Mask], what: str) -> Floats:
+def _probabilities_of(probabilities: Probabilities, masks: list[Mask], what: str) -> Floats:
     return as_probabilities(probabilities(masks), f"probabilities of {what}", len(masks))
+
+
+@computes(
+    Metric("comprehensiveness", "comprehensiveness", "Faithfulness"),
+    Metric("sufficiency", "sufficiency", "Faithfulness", lower_is_better=True),
+    Metric("aopc_comprehensiveness", "comprehensiveness, AOPC", "Faithfulness"),
+    Metric("aopc_sufficiency", "sufficiency, AOPC", "Faithfulness", lower_is_better=True),
+    of=TextEvaluation,
+)
+def _faithfulness(evaluation: TextEvaluation) -> dict[str, float]:
+    if evaluation.probabilities is None:
+        return {}
+    hard = faithfulness(evaluation.probabilities, evaluation.masks, full=evaluation.full)
+    scores = {"comprehensiveness": hard.comprehensiveness, "sufficiency": hard.sufficiency}
+    if evaluation.weights is not None:
+        curve = aopc(evaluation.probabilities, evaluation.weights, full=evaluation.full)
+        scores |= {"aopc_comprehensiveness": curve.comprehensiveness, "aopc_sufficiency": curve.sufficiency}
+    return scores

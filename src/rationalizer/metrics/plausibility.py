@@ -1,9 +1,8 @@
-"""Plausibility: how far the model's rationales agree with those that people marked.
+"""Plausibility: agreement of the model's rationales with people's annotations.
 
-Human rationales are given per document as a mask or as spans; None means that nobody annotated the document.
-Such documents are skipped and counted (`skipped`). An annotation without a single token is something else:
-ERASER's averages (`"eraser"`, `"micro"`, the IOU scores) count what the model selects there as wrong; the
-others have no recall to speak of and skip it too.
+Annotations are given per document as a mask or as spans; None means that nobody annotated the document. Such documents
+are skipped and counted (`skipped`). An annotation without any token is different: ERASER's averages (`"eraser"`,
+`"micro"`, the IOU scores) count what the model selects there as wrong; the others skip it, since recall is undefined.
 """
 
 from __future__ import annotations
@@ -23,25 +22,27 @@ from rationalizer.metrics._validation import (
     require_same_count,
     require_same_lengths,
 )
-from rationalizer.metrics.token_spans import Span, as_spans
+from rationalizer.metrics.evaluation import TextEvaluation
+from rationalizer.metrics.registry import Metric, computes
+from rationalizer.metrics.token_spans import Span, as_spans, mask_to_spans
 
 Convention = Literal["macro", "eraser", "micro", "paper"]
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Precision, recall and F1, and over how many documents they were taken."""
+    """Precision, recall and F1, and the number of documents behind them."""
 
     precision: float
     recall: float
     f1: float
-    documents: int  # that entered the averages
+    documents: int  # in the averages
     skipped: int
 
 
 @dataclass(frozen=True)
 class RankingAgreement:
-    """Area under the precision–recall curve, and over how many documents it was averaged."""
+    """Area under the precision–recall curve, and the number of documents in the average."""
 
     auprc: float
     documents: int
@@ -49,7 +50,7 @@ class RankingAgreement:
 
 
 def f1_of(precision: float, recall: float) -> float:
-    """The harmonic mean; 0 where either is 0."""
+    """The harmonic mean; 0 if either is 0."""
     if precision == 0 or recall == 0:
         return 0.0
     return 2 * precision * recall / (precision + recall)
@@ -58,18 +59,18 @@ def f1_of(precision: float, recall: float) -> float:
 def token_scores(
     predicted: Sequence[Any], annotations: Sequence[Any], *, convention: Convention = "macro"
 ) -> Agreement:
-    """Token precision, recall and F1 of the selected tokens against the human rationale.
+    """Token precision, recall and F1 of the selected tokens against the annotation.
 
     Args:
         predicted: per document, the selection: one 0/1 per token.
-        annotations: per document, the human rationale: one 0/1 per token, or None.
-        convention: what is averaged.
+        annotations: per document, the annotation: one 0/1 per token, or None.
+        convention: what is averaged:
             `"macro"`: the mean of the documents' P, R and F1; an empty selection scores 0 in all three.
             `"eraser"`: ERASER's instance macro: as above, over the documents where either side has a token; a
             document with an empty annotation and a selection scores 0.
             `"micro"`: ERASER's instance micro: tokens pooled over the documents.
-            `"paper"`: the F1 of mean precision and mean recall, documents with an empty selection left out of
-            both means (and counted as skipped); it rewards a model for selecting nothing where it is unsure.
+            `"paper"`: the F1 of mean precision and mean recall, both without the documents with an empty selection
+            (counted as skipped); it rewards a model for selecting nothing when it is unsure.
     """
     if convention not in get_args(Convention):
         raise ValueError(f"convention must be one of {', '.join(get_args(Convention))}, got {convention!r}")
@@ -124,14 +125,12 @@ def iou_scores(
 ) -> Agreement:
     """ERASER's IOU-F1: a predicted span is a hit if it overlaps some human span with |∩| / |∪| >= threshold.
 
-    P = hits / predicted spans and R = hits / human spans: of all documents together (`"micro"`), or P
-    averaged over the documents with predictions and R over those with human spans (`"macro"`). F1 is that of
-    the averages.
+    P = hits / predicted spans and R = hits / human spans: pooled over the documents (`"micro"`), or P averaged over
+    the documents with predictions and R over those with human spans (`"macro"`). F1 is computed from the averages.
 
-    Spans are taken as they come: adjacent human spans stay apart. Where predicted spans touch or overlap,
-    several of them can hit the same human span and recall can exceed 1, as in ERASER; the maximal runs that
-    `mask_to_spans` gives do not touch, and any two of them hit different human spans if the threshold is 0.5
-    or more.
+    Adjacent human spans are not merged. If predicted spans touch or overlap, several of them can hit the same human
+    span and recall can exceed 1, as in ERASER; the maximal runs of `mask_to_spans` do not touch, and any two of them
+    hit different human spans if the threshold is at least 0.5.
 
     Args:
         predicted: per document, its half-open token spans; see `mask_to_spans`.
@@ -176,17 +175,16 @@ def _mean_where(counted: Mask, hits: Floats, spans: Floats) -> float:
 
 
 def auprc(scores: Sequence[Any], annotations: Sequence[Any]) -> RankingAgreement:
-    """ERASER's AUPRC: how well token scores rank the human rationale's tokens above the others.
+    """ERASER's AUPRC: how well token scores rank the annotated tokens above the others.
 
-    Per document the precision–recall curve over all thresholds (tied scores enter together), starting at
-    recall 0 and precision 1, its area by the trapezoid rule; then the mean over documents. Equal to
-    scikit-learn's `auc` of `precision_recall_curve`. The trapezoid from (0, 1) is generous to ties: constant
-    scores get (1 + ρ)/2, where ρ is the share of rationale tokens, so scores that are mostly 0 look better
-    here than they rank.
+    Per document, the area under the precision–recall curve over all thresholds (tied scores enter together), starting
+    at recall 0 and precision 1, by the trapezoid rule; then the mean over documents. Equal to scikit-learn's `auc` of
+    `precision_recall_curve`. The trapezoid from (0, 1) favours ties: constant scores get (1 + ρ)/2, where ρ is the
+    share of annotated tokens, so scores that are mostly 0 look better than their ranking is.
 
     Args:
         scores: per document, one finite number per token; larger means more important.
-        annotations: per document, the human rationale: one 0/1 per token, or None.
+        annotations: per document, the annotation: one 0/1 per token, or None.
     """
     rankings, people = as_scores(scores, "scores"), as_annotations(annotations, "annotations")
     require_same_lengths(scores=rankings, annotations=people)
@@ -210,4 +208,54 @@ def _area(scores: Floats, truth: Mask) -> float:
 
 
 def _nothing_to_compare(documents: int) -> str:
-    return f"none of the {documents} documents has a human rationale; there is nothing to compare with"
+    return f"none of the {documents} documents has an annotation to compare with"
+
+
+_GROUP = "Agreement with people"
+
+
+@computes(
+    Metric("annotated", "texts with an annotation", _GROUP, "count"),
+    Metric("token_precision", "token precision (macro)", _GROUP),
+    Metric("token_recall", "token recall (macro)", _GROUP),
+    Metric("token_f1", "token-F1 (macro, empty = 0)", _GROUP, heading="token-F1", headline=True, large=True),
+    Metric("token_f1_eraser", "token-F1 (ERASER)", _GROUP),
+    Metric("token_f1_micro", "token-F1 (micro)", _GROUP),
+    Metric(
+        "token_f1_paper",
+        "token-F1 (paper: empty left out)",
+        _GROUP,
+        heading="token-F1, paper's convention",
+        paper="token_f1",
+    ),
+    Metric("iou_precision", "IOU precision", _GROUP),
+    Metric("iou_recall", "IOU recall", _GROUP),
+    Metric("iou_f1", "IOU-F1", _GROUP, heading="IOU-F1", headline=True),
+    Metric("iou_f1_micro", "IOU-F1 (micro)", _GROUP),
+    Metric("auprc", "AUPRC", _GROUP, heading="AUPRC", headline=True),
+    of=TextEvaluation,
+)
+def _plausibility(evaluation: TextEvaluation) -> dict[str, float | None]:
+    masks, annotations = evaluation.masks, evaluation.annotations
+    if annotations is None:
+        return {}
+    annotated = sum(truth is not None and bool(truth.any()) for truth in annotations)
+    if not annotated:
+        return {"annotated": 0}
+    spans, human = [mask_to_spans(mask) for mask in masks], evaluation.annotated_spans
+    if human is None:
+        human = [None if truth is None else mask_to_spans(truth) for truth in annotations]
+    token, iou = token_scores(masks, annotations), iou_scores(spans, human)
+    conventions: tuple[Convention, ...] = ("eraser", "micro", "paper")
+    return {
+        "annotated": annotated,
+        "token_precision": token.precision,
+        "token_recall": token.recall,
+        "token_f1": token.f1,
+        **{f"token_f1_{name}": token_scores(masks, annotations, convention=name).f1 for name in conventions},
+        "iou_precision": iou.precision,
+        "iou_recall": iou.recall,
+        "iou_f1": iou.f1,
+        "iou_f1_micro": iou_scores(spans, human, average="micro").f1,
+        "auprc": None if evaluation.weights is None else auprc(evaluation.weights, annotations).auprc,
+    }

@@ -1,4 +1,4 @@
-"""What the rationales look like, whatever they say: how long they are and in how many pieces."""
+"""Sizes of rationales: selected tokens and spans."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from rationalizer.metrics._validation import as_masks, require_same_count
+from rationalizer.metrics.evaluation import PairEvaluation, TextEvaluation
+from rationalizer.metrics.registry import Metric, computes
 from rationalizer.metrics.summary import Summary
 from rationalizer.metrics.token_spans import mask_to_spans
 
@@ -23,7 +25,7 @@ class RationaleStatistics:
 
 
 def rationale_statistics(masks: Sequence[Any]) -> RationaleStatistics:
-    """Size (share and count of selected tokens) and number of spans, per document and in summary.
+    """Size (share and count of selected tokens) and number of spans, per document and summarized.
 
     A text without tokens has size 0.
 
@@ -40,3 +42,34 @@ def rationale_statistics(masks: Sequence[Any]) -> RationaleStatistics:
         tokens=Summary.from_values(tokens),
         spans=Summary.from_values([len(mask_to_spans(mask)) for mask in rationales]),
     )
+
+
+@computes(
+    Metric("size", "rationale size", "Rationales", heading="size", headline=True, large=True, paper="size"),
+    Metric("size_min", "smallest size", "Rationales"),
+    Metric("size_max", "largest size", "Rationales"),
+    Metric("tokens", "words selected", "Rationales", "mean"),
+    Metric("spans", "spans", "Rationales", "mean", headline=True),
+    of=TextEvaluation,
+)
+def _sizes(evaluation: TextEvaluation) -> dict[str, float]:
+    sizes = rationale_statistics(evaluation.rationales)
+    return {
+        "size": sizes.fraction.mean,
+        "size_min": sizes.fraction.low,
+        "size_max": sizes.fraction.high,
+        "tokens": sizes.tokens.mean,
+        "spans": sizes.spans.mean,
+    }
+
+
+@computes(
+    Metric("empty", "empty rationales", "Rationales", lower_is_better=True),
+    Metric("full", "complete rationales", "Rationales", lower_is_better=True),
+    of=(TextEvaluation, PairEvaluation),
+)
+def _extremes(evaluation: TextEvaluation | PairEvaluation) -> dict[str, float]:
+    return {
+        "empty": float(np.mean([not np.any(rationale) for rationale in evaluation.rationales])),
+        "full": float(np.mean([rationale.size > 0 and bool(np.all(rationale)) for rationale in evaluation.rationales])),
+    }

@@ -1,33 +1,38 @@
-"""Every score in one table: what it is called, how it is printed, which way is better, where it is shown."""
+"""The registry of metrics: what each score is called, how it is printed, and the function that computes it.
+
+Each module of this package registers its metrics, so a new metric is one new file in this folder.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
-from rationalizer.metrics.scores import Scores
+from rationalizer.discovery import Registry
 
 Format = Literal["share", "error", "mean", "count", "seconds", "violation"]
-Group = Literal["Task", "Agreement with people", "Faithfulness", "Rationales"]
+GROUPS = ("Task", "Agreement with people", "Faithfulness", "Rationales", "Training")  # in the order of reports
+
+_Compute = TypeVar("_Compute", bound=Callable[[Any], Mapping[str, float | None]])
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One field of `Scores`."""
+    """A score: its name in Python, JSON and CSV, and where and how it is shown."""
 
     name: str
     description: str
-    group: Group
+    group: str  # one of `GROUPS`, or a new one
     format: Format = "share"
     lower_is_better: bool = False
-    heading: str = ""  # over its column where methods are compared; empty: it has none
-    headline: bool = False  # shown after a training
-    large: bool = False  # in large print over a report
-    paper: str = ""  # the measure that the paper reports it as
+    heading: str = ""  # of its column in tables that compare methods; empty: no column
+    headline: bool = False  # printed after a training
+    large: bool = False  # in large print at the top of a report
+    paper: str = ""  # the measure of the paper's tables that it corresponds to
 
     def format_value(self, value: float) -> str:
-        """The value as it stands in tables: .812, 1.000, an error in its own unit, seconds as 12.3, counts whole."""
+        """Format a value for tables: .812, 1.000, errors with 4 digits, seconds as 12.3, counts as integers."""
         if self.format == "count":
             return str(int(value))
         if self.format == "seconds":
@@ -42,97 +47,68 @@ class Metric:
 
     @property
     def short_name(self) -> str:
-        """The name without what stands in brackets."""
+        """The description without what follows in parentheses."""
         return self.description.partition(" (")[0]
 
 
-_PEOPLE: Group = "Agreement with people"
-_SHAPE: Group = "Rationales"
-_METRICS = (
-    Metric("documents", "texts", "Task", "count"),
-    Metric("accuracy", "accuracy", "Task", headline=True, large=True),
-    Metric("macro_f1", "macro-F1", "Task", heading="macro-F1", headline=True, large=True, paper="task"),
-    Metric("ece", "expected calibration error (10 bins)", "Task", lower_is_better=True),
-    Metric(
-        "mse",
-        "mean squared error",
-        "Task",
-        "error",
-        lower_is_better=True,
-        heading="MSE (lower is better)",
-        headline=True,
-        large=True,
-        paper="task",
-    ),
-    Metric("annotated", "texts with a human rationale", _PEOPLE, "count"),
-    Metric("token_precision", "token precision (macro)", _PEOPLE),
-    Metric("token_recall", "token recall (macro)", _PEOPLE),
-    Metric("token_f1", "token-F1 (macro, empty = 0)", _PEOPLE, heading="token-F1", headline=True, large=True),
-    Metric("token_f1_eraser", "token-F1 (ERASER)", _PEOPLE),
-    Metric("token_f1_micro", "token-F1 (micro)", _PEOPLE),
-    Metric(
-        "token_f1_paper",
-        "token-F1 (paper: empty left out)",
-        _PEOPLE,
-        heading="token-F1, paper's convention",
-        paper="token_f1",
-    ),
-    Metric("iou_precision", "IOU precision", _PEOPLE),
-    Metric("iou_recall", "IOU recall", _PEOPLE),
-    Metric("iou_f1", "IOU-F1", _PEOPLE, heading="IOU-F1", headline=True),
-    Metric("iou_f1_micro", "IOU-F1 (micro)", _PEOPLE),
-    Metric("auprc", "AUPRC", _PEOPLE, heading="AUPRC", headline=True),
-    Metric("comprehensiveness", "comprehensiveness", "Faithfulness"),
-    Metric("sufficiency", "sufficiency", "Faithfulness", lower_is_better=True),
-    Metric("aopc_comprehensiveness", "comprehensiveness, AOPC", "Faithfulness"),
-    Metric("aopc_sufficiency", "sufficiency, AOPC", "Faithfulness", lower_is_better=True),
-    Metric("size", "rationale size", _SHAPE, heading="size", headline=True, large=True, paper="size"),
-    Metric("size_min", "smallest size", _SHAPE),
-    Metric("size_max", "largest size", _SHAPE),
-    Metric("tokens", "words selected", _SHAPE, "mean"),
-    Metric("spans", "spans", _SHAPE, "mean", headline=True),
-    Metric("aligned", "pairs with a gold alignment", _PEOPLE, "count"),
-    Metric("alignment_precision", "alignment precision", _PEOPLE),
-    Metric("alignment_recall", "alignment recall", _PEOPLE),
-    Metric("alignment_f1", "alignment-F1", _PEOPLE, heading="alignment-F1", headline=True, large=True),
-    Metric("alignment_exact", "alignment, exact match", _PEOPLE),
-    Metric("highlighted", "pairs with marked words", _PEOPLE, "count"),
-    Metric("premise_marked", "marked words aligned, premise", _PEOPLE),
-    Metric("premise_words", "all words aligned, premise", _PEOPLE),
-    Metric("hypothesis_marked", "marked words aligned, hypothesis", _PEOPLE),
-    Metric("hypothesis_words", "all words aligned, hypothesis", _PEOPLE),
-    Metric("alignments", "word pairs aligned", _SHAPE, "mean", heading="pairs aligned", headline=True, large=True),
-    Metric(
-        "violation",
-        "largest violation of a constraint",
-        _SHAPE,
-        "violation",
-        lower_is_better=True,
-        heading="violation",
-        headline=True,
-    ),
-    Metric("empty", "empty rationales", _SHAPE, lower_is_better=True),
-    Metric("full", "complete rationales", _SHAPE, lower_is_better=True),
-    Metric("seconds_per_epoch", "seconds per epoch", "Task", "seconds", lower_is_better=True, heading="s/epoch"),
-)
-_MAY_LACK = ("annotated", "aligned")
-METRICS: dict[str, Metric] = {metric.name: metric for metric in _METRICS}
+METRICS: Registry[Metric] = Registry("metric")
+_COMPUTATIONS: list[tuple[type | tuple[type, ...], Callable[[Any], Mapping[str, float | None]]]] = []
 
 
-def score_rows(scores: Mapping[str, Scores], metrics: Iterable[Metric] = _METRICS) -> list[list[str]]:
-    """Per score that was measured somewhere, its name in words and its value in each column; a count of what is not
-    there at all, such as human rationales, is left out."""
-    columns = [found.as_dict() for found in scores.values()]
-    columns = [{name: value for name, value in column.items() if value or name not in _MAY_LACK} for column in columns]
+def computes(*metrics: Metric, of: type | tuple[type, ...]) -> Callable[[_Compute], _Compute]:
+    """Register metrics and the function that computes their values.
+
+    Args:
+        metrics: what the function returns. They are listed by group, and within a group in the order of registration.
+        of: the function is called with evaluations of this type: `Evaluation`, `TextEvaluation` or `PairEvaluation`.
+            It returns values by name, and leaves out (or maps to None) what this evaluation does not allow.
+    """
+
+    def add(compute: _Compute) -> _Compute:
+        for metric in metrics:
+            METRICS.register(metric.name)(metric)
+        ordered = sorted(METRICS.items(), key=lambda item: _group_order(item[1].group))
+        METRICS.clear()
+        METRICS.update(ordered)
+        _COMPUTATIONS.append((of, compute))
+        return compute
+
+    return add
+
+
+def _group_order(group: str) -> int:
+    return GROUPS.index(group) if group in GROUPS else len(GROUPS)
+
+
+def compute_values(evaluation: Any) -> dict[str, float]:
+    """Compute all registered metrics that the evaluation allows, in the order of `METRICS`."""
+    values: dict[str, float] = {}
+    for kind, compute in _COMPUTATIONS:
+        if isinstance(evaluation, kind):
+            values |= {name: value for name, value in compute(evaluation).items() if value is not None}
+    if unknown := values.keys() - METRICS.keys():
+        raise ValueError(f"metrics without a registered `Metric`: {', '.join(sorted(unknown))}")
+    return {name: values[name] for name in METRICS if name in values}
+
+
+def score_rows(scores: Mapping[str, Mapping[str, float]], metrics: Iterable[Metric] | None = None) -> list[list[str]]:
+    """Table rows: per metric its description and its value in each column of `scores`.
+
+    Metrics that no column has are left out, as are numbers of annotated documents that are 0.
+    """
+    columns = [
+        {name: value for name, value in column.items() if value or METRICS[name].format != "count"}
+        for column in scores.values()
+    ]
     return [
         [
             metric.description,
             *(metric.format_value(column[metric.name]) if metric.name in column else "" for column in columns),
         ]
-        for metric in metrics
+        for metric in (METRICS.values() if metrics is None else metrics)
         if any(metric.name in column for column in columns)
     ]
 
 
 def headline_metrics() -> list[Metric]:
-    return [metric for metric in _METRICS if metric.headline]
+    return [metric for metric in METRICS.values() if metric.headline]

@@ -1,4 +1,4 @@
-"""A mean and how far the values lie apart: over seeds, or over documents."""
+"""Mean and range of several values: over seeds, or over documents."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Summary:
     mean: float
     low: float
     high: float
-    values: tuple[float, ...] = ()  # in their order, where they are known
+    values: tuple[float, ...] = ()  # in their order, if known
 
     @classmethod
     def from_values(cls, values: Sequence[float]) -> Self:
         low, high = float(min(values)), float(max(values))
-        # Rounding would put the mean of equal values beside them.
+        # Rounding could put the mean of equal values outside their range.
         return cls(float(np.clip(np.mean(values), low, high)), low, high, tuple(map(float, values)))

@@ -1,4 +1,4 @@
-"""Token masks as half-open spans [start, end), and back."""
+"""Conversion between token masks and half-open spans [start, end)."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ def spans_to_mask(spans: Iterable[Span], length: int) -> Mask:
     mask = np.zeros(length, dtype=np.bool_)
     for start, end in as_spans(spans, "spans", 0):
         if end > length:
-            raise ValueError(f"span [{start}, {end}) reaches beyond a text of {length} tokens")
+            raise ValueError(f"span [{start}, {end}) exceeds the text's {length} tokens")
         mask[start:end] = True
     return mask
 
 
 def as_spans(spans: Iterable[Any], name: str, document: int) -> list[Span]:
-    """One document's spans, checked, without repetitions."""
+    """Check one document's spans and remove duplicates."""
     checked: dict[Span, None] = {}
     for span in spans:
         try:
             start, end = (int(bound) for bound in span)
         except (TypeError, ValueError):
-            raise ValueError(f"document {document}: {name} holds {span!r}; a span is a pair (start, end)") from None
+            raise ValueError(f"document {document}: {name} contains {span!r}; a span is a pair (start, end)") from None
         if not 0 <= start < end:
             raise ValueError(
-                f"document {document}: {name} holds [{start}, {end}); a half-open span needs 0 <= start < end"
+                f"document {document}: {name} contains [{start}, {end}); a half-open span needs 0 <= start < end"
             )
         checked[start, end] = None
     return list(checked)

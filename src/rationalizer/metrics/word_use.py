@@ -1,4 +1,4 @@
-"""Which words are selected in which group of documents, and how often of the documents that have them."""
+"""Which words are selected in which group of documents, and how often."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ Word = TypeVar("Word", bound=Hashable)
 
 @dataclass(frozen=True)
 class WordUse(Generic[Word]):
-    """A word in one group of documents. A document counts once, however often the word stands in it."""
+    """Selections of a word in one group of documents. Each document counts once, however often it contains the word."""
 
     word: Word
-    selected: int  # documents of the group that select it
-    seen: int  # documents of the group that have it
-    documents: tuple[int, ...]  # those that select it, counted from 0 over all groups
-    excess: float  # how many more they are than if the word's selections were spread over all documents evenly
+    selected: int  # documents of the group in which it is selected
+    seen: int  # documents of the group that contain it
+    documents: tuple[int, ...]  # indices of those in which it is selected, over all groups
+    excess: float  # `selected` minus its expected value if selections were independent of the group
 
 
 def word_use(
     selected: Sequence[Set[Word]], seen: Sequence[Set[Word]], groups: Sequence[Hashable]
 ) -> Mapping[Hashable, list[WordUse[Word]]]:
-    """By group the words that are selected in it, those first that are most its own.
+    """The words selected in each group, the most characteristic ones first.
 
-    Their order is that of the excess n(w, g) − n(w) · n(g) / n: a word that is selected everywhere comes late, and so
-    does one that is selected once.
+    Words are sorted by the excess n(w, g) − n(w) · n(g) / n: words that are selected in every group come late, and so
+    do words that are selected once.
 
     Args:
-        selected: per document, the words (or whatever is selected, such as pairs of words) that are selected.
-        seen: per document, the words that it has.
-        groups: per document, its group, such as the class that was predicted.
+        selected: per document, the selected words (or other units, such as pairs of words).
+        seen: per document, the words that it contains.
+        groups: per document, its group, such as the predicted class.
     """
     total = require_same_count(selected=selected, seen=seen, groups=groups)
     sizes = Counter(groups)
     overall = Counter(word for words in selected for word in words)
-    had: dict[Hashable, Counter[Word]] = defaultdict(Counter)
-    chosen: dict[Hashable, dict[Word, list[int]]] = {group: defaultdict(list) for group in sizes}
+    seen_in: dict[Hashable, Counter[Word]] = defaultdict(Counter)
+    selected_in: dict[Hashable, dict[Word, list[int]]] = {group: defaultdict(list) for group in sizes}
     for number, (words, all_words, group) in enumerate(zip(selected, seen, groups, strict=True)):
-        had[group].update(all_words)
+        seen_in[group].update(all_words)
         for word in words:
-            chosen[group][word].append(number)
-    found = {}
-    for group, documents in chosen.items():
+            selected_in[group][word].append(number)
+    result = {}
+    for group, documents in selected_in.items():
         share = sizes[group] / total
         uses = [
-            WordUse(word, len(where), had[group][word], tuple(where), len(where) - share * overall[word])
+            WordUse(word, len(where), seen_in[group][word], tuple(where), len(where) - share * overall[word])
             for word, where in documents.items()
         ]
-        found[group] = sorted(uses, key=lambda use: (-use.excess, -use.selected, str(use.word)))
-    return found
+        result[group] = sorted(uses, key=lambda use: (-use.excess, -use.selected, str(use.word)))
+    return result

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from rationalizer.data import Corpus, DataSource
-from rationalizer.inference.predict import OnBatch, evaluate
+from rationalizer.inference.evaluate import evaluate
+from rationalizer.inference.predict import OnBatch
 from rationalizer.metrics import Finding, Scores
 from rationalizer.models.atomic_files import read_record, write_record
 from rationalizer.models.config import Config

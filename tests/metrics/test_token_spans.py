@@ -39,7 +39,7 @@ def test_overlapping_spans_are_united():
 @pytest.mark.parametrize(
     ("spans", "message"),
     [
-        ([(0, 6)], r"\[0, 6\) reaches beyond a text of 5 tokens"),
+        ([(0, 6)], r"\[0, 6\).* 5 tokens"),
         ([(2, 2)], r"\[2, 2\)"),
         ([(3, 1)], r"\[3, 1\)"),
         ([(-1, 2)], r"\[-1, 2\)"),

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from rationalizer.data import generated_reviews
-from rationalizer.inference import attributions, compare_with_attributions, evaluate, predict
-from rationalizer.inference.attribution import PASSES
+from rationalizer.inference import attribute, compare_with_attributions, evaluate, predict
+from rationalizer.inference.attribution_comparison import PASSES
 from rationalizer.inference.predict import predict_from
 from rationalizer.models import TrainedModel, configure
 from rationalizer.models.batches import collate
@@ -38,7 +38,7 @@ def whole(trained):
 def test_integral_of_the_gradient(model, request):
     """Against a midpoint rule of our own, step by step."""
     trained = request.getfixturevalue(model)
-    found = attributions(trained, EXAMPLES)
+    found = attribute(trained, EXAMPLES)
     texts = collate(list(enumerate(EXAMPLES)), trained.encoder).texts
     mask = texts[0].mask.float()
     target = torch.from_numpy(whole(trained).argmax(1))
@@ -58,7 +58,7 @@ def test_they_add_up_to_what_the_text_adds(bilstm):
     full, rows = whole(bilstm), np.arange(len(EXAMPLES))
     nothing = predict_from(bilstm, EXAMPLES, [np.zeros(len(one.tokens)) for one in EXAMPLES])
     gained = full.max(1) - nothing[rows, full.argmax(1)]
-    np.testing.assert_allclose([values.sum() for values in attributions(bilstm, EXAMPLES)], gained, atol=0.005)
+    np.testing.assert_allclose([values.sum() for values in attribute(bilstm, EXAMPLES)], gained, atol=0.005)
     assert np.abs(gained).max() > 0.05
 
 
@@ -82,7 +82,7 @@ def test_selections_of_equal_size(model, request):
 
 def test_attributed_words_are_drawn_like_selected_ones(bilstm):
     found = compare_with_attributions(bilstm, EXAMPLES, predictions=predict(bilstm, EXAMPLES))
-    shown = found.explained()
+    shown = found.as_predictions()
     assert all((one == other).all() for one, other in zip(shown.selected, found.attributed.masks, strict=True))
     assert all(weights.max() <= 1 for weights in shown.weights)
     np.testing.assert_array_equal(shown.outputs, whole(bilstm))
@@ -94,10 +94,10 @@ def test_chance_follows_the_seed(bilstm):
 
 
 def test_what_cannot_be_attributed_is_refused(bilstm, pair_run, monkeypatch):
-    with pytest.raises(ValueError, match=r"no attribution 'integrated'; .*integrated-gradients"):
-        attributions(bilstm, EXAMPLES, "integrated")
-    with pytest.raises(ValueError, match="this is a model of pairs of texts; leave them out"):
-        attributions(TrainedModel.load(pair_run), [])
+    with pytest.raises(ValueError, match=r"'integrated'.*integrated-gradients"):
+        attribute(bilstm, EXAMPLES, "integrated")
+    with pytest.raises(ValueError, match="pairs of texts"):
+        attribute(TrainedModel.load(pair_run), [])
     monkeypatch.setitem(sys.modules, "captum.attr", None)
     with pytest.raises(ImportError, match=r'pip install "\.\[captum\]"'):
-        attributions(bilstm, EXAMPLES)
+        attribute(bilstm, EXAMPLES)
