@@ -49,7 +49,7 @@ def test_beside_an_attribution(spectra_run, table, tmp_path):
     section = page.read_text().split("<h2>Comparison with an attribution</h2>")[1]
     assert section.count("By integrated-gradients, and what is predicted from the whole text") == 3
     message = refused("evaluate", spectra_run, table, "--attributions", "gradient")
-    assert "there is no attribution 'gradient'" in message
+    assert "unknown attribution 'gradient'" in message
 
 
 def _examples(table):

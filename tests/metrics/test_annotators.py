@@ -40,7 +40,7 @@ def test_people_who_agree_are_as_good_as_can_be_and_ties_are_worth_nothing():
 def test_what_is_needed():
     with pytest.raises(ValueError, match="at least two annotators"):
         compare_with_annotators([[[1, 0]]], [None], [[1, 2]])
-    with pytest.raises(ValueError, match="document 0: .*3 people"):
+    with pytest.raises(ValueError, match=r"document 0: .*3 people"):
         compare_with_annotators([FOUR], [FOUR[:2]], [[1, 2, 3, 4]])
     with pytest.raises(ValueError, match="every argument needs one entry per token"):
         compare_with_annotators([FOUR], [[[1, 0]] * 3], [[1, 2, 3, 4]])

@@ -104,7 +104,7 @@ def test_texts_and_pairs_are_not_confused(corpus):
     with pytest.raises(ValueError, match="holds pairs of texts; configure with pairs=True"):
         train(corpus, configure("gumbel", SMALL), progress=False)
     trained = fit(corpus, epochs=1)
-    with pytest.raises(ValueError, match="this model reads pairs of texts, but was given single texts"):
+    with pytest.raises(ValueError, match="got single texts"):
         predict(trained, texts.test)
     with pytest.raises(ValueError, match="defined for single texts"):
         evaluate(trained, corpus.test, faithfulness=True)

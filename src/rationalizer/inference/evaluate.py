@@ -114,7 +114,9 @@ def compare_with_annotators(
 ) -> AnnotatorComparison:
     """Compare the model with the people who annotated the same texts, each of whom it replaces in turn, selecting as
     many words as that person marked. Texts with fewer than two annotators are ignored. `on_batch` counts annotators."""
-    shared = [example for example in examples if example.annotator_masks is not None and len(example.annotator_masks) > 1]
+    shared = [
+        example for example in examples if example.annotator_masks is not None and len(example.annotator_masks) > 1
+    ]
     if trained.pairs or not shared:
         raise ValueError("no text has annotations of at least two people")
     by_size: dict[int, list[tuple[int, int]]] = {}  # number of words -> (text, person)
