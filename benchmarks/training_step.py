@@ -89,7 +89,7 @@ def training_step(
 
     def step() -> None:
         optimizer.zero_grad()
-        output = model(*texts, budget=budget, **model.limited(limits))
+        output = model(*texts, budget=budget, **model.constraint_arguments(limits))
         model.head.loss(output.outputs, labels).mean().backward()
         nn.utils.clip_grad_norm_(trained, 5.0)
         optimizer.step()

@@ -92,7 +92,7 @@ def step(model: HighlightModel, words: SubwordBatch, labels: torch.Tensor, rate:
         with short:
             output = model(words, budget=BUDGET)
             whole = model.head.loss(model.full_text_outputs(words), labels).mean()
-            loss = model.objective(output, model.head.loss(output.outputs, labels)).loss + 3 * whole
+            loss = model.method_loss(output, model.head.loss(output.outputs, labels)).loss + 3 * whole
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

@@ -19,7 +19,7 @@ from rationalizer.constraints import (
     TextInBatch,
 )
 from rationalizer.graph import Factor
-from rationalizer.nn.extractors import graph_selection as factored
+from rationalizer.nn.extractors import graph_selection
 from rationalizer.text import Example, sentence_numbers
 from tests.constraints.few_sentences import FewSentences
 
@@ -115,12 +115,12 @@ def test_decides_the_best_of_what_is_allowed_and_relaxes_it(transition, other):
                 spans = count - pairs
                 if len({int(numbers[words[i]]) for i in chosen}) <= 2 and spans <= other.get("spans", 9):
                     best = max(best, float(scores[0, [words[i] for i in chosen]].sum()) + transition * pairs)
-        y = factored.decide(scores, mask, budget, limits, transition=transition)
+        y = graph_selection.decode(scores, mask, budget, limits, transition=transition)
         chosen = [i for i, word in enumerate(words) if y[0, word]]
         pairs = sum(b == a + 1 for a, b in itertools.pairwise(chosen))
         assert float((scores * y).sum()) + transition * pairs == pytest.approx(best, abs=1e-9)
         scores.requires_grad_()
-        z = factored.relax(scores, mask, budget, limits, transition=transition, temperature=0.5)
+        z = graph_selection.relax(scores, mask, budget, limits, transition=transition, temperature=0.5)
         assert z.sum() <= 3 + 1e-9
         assert (z[~mask] == 0).all()
         z.square().sum().backward()
@@ -141,7 +141,7 @@ def test_what_cannot_be_had_names_the_text():
     limits = LayerConstraints(factors=(All(),), texts=(TextInBatch(example(TEXT), 4, 9),))
     scores = torch.randn(1, len(example(TEXT).tokens), dtype=torch.float64)
     with pytest.raises(ConstraintConflict, match=r"text 5 \('A good room\. .* under all: "):
-        factored.decide(scores, torch.ones_like(scores).bool(), torch.tensor([2]), limits, transition=0.0)
+        graph_selection.decode(scores, torch.ones_like(scores).bool(), torch.tensor([2]), limits, transition=0.0)
 
 
 def test_other_methods_refuse():

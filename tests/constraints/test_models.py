@@ -15,7 +15,7 @@ from rationalizer.nn import EXTRACTORS
 from rationalizer.nn.extractors import base
 from rationalizer.nn.extractors import structured_selection as structured
 from rationalizer.text import Budget
-from tests.nn.build import highlight_model, texts
+from tests.nn.tiny_models import highlight_model, texts
 
 SMALL = {"hidden": 8, "vector_size": 8, "epochs": 3, "batch_size": 16, "embeddings": None, "learning_rate": 0.02}
 TEXTS = ["The film was warm. I was moved.", "It was dull. The end was far too long!", "A warm, short film. I laughed."]
@@ -119,7 +119,7 @@ def test_scores_under_other_constraints(model):
     assert bound["spans"] <= 1 < free["spans"]
 
 
-METHODS = [name for name in EXTRACTORS if EXTRACTORS[name].takes_constraints({"decoding": "top-k"})]
+METHODS = [name for name in EXTRACTORS if EXTRACTORS[name].supports_constraints({"decoding": "top-k"})]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -129,7 +129,7 @@ def test_every_method_that_takes_them_keeps_to_them(method):
     words = model.encoder.collate(texts())
     unit = torch.arange(words.mask.shape[1]).expand_as(words.mask) // 2
     limits = LayerConstraints(spans=2, unit=unit.contiguous())
-    z = model.eval()(words, budget=Budget.parse(0.5), limits=limits).z.bool()
+    z = model.eval()(words, budget=Budget.parse(0.5), constraints=limits).z.bool()
     changes = torch.nn.functional.pad(z, (1, 1)).int().diff(dim=-1)
     assert ((changes == 1).sum(-1) <= 2).all()
     even = z[:, : z.shape[1] // 2 * 2].reshape(len(z), -1, 2)
@@ -142,7 +142,7 @@ def test_every_method_that_takes_them_keeps_to_them(method):
 def test_limits_that_do_not_bind_change_no_decoding(decoding, select):
     model = highlight_model("sfe", method_options={"decoding": decoding}, punctuation="count").eval()
     words = model.encoder.collate(texts((14, 6, 9)))
-    output = model(words, budget=Budget.parse(0.4), limits=LayerConstraints(spans=99))
+    output = model(words, budget=Budget.parse(0.4), constraints=LayerConstraints(spans=99))
     allowed = Budget.parse(0.4).words(words.mask)
     assert torch.equal(output.z, select(output.scores, allowed, mask=words.mask).to(output.z.dtype))
 
@@ -152,10 +152,10 @@ def test_spectra_learns_under_them():
     words = model.encoder.collate(texts((14, 6, 9)))
     never = torch.zeros(words.mask.shape, dtype=torch.int8)
     never[:, ::2] = -1
-    output = model(words, budget=Budget.parse(0.5), limits=LayerConstraints(longest=1, fixed=never))
+    output = model(words, budget=Budget.parse(0.5), constraints=LayerConstraints(longest=1, fixed=never))
     assert (output.z[:, ::2] == 0).all()
     assert ((output.z > 0) & (output.z < 1)).any()
-    model.objective(output, model.head.loss(output.outputs, torch.tensor([0, 1, 0]))).loss.backward()
+    model.method_loss(output, model.head.loss(output.outputs, torch.tensor([0, 1, 0]))).loss.backward()
     assert model.method.scorer.weight.grad.abs().sum() > 0
 
 
@@ -165,10 +165,10 @@ def test_a_text_that_selects_nothing_is_pulled_up_and_one_that_cannot_is_left_al
     words = model.encoder.collate(texts((8, 8)))
     never = torch.zeros(words.mask.shape, dtype=torch.int8)
     never[1] = -1
-    output = model(words, budget=Budget.parse(0.5), limits=LayerConstraints(fixed=never))
+    output = model(words, budget=Budget.parse(0.5), constraints=LayerConstraints(fixed=never))
     assert (output.z == 0).all()
     scores = output.scores
-    loss = model.objective(output, torch.zeros(2, requires_grad=True)).loss
+    loss = model.method_loss(output, torch.zeros(2, requires_grad=True)).loss
     (pull,) = torch.autograd.grad(loss, scores)
     assert (pull[0] < 0).any()
     assert (pull[0] <= 0).all()
@@ -179,10 +179,12 @@ def test_what_comes_nearest_is_solved_for_only_where_nothing_is_selected(monkeyp
     extractor = EXTRACTORS["spectra"](4)
     mask, budget, limits = torch.ones(2, 6, dtype=torch.bool), torch.tensor([2, 2]), LayerConstraints(spans=1)
     solved = []
-    monkeypatch.setattr(structured, "best_of_most", lambda *given: solved.append(1) or base.best_of_most(*given))
+    monkeypatch.setattr(
+        structured, "largest_selection", lambda *given: solved.append(1) or base.largest_selection(*given)
+    )
     for bias, calls in ((5.0, 0), (-5.0, 1)):
         extractor.scorer.bias.data.fill_(bias)
         found = extractor(torch.randn(2, 6, 4, generator=torch.Generator().manual_seed(0)), mask, budget, limits)
-        loss = extractor.objective(found, torch.tensor([1.0, 3.0]), mask, budget, limits).loss
+        loss = extractor.loss(found, torch.tensor([1.0, 3.0]), mask, budget).loss
         assert len(solved) == calls
         assert (loss == 2.0) == (calls == 0)  # the mean of the losses, and what pulls empty selections up

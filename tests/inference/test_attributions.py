@@ -13,7 +13,7 @@ from rationalizer.inference.predict import predict_from
 from rationalizer.models import TrainedModel, configure
 from rationalizer.models.batches import collate
 from rationalizer.training import train
-from tests.nn.encoders import write_encoder
+from tests.nn.tiny_transformers import write_encoder
 
 EXAMPLES = generated_reviews(train=1, dev=1, test=8).test
 

@@ -50,7 +50,7 @@ def test_no_examples(trained):
 def test_budget_can_be_changed_after_training(trained, corpus, budget):
     selected = predict(trained, corpus.test, budget=budget).selected
     for mask, example in zip(selected, corpus.test, strict=True):
-        (counted,) = trained.encoder.counts([example.tokens])[1].numpy()
+        (counted,) = trained.encoder.word_masks([example.tokens])[1].numpy()
         wanted = budget if isinstance(budget, int) else max(1, round(budget * counted.sum()))
         assert (mask & counted).sum() == wanted
     assert trained.config.budget == Budget.share(0.2)

@@ -59,7 +59,7 @@ def test_decoded_alignments_keep_their_constraints(method, pairs):
     scores, rows, columns, budget = pairs
     aligner = ALIGNERS[method]()
     found = aligner.decode(scores, rows, columns, budget)
-    promised = [aligner.constraints(m, n, int(b)) for (m, n), b in zip(SHAPES, budget, strict=True)]
+    promised = [aligner.guarantees(m, n, int(b)) for (m, n), b in zip(SHAPES, budget, strict=True)]
     if method in ("softmax", "gumbel"):
         assert promised == [None] * len(SHAPES)
         return
@@ -82,7 +82,7 @@ def test_exact_k_aligns_k_pairs_even_where_all_scores_are_negative(pairs):
     scores, rows, columns, budget = pairs
     found = ALIGNERS["ot-exact-k"]().decode(scores - 100, rows, columns, budget)
     assert found.z.sum((1, 2)).tolist() == budget.tolist()
-    promised = ALIGNERS["ot-exact-k"]().constraints(5, 3, 2)
+    promised = ALIGNERS["ot-exact-k"]().guarantees(5, 3, 2)
     assert violations(torch.zeros(5, 3).numpy(), **promised).worst == 2  # too few break the promise as well
     relaxed = ALIGNERS["ot-relaxed"]().decode(scores - 100, rows, columns, budget)
     assert relaxed.z.sum() == 0

@@ -8,7 +8,7 @@ import torch
 from rationalizer.nn import EXTRACTORS, Extraction
 from rationalizer.nn.extractors.base import neighbours
 from rationalizer.text import Budget
-from tests.nn.extractors import SIZE, batch, build
+from tests.nn.extractor_inputs import SIZE, batch, build
 
 METHODS = ["spectra", "pair-budget", "sfe", "sfe-baseline", "gumbel", "hardkuma", "sparsemax", "fusedmax"]
 METHODS += ["full-text"]
@@ -24,7 +24,7 @@ def test_selection_is_a_weight_per_token_and_zero_on_padding(method, training):
     states, mask = batch()
     extractor = build(method)
     select = extractor if training else extractor.decode
-    z, scores, _ = select(states, mask, Budget.parse(0.3).words(mask))
+    z, scores, *_ = select(states, mask, Budget.parse(0.3).words(mask))
     assert z.shape == scores.shape == mask.shape
     assert z.dtype == torch.float32
     assert z.min() >= 0
@@ -58,7 +58,7 @@ def test_those_that_follow_a_budget_use_all_of_it(method):
 @pytest.mark.parametrize("method", ["spectra", "pair-budget"])
 def test_tokens_with_negative_scores_are_not_selected_to_fill_the_budget(method):
     states, mask = batch((20, 11, 5, 1), spread=2.0)
-    z, scores, _ = build(method, transition=0.0).decode(states, mask, Budget.parse(1.0).words(mask))
+    z, scores, *_ = build(method, transition=0.0).decode(states, mask, Budget.parse(1.0).words(mask))
     assert torch.equal(z != 0, (scores > 0) & mask)
     assert (scores[mask] < 0).any()
 
@@ -99,7 +99,7 @@ def test_generator_gets_a_gradient(method):
     extraction = extractor(states, mask, budget)
     # The task loss depends on which tokens are selected.
     task_loss = (extraction.z * torch.linspace(1, 2, mask.shape[1])).sum(1)
-    extractor.objective(extraction, task_loss, mask, budget).loss.backward()
+    extractor.loss(extraction, task_loss, mask, budget).loss.backward()
     assert all(p.grad is not None for p in extractor.parameters())
     assert states.grad[mask].any()
     assert not states.grad[~mask].any()
@@ -112,7 +112,7 @@ def test_forward_and_objective_leave_the_extractor_as_it_was(method):
     before = {name: value.clone() for name, value in extractor.state_dict().items()}
     budget = Budget.parse(0.3).words(mask)
     extraction = extractor(states, mask, budget)
-    extractor.objective(extraction, extraction.z.sum(1), mask, budget)
+    extractor.loss(extraction, extraction.z.sum(1), mask, budget)
     extractor.decode(states, mask, budget)
     for name, value in extractor.state_dict().items():
         assert torch.equal(value, before[name]), name
@@ -161,7 +161,7 @@ def test_score_function_gradient_is_unbiased():
     many, real = states.expand(copies, -1, -1), mask.expand(copies, -1)
     torch.manual_seed(0)
     extraction = extractor(many, real, Budget.parse(1).words(real))
-    loss = extractor.objective(extraction, cost_of(extraction.z), real, Budget.parse(1).words(real)).loss
+    loss = extractor.loss(extraction, cost_of(extraction.z), real, Budget.parse(1).words(real)).loss
     estimate = torch.autograd.grad(loss, extractor.scorer.weight)[0]
     assert torch.linalg.norm(estimate - exact) < 0.02 * torch.linalg.norm(exact)
 
@@ -173,17 +173,17 @@ def test_baseline_is_the_average_of_past_costs_and_reduces_variance():
     extraction = extractor(states, mask, budget)
     costs = [torch.tensor([1.0, 2.0, 3.0]), torch.tensor([4.0, 4.0, 4.0])]
     for cost in costs:
-        state = extractor.objective(extraction, cost, mask, budget).state
+        state = extractor.loss(extraction, cost, mask, budget).state
         for name, value in state.items():
             setattr(extractor, name, value)
     assert extractor.average.item() == pytest.approx(3.0)  # (2 + 4)/2: both batches count the same
     for _ in range(200):
-        state = extractor.objective(extraction, torch.full((3,), 7.0), mask, budget).state
+        state = extractor.loss(extraction, torch.full((3,), 7.0), mask, budget).state
         for name, value in state.items():
             setattr(extractor, name, value)
     assert extractor.average.item() == pytest.approx(7.0, abs=1e-4)
     # Where every cost equals the baseline there is nothing to learn from.
-    loss = extractor.objective(extraction, torch.full((3,), 7.0), mask, budget).loss
+    loss = extractor.loss(extraction, torch.full((3,), 7.0), mask, budget).loss
     gradient = torch.autograd.grad(loss, extractor.scorer.weight)[0]
     assert gradient.abs().max() < 1e-3
 
@@ -194,7 +194,7 @@ def test_gumbel_is_a_relaxed_bernoulli():
     copies = 20_000
     many, real = states.expand(copies, -1, -1), mask.expand(copies, -1)
     torch.manual_seed(0)
-    z, scores, _ = extractor(many, real, Budget.parse(1).words(real))
+    z, scores, *_ = extractor(many, real, Budget.parse(1).words(real))
     torch.testing.assert_close(z.mean(0), scores[0].sigmoid(), atol=0.02, rtol=0)
     assert ((z < 0.01) | (z > 0.99)).float().mean() > 0.99
 
@@ -236,8 +236,8 @@ def test_scores_start_with_the_spread_asked_for_whatever_the_states_are(method, 
     states, mask = batch((9, 40, 1, 25), spread=scale)
     states = states + 3 * scale  # what all states share is no spread
     extractor = build(method, start_spread=1.5, temperature=0.2)
-    extractor.start(states, mask)
-    z, scores, _ = extractor(states, mask, Budget.parse(0.3).words(mask))
+    extractor.initialize(states, mask)
+    z, scores, *_ = extractor(states, mask, Budget.parse(0.3).words(mask))
     within = torch.cat([row[real] - row[real].mean() for row, real in zip(scores, mask, strict=True)])
     assert within.square().mean().sqrt().item() == pytest.approx(1.5 * 0.2, rel=1e-4)
     assert (scores[mask] > 0).float().mean() > 0.95
@@ -257,9 +257,9 @@ def test_parts_of_a_batch_make_the_state_and_the_gradient_of_the_whole(name):
         scores = method(states[rows], mask[rows], budget[rows]).scores
         given = (Extraction(z[rows], scores), losses[rows], mask[rows], budget[rows])
         if over_parts is None:
-            return method.objective(*given)
-        with method.in_parts(over_parts):
-            return method.objective(*given)
+            return method.loss(*given)
+        with method.synchronized(over_parts):
+            return method.loss(*given)
 
     def gradients(loss):
         return torch.cat([each.flatten() for each in torch.autograd.grad(loss, list(method.parameters()))])

@@ -8,7 +8,7 @@ import torch
 from rationalizer.nn import Extraction
 from rationalizer.nn.extractors.hardkuma import HIGH, LEAK, LOW, HardKumaDistribution
 from rationalizer.text import Budget
-from tests.nn.extractors import batch, build
+from tests.nn.extractor_inputs import batch, build
 
 
 def test_hardkuma_probabilities_are_those_of_its_samples():
@@ -51,7 +51,7 @@ def test_multipliers_follow_the_moving_average_of_the_violations():
     p = torch.tensor([[0.9, 0.6, 0.5, 0.4], [0.8, 0.1, 0.0, 0.0]], requires_grad=True)
     extraction = Extraction(torch.zeros(2, 4), p.clamp(min=1e-9).log())
     budget = torch.tensor([1, 1])
-    loss, state = extractor.objective(extraction, torch.tensor([1.0, 3.0]), mask, budget)
+    loss, state = extractor.loss(extraction, torch.tensor([1.0, 3.0]), mask, budget)
 
     def changes_of(p):
         of = (p[:, :-1] * (1 - p[:, 1:]) + (1 - p[:, :-1]) * p[:, 1:]) * mask[:, 1:]
@@ -75,13 +75,13 @@ def test_multipliers_follow_the_moving_average_of_the_violations():
 
     nothing = Extraction(torch.zeros(2, 4), torch.full((2, 4), -50.0))
     for _ in range(20):
-        state = extractor.objective(nothing, torch.zeros(2), mask, budget).state
+        state = extractor.loss(nothing, torch.zeros(2), mask, budget).state
         for name, value in state.items():
             setattr(extractor, name, value)
     assert extractor.multipliers.tolist() == pytest.approx([0.09, 0.09])  # not below lambda_min
     everything = Extraction(torch.ones(2, 4), torch.zeros(2, 4))
     for _ in range(20):
-        state = extractor.objective(everything, torch.zeros(2), mask, budget).state
+        state = extractor.loss(everything, torch.zeros(2), mask, budget).state
         for name, value in state.items():
             setattr(extractor, name, value)
     assert extractor.multipliers[0].item() == pytest.approx(0.15)  # not above lambda_max
@@ -99,7 +99,7 @@ def test_hardkuma_comes_down_to_its_rate_and_stays_there():
         extractor.progress = step / 400
         extraction = extractor(states, mask, budget)
         rates.append(extraction.scores.exp().mean().item())
-        loss, state = extractor.objective(extraction, -0.1 * extraction.z.mean(1), mask, budget)
+        loss, state = extractor.loss(extraction, -0.1 * extraction.z.mean(1), mask, budget)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -124,7 +124,7 @@ def test_hardkuma_comes_back_from_certainty(a, b):
     optimizer = torch.optim.Adam(extractor.parameters(), lr=0.05)
     for _ in range(1000):
         extraction = extractor(states, mask, budget)
-        loss, _ = extractor.objective(extraction, torch.zeros(4), mask, budget)
+        loss, _ = extractor.loss(extraction, torch.zeros(4), mask, budget)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -146,5 +146,5 @@ def test_changes_cost_nothing_without_a_target():
     p = torch.tensor([[0.9, 0.1, 0.9, 0.1]])
     extraction, mask = Extraction(torch.zeros(1, 4), p.log()), torch.ones(1, 4, dtype=torch.bool)
     given = (extraction, torch.zeros(1), mask, torch.tensor([2]))
-    assert free.objective(*given).loss.item() == pytest.approx(0, abs=1e-6)  # the rate is .5
-    assert priced.objective(*given).loss.item() > 1e-5
+    assert free.loss(*given).loss.item() == pytest.approx(0, abs=1e-6)  # the rate is .5
+    assert priced.loss(*given).loss.item() > 1e-5

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from rationalizer.nn.encoders.pretrained import Pretrained, load_pretrained
 from rationalizer.text import DataError
-from tests.nn.encoders import SIZES, tokenizer, write_encoder
+from tests.nn.tiny_transformers import SIZES, tokenizer, write_encoder
 
 
 @pytest.fixture
@@ -21,20 +21,20 @@ def offline(monkeypatch):
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
 
 
-def copy_of(encoder, folder):
-    shutil.copytree(encoder, folder, dirs_exist_ok=True)
+def copy_of(bert, folder):
+    shutil.copytree(bert, folder, dirs_exist_ok=True)
     return folder
 
 
-def test_a_folder(encoder):
-    found = load_pretrained(encoder)
-    assert (found.source, found.revision, found.capacity) == (encoder, None, 64)
+def test_a_folder(bert):
+    found = load_pretrained(bert)
+    assert (found.source, found.revision, found.capacity) == (bert, None, 64)
     assert found.config["hidden_size"] == 16
     assert found.network.pooler is None  # nothing reads it
 
 
-def test_weights_of_half_precision_are_read_as_single(encoder, tmp_path):
-    folder = copy_of(encoder, tmp_path)
+def test_weights_of_half_precision_are_read_as_single(bert, tmp_path):
+    folder = copy_of(bert, tmp_path)
     weights = load_file(folder / "model.safetensors")
     save_file({name: w.half() for name, w in weights.items()}, folder / "model.safetensors", {"format": "pt"})
     network = load_pretrained(str(folder)).network
@@ -65,16 +65,16 @@ def test_a_tokenizer_without_offsets_is_refused(tmp_path):
         load_pretrained(str(tmp_path))
 
 
-def test_pickled_weights_are_not_read(encoder, tmp_path):
-    folder = copy_of(encoder, tmp_path)
+def test_pickled_weights_are_not_read(bert, tmp_path):
+    folder = copy_of(bert, tmp_path)
     torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
     with pytest.raises(DataError, match=r"holds no encoder that can be read .* model\.safetensors"):
         load_pretrained(str(folder))
 
 
-def test_code_of_its_own_is_never_run(encoder, tmp_path):
-    folder = copy_of(encoder, tmp_path)
+def test_code_of_its_own_is_never_run(bert, tmp_path):
+    folder = copy_of(bert, tmp_path)
     config = json.loads((folder / "config.json").read_text())
     del config["model_type"]
     config["auto_map"] = {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"}
@@ -85,8 +85,8 @@ def test_code_of_its_own_is_never_run(encoder, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-def test_weights_that_are_not_all_there(encoder, tmp_path):
-    folder = copy_of(encoder, tmp_path)
+def test_weights_that_are_not_all_there(bert, tmp_path):
+    folder = copy_of(bert, tmp_path)
     weights = load_file(folder / "model.safetensors")
     name = next(name for name in weights if "layer.1" in name)
     del weights[name]
@@ -107,9 +107,9 @@ def test_dropout_is_what_was_asked_for(kind, tmp_path):
             assert torch.equal(one, other) is not varies
 
 
-def test_a_folder_has_no_revisions(encoder):
+def test_a_folder_has_no_revisions(bert):
     with pytest.raises(DataError, match="revision='main' is for the Hugging Face Hub"):
-        load_pretrained(encoder, "main")
+        load_pretrained(bert, "main")
 
 
 def test_no_such_folder():
@@ -123,23 +123,23 @@ def test_a_name_without_a_connection(offline):
         load_pretrained("nobody/nothing")
 
 
-def test_the_extra_that_is_missing(encoder, monkeypatch):
+def test_the_extra_that_is_missing(bert, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(ImportError, match=r'pip install "\.\[transformers\]"'):
-        load_pretrained(encoder)
+        load_pretrained(bert)
     described = {"config": {}, "source": "x"}
     with pytest.raises(ImportError, match=r'pip install "\.\[transformers\]"'):
         Pretrained.from_json(described)
 
 
-def test_a_name_is_pinned_to_its_commit(encoder, offline, tmp_path, monkeypatch):
+def test_a_name_is_pinned_to_its_commit(bert, offline, tmp_path, monkeypatch):
     """From the Hub's cache, as it is laid out after a download."""
     import huggingface_hub.constants
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     commit = "0123456789abcdef0123456789abcdef01234567"
     repository = tmp_path / "hub" / "models--somebody--tiny"
-    copy_of(encoder, repository / "snapshots" / commit)
+    copy_of(bert, repository / "snapshots" / commit)
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text(commit)
     found = load_pretrained("somebody/tiny")

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-from rationalizer.nn.encoders.subwords import MOST, Subwords
+from rationalizer.nn.encoders.subwords import MAX_SUBWORDS, Subwords
 from rationalizer.text import Example, split_words
-from tests.nn.encoders import tokenizer
+from tests.nn.tiny_transformers import tokenizer
 
 
 def example(text, rule="words"):
@@ -15,11 +15,11 @@ def example(text, rule="words"):
 
 
 def pieces(subwords, text):
-    return [[subwords.tokenizer.id_to_token(i) for i in ids] for ids in subwords.of_text(example(text))]
+    return [[subwords.tokenizer.id_to_token(i) for i in ids] for ids in subwords.tokenize(example(text))]
 
 
 def test_words_are_cut_each_by_itself():
-    subwords = Subwords.of(tokenizer())
+    subwords = Subwords.from_tokenizer(tokenizer())
     assert pieces(subwords, "W12, w7!") == [["w1", "##2"], [","], ["w7"], ["!"]]
     assert [subwords.tokenizer.id_to_token(i) for i in (*subwords.prefix, *subwords.suffix)] == ["[CLS]", "[SEP]"]
     assert subwords.special == 2
@@ -53,40 +53,40 @@ def test_a_word_that_follows_another_one_directly_has_no_blank():
 
 
 def test_special_tokens_in_a_text_are_words():
-    subwords = Subwords.of(tokenizer())
+    subwords = Subwords.from_tokenizer(tokenizer())
     special = {*subwords.prefix, *subwords.suffix, subwords.mask}
     text = example("w1 [SEP] [MASK] w2", "spaces")
-    assert not special.intersection(sum(subwords.of_text(text), ()))
+    assert not special.intersection(sum(subwords.tokenize(text), ()))
 
 
 def test_threads_may_forget_for_each_other(monkeypatch):
     from rationalizer.nn.encoders import subwords as module
 
-    monkeypatch.setattr(module, "REMEMBERED", 20)
-    subwords = Subwords.of(tokenizer())
+    monkeypatch.setattr(module, "CACHE_SIZE", 20)
+    subwords = Subwords.from_tokenizer(tokenizer())
     texts = [example(" ".join(f"w{k}{j}" for j in range(30))) for k in range(40)]
-    expected = [Subwords.of(tokenizer()).of_text(text) for text in texts]
+    expected = [Subwords.from_tokenizer(tokenizer()).tokenize(text) for text in texts]
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(subwords.of_text, texts * 5)) == expected * 5
+        assert list(pool.map(subwords.tokenize, texts * 5)) == expected * 5
 
 
 def test_what_cannot_be_written_is_unknown():
-    subwords = Subwords.of(tokenizer())
+    subwords = Subwords.from_tokenizer(tokenizer())
     assert [subwords.knows(word) for word in ("w3", "quite", "w3\ud800")] == [True] * 3
     assert [subwords.knows(word) for word in ("你", "\u200d", "\ud800")] == [False] * 3
     assert pieces(subwords, "w3 你")[1] == ["[UNK]"]
 
 
 def test_a_word_of_very_many_tokens_is_cut_short():
-    subwords = Subwords.of(tokenizer())
-    assert len(subwords.of_text(example("w" + "1" * 60))[0]) == MOST
+    subwords = Subwords.from_tokenizer(tokenizer())
+    assert len(subwords.tokenize(example("w" + "1" * 60))[0]) == MAX_SUBWORDS
 
 
 def test_it_survives_being_written():
-    subwords = Subwords.of(tokenizer())
+    subwords = Subwords.from_tokenizer(tokenizer())
     again = Subwords.from_json(json.loads(json.dumps(subwords.to_json())))
     text = example("W12, w7! 你 (abc)")
-    assert again.of_text(text) == subwords.of_text(text)
+    assert again.tokenize(text) == subwords.tokenize(text)
     assert (again.prefix, again.suffix, again.mask, again.unknown) == (
         subwords.prefix,
         subwords.suffix,
@@ -98,8 +98,8 @@ def test_it_survives_being_written():
 def test_forgotten_words_are_looked_up_again(monkeypatch):
     from rationalizer.nn.encoders import subwords as module
 
-    monkeypatch.setattr(module, "REMEMBERED", 3)
-    subwords = Subwords.of(tokenizer())
+    monkeypatch.setattr(module, "CACHE_SIZE", 3)
+    subwords = Subwords.from_tokenizer(tokenizer())
     text = example("w1 w2 w3 w4 w1 w5 w2")
-    first = subwords.of_text(text)
-    assert subwords.of_text(text) == first == Subwords.of(tokenizer()).of_text(text)
+    first = subwords.tokenize(text)
+    assert subwords.tokenize(text) == first == Subwords.from_tokenizer(tokenizer()).tokenize(text)

@@ -12,9 +12,9 @@ from rationalizer.nn import ALIGNERS, EXTRACTORS, TransformerEncoder
 from rationalizer.nn.encoders.pretrained import encode
 from rationalizer.nn.encoders.transformer import TransformerOptions
 from rationalizer.text import Budget, DataError, Example, split_words
-from tests.nn import encoders
-from tests.nn.build import text, texts
-from tests.nn.encoders import KINDS, encoder, highlight_model, pair_model, write_encoder
+from tests.nn import tiny_transformers
+from tests.nn.tiny_models import text, texts
+from tests.nn.tiny_transformers import KINDS, highlight_model, make_encoder, pair_model, write_encoder
 
 BUDGET = Budget.share(0.3)
 
@@ -40,16 +40,16 @@ def some_selection(words, share=0.3, seed=0):
 
 
 @torch.no_grad()
-def test_a_words_state_is_the_mean_of_its_tokens(encoder):
-    made = encoder(encoder)
+def test_a_words_state_is_the_mean_of_its_tokens(bert):
+    made = make_encoder(bert)
     words = made.collate([text(4, marks=False)])
-    ids = [*made.subwords.prefix, *(i for word in made.subwords.of_text(text(4, marks=False)) for i in word)]
+    ids = [*made.subwords.prefix, *(i for word in made.subwords.tokenize(text(4, marks=False)) for i in word)]
     ids = torch.tensor([[*ids, *made.subwords.suffix]])
     plain = encode(made.generator, made.generator.get_input_embeddings()(ids), torch.ones_like(ids))
     sizes = words.sizes[0].tolist()
     parts = plain[0, 1:-1].split(sizes)
     close(made.states(words)[0], torch.stack([part.mean(0) for part in parts]))
-    close(made.read(words, words.mask.float()).whole[0], plain[0, 0])
+    close(made.encode_selection(words, words.mask.float()).global_state[0], plain[0, 0])
 
 
 @torch.no_grad()
@@ -73,8 +73,8 @@ def test_many_kinds_of_encoders(kind, tmp_path):
 @pytest.mark.parametrize("gaps", ["kept", "marked", "closed"])
 @pytest.mark.parametrize("unselected", ["out", "mask", "zero"])
 @pytest.mark.parametrize("lengths", [(14, 6, 1, 9), (90, 3)])
-def test_other_words_in_place_of_the_unselected_ones_change_no_bit(encoder, gaps, unselected, lengths):
-    model = highlight_model(encoder, gaps=gaps, unselected=unselected).eval()
+def test_other_words_in_place_of_the_unselected_ones_change_no_bit(bert, gaps, unselected, lengths):
+    model = highlight_model(bert, gaps=gaps, unselected=unselected).eval()
     words = model.encoder.collate(texts(lengths))
     for seed in range(3):
         z = some_selection(words, seed=seed)
@@ -82,34 +82,34 @@ def test_other_words_in_place_of_the_unselected_ones_change_no_bit(encoder, gaps
 
 
 @torch.no_grad()
-def test_gaps(encoder):
+def test_gaps(bert):
     """Kept: a selected word's place tells how many words were before it. Closed: the selection is a text of its own."""
     long, short = text(9, marks=False), text(9, marks=False)
     chosen = [2, 7]
     excerpt = Example(*(lambda s: (s, *split_words(s, "spaces")))(" ".join(short.tokens[k] for k in chosen)))
     for gaps, tells in (("kept", True), ("marked", True), ("closed", False)):
-        made = encoder(encoder, gaps=gaps)
+        made = make_encoder(bert, gaps=gaps)
         words, alone = made.collate([long]), made.collate([excerpt])
         z = torch.zeros(words.mask.shape)
         z[0, chosen] = 1.0
-        inside, outside = made.read(words, z), made.read(alone, torch.ones(alone.mask.shape))
+        inside, outside = made.encode_selection(words, z), made.encode_selection(alone, torch.ones(alone.mask.shape))
         same = torch.allclose(inside.states[0, chosen], outside.states[0], atol=1e-6)
         assert same is not tells
-    marked = encoder(encoder, gaps="marked")
+    marked = make_encoder(bert, gaps="marked")
     words = marked.collate([text(9, marks=False)])
     moved = torch.zeros(words.mask.shape)
     moved[0, [4, 8]] = 1.0
-    first = marked.read(words, moved).states[0, 8]
+    first = marked.encode_selection(words, moved).states[0, 8]
     swapped = replace(words, tokens=words.tokens.clone(), sizes=words.sizes.clone())
     swapped.tokens[0, 3], swapped.sizes[0, 3] = words.tokens[0, 4], words.sizes[0, 4]
     earlier = torch.zeros(words.mask.shape)
     earlier[0, [3, 8]] = 1.0  # a gap of three words, then of four: one place each
-    close(marked.read(swapped, earlier).states[0, 8], first)
+    close(marked.encode_selection(swapped, earlier).states[0, 8], first)
 
 
 @torch.no_grad()
-def test_the_mask_vector_stays_in_sight_if_asked(encoder):
-    out, mask, zero = (highlight_model(encoder, unselected=how).eval() for how in ("out", "mask", "zero"))
+def test_the_mask_vector_stays_in_sight_if_asked(bert):
+    out, mask, zero = (highlight_model(bert, unselected=how).eval() for how in ("out", "mask", "zero"))
     words = out.encoder.collate(texts())
     z = some_selection(words)
     results = [model.predict_from(z, words) for model in (out, mask, zero)]
@@ -120,8 +120,8 @@ def test_the_mask_vector_stays_in_sight_if_asked(encoder):
 
 
 @torch.no_grad()
-def test_long_texts_are_read_in_windows(encoder):
-    made = encoder(encoder)
+def test_long_texts_are_read_in_windows(bert):
+    made = make_encoder(bert)
     examples = [text(200, marks=False), text(5), text(64, seed=3)]
     words = made.collate(examples)
     together = made.states(words)
@@ -132,16 +132,16 @@ def test_long_texts_are_read_in_windows(encoder):
     start = Example(*(lambda s: (s, *split_words(s, "spaces")))(" ".join(examples[0].tokens[:150])))
     close(made.states(made.collate([start]))[0, :8], together[0, :8])
     assert together[0].abs().sum(-1).min() > 0
-    model = highlight_model(encoder).eval()
+    model = highlight_model(bert).eval()
     chosen = model(words, budget=Budget.count(30)).selection.z
     assert chosen.sum(1).tolist() == [30, words.counted[1].sum(), 30]  # one selection over the whole of a text
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("words", [20, 24, 29, 31, 32, 40])
-def test_a_text_is_read_alike_beside_any_other(encoder, words):
+def test_a_text_is_read_alike_beside_any_other(bert, words):
     """A text just short of a window stays in one, however long the others are."""
-    model = highlight_model(encoder).eval()
+    model = highlight_model(bert).eval()
     short = text(words, marks=False)
     alone = model(model.encoder.collate([short]), budget=BUDGET)
     beside = model(model.encoder.collate([short, text(150)]), budget=BUDGET)
@@ -152,7 +152,7 @@ def test_a_text_is_read_alike_beside_any_other(encoder, words):
 @torch.no_grad()
 def test_encoders_without_a_token_before_the_text(tmp_path, monkeypatch):
     """As T5: what is said of the whole does not depend on padding, nor on unselected words."""
-    plain = encoders.tokenizer
+    plain = tiny_transformers.tokenizer
 
     def without_prefix(length=64):
         made = plain(length)
@@ -160,7 +160,7 @@ def test_encoders_without_a_token_before_the_text(tmp_path, monkeypatch):
         made.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A [SEP]", special_tokens=end)
         return made
 
-    monkeypatch.setattr(encoders, "tokenizer", without_prefix)
+    monkeypatch.setattr(tiny_transformers, "tokenizer", without_prefix)
     model = highlight_model(write_encoder(tmp_path, "t5")).eval()
     assert model.encoder.subwords.prefix == ()
     examples = [text(3, marks=False), text(25)]
@@ -171,8 +171,8 @@ def test_encoders_without_a_token_before_the_text(tmp_path, monkeypatch):
     assert torch.equal(model.predict_from(z, together), model.predict_from(z, other_words(together, z)))
 
 
-def test_gradients_reach_scores_and_both_encoders(encoder):
-    model = highlight_model(encoder).train()
+def test_gradients_reach_scores_and_both_encoders(bert):
+    model = highlight_model(bert).train()
     words = model.encoder.collate(texts((14, 90)))
     output = model(words, budget=BUDGET)
     output.outputs.square().sum().backward()
@@ -181,8 +181,8 @@ def test_gradients_reach_scores_and_both_encoders(encoder):
     assert model.method.scorer.weight.grad.abs().sum() > 0
 
 
-def test_the_gradient_of_z_is_right(encoder):
-    model = highlight_model(encoder).double().eval()
+def test_the_gradient_of_z_is_right(bert):
+    model = highlight_model(bert).double().eval()
     words = model.encoder.collate(texts((6, 4)))
     z = torch.where(words.mask, 0.2 + 0.6 * torch.rand(words.mask.shape, dtype=torch.float64), 0.0).requires_grad_()
     shown = words.mask.double()
@@ -190,12 +190,12 @@ def test_the_gradient_of_z_is_right(encoder):
 
 
 @pytest.mark.parametrize("method", EXTRACTORS)
-def test_every_method_for_texts(encoder, method):
-    model = highlight_model(encoder, method).train()
+def test_every_method_for_texts(bert, method):
+    model = highlight_model(bert, method).train()
     words = model.encoder.collate(texts())
     torch.manual_seed(0)
     output = model(words, budget=BUDGET)
-    loss = model.objective(output, model.head.loss(output.outputs, torch.tensor([0, 1, 0, 1]))).loss
+    loss = model.method_loss(output, model.head.loss(output.outputs, torch.tensor([0, 1, 0, 1]))).loss
     loss.backward()
     assert torch.isfinite(loss)
     with torch.no_grad():
@@ -204,8 +204,8 @@ def test_every_method_for_texts(encoder, method):
 
 @pytest.mark.parametrize("faithful", [True, False])
 @pytest.mark.parametrize("method", ALIGNERS)
-def test_every_method_for_pairs(encoder, method, faithful):
-    model = pair_model(encoder, method, settings={"faithful": faithful}).train()
+def test_every_method_for_pairs(bert, method, faithful):
+    model = pair_model(bert, method, settings={"faithful": faithful}).train()
     premise, hypothesis = (model.encoder.collate(texts(lengths)) for lengths in ((14, 6, 3, 70), (5, 9, 2, 7)))
     output = model(premise, hypothesis, budget=BUDGET)
     output.outputs.square().sum().backward()
@@ -214,8 +214,8 @@ def test_every_method_for_pairs(encoder, method, faithful):
         assert torch.isfinite(model.eval()(premise, hypothesis, budget=BUDGET).outputs).all()
 
 
-def test_one_encoder_for_both_sides(encoder):
-    two, one = highlight_model(encoder), highlight_model(encoder, shared=True)
+def test_one_encoder_for_both_sides(bert):
+    two, one = highlight_model(bert), highlight_model(bert, shared=True)
     count = lambda model: sum(p.numel() for p in model.encoder.parameters())  # noqa: E731
     assert count(two) == 2 * count(one)
     words = one.encoder.collate(texts())
@@ -223,32 +223,32 @@ def test_one_encoder_for_both_sides(encoder):
         close(two.eval()(words, budget=BUDGET).outputs, one.eval()(words, budget=BUDGET).outputs)
 
 
-def test_what_stays_as_it_is(encoder):
+def test_what_stays_as_it_is(bert):
     def learns(**options):
-        made = encoder(encoder, **options)
+        made = make_encoder(bert, **options)
         return {
             name: any(p.requires_grad for p in getattr(made, name).parameters()) for name in ("generator", "predictor")
         }
 
     assert learns() == {"generator": True, "predictor": True}
     assert learns(generator_rate=0.0) == {"generator": False, "predictor": True}
-    partly = encoder(encoder, frozen_layers=1).generator
+    partly = make_encoder(bert, frozen_layers=1).generator
     assert not any(p.requires_grad for p in partly.embeddings.parameters())
     assert not any(p.requires_grad for p in partly.encoder.layer[0].parameters())
     assert all(p.requires_grad for p in partly.encoder.layer[1].parameters())
 
 
-def test_layers_that_cannot_be_frozen(encoder, tmp_path):
+def test_layers_that_cannot_be_frozen(bert, tmp_path):
     with pytest.raises(DataError, match=r"frozen_layers=3, but .* has 2 layers"):
-        encoder(encoder, frozen_layers=3)
+        make_encoder(bert, frozen_layers=3)
     with pytest.raises(DataError, match="uses the same layer several times"):
-        encoder(write_encoder(tmp_path, "albert"), frozen_layers=1)
+        make_encoder(write_encoder(tmp_path, "albert"), frozen_layers=1)
 
 
-def test_layers_computed_again_give_the_same_gradient(encoder):
+def test_layers_computed_again_give_the_same_gradient(bert):
     gradients = []
     for checkpointing in (False, True):
-        model = highlight_model(encoder, checkpointing=checkpointing)
+        model = highlight_model(bert, checkpointing=checkpointing)
         for module in model.modules():
             if isinstance(module, nn.Dropout):
                 module.p = 0.0
@@ -263,20 +263,19 @@ def test_layers_computed_again_give_the_same_gradient(encoder):
 @pytest.mark.parametrize("kind", ["bert", "t5"])
 def test_a_restored_reader_reads_the_same(kind, tmp_path):
     folder = write_encoder(tmp_path, kind)
-    made = encoder(folder)
+    made = make_encoder(folder)
     described = json.loads(json.dumps(made.description()))
     again = TransformerEncoder.restore(described, made.tables(), TransformerOptions()).eval()
     again.load_state_dict(made.state_dict())
     words, others = made.collate(texts()), again.collate(texts())
     assert torch.equal(made.states(words), again.states(others))
-    assert torch.equal(
-        made.read(words, some_selection(words)).states, again.read(others, some_selection(others)).states
-    )
-    assert made.facts() == again.facts()
+    encoded = [one.encode_selection(batch, some_selection(batch)) for one, batch in ((made, words), (again, others))]
+    assert torch.equal(encoded[0].states, encoded[1].states)
+    assert made.summary() == again.summary()
 
 
-def test_facts(encoder):
-    facts = encoder(encoder).facts()
+def test_facts(bert):
+    facts = make_encoder(bert).summary()
     assert facts == {
         "rule": "spaces",
         "punctuation": "free",
@@ -288,30 +287,30 @@ def test_facts(encoder):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"window": 1000}, "window=1000, but .* reads 64 tokens at most"),
+        ({"window": 1000}, "window=1000, but .* at most 64"),
         ({"overlap": 30}, "window=64 with overlap=30: .* at least 16 tokens"),
         ({"overlap": 3}, "the overlap must be at least 16 tokens"),
     ],
 )
-def test_windows_that_cannot_be(encoder, options, message):
+def test_windows_that_cannot_be(bert, options, message):
     with pytest.raises(DataError, match=message):
-        encoder(encoder, **options)
+        make_encoder(bert, **options)
 
 
-def test_no_mask_token_to_put_in_place(encoder):
-    made = encoder(encoder)
+def test_no_mask_token_to_put_in_place(bert):
+    made = make_encoder(bert)
     bare = replace(made.pretrained, subwords=replace(made.subwords, mask=None))
     with pytest.raises(DataError, match="has no mask token; use unselected=out"):
         TransformerEncoder(bare, TransformerOptions(unselected="mask"))
     TransformerEncoder(bare, TransformerOptions(unselected="out"))
 
 
-def test_scores_start_apart(encoder):
-    model = highlight_model(encoder, settings={"method_options": {"start_spread": 1.0}}).eval()
+def test_scores_start_apart(bert):
+    model = highlight_model(bert, settings={"method_options": {"start_spread": 1.0}}).eval()
     words = model.encoder.collate(texts((30, 20, 25)))
     with torch.no_grad():
         narrow = model(words, budget=BUDGET).scores
-        model.start(words)
+        model.initialize(words)
         scores = model(words, budget=BUDGET).scores
     assert _spread(narrow, words.counted) < 0.5
     assert _spread(scores, words.counted) == pytest.approx(1.0, rel=1e-4)

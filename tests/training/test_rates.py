@@ -5,9 +5,9 @@ import torch
 
 from rationalizer.models import configure
 from rationalizer.training.learning_rates import build_optimizer, set_rates
-from tests.nn.build import highlight_model
-from tests.nn.encoders import highlight_model as on_transformer
-from tests.nn.encoders import pair_model, write_encoder
+from tests.nn.tiny_models import highlight_model
+from tests.nn.tiny_transformers import highlight_model as on_transformer
+from tests.nn.tiny_transformers import pair_model, write_encoder
 
 
 @pytest.fixture(scope="module")

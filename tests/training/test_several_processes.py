@@ -15,7 +15,7 @@ from rationalizer.models.atomic_files import read_tensors
 from rationalizer.models.batches import Shard
 from rationalizer.training.distributed import is_first_process
 from tests.cli.calls import run as call
-from tests.nn.encoders import write_encoder
+from tests.nn.tiny_transformers import write_encoder
 from tests.training.together import CASES, DRAWN, batches_noted, state, trained_case
 
 pytestmark = pytest.mark.long

@@ -17,7 +17,7 @@ from rationalizer.nn import EXTRACTORS
 from rationalizer.text import Example, split_words
 from rationalizer.training import train
 from rationalizer.training.module import Learner
-from tests.nn.encoders import write_encoder
+from tests.nn.tiny_transformers import write_encoder
 from tests.training.interrupted import require_resumable, same, weights
 
 pytestmark = pytest.mark.long
@@ -237,7 +237,7 @@ def test_a_model_that_selects_nothing_finds_its_way_back(corpus, encoder, method
     task_loss = model.head.loss(output.outputs, batch.labels)
     (gradient,) = torch.autograd.grad(task_loss.mean(), model.method.scorer.bias, retain_graph=True)
     assert gradient == 0
-    (gradient,) = torch.autograd.grad(model.objective(output, task_loss).loss, model.method.scorer.bias)
+    (gradient,) = torch.autograd.grad(model.method_loss(output, task_loss).loss, model.method.scorer.bias)
     assert gradient < 0
     for bias in (50.0, 0.3):  # nothing is added where something is selected, however little
         with torch.no_grad():
@@ -245,7 +245,7 @@ def test_a_model_that_selects_nothing_finds_its_way_back(corpus, encoder, method
             output = model(*batch.texts, budget=config.budget)
         assert (output.z != 0).any(1).all()
         task_loss = model.head.loss(output.outputs, batch.labels)
-        assert model.objective(output, task_loss).loss == task_loss.mean()
+        assert model.method_loss(output, task_loss).loss == task_loss.mean()
 
 
 @pytest.mark.parametrize("method", sorted(EXTRACTORS))

@@ -59,7 +59,7 @@ def collect(run: Path) -> dict[str, Any]:
         "seed": config.seed,
         "encoder": config.encoder,
         "encoder_options": dict(config.encoder_options),
-        "words": trained.encoder.facts(),
+        "words": trained.encoder.summary(),
         "parameters": sum(parameter.numel() for parameter in parameters),
         "trainable": sum(parameter.numel() for parameter in parameters if parameter.requires_grad),
         "versions": metrics.get("versions"),

@@ -193,5 +193,5 @@ def _print_training(trained: TrainedModel) -> None:
     threads = trained.history.get("threads")
     how = f" with {threads} {'thread' if threads == 1 else 'threads'}" if threads else ""
     out.print(f"{len(epochs)} epochs in {trained.seconds:.1f} s{how}; epoch {trained.history['best_epoch']} is kept")
-    facts = ", ".join(f"{name} {value}" for name, value in trained.encoder.facts().items())
+    facts = ", ".join(f"{name} {value}" for name, value in trained.encoder.summary().items())
     out.print(f"words: {facts}")

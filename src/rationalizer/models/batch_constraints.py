@@ -72,7 +72,7 @@ class BatchConstraints:
             reason = draft.clash(own[0][0].numpy(), own[1][0].numpy(), monotone=limits.monotone)
             if reason is None:
                 try:
-                    decode(torch.zeros(1, own[0].shape[1], own[1].shape[1]), *own, limits=limits.of(row))
+                    decode(torch.zeros(1, own[0].shape[1], own[1].shape[1]), *own, constraints=limits.of(row))
                 except ValueError:  # nothing else can be wrong with these arguments
                     words = " and ".join(str(int(side.sum())) for side in own[:2])
                     most = f", budget {int(own[2])}" if aligner.uses_budget else ""
@@ -92,7 +92,7 @@ def check_constraints(corpus: Corpus, config: Config, encoder: Encoder) -> None:
         for start in range(0, len(examples), CHECKED):
             part = list(enumerate(examples[start : start + CHECKED], start))
             counted = [
-                encoder.counts([text.tokens for text in side])[1]
+                encoder.word_masks([text.tokens for text in side])[1]
                 for side in zip(*(example.texts for _, example in part), strict=True)
             ]
             try:

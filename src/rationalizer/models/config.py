@@ -15,11 +15,10 @@ from rationalizer.nn import (
     ALIGNERS,
     ENCODERS,
     EXTRACTORS,
-    Encoder,
+    OBJECTIVES,
     Method,
     Pooling,
     Punctuation,
-    TransformerEncoder,
     encoder_class,
     methods_for,
 )
@@ -59,6 +58,7 @@ class Config:
     sentences: SentenceRule = "punctuation"  # where they end, for constraints on them; "lines": every line is one
     dropout: Fraction = 0.3  # share of the numbers that are left out at random in training
     pooling: Pooling = "max"  # how what was read of the words becomes one vector
+    objective: str = "full-text"  # what the training minimises
     full_text_weight: Weight = 3.0  # of the predictor's loss on whole texts, beside that on the selections
     full_text_epochs: Number = 0  # in which the predictor learns from whole texts only, before anything is selected
     annotation_weight: Weight = (
@@ -139,10 +139,11 @@ def configure(
     if method not in known:
         raise ValueError(_no_method(method, pairs))
     encoder = _read("encoder", (overrides or {}).get("encoder", Config.encoder), str)
+    named = [name for name, kind in ENCODERS.items() if not kind.loads_pretrained]
     if (
         not stored
         and encoder not in ENCODERS
-        and (meant := closest(encoder, ENCODERS))
+        and (meant := closest(encoder, named))
         and not Path(encoder).expanduser().is_dir()
     ):
         raise ValueError(f"there is no encoder {encoder!r}; did you mean {meant!r}?")
@@ -173,7 +174,7 @@ def configure(
 
 def _selects(method: str, pairs: bool) -> bool:
     """Whether a model reads part of a text, and can read the whole instead."""
-    return not pairs and EXTRACTORS[method].reads_text
+    return not pairs and EXTRACTORS[method].uses_generator
 
 
 def _common_types() -> dict[str, Any]:
@@ -193,8 +194,7 @@ def _unknown(key: str, method: str, known: Mapping[str, type[Method]], settings:
     others = sorted(name for name, other in known.items() if key in other.options())
     if others:
         return f"{key!r} is a setting of {', '.join(others)}, not of {method}"
-    kinds: dict[str, type[Encoder]] = {**ENCODERS, "a transformer": TransformerEncoder}
-    encoders = [name for name, encoder in kinds.items() if key in encoder.options()]
+    encoders = [name for name, encoder in ENCODERS.items() if key in encoder.options()]
     if encoders:
         return f"{key!r} is a setting of the encoder {' or '.join(encoders)}, not of the one that is used"
     return f"there is no setting {key!r}; {did_you_mean(key, sorted(settings))}"
@@ -255,6 +255,7 @@ def _name(kind: Any) -> str:
 
 def _check_together(config: Config) -> None:
     """Settings that mean nothing, or something else, beside others."""
+    OBJECTIVES[config.objective]  # UnknownNameError, a ValueError
     selects = _selects(config.method, config.pairs)
     if config.full_text_epochs and not selects:
         raise ValueError(f"full_text_epochs is for methods that select words of single texts, not for {config.method}")
@@ -266,8 +267,8 @@ def _check_together(config: Config) -> None:
     if config.guide == "full-text" and not (selects and EXTRACTORS[config.method].passes_gradient):
         raise ValueError(f"guide=full-text needs a selection with a gradient, which {config.method} has not")
     methods = methods_for(config.pairs)
-    if config.annotation_weight and not methods[config.method].imitates:
-        able = ", ".join(name for name, method in methods.items() if method.imitates)
+    if config.annotation_weight and not methods[config.method].has_annotation_loss:
+        able = ", ".join(name for name, method in methods.items() if method.has_annotation_loss)
         raise ValueError(
             f"annotation_weight needs scores to learn from people, and {config.method} has none; use {able}"
         )
@@ -275,9 +276,10 @@ def _check_together(config: Config) -> None:
         raise ValueError(
             "slow_predictor is for single texts, with an encoder for the generator and one for the predictor"
         )
-    if config.initial_weights == "xavier" and encoder_class(config.encoder) is TransformerEncoder:
-        raise ValueError("initial_weights=xavier would draw a transformer's own weights anew; leave it out")
-    if config.pooling == "last" and encoder_class(config.encoder) is TransformerEncoder:
+    encoder = encoder_class(config.encoder)
+    if config.initial_weights == "xavier" and not encoder.supports_xavier:
+        raise ValueError("initial_weights=xavier would overwrite the encoder's pretrained weights; leave it out")
+    if config.pooling == "last" and not encoder.supports_last_pooling:
         raise ValueError("pooling=last is for the two directions of a BiLSTM; use mean or max")
     with_constraints(config, config.constraints)
 
@@ -294,15 +296,15 @@ def with_constraints(config: Config, constraints: Constraints, *, in_use: bool =
                 "or use words or a pattern"
             )
     methods = methods_for(config.pairs)
-    settled = next((each for each in constraints if each.name in methods[config.method].excludes), None)
+    settled = next((each for each in constraints if each.name in methods[config.method].excluded_constraints), None)
     if settled is not None:
         raise ValueError(f"{config.method} says already what {settled} is about; leave it out, or use another method")
     own = any(isinstance(each, (FactorConstraint, PairFactorConstraint)) for each in constraints)
-    if own and not methods[config.method].takes_factors:
-        known = [name for name, method in methods.items() if method.takes_factors]
+    if own and not methods[config.method].supports_factors:
+        known = [name for name, method in methods.items() if method.supports_factors]
         raise ValueError(f"{config.method} knows no factors of your own; use one of {', '.join(known)}")
-    if constraints and not methods[config.method].takes_constraints(config.options):
-        able = [name for name, method in methods.items() if method.takes_constraints(_defaults(method))]
+    if constraints and not methods[config.method].supports_constraints(config.options):
+        able = [name for name, method in methods.items() if method.supports_constraints(_defaults(method))]
         use = f"use one of {', '.join(able)}" if able else "leave them out"
         raise ValueError(f"what {config.method} selects does not follow constraints ({constraints[0]}); {use}")
     return replace(config, constraints=constraints)

@@ -103,7 +103,7 @@ class Description:
 
     def network(self) -> dict[str, Any]:
         """What is asked of the encoder."""
-        generates = self.pairs or EXTRACTORS[self.config.method].reads_text
+        generates = self.pairs or EXTRACTORS[self.config.method].uses_generator
         return {"dropout": self.config.dropout, "generates": generates, "predicts": not self.pairs}
 
     def build(self, encoder: Encoder) -> Model:

@@ -1,4 +1,4 @@
-"""Readers, methods for one text (extractors) and for two (aligners), and the models that join them."""
+"""Encoders, methods for one text (extractors) and for two (aligners), models that join them, and objectives."""
 
 from rationalizer.nn.aligners import ALIGNERS, Aligner, Alignment
 from rationalizer.nn.base_model import Model, Output
@@ -6,13 +6,15 @@ from rationalizer.nn.encoders import ENCODERS, Encoder, Punctuation, Transformer
 from rationalizer.nn.extractors import EXTRACTORS, Extraction, Extractor
 from rationalizer.nn.heads import Classification, Pooling, Regression
 from rationalizer.nn.highlight_model import HighlightModel
-from rationalizer.nn.method import Method, Objective
+from rationalizer.nn.method import Method, MethodLoss
+from rationalizer.nn.objectives import OBJECTIVES, Objective, ObjectiveLoss, TrainingStep, make_objective
 from rationalizer.nn.pair_model import PairModel
 
 __all__ = [
     "ALIGNERS",
     "ENCODERS",
     "EXTRACTORS",
+    "OBJECTIVES",
     "Aligner",
     "Alignment",
     "Classification",
@@ -21,20 +23,24 @@ __all__ = [
     "Extractor",
     "HighlightModel",
     "Method",
+    "MethodLoss",
     "Model",
     "Objective",
+    "ObjectiveLoss",
     "Output",
     "PairModel",
     "Pooling",
     "Punctuation",
     "Regression",
+    "TrainingStep",
     "TransformerEncoder",
     "VectorEncoder",
     "encoder_class",
+    "make_objective",
     "methods_for",
 ]
 
 
 def methods_for(pairs: bool) -> dict[str, type[Method]]:
-    """The methods by name: of pairs of texts, or of single texts."""
+    """The methods for pairs of texts, or for single texts, by name."""
     return dict(ALIGNERS if pairs else EXTRACTORS)

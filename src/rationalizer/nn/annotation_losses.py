@@ -1,47 +1,49 @@
-"""Learning from people: losses of the scores that are 0 where a layer selects what they marked.
+"""Losses that train scores to select what people annotated.
 
-A layer that solves z = argmax ⟨s/T, z⟩ − Ω(z) brings its own loss along, the Fenchel–Young loss (Blondel et al., 2020;
-SparseMAP's, of Niculae et al., 2018), against a single y or against the best of a set C of selections:
+A layer that solves z = argmax ⟨s/T, z⟩ − Ω(z) has a Fenchel–Young loss (Blondel et al., 2020; SparseMAP's, of Niculae
+et al., 2018) against a single y, or against the best y of a set C of selections:
 
-    L(s; C) = max_z [⟨s/T, z⟩ − Ω(z)] − max_{y ∈ C} [⟨s/T, y⟩ − Ω(y)] >= 0,   ∇L = (z − y)/T,   L = 0 where z is in C.
+    L(s; C) = max_z [⟨s/T, z⟩ − Ω(z)] − max_{y ∈ C} [⟨s/T, y⟩ − Ω(y)] >= 0,   ∇L = (z − y)/T,   L = 0 if z is in C.
 
-Its gradient needs nothing but the two selections z and y, however Ω and the constraints look.
+Its gradient needs only the two selections z and y, for any Ω and any constraints.
 """
 
 from __future__ import annotations
 
 from torch import Tensor
 
-from rationalizer.nn.precision import single_or_more
+from rationalizer.nn.precision import at_least_float32
 
 
-def layer_loss(scores: Tensor, z: Tensor, wanted: Tensor, temperature: float) -> Tensor:
-    """(batch,) with the gradient of the layer's Fenchel–Young loss: of its value, which training does not need, it is
-    only the part that is linear in the scores."""
-    scores = single_or_more(scores)
-    pull = (z.to(scores) - wanted.to(scores)).detach() / temperature
-    return (pull * scores).flatten(1).sum(-1)
+def fenchel_young_loss(scores: Tensor, z: Tensor, target: Tensor, temperature: float) -> Tensor:
+    """(batch,) values with the gradient of the Fenchel–Young loss. The value itself is only its linear part ⟨s, ∇L⟩,
+    since training needs the gradient alone."""
+    scores = at_least_float32(scores)
+    gradient = (z.to(scores) - target.to(scores)).detach() / temperature
+    return (gradient * scores).flatten(1).sum(-1)
 
 
-def per_marked(losses: Tensor, marked: Tensor) -> Tensor:
-    """For each word, or pair of words, that is marked: one weight serves all lengths."""
-    return losses / marked.flatten(1).sum(-1).clamp(min=1)
+def per_annotated(losses: Tensor, annotation: Tensor) -> Tensor:
+    """Divide each text's loss by its number of annotated words or pairs, so that one weight suits all lengths."""
+    return losses / annotation.flatten(1).sum(-1).clamp(min=1)
 
 
-def raised(scores: Tensor, marked: Tensor, mask: Tensor, *, transition: float, temperature: float) -> Tensor:
-    """Scores by which the marked words come before all others: the layer selects all of them, or as many as it may, and
-    only then what else it would.
+def prioritize_words(
+    scores: Tensor, annotation: Tensor, mask: Tensor, *, transition: float, temperature: float
+) -> Tensor:
+    """Scores under which the layer selects annotated words before all others.
 
-    So the budget stays hard where people marked more, and is used up where they marked less: marks are seldom complete.
+    If the annotation exceeds the budget, the budget stays hard; if it is smaller, the layer fills the rest of the
+    budget by score, since annotations are seldom complete.
     """
     known = scores.detach().masked_fill(~mask, 0.0)
     step = 2 * (temperature + 4 * abs(transition) + 2 * known.abs().amax(-1, keepdim=True))
-    return known + step * marked
+    return known + step * annotation
 
 
-def lifted(scores: Tensor, marked: Tensor, possible: Tensor) -> Tensor:
-    """Scores by which the best alignment is, of all that are allowed, the one nearest to the marked one (it differs in
-    the fewest links), and of several such the one with the best scores."""
+def prioritize_links(scores: Tensor, annotation: Tensor, possible: Tensor) -> Tensor:
+    """Scores under which the best alignment is the feasible one that differs from the annotation in the fewest links;
+    the original scores break ties."""
     known = scores.detach().double().masked_fill(~possible, 0.0)
     step = 1 + 2 * known.abs().sum((-2, -1), keepdim=True)
-    return known + step * (2.0 * marked - 1.0)
+    return known + step * (2.0 * annotation - 1.0)

@@ -1,4 +1,4 @@
-"""What the models of one text and of two have in common."""
+"""The base class of the models for one text and for two."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from torch import Tensor, nn
 
 from rationalizer.nn.encoders import Encoder
 from rationalizer.nn.heads import Head
-from rationalizer.nn.method import Method, Objective
+from rationalizer.nn.method import Method, MethodLoss
 from rationalizer.text import Budget, WordBatch
 
 
 class Output(NamedTuple):
     outputs: Tensor  # the head's raw outputs, (batch, classes) or (batch,)
-    z: Tensor  # what every word was multiplied with, (batch, n); of pairs of texts every pair of words, (batch, m, n)
-    scores: Tensor  # what ranks them
-    selection: Any  # the method's own Extraction or Alignment,
-    given: tuple[Tensor, ...]  # and what it was made under: a mask for each text, and the budget in words;
-    limits: Any = None  # under constraints, what they ask
+    z: Tensor  # the weight of every word, (batch, n), or of every pair of words, (batch, m, n)
+    scores: Tensor  # the scores that rank words or pairs, of the same shape
+    selection: Any  # the method's Extraction or Alignment
+    masks: tuple[Tensor, ...]  # for each text, which words can be selected
+    budget: Tensor  # (batch,) int64, in words or pairs
 
 
 class Model(nn.Module):
-    """A encoder, a method that selects, and a head that speaks for the rest.
+    """An encoder, a method that selects, and a head that predicts.
 
-    `forward` takes the `WordBatch` of one text, or of two, a budget, and what constraints ask of these texts
+    `forward` takes the `WordBatch` of one text, or of two, a budget, and the batch's constraints
     (`constraints.LayerConstraints`), if any. In training mode the method relaxes or samples, in evaluation mode it
     decodes.
     """
@@ -35,34 +35,34 @@ class Model(nn.Module):
     method: Method
     head: Head
 
-    @staticmethod
-    def limited(limits: Any) -> dict[str, Any]:
-        """As an argument of methods, of which those that know no constraints do not take any."""
-        return {} if limits is None else {"limits": limits}
-
-    def forward(self, *texts: WordBatch, budget: Budget, limits: Any = None) -> Output:
+    def forward(self, *texts: WordBatch, budget: Budget, constraints: Any = None) -> Output:
         raise NotImplementedError
 
-    def start(self, *texts: WordBatch) -> None:
-        """Called once, before training, with some of its texts, if the method `starts_from_texts`: what depends on the
-        size of states is set to suit."""
+    def select(self, inputs: Tensor, *masks_and_budget: Tensor, constraints: Any) -> Any:
+        """The method's selection from states or scores. Methods without support for constraints do not take any."""
+        method = self.method if self.training else self.method.decode
+        return method(inputs, *masks_and_budget, **({} if constraints is None else {"constraints": constraints}))
 
-    def objective(self, output: Output, task_loss: Tensor) -> Objective:
-        """What to minimise, from the (batch,) losses of the task."""
-        return self.method.objective(output.selection, task_loss, *output.given, **self.limited(output.limits))
+    def initialize(self, *texts: WordBatch) -> None:
+        """Scale weights to the encoder's states. Called once, before training, with some of the training texts, if the
+        method `initializes_from_texts`."""
 
-    def imitation(self, output: Output, marked: Tensor) -> Tensor:
-        """(batch,) how far the scores are from selecting what people marked, (batch, n) or (batch, m, n) bool; 0 where
-        they marked nothing that can be selected."""
-        *masks, _ = output.given
-        marked = marked & (masks[0] if len(masks) == 1 else masks[0][:, :, None] & masks[1][:, None, :])
-        losses = self.method.imitation(output.selection, marked, *output.given, **self.limited(output.limits))
-        return torch.where(marked.flatten(1).any(1), losses, 0.0)
+    def method_loss(self, output: Output, task_loss: Tensor) -> MethodLoss:
+        """The loss to minimise, from the (batch,) losses of the task."""
+        return self.method.loss(output.selection, task_loss, *output.masks, output.budget)
+
+    def annotation_loss(self, output: Output, annotation: Tensor) -> Tensor:
+        """(batch,) distance of the scores from selecting the annotated words (batch, n), or pairs (batch, m, n), bool;
+        0 if no selectable word is annotated."""
+        masks = output.masks
+        annotation = annotation & (masks[0] if len(masks) == 1 else masks[0][:, :, None] & masks[1][:, None, :])
+        losses = self.method.annotation_loss(output.selection, annotation, *masks, output.budget)
+        return torch.where(annotation.flatten(1).any(1), losses, 0.0)
 
     def size(self, output: Output) -> Tensor:
         """(batch,) how much is selected: the share of a text's words, or the number of pairs."""
-        return self.method.size(output.selection.z, *output.given[:-1])
+        return self.method.size(output.selection.z, *output.masks)
 
     def full_text_outputs(self, *texts: WordBatch) -> Tensor | None:
-        """The head's outputs where nothing is left out; None where that is the same, or not defined."""
+        """The head's outputs from whole texts; None if the model always reads whole texts, or cannot."""
         return None

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from rationalizer.nn.precision import single_or_more
+from rationalizer.nn.precision import at_least_float32
 
 Pooling = Literal["max", "mean", "last", "max-mean"]
 
@@ -44,15 +44,15 @@ class Classification(Head):
         return self.linear(features)
 
     def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
-        return functional.cross_entropy(single_or_more(outputs), labels, reduction="none")
+        return functional.cross_entropy(at_least_float32(outputs), labels, reduction="none")
 
     def divergence(self, outputs: Tensor, other: Tensor) -> Tensor:
         """KL(p ‖ q), q the other prediction."""
-        own, theirs = single_or_more(outputs).log_softmax(-1), single_or_more(other).log_softmax(-1)
+        own, theirs = at_least_float32(outputs).log_softmax(-1), at_least_float32(other).log_softmax(-1)
         return (own.exp() * (own - theirs)).sum(-1)
 
     def predict(self, outputs: Tensor) -> Tensor:
-        return single_or_more(outputs).softmax(-1)
+        return at_least_float32(outputs).softmax(-1)
 
 
 class Regression(Head):
@@ -74,13 +74,13 @@ class Regression(Head):
         return outputs.sigmoid() if self.sigmoid else outputs
 
     def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
-        return (single_or_more(outputs) - (labels - self.mean) / self.deviation) ** 2
+        return (at_least_float32(outputs) - (labels - self.mean) / self.deviation) ** 2
 
     def divergence(self, outputs: Tensor, other: Tensor) -> Tensor:
-        return (single_or_more(outputs) - single_or_more(other)) ** 2
+        return (at_least_float32(outputs) - at_least_float32(other)) ** 2
 
     def predict(self, outputs: Tensor) -> Tensor:
-        return single_or_more(outputs) * self.deviation + self.mean
+        return at_least_float32(outputs) * self.deviation + self.mean
 
 
 def make_head(size: int, classes: int, target: Mapping[str, Any] | None) -> Head:

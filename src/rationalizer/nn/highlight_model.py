@@ -1,4 +1,4 @@
-"""The rationalizer of one text: score the words, select some, predict from these alone."""
+"""The model for one text: score the words, select some, predict from these alone."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from rationalizer.text import Budget, WordBatch
 
 
 class HighlightModel(Model):
-    """The encoder's states of the whole text are scored, the method selects words, the encoder reads these alone.
+    """The encoder encodes the whole text, the method selects words by these states, and the encoder encodes the
+    selection alone, from which the head predicts.
 
-    `predict_from` is the whole of what turns a mask into a prediction: it sees the words with z ≠ 0 and no others.
+    `predict_from` is everything between a selection and its prediction: it sees the words with z ≠ 0 and no others.
 
     Args:
-        encoder: makes states of words, for the generator and for the predictor.
+        encoder: encodes words, for the generator and for the predictor.
         method: name of the extractor, one of `EXTRACTORS`.
         method_options: its keyword arguments.
-        classes: how many classes; 0 for regression.
+        classes: the number of classes; 0 for regression.
         target: for regression, the keyword arguments of `Regression`.
         dropout: of pooled features.
         pooling: how the predictor's states become one vector: "max", "mean", "max-mean" (both) or "last".
@@ -48,43 +49,42 @@ class HighlightModel(Model):
         super().__init__()
         self.encoder = encoder
         self.method = EXTRACTORS[method](encoder.size, **(method_options or {}))
-        self.head = make_head(pooled_size(encoder.read_size, pooling) + encoder.whole_size, classes, target)
+        self.head = make_head(pooled_size(encoder.selection_size, pooling) + encoder.global_size, classes, target)
         self.pooling: Pooling = pooling
         self.dropout = nn.Dropout(dropout)
 
     @torch.no_grad()
-    def start(self, *texts: WordBatch) -> None:
+    def initialize(self, *texts: WordBatch) -> None:
         (words,) = texts
-        self.method.start(self.encoder.states(words), words.counted)
+        self.method.initialize(self.encoder.states(words), words.counted)
 
-    def forward(self, *texts: WordBatch, budget: Budget, limits: LayerConstraints | None = None) -> Output:
+    def forward(self, *texts: WordBatch, budget: Budget, constraints: LayerConstraints | None = None) -> Output:
         (words,) = texts
-        allowed = budget.words(words.counted)
-        select = self.method if self.training else self.method.decode
-        if not self.method.reads_text:
+        if self.method.uses_generator:
+            mask, states = words.counted, self.encoder.states(words)
+        else:
             mask = words.mask
             states = mask.new_zeros((*mask.shape, 0), dtype=self.dtype)
-        else:
-            mask = words.counted
-            states = self.encoder.states(words)
-        selection = select(states, mask, allowed, **self.limited(limits))
+        allowed = budget.words(words.counted)
+        selection = self.select(states, mask, allowed, constraints=constraints)
         z, scores = selection.z, selection.scores
-        if self.method.reads_text and self.encoder.punctuation == "free":
-            z, scores = words.with_punctuation(z, None if limits is None else limits.unit), words.ranked(scores)
-        z = z.view_as(z)  # what is read; penalties see the selection itself
-        return Output(self.predict_from(z, words), z, scores, selection, (mask, allowed), limits)
+        if self.method.uses_generator and self.encoder.punctuation == "free":
+            z = words.with_punctuation(z, None if constraints is None else constraints.unit)
+            scores = words.ranked(scores)
+        z = z.view_as(z)  # a tensor of its own: objectives replace its gradient, while penalties act on the selection
+        return Output(self.predict_from(z, words), z, scores, selection, (mask,), allowed)
 
     @property
     def dtype(self) -> Any:
         return next(self.parameters()).dtype
 
     def predict_from(self, z: Tensor, words: WordBatch) -> Tensor:
-        """The head's raw outputs for the selection z (batch, n), however it came about."""
-        states, weights, whole = self.encoder.read(words, z)
-        return self.head(self.dropout(torch.cat([pool(states, weights, self.pooling), whole], dim=-1)))
+        """The head's raw outputs for any selection z (batch, n)."""
+        states, weights, global_state = self.encoder.encode_selection(words, z)
+        return self.head(self.dropout(torch.cat([pool(states, weights, self.pooling), global_state], dim=-1)))
 
     def full_text_outputs(self, *texts: WordBatch) -> Tensor | None:
-        if not self.method.reads_text:
+        if not self.method.uses_generator:
             return None
         (words,) = texts
         return self.predict_from(words.mask.to(self.dtype), words)

@@ -1,4 +1,4 @@
-"""The rationalizer of two texts: align their words, compare what is aligned, predict. After ESIM."""
+"""The model for two texts, after ESIM: align their words, compare aligned words, predict."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rationalizer.constraints import PairLayerConstraints
 from rationalizer.nn.aligners import ALIGNERS, Alignment
 from rationalizer.nn.base_model import Model, Output
 from rationalizer.nn.bilstm import BiLSTM
@@ -17,24 +18,24 @@ from rationalizer.text import Budget, WordBatch
 
 
 class PairModel(Model):
-    """Encode both texts, align their words by the states' dot products, compose each word with what it is aligned
-    to, encode again, pool, and predict from [p, h, p − h, p ⊙ h].
+    """Encode both texts, align their words by the dot products of states, compose each word with its partners, encode
+    again, pool, and predict from [p, h, p − h, p ⊙ h].
 
     A word is composed as [s, a, s − a, s ⊙ a], s its state and a the weighted sum of its partners' states. In the
-    faithful model the premise's words are composed as [a] alone, so no premise state reaches the prediction but
-    through the alignment: a premise word without a partner is invisible, except in two ways that the encoder and
-    the aligner have by nature. The state of an aligned word is a state *in context*, read by an LSTM from both
-    sides, so it may know of its neighbours; and which words get aligned depends on all of them. The premise's
-    length and the positions of its aligned words are seen as well.
+    faithful model premise words are composed as [a] alone, so that premise states reach the prediction only through
+    the alignment. A premise word without a partner is invisible, with two exceptions. The state of an aligned word is
+    a state *in context*, encoded by an LSTM from both sides, and may carry information on its neighbours; and all
+    words determine which words are aligned. The premise's length and the positions of its aligned words are visible,
+    too.
 
     Args:
         encoder: makes the states that are aligned and compared.
         method: name of the aligner, one of `ALIGNERS`.
         method_options: its keyword arguments.
-        faithful: whether the premise is read through the alignment only.
-        threshold: whether what a pair's score must exceed to be aligned is learned; otherwise it is 0. Products of
-            states are hardly ever negative on average, so without it a word that has no partner mostly gets one.
-        classes: how many classes; 0 for regression.
+        faithful: whether the premise is read only through the alignment.
+        threshold: whether to learn the score above which a pair is aligned; otherwise it is 0. The mean product of
+            states is hardly ever negative, so without it a word that has no partner is mostly given one.
+        classes: the number of classes; 0 for regression.
         target: for regression, the keyword arguments of `Regression`.
         dropout: of composed words and pooled features.
         pooling: how a text's states become one vector: "max", "mean", "max-mean" (both) or "last".
@@ -61,25 +62,24 @@ class PairModel(Model):
         self.threshold = nn.Parameter(torch.zeros(())) if threshold else None
         self.pooling: Pooling = pooling
         self.dropout = nn.Dropout(dropout)
-        size, hidden = encoder.size, encoder.read_size // 2
+        size, hidden = encoder.size, encoder.selection_size // 2
         self.compose = nn.Linear(4 * size, hidden)
-        # As in ESIM one layer serves both texts, unless the premise has less to show.
+        # As in ESIM one layer serves both texts, unless the premise has fewer features.
         self.compose_premise = nn.Linear(size, hidden) if faithful else None
         self.composed = BiLSTM(hidden, hidden)
         self.head = make_head(4 * pooled_size(self.composed.size_out, pooling), classes, target)
 
-    def forward(self, *texts: WordBatch, budget: Budget, limits: Any = None) -> Output:
+    def forward(self, *texts: WordBatch, budget: Budget, constraints: PairLayerConstraints | None = None) -> Output:
         premise, hypothesis = texts
         states = [self.encoder.states(words) for words in texts]
-        scores = self.encoder.alikeness * states[0] @ states[1].mT
+        scores = self.encoder.score_scale * states[0] @ states[1].mT
         if self.threshold is not None:
             scores = scores - self.threshold
-        masks = [words.counted for words in texts]
+        masks = (premise.counted, hypothesis.counted)
         allowed = budget.words(*masks)
-        align = self.method if self.training else self.method.decode
-        alignment = align(scores, *masks, allowed, **self.limited(limits))
+        alignment = self.select(scores, *masks, allowed, constraints=constraints)
         outputs = self.predict_from(alignment, states[0], premise.mask, states[1], hypothesis.mask)
-        return Output(outputs, alignment.z, alignment.scores, alignment, (*masks, allowed), limits)
+        return Output(outputs, alignment.z, alignment.scores, alignment, masks, allowed)
 
     def predict_from(
         self,
@@ -89,20 +89,20 @@ class PairModel(Model):
         hypothesis_states: Tensor,
         hypothesis_mask: Tensor,
     ) -> Tensor:
-        """The head's raw outputs: the whole of what turns an alignment and the encoder's states into a prediction."""
+        """The head's raw outputs, from an alignment and the encoder's states alone."""
         to_premise = alignment.rows.to(hypothesis_states.dtype) @ hypothesis_states
         to_hypothesis = alignment.columns.to(premise_states.dtype).mT @ premise_states
         if self.compose_premise is not None:
             composed = self.compose_premise(to_premise)
         else:
-            composed = self.compose(_compared(premise_states, to_premise))
-        p = self._read(composed, premise_mask)
-        h = self._read(self.compose(_compared(hypothesis_states, to_hypothesis)), hypothesis_mask)
+            composed = self.compose(_compare(premise_states, to_premise))
+        p = self._encode_and_pool(composed, premise_mask)
+        h = self._encode_and_pool(self.compose(_compare(hypothesis_states, to_hypothesis)), hypothesis_mask)
         return self.head(self.dropout(torch.cat([p, h, p - h, p * h], dim=-1)))
 
-    def _read(self, composed: Tensor, mask: Tensor) -> Tensor:
+    def _encode_and_pool(self, composed: Tensor, mask: Tensor) -> Tensor:
         return pool(self.composed(self.dropout(composed.relu()), mask), mask, self.pooling)
 
 
-def _compared(own: Tensor, aligned: Tensor) -> Tensor:
+def _compare(own: Tensor, aligned: Tensor) -> Tensor:
     return torch.cat([own, aligned, own - aligned, own * aligned], dim=-1)

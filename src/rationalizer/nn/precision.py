@@ -1,4 +1,4 @@
-"""With how many digits."""
+"""Number formats."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import torch
 from torch import Tensor
 
 
-def single_or_more(values: Tensor) -> Tensor:
-    """For what half precision has too few digits: losses, probabilities. What has more keeps them."""
+def at_least_float32(values: Tensor) -> Tensor:
+    """Cast half precision to float32, which losses and probabilities need; keep float64."""
     return values.to(torch.promote_types(values.dtype, torch.float32))

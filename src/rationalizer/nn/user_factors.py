@@ -1,4 +1,4 @@
-"""Factors that users wrote, beside those of a method."""
+"""User-defined factors in the graph of a method."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from rationalizer.constraints import ConstraintConflict, LayerConstraints, PairL
 from rationalizer.graph import FactorGraph, InfeasibleError, Solution, Variable
 
 
-def solve_with_own(
+def solve_with_user_factors(
     graph: FactorGraph,
     z: Variable,
-    limits: LayerConstraints | PairLayerConstraints,
+    constraints: LayerConstraints | PairLayerConstraints,
     solve: Callable[[FactorGraph], Solution],
 ) -> Tensor:
-    """z of a graph with the users' factors added; raise `ConstraintConflict` if they leave a text no selection."""
-    examples = [text.example for text in limits.texts]
-    for constraint in limits.factors:
+    """Add the user's factors to the graph and solve for z; raise `ConstraintConflict` if a text has no solution."""
+    examples = [text.example for text in constraints.texts]
+    for constraint in constraints.factors:
         for factor in constraint.factors(z, examples):
             graph.add(factor)
     try:
         return solve(graph)[z]
     except InfeasibleError as error:
-        problem, remedy = f"no selection satisfies all of them: {error}", "leave a constraint out, or change it"
+        problem, remedy = f"no selection satisfies all factors: {error}", "leave a constraint out, or change it"
         if error.instance is None:
             raise ConstraintConflict(problem, remedy) from None
-        raise limits.texts[error.instance].conflict(limits.factors, problem, remedy) from None
+        raise constraints.texts[error.instance].conflict(constraints.factors, problem, remedy) from None

@@ -104,16 +104,16 @@ class ServedModel:
 
     def _offered(self) -> list[dict[str, str]]:
         """Constraints to click; none where the model follows none."""
-        if not self.takes_constraints:
+        if not self.supports_constraints:
             return []
-        settled = self.model.trained.model.method.excludes
+        settled = self.model.trained.model.method.excluded_constraints
         kinds = [kind for name, kind in CONSTRAINTS.items() if kind.pairs == self.model.pairs and name not in settled]
         return [constraint_facts(Constraint.parse(text)) for kind in kinds for text in kind.suggested]
 
     @property
-    def takes_constraints(self) -> bool:
+    def supports_constraints(self) -> bool:
         trained = self.model.trained
-        return trained.model.method.takes_constraints(trained.config.options)
+        return trained.model.method.supports_constraints(trained.config.options)
 
     def facts(self) -> dict[str, Any]:
         """What a client needs to know before it asks."""

@@ -91,7 +91,7 @@ def choose_strategy(config: Config, **settings: Any) -> Any:
     if isinstance(settings["strategy"], Strategy) or not isinstance(trainer.strategy, DDPStrategy):
         return settings["strategy"]
     # Nothing reaches the generator while whole texts are read. Buffers are the same everywhere by themselves (see
-    # `Method.whole_batch_mean`), and among them are all word vectors.
+    # `Method.global_mean`), and among them are all word vectors.
     unreached = config.full_text_epochs > 0 or "find_unused_parameters_true" in settings["strategy"]
     return DDPStrategy(find_unused_parameters=unreached, broadcast_buffers=False)
 

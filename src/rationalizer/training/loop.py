@@ -41,7 +41,7 @@ from rationalizer.models.trained_model import (
     read_encoder_files,
     write_encoder_files,
 )
-from rationalizer.nn import Encoder, TransformerEncoder, encoder_class
+from rationalizer.nn import Encoder, encoder_class
 from rationalizer.nn.initialization import draw_xavier
 from rationalizer.progress import in_notebook, is_interactive
 from rationalizer.text import AnyExample
@@ -153,8 +153,8 @@ def _train(
         model.double()
     if resumed is None and config.initial_weights == "xavier":
         draw_xavier(model)
-    if resumed is None and model.method.starts_from_texts:  # every process does it by itself, and all alike
-        model.eval().start(*collate(list(enumerate(corpus.train[:START_TEXTS])), encoder).texts)
+    if resumed is None and model.method.initializes_from_texts:  # every process does it by itself, and all alike
+        model.eval().initialize(*collate(list(enumerate(corpus.train[:START_TEXTS])), encoder).texts)
     if file and resumed and (wrong := resumed.find_mismatch(model)):
         raise file.error(wrong)
     learner = Learner(model.train(), corpus, config, file, resumed)  # Lightning leaves the mode as it finds it
@@ -208,7 +208,7 @@ def _standard(values: np.ndarray) -> dict[str, Any]:
 
 def _usual_precision(config: Config, accelerator: str) -> str:
     """Transformers lose nothing by short numbers in their products, and are twice as fast."""
-    fast = encoder_class(config.encoder) is TransformerEncoder and on_gpu(accelerator)
+    fast = encoder_class(config.encoder).prefers_bf16 and on_gpu(accelerator)
     return "bf16-mixed" if fast and torch.cuda.is_bf16_supported() else "32-true"
 
 

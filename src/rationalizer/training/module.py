@@ -20,7 +20,7 @@ from rationalizer.metrics.task_scores import score_task
 from rationalizer.models.batch_constraints import BatchConstraints
 from rationalizer.models.batches import Batch, BucketSampler, Shard, batch_loader
 from rationalizer.models.config import Config
-from rationalizer.nn import Model, Output
+from rationalizer.nn import Model, TrainingStep, make_objective
 from rationalizer.text import AnyExample
 from rationalizer.training.averaging import Average
 from rationalizer.training.checkpoint import (
@@ -57,6 +57,7 @@ class Learner(pl.LightningModule):
         self.model = model
         self.corpus = corpus
         self.config = config
+        self.objective = make_objective(config.objective, config)
         self.file = file
         self.progress = resumed.progress if resumed else Progress()
         self.best = resumed.best if resumed else {}
@@ -170,30 +171,29 @@ class Learner(pl.LightningModule):
 
     def _batch_loss(self, batch: Batch) -> Tensor:
         assert batch.labels is not None
-        if self.progress.epoch < self.config.full_text_epochs:
-            outputs = self.model.full_text_outputs(*batch.texts)
-            if outputs is not None:
-                return self._noted(self.model.head.loss(outputs, batch.labels)).mean()
-        output = self.model(*batch.texts, budget=self.config.budget, limits=batch.limits)
-        self._note_ends(output.selection)
-        task_loss = self._noted(self.model.head.loss(output.outputs, batch.labels))
-        with self.model.method.in_parts(self._whole_batch_mean):
-            objective = self.model.objective(output, task_loss)
-        for name, value in objective.state.items():
-            setattr(self.model.method, name, value.detach())
-        if self.config.slow_predictor:
-            self._selected = float(self._whole_batch_mean(self.model.size(output).mean()))
-        loss = objective.loss + self._full_text_loss(batch, batch.labels, output)
-        if batch.annotation is None:
-            return loss
-        # A mean over all texts: one that nobody marked adds nothing, and any other one as much in every batch.
-        return loss + self.config.annotation_weight * self.model.imitation(output, batch.annotation).mean()
+        scaler = getattr(self.trainer.precision_plugin, "scaler", None)
+        scale = self._weight / self.config.accumulate * (1.0 if scaler is None else float(scaler.get_scale()))
+        step = TrainingStep(
+            batch.texts,
+            batch.labels,
+            batch.limits,
+            batch.annotation,
+            epoch=self.progress.epoch,
+            gradient_scale=scale,
+            global_mean=self._whole_batch_mean,
+        )
+        loss, task_loss, output = self.objective.loss(self.model, step)
+        self._noted(task_loss)
+        if output is not None:
+            self._note_ends(output.selection)
+            if self.config.slow_predictor:
+                self._selected = float(self._whole_batch_mean(self.model.size(output).mean()))
+        return loss
 
-    def _noted(self, losses: Tensor) -> Tensor:
+    def _noted(self, losses: Tensor) -> None:
         mean = self._whole_batch_mean(losses.mean())
         self._loss += mean
         self.log("loss", mean, prog_bar=True, logger=False, batch_size=len(losses))
-        return losses
 
     def _note_ends(self, selection: Any) -> None:
         """How the layer's solver ended, kept on the device: to look at it would make the host wait."""
@@ -205,30 +205,6 @@ class Learner(pl.LightningModule):
         self._short = self._short + reduce((counts & ~info.converged).sum().to(kind), reduce_op="sum")
         self._gap = torch.maximum(self._gap, reduce((counts * info.gap).max().to(kind), reduce_op="max"))
         self._solved = True
-
-    def _full_text_loss(self, batch: Batch, labels: Tensor, output: Output) -> Tensor | float:
-        """The predictor's loss on whole texts. It ties what words mean to the predictor to what they mean in
-        texts: without it generator and predictor can agree on a code, in which the choice of words says what
-        the words do not. Predictions are made from selections all the same."""
-        weight, guided = self.config.full_text_weight, self.config.guide == "full-text"
-        outputs = self.model.full_text_outputs(*batch.texts) if weight or guided else None
-        if outputs is None:
-            return 0.0
-        if guided:
-            self._guide(output, outputs.detach())
-        return weight * self.model.head.loss(outputs, labels).mean()
-
-    def _guide(self, output: Output, full_text: Tensor) -> None:
-        """The generator learns from KL(p(y|z) ‖ p(y|x)) alone, the predictor from the labels alone: on its way back
-        the labels' gradient ends at z, and this one goes on in its place."""
-        if not output.z.requires_grad:
-            return
-        divergence = self._weight * self.model.head.divergence(output.outputs, full_text).mean()
-        divergence = divergence / self.config.accumulate
-        scaler = getattr(self.trainer.precision_plugin, "scaler", None)
-        scale = 1.0 if scaler is None else float(scaler.get_scale())
-        (gradient,) = torch.autograd.grad(scale * divergence, output.z, retain_graph=True)
-        output.z.register_hook(lambda _: gradient)  # type: ignore[no-untyped-call]
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         # The middle of the step's batches: neither the first step nor the last one has a rate of 0.
@@ -262,7 +238,7 @@ class Learner(pl.LightningModule):
         assert self._validated is not None
         if not batch.share:
             return
-        output = self.model(*batch.texts, budget=self.config.budget, limits=batch.limits)
+        output = self.model(*batch.texts, budget=self.config.budget, constraints=batch.limits)
         predicted = self.model.head.predict(output.outputs)
         predicted = predicted.argmax(-1) if self.corpus.task == "classification" else predicted
         loss = self.model.head.loss(output.outputs, batch.labels)
@@ -347,7 +323,7 @@ class Learner(pl.LightningModule):
         if value is not None:
             value = -value if measure in ("dev_loss", "mse") else value  # more is better
         # Nothing was selected, or far too much: any later epoch is better.
-        if progress.epoch <= config.full_text_epochs or not self.model.method.settled:
+        if progress.epoch <= self.objective.warmup_epochs or not self.model.method.is_warmed_up:
             value = None
         last = value is None or config.patience is None
         if last or progress.best_value is None or value > progress.best_value:  # type: ignore[operator]

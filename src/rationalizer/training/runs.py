@@ -135,6 +135,6 @@ def read_run_record(directory: Path) -> RunRecord | None:
 
 def degeneration_findings(method: str, scores: Scores) -> list[Finding]:
     """The signs of degeneration, without what a method that reads everything shows by nature."""
-    everything = method in EXTRACTORS and not EXTRACTORS[method].reads_text
+    everything = method in EXTRACTORS and not EXTRACTORS[method].uses_generator
     expected = ("full_rationales", "ignores_text") if everything else ()
     return [finding for finding in scores.findings if finding.kind not in expected]

@@ -86,8 +86,8 @@ def _practice(learner: Learner) -> Callable[[], None]:
     def step() -> None:
         seed_all(config.seed)
         optimizer.zero_grad()
-        output = model(*batch.texts, budget=config.budget, limits=batch.limits)
-        loss = model.objective(output, model.head.loss(output.outputs, labels)).loss
+        output = model(*batch.texts, budget=config.budget, constraints=batch.limits)
+        loss = model.method_loss(output, model.head.loss(output.outputs, labels)).loss
         whole = model.full_text_outputs(*batch.texts) if config.full_text_weight else None
         if whole is not None:
             loss = loss + model.head.loss(whole, labels).mean()

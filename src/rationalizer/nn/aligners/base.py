@@ -1,38 +1,41 @@
-"""What the methods for two texts have in common."""
+"""The base classes of methods for two texts, and their registry."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from rationalizer.constraints import PairLayerConstraints
-from rationalizer.nn.aligners.matching_solver import decide, relax
-from rationalizer.nn.annotation_losses import layer_loss, lifted, per_marked
-from rationalizer.nn.method import Method, Objective, register_in
+from rationalizer.discovery import Registry
+from rationalizer.nn.aligners.matching_solver import MAP, relaxation
+from rationalizer.nn.annotation_losses import fenchel_young_loss, per_annotated, prioritize_links
+from rationalizer.nn.method import Method, MethodLoss
 from rationalizer.ranges import Temperature
 
 
 class Alignment(NamedTuple):
-    """Weights in [0, 1], 0 on padding. Both are the same matrix unless each text chooses for itself."""
+    """Weights in [0, 1], 0 on padding. Both matrices are the same unless each text chooses for itself."""
 
-    rows: Tensor  # (batch, m, n) what each premise word takes of the hypothesis words
-    columns: Tensor  # (batch, m, n) what each hypothesis word takes of the premise words
-    scores: Tensor  # (batch, m, n) what ranks the pairs; meaningless on padding
+    rows: Tensor  # (batch, m, n) the weights of hypothesis words for each premise word
+    columns: Tensor  # (batch, m, n) the weights of premise words for each hypothesis word
+    scores: Tensor  # (batch, m, n) scores that rank the pairs; undefined on padding
+    constraints: PairLayerConstraints | None = None  # those it was selected under, for `annotation_loss`
 
     @property
     def z(self) -> Tensor:
-        """(batch, m, n) the alignment to show: not 0 exactly where one word reaches the other."""
+        """(batch, m, n) the alignment to show: nonzero exactly if information passes between the two words."""
         return self.rows if self.rows is self.columns else torch.maximum(self.rows, self.columns)
 
 
 class Aligner(Method):
     """Aligns m premise words with n hypothesis words by their scores (batch, m, n).
 
-    `budget` is (batch,) int64, how many pairs may be aligned, at most min(m, n). The temperature divides the scores
-    in training: lower is closer to a decision. A method that `takes_constraints` also takes their `limits`.
+    `budget` is (batch,) int64, the largest number of aligned pairs, at most min(m, n). The temperature divides the
+    scores in training: the lower, the closer to 0/1. If the method `supports_constraints`, `forward` and `decode` also
+    take `constraints`, a `PairLayerConstraints`, when there are any.
     """
 
     def __init__(self, *, temperature: Temperature = 1.0) -> None:
@@ -45,38 +48,32 @@ class Aligner(Method):
     def decode(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor) -> Alignment:
         raise NotImplementedError
 
-    def objective(
-        self,
-        alignment: Alignment,
-        task_loss: Tensor,
-        *masks_and_budget: Tensor,
-        limits: PairLayerConstraints | None = None,
-    ) -> Objective:
-        """What to minimise, from the (batch,) losses of the task; by default their mean."""
-        return Objective(task_loss.mean())
+    def loss(self, alignment: Alignment, task_loss: Tensor, *masks_and_budget: Tensor) -> MethodLoss:
+        """The loss to minimise, from the (batch,) losses of the task; by default their mean."""
+        return MethodLoss(task_loss.mean())
 
     @staticmethod
     def size(z: Tensor, *masks: Tensor) -> Tensor:
         return (z != 0).sum((-2, -1)).to(z.dtype)
 
-    def constraints(self, m: int, n: int, budget: int) -> dict[str, Any] | None:
-        """What `decode` promises for m × n words, as arguments of `metrics.violations`; None: nothing."""
+    def guarantees(self, m: int, n: int, budget: int) -> dict[str, Any] | None:
+        """Constraints that `decode` satisfies on m × n words, as arguments of `metrics.violations`; None if none."""
         return None
 
 
 class MatchingAligner(Aligner):
-    """Z = argmax ⟨scores/T, Z⟩ − Ω(Z) over the matchings that the method and its constraints allow: relaxed in
-    training, with Ω = ½‖Z‖² unless a method has its own; the best matching, 0/1, in use."""
+    """Z = argmax ⟨scores/T, Z⟩ − Ω(Z) over the matchings that the method and the constraints allow: relaxed in
+    training, with Ω = ½‖Z‖² by default; in decoding the best matching, 0/1."""
 
-    imitates = True
-    takes_factors = True
+    has_annotation_loss = True
+    supports_factors = True
 
     @classmethod
-    def takes_constraints(cls, options: Mapping[str, Any]) -> bool:
+    def supports_constraints(cls, options: Mapping[str, Any]) -> bool:
         return True
 
-    def asked(self, budget: Tensor) -> dict[str, Any]:
-        """What its matchings keep to without any constraints, as arguments of `Solver`."""
+    def matching_arguments(self, budget: Tensor) -> dict[str, Any]:
+        """The method's own restrictions, as arguments of `MatchingSolver`."""
         return {}
 
     def forward(
@@ -85,10 +82,11 @@ class MatchingAligner(Aligner):
         premise_mask: Tensor,
         hypothesis_mask: Tensor,
         budget: Tensor,
-        limits: PairLayerConstraints | None = None,
+        constraints: PairLayerConstraints | None = None,
     ) -> Alignment:
-        z = relax(self.temperature)(scores, premise_mask, hypothesis_mask, **self.asked(budget), limits=limits)
-        return Alignment(z, z, scores)
+        arguments = {**self.matching_arguments(budget), "constraints": constraints}
+        z = relaxation(self.temperature)(scores, premise_mask, hypothesis_mask, **arguments)
+        return Alignment(z, z, scores, constraints)
 
     @torch.no_grad()
     def decode(
@@ -97,32 +95,23 @@ class MatchingAligner(Aligner):
         premise_mask: Tensor,
         hypothesis_mask: Tensor,
         budget: Tensor,
-        limits: PairLayerConstraints | None = None,
+        constraints: PairLayerConstraints | None = None,
     ) -> Alignment:
-        z = decide(scores, premise_mask, hypothesis_mask, **self.asked(budget), limits=limits)
-        return Alignment(z, z, scores)
+        arguments = {**self.matching_arguments(budget), "constraints": constraints}
+        z = MAP(scores, premise_mask, hypothesis_mask, **arguments)
+        return Alignment(z, z, scores, constraints)
 
-    def imitation(
-        self,
-        alignment: Alignment,
-        marked: Tensor,
-        premise_mask: Tensor,
-        hypothesis_mask: Tensor,
-        budget: Tensor,
-        limits: PairLayerConstraints | None = None,
+    def annotation_loss(
+        self, alignment: Alignment, annotation: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor
     ) -> Tensor:
-        """The layer's own loss against the matching nearest to what is marked: people align phrases, too."""
+        """The layer's Fenchel–Young loss against the feasible matching nearest to the annotation, which may align
+        phrases."""
         possible = premise_mask[:, :, None] & hypothesis_mask[:, None, :]
-        nearest = lifted(alignment.scores, marked, possible)
-        wanted = self.decode(nearest, premise_mask, hypothesis_mask, budget, limits).z
-        return per_marked(layer_loss(alignment.scores, alignment.z, wanted, self.temperature), wanted)
+        scores = prioritize_links(alignment.scores, annotation, possible)
+        target = self.decode(scores, premise_mask, hypothesis_mask, budget, alignment.constraints).z
+        losses = fenchel_young_loss(alignment.scores, alignment.z, target, self.temperature)
+        return per_annotated(losses, target)
 
 
-ALIGNERS: dict[str, type[Aligner]] = {}
-
-_A = TypeVar("_A", bound=type[Aligner])
-
-
-def register(name: str) -> Callable[[_A], _A]:
-    """Makes an aligner class known as `name`."""
-    return register_in(ALIGNERS, name)
+ALIGNERS: Registry[type[Aligner]] = Registry("method")
+register = ALIGNERS.register

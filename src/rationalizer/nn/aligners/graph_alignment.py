@@ -1,4 +1,4 @@
-"""Alignments under factors that users wrote, through the factor graph."""
+"""Alignments under user-defined factors, by the factor graph."""
 
 from __future__ import annotations
 
@@ -10,52 +10,54 @@ from torch import Tensor
 
 from rationalizer.constraints import PairLayerConstraints
 from rationalizer.graph import Factor, FactorGraph, Literals, Solution
-from rationalizer.nn.user_factors import solve_with_own
+from rationalizer.nn.user_factors import solve_with_user_factors
 
 if TYPE_CHECKING:
     from rationalizer.graph.program import Builder
 
 
-def solved(
+def solve_matching_graph(
     solve: Callable[[FactorGraph], Solution],
     scores: Tensor,
     premise_mask: Tensor,
     hypothesis_mask: Tensor,
-    limits: PairLayerConstraints,
-    decide: Callable[[Tensor], Tensor],
+    constraints: PairLayerConstraints,
+    best_matching: Callable[[Tensor], Tensor],
     *,
     budget: int | Tensor | None,
     exactly: bool,
     complete: bool,
 ) -> Tensor:
-    """The problem of `Solver` with the users' factors: `solve` says whether it is relaxed (LP-SparseMAP over the local
-    polytope of the matchings and of these factors) or decided; `decide` solves it without them."""
+    """The problem of `MatchingSolver` with the user's factors.
+
+    `solve` is MAP or LP-SparseMAP, over the local polytope of the matchings and the factors; `best_matching` solves
+    the problem without the user's factors.
+    """
     allowed = premise_mask[:, :, None] & hypothesis_mask[:, None, :]
-    partners = [torch.zeros_like(premise_mask), torch.zeros_like(hypothesis_mask)]  # whether a word must have one
+    required = [torch.zeros_like(premise_mask), torch.zeros_like(hypothesis_mask)]  # words that must have a partner
     if complete:
         short = (premise_mask.sum(-1) <= hypothesis_mask.sum(-1))[:, None]
-        partners = [premise_mask & short, hypothesis_mask & ~short]
-    if limits.fixed is not None:
-        must = (limits.fixed > 0) & allowed
-        with_partner = must.any(2)[:, :, None] | must.any(1)[:, None, :]
-        allowed = allowed & (limits.fixed >= 0) & (must | ~with_partner)
-        partners = [side | must.any(dim) for side, dim in zip(partners, (2, 1), strict=True)]
+        required = [premise_mask & short, hypothesis_mask & ~short]
+    if constraints.fixed is not None:
+        must = (constraints.fixed > 0) & allowed
+        has_partner = must.any(2)[:, :, None] | must.any(1)[:, None, :]
+        allowed = allowed & (constraints.fixed >= 0) & (must | ~has_partner)
+        required = [side | must.any(dim) for side, dim in zip(required, (2, 1), strict=True)]
     graph = FactorGraph()
     z = graph.variable(scores, allowed)
-    if limits.monotone:  # no few inequalities say what crosses
-        graph.add(_Kept(z, decide))
+    if constraints.monotone:  # no small set of inequalities excludes crossing links
+        graph.add(_Matchings(z, best_matching))
     else:
-        graph.add(_Sums(z, partners[0], 1, dim=2))
-        graph.add(_Sums(z, partners[1], 1, dim=1))
+        graph.add(_SumBounds(z, required[0], 1, dim=2))
+        graph.add(_SumBounds(z, required[1], 1, dim=1))
         if budget is not None:
             most = torch.as_tensor(budget, device=scores.device).expand(len(scores))[:, None]
-            graph.add(_Sums(z, most if exactly else torch.zeros_like(most), most))
-    return solve_with_own(graph, z, limits, solve)
+            graph.add(_SumBounds(z, most if exactly else torch.zeros_like(most), most))
+    return solve_with_user_factors(graph, z, constraints, solve)
 
 
-class _Sums(Factor):
-    """lower <= Σ literals <= upper, whose polytope needs no more than these inequalities: matchings' has no other
-    corners than matchings."""
+class _SumBounds(Factor):
+    """lower <= Σ literals <= upper. These inequalities are the whole polytope: its corners are matchings."""
 
     def __init__(self, literals: Literals, lower: Tensor, upper: int | Tensor, dim: int | None = None) -> None:
         super().__init__(literals, dim)
@@ -67,12 +69,12 @@ class _Sums(Factor):
         builder.literal_rows(self, self.group, 1.0, self.lower, self.upper, active)
 
 
-class _Kept(Factor):
-    """The matchings that keep to all but the users' factors, by what decides among them."""
+class _Matchings(Factor):
+    """The matchings that satisfy everything but the user's factors, by an oracle for the best of them."""
 
-    def __init__(self, literals: Literals, decide: Callable[[Tensor], Tensor]) -> None:
+    def __init__(self, literals: Literals, best_matching: Callable[[Tensor], Tensor]) -> None:
         super().__init__(literals)
-        self.shape, self.decide = literals.shape, decide
+        self.shape, self.best_matching = literals.shape, best_matching
 
     def map(self, scores: Tensor) -> Tensor:
-        return self.decide(scores.reshape(self.shape)).flatten(1)
+        return self.best_matching(scores.reshape(self.shape)).flatten(1)

@@ -1,4 +1,4 @@
-"""The matchings that the aligners ask for, with and without constraints, relaxed or decided."""
+"""Matchings under a method's restrictions and constraints: the best one (MAP), or a relaxation."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from torch.nn import functional
 from rationalizer import ops
 from rationalizer.constraints import PairLayerConstraints
 from rationalizer.graph import FactorGraph, Solution
-from rationalizer.nn.aligners import graph_alignment as factored
+from rationalizer.nn.aligners.graph_alignment import solve_matching_graph
 
 
-class Solver(NamedTuple):
-    """The best matching, or the relaxation of it, of a batch of score matrices."""
+class MatchingSolver(NamedTuple):
+    """Solves for matchings of a batch of score matrices."""
 
-    in_any_order: Callable[..., Tensor]
+    any_order: Callable[..., Tensor]
     monotone: Callable[..., Tensor]
     graph: Callable[[FactorGraph], Solution]
 
@@ -33,66 +33,70 @@ class Solver(NamedTuple):
         budget: int | Tensor | None = None,
         exactly: bool = False,
         complete: bool = False,
-        limits: PairLayerConstraints | None = None,
+        constraints: PairLayerConstraints | None = None,
     ) -> Tensor:
-        """Each word has one partner at most.
+        """A matching: each word has at most one partner.
 
         Args:
             scores: (batch, m, n).
             premise_mask, hypothesis_mask: which words can be aligned.
-            budget: how many pairs may be.
-            exactly: whether so many must be.
-            complete: whether each word of the shorter text has a partner.
-            limits: what constraints ask besides; a number of pairs takes the place of the budget.
+            budget: the largest number of pairs.
+            exactly: whether the number of pairs must equal the budget.
+            complete: whether each word of the shorter text must have a partner.
+            constraints: further constraints; their number of pairs, if any, replaces the budget.
         """
-        limits = limits or PairLayerConstraints()
-        if limits.exactly is not None:
-            budget, exactly = limits.exactly, True
-        if limits.factors:
-            asked: dict[str, Any] = {"budget": budget, "exactly": exactly, "complete": complete}
-            plain = replace(limits, factors=(), texts=())
+        constraints = constraints or PairLayerConstraints()
+        if constraints.exactly is not None:
+            budget, exactly = constraints.exactly, True
+        if constraints.factors:
+            method: dict[str, Any] = {"budget": budget, "exactly": exactly, "complete": complete}
+            builtin = replace(constraints, factors=(), texts=())
 
-            def without_own(scores: Tensor) -> Tensor:
-                return decide(scores, premise_mask, hypothesis_mask, **asked, limits=plain)
+            def best_without_factors(scores: Tensor) -> Tensor:
+                return MAP(scores, premise_mask, hypothesis_mask, **method, constraints=builtin)
 
-            return factored.solved(self.graph, scores, premise_mask, hypothesis_mask, limits, without_own, **asked)
+            return solve_matching_graph(
+                self.graph, scores, premise_mask, hypothesis_mask, constraints, best_without_factors, **method
+            )
         if not complete:
-            return self._matched(scores, premise_mask, hypothesis_mask, limits, budget=budget, exactly=exactly)
-        short, long, turned = _ordered(premise_mask, hypothesis_mask)
+            return self._match(scores, premise_mask, hypothesis_mask, constraints, budget=budget, exactly=exactly)
+        short, long, transposed = _by_length(premise_mask, hypothesis_mask)
 
-        def turn(pairs: Tensor) -> Tensor:
+        def transpose(pairs: Tensor) -> Tensor:
             square = functional.pad(pairs, (0, long.shape[1] - pairs.shape[2], 0, long.shape[1] - pairs.shape[1]))
-            return torch.where(turned[:, None, None], square.mT, square)
+            return torch.where(transposed[:, None, None], square.mT, square)
 
-        fixed = None if limits.fixed is None else turn(limits.fixed)
-        whole: dict[str, Any] = {"rows": "exactly_one"}
-        if limits.monotone:
-            whole = {"budget": short.sum(-1), "exactly": True}
-        z = self._matched(turn(scores), short, long, replace(limits, fixed=fixed), **whole)
-        return torch.where(turned[:, None, None], z.mT, z)[:, : scores.shape[1], : scores.shape[2]]
+        fixed = None if constraints.fixed is None else transpose(constraints.fixed)
+        completeness: dict[str, Any] = {"rows": "exactly_one"}
+        if constraints.monotone:
+            completeness = {"budget": short.sum(-1), "exactly": True}
+        z = self._match(transpose(scores), short, long, replace(constraints, fixed=fixed), **completeness)
+        return torch.where(transposed[:, None, None], z.mT, z)[:, : scores.shape[1], : scores.shape[2]]
 
-    def _matched(
-        self, scores: Tensor, row_mask: Tensor, column_mask: Tensor, limits: PairLayerConstraints, **how: Any
+    def _match(
+        self, scores: Tensor, row_mask: Tensor, column_mask: Tensor, constraints: PairLayerConstraints, **method: Any
     ) -> Tensor:
-        solve = self.monotone if limits.monotone else self.in_any_order
-        return solve(scores, row_mask=row_mask, column_mask=column_mask, fixed=limits.fixed, **how)
+        solve = self.monotone if constraints.monotone else self.any_order
+        return solve(scores, row_mask=row_mask, column_mask=column_mask, fixed=constraints.fixed, **method)
 
 
-def _ordered(premise_mask: Tensor, hypothesis_mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The words of the shorter text and of the longer, and where the shorter is the hypothesis. Both are padded to one
-    length, so that all pairs are solved in one call and nothing has to be counted on the host."""
+def _by_length(premise_mask: Tensor, hypothesis_mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The masks of the shorter and the longer text of each pair, and whether the shorter one is the hypothesis.
+
+    Both are padded to one length, so that one call solves all pairs and the host need not wait for counts.
+    """
     side = max(premise_mask.shape[1], hypothesis_mask.shape[1])
     premise, hypothesis = (functional.pad(mask, (0, side - mask.shape[1])) for mask in (premise_mask, hypothesis_mask))
-    turned = premise.sum(-1) > hypothesis.sum(-1)
-    short = torch.where(turned[:, None], hypothesis, premise)
-    return short, torch.where(turned[:, None], premise, hypothesis), turned
+    transposed = premise.sum(-1) > hypothesis.sum(-1)
+    short = torch.where(transposed[:, None], hypothesis, premise)
+    return short, torch.where(transposed[:, None], premise, hypothesis), transposed
 
 
-decide = Solver(ops.matching_map, ops.monotone_matching_map, FactorGraph.map)
+MAP = MatchingSolver(ops.matching_map, ops.monotone_matching_map, FactorGraph.map)
 
 
-def relax(temperature: float) -> Solver:
-    """Z = argmin ‖Z − scores/T‖² over the convex hull of what may be decided."""
+def relaxation(temperature: float) -> MatchingSolver:
+    """Z = argmin ‖Z − scores/T‖² over the convex hull of the feasible matchings."""
     layers: tuple[Callable[..., Tensor], ...] = (ops.matching, ops.monotone_matching)
-    in_any_order, monotone = (partial(layer, temperature=temperature) for layer in layers)
-    return Solver(in_any_order, monotone, partial(FactorGraph.lp_sparsemap, temperature=temperature))
+    any_order, monotone = (partial(layer, temperature=temperature) for layer in layers)
+    return MatchingSolver(any_order, monotone, partial(FactorGraph.lp_sparsemap, temperature=temperature))

@@ -1,6 +1,6 @@
-"""Optimal transport with dummy words, after Swanson et al. (2020): an entropic plan in training, its limit in use.
+"""Optimal transport with dummy words, after Swanson et al. (2020): an entropic plan in training, its limit in decoding.
 
-These keep to constraints where they decode; the plan that they learn by knows none.
+Only decoding satisfies constraints; the plan used in training ignores them.
 """
 
 from __future__ import annotations
@@ -14,46 +14,45 @@ from rationalizer.constraints import PairLayerConstraints
 from rationalizer.nn.aligners.base import Alignment, MatchingAligner, register
 
 
-class _Transport(MatchingAligner):
+class TransportAligner(MatchingAligner):
     def forward(
         self,
         scores: Tensor,
         premise_mask: Tensor,
         hypothesis_mask: Tensor,
         budget: Tensor,
-        limits: PairLayerConstraints | None = None,
+        constraints: PairLayerConstraints | None = None,
     ) -> Alignment:
-        plan = self.planned(budget)
+        plan = self.sinkhorn_arguments(budget)
         z = ops.sinkhorn(scores, epsilon=self.temperature, row_mask=premise_mask, column_mask=hypothesis_mask, **plan)
-        return Alignment(z, z, scores)
+        return Alignment(z, z, scores, constraints)
 
-    def planned(self, budget: Tensor) -> dict[str, Any]:
-        """Arguments of `ops.sinkhorn`."""
+    def sinkhorn_arguments(self, budget: Tensor) -> dict[str, Any]:
         raise NotImplementedError
 
 
 @register("ot-relaxed")
-class RelaxedTransport(_Transport):
-    """Relaxed 1:1: a word may stay unaligned, at the score 0. Without entropy this is `at-most-one`'s MAP."""
+class RelaxedTransport(TransportAligner):
+    """Relaxed 1:1: a word may stay unaligned, at the score 0. Without entropy this is the MAP of `at-most-one`."""
 
     uses_budget = False
 
-    def planned(self, budget: Tensor) -> dict[str, Any]:
+    def sinkhorn_arguments(self, budget: Tensor) -> dict[str, Any]:
         return {"kind": "relaxed"}
 
-    def constraints(self, m: int, n: int, budget: int) -> dict[str, Any]:
+    def guarantees(self, m: int, n: int, budget: int) -> dict[str, Any]:
         return {}
 
 
 @register("ot-exact-k")
-class ExactTransport(_Transport):
+class ExactTransport(TransportAligner):
     """Exact k: `budget` pairs are aligned, whatever their scores."""
 
-    def planned(self, budget: Tensor) -> dict[str, Any]:
+    def sinkhorn_arguments(self, budget: Tensor) -> dict[str, Any]:
         return {"kind": "exact_k", "k": budget}
 
-    def asked(self, budget: Tensor) -> dict[str, Any]:
+    def matching_arguments(self, budget: Tensor) -> dict[str, Any]:
         return {"budget": budget, "exactly": True}
 
-    def constraints(self, m: int, n: int, budget: int) -> dict[str, Any]:
+    def guarantees(self, m: int, n: int, budget: int) -> dict[str, Any]:
         return {"budget": budget, "exact": True}

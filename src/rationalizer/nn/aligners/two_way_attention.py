@@ -1,54 +1,56 @@
-"""Each text attends to the other on its own: plain ESIM, and its Gumbel version."""
+"""Each text attends to the other independently: plain ESIM, and its Gumbel version."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from rationalizer import ops
 from rationalizer.nn.aligners.base import Aligner, Alignment, register
-from rationalizer.nn.precision import single_or_more
+from rationalizer.nn.precision import at_least_float32
 
 
-class _Attention(Aligner):
+class TwoWayAttention(Aligner):
     uses_budget = False
-    imitates = True
+    has_annotation_loss = True
 
-    def masked(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Which pairs are real, and what the softmax is of."""
+    def logits(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Which pairs are real, and scores/T, masked elsewhere."""
         real = premise_mask[:, :, None] & hypothesis_mask[:, None, :]
-        # A finite stand-in for -inf keeps rows of padding free of NaN.
-        return real, (single_or_more(scores) / self.temperature).masked_fill(~real, torch.finfo(torch.float32).min)
+        # A finite value instead of -inf keeps rows of padding free of NaN.
+        return real, (at_least_float32(scores) / self.temperature).masked_fill(~real, torch.finfo(torch.float32).min)
 
-    def imitation(
-        self, alignment: Alignment, marked: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor
+    def annotation_loss(
+        self, alignment: Alignment, annotation: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor
     ) -> Tensor:
-        """The cross-entropy of each aligned word's weights, in both directions, against equal ones on its partners."""
-        _, masked = self.masked(alignment.scores, premise_mask, hypothesis_mask)
-        losses, words = torch.zeros_like(masked[:, 0, 0]), torch.zeros_like(masked[:, 0, 0])
+        """The cross-entropy of each aligned word's weights, in both directions, against equal weights on its annotated
+        partners."""
+        _, logits = self.logits(alignment.scores, premise_mask, hypothesis_mask)
+        losses, words = torch.zeros_like(logits[:, 0, 0]), torch.zeros_like(logits[:, 0, 0])
         for dim in (-1, -2):
-            shares = marked / marked.sum(dim, keepdim=True).clamp(min=1)
-            losses = losses - (shares * masked.log_softmax(dim)).masked_fill(~marked, 0.0).sum((-2, -1))
-            words = words + marked.any(dim).sum(-1)
+            target = annotation / annotation.sum(dim, keepdim=True).clamp(min=1)
+            losses = losses - (target * logits.log_softmax(dim)).masked_fill(~annotation, 0.0).sum((-2, -1))
+            words = words + annotation.any(dim).sum(-1)
         return losses / words.clamp(min=1)
 
 
 @register("softmax")
-class Softmax(_Attention):
+class SoftmaxAttention(TwoWayAttention):
     """Every word takes a weighted average of all words of the other text: nothing is left out."""
 
     def forward(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor) -> Alignment:
-        real, masked = self.masked(scores, premise_mask, hypothesis_mask)
-        rows, columns = (masked.softmax(dim).masked_fill(~real, 0.0).to(scores.dtype) for dim in (-1, -2))
+        real, logits = self.logits(scores, premise_mask, hypothesis_mask)
+        rows, columns = (logits.softmax(dim).masked_fill(~real, 0.0).to(scores.dtype) for dim in (-1, -2))
         return Alignment(rows, columns, scores)
 
-    def decode(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor) -> Alignment:
-        return self(scores, premise_mask, hypothesis_mask, budget)
+    decode = forward
 
 
 @register("gumbel")
-class GumbelMatching(_Attention):
-    """softmax((scores + Gumbel noise)/T) in each direction in training, each word's best partner in use."""
+class GumbelAttention(TwoWayAttention):
+    """softmax((scores + Gumbel noise)/T) in each direction in training, each word's best partner in decoding."""
 
     def forward(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor) -> Alignment:
         return self._align(scores, premise_mask, hypothesis_mask, training=True)
@@ -57,12 +59,7 @@ class GumbelMatching(_Attention):
     def decode(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor) -> Alignment:
         return self._align(scores, premise_mask, hypothesis_mask, training=False)
 
-    def _align(self, scores: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, *, training: bool) -> Alignment:
-        found = ops.gumbel_matching(
-            scores,
-            temperature=self.temperature,
-            training=training,
-            row_mask=premise_mask,
-            column_mask=hypothesis_mask,
-        )
-        return Alignment(found.rows, found.columns, scores)
+    def _align(self, scores: Tensor, row_mask: Tensor, column_mask: Tensor, *, training: bool) -> Alignment:
+        sample = partial(ops.gumbel_matching, temperature=self.temperature, training=training)
+        matching = sample(scores, row_mask=row_mask, column_mask=column_mask)
+        return Alignment(matching.rows, matching.columns, scores)

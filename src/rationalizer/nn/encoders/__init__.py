@@ -1,22 +1,23 @@
-"""The encoders, by name: from texts to words, and from words to states. A new encoder is one new module here."""
+"""Encoders, by name in `ENCODERS`. A new encoder is one new module in this folder."""
 
-from rationalizer.nn.encoders.base import Encoder, Punctuation, Reading
+from rationalizer.discovery import import_modules
+from rationalizer.nn.encoders.base import ENCODERS, EncodedSelection, Encoder, Punctuation
 from rationalizer.nn.encoders.transformer import SubwordBatch, TransformerEncoder
 from rationalizer.nn.encoders.vector_bilstm import VectorEncoder, VectorWordBatch
 
-ENCODERS: dict[str, type[Encoder]] = {VectorEncoder.name: VectorEncoder}
+import_modules(__name__)
 
 
 def encoder_class(encoder: str) -> type[Encoder]:
-    """By its own name, or by that of an encoder on the Hub, or its folder."""
+    """The class for a value of the setting `encoder`: an encoder's name, a transformer's on the Hub, or its folder."""
     return ENCODERS.get(encoder, TransformerEncoder)
 
 
 __all__ = [
     "ENCODERS",
+    "EncodedSelection",
     "Encoder",
     "Punctuation",
-    "Reading",
     "SubwordBatch",
     "TransformerEncoder",
     "VectorEncoder",

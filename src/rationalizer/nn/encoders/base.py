@@ -1,4 +1,4 @@
-"""What all encoders have in common: they alone know how text becomes words and words become states."""
+"""The base class of encoders, which turn texts into words and words into states, and their registry."""
 
 from __future__ import annotations
 
@@ -13,39 +13,44 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from rationalizer.discovery import Registry
 from rationalizer.ranges import check_ranges, ranges_of
 from rationalizer.text import Example, Offsets, SentenceRule, SplitRule, WordBatch, is_punctuation, split_words
 from rationalizer.text.token_cache import TokenCache
 
 Punctuation = Literal["free", "count"]
-UNKNOWN, KNOWN, MARK = 0, 1, 2  # kinds of tokens
+UNKNOWN, KNOWN, PUNCTUATION = 0, 1, 2  # kinds of tokens
 
 
-class Reading(NamedTuple):
+class EncodedSelection(NamedTuple):
     """What the predictor sees of a selection."""
 
-    states: Tensor  # (batch, k, read_size) one for every position that is read
-    weights: Tensor  # (batch, k) how much a position counts; 0 (False) where nothing is, as on padding
-    whole: Tensor  # (batch, whole_size) what the encoder says of the selection as a whole; often nothing
+    states: Tensor  # (batch, k, selection_size) one state per position
+    weights: Tensor  # (batch, k) the weight of each position; 0 (False) on padding
+    global_state: Tensor  # (batch, global_size) one state of the selection as a whole; often of size 0
 
 
 class Encoder(nn.Module):
-    """A encoder is saved with the model and serves training and use alike.
+    """An encoder is saved with the model, so that inference splits and encodes texts exactly as training did.
 
     Args:
-        rule: how texts are cut into words, see `rationalizer.text.word_splitting`.
-        punctuation: "free" marks use up none of the budget and are read along where the words on both sides are.
-        WordBatch
-            that the encoder does not know say nothing, and cannot be selected. "count" treats all tokens alike.
-        sentences: where sentences end, see `rationalizer.text.sentence_splitting`; it matters to constraints on them.
+        rule: how texts are split into words, see `rationalizer.text.word_splitting`.
+        punctuation: "free": punctuation does not use the budget, and is read if the words on both sides are. Words
+            that the encoder does not know carry no information and cannot be selected. "count" treats all tokens alike.
+        sentences: where sentences end, see `rationalizer.text.sentence_splitting`; constraints on sentences use it.
     """
 
     name: ClassVar[str]  # in `ENCODERS`
-    Options: ClassVar[type]  # a dataclass: what can be set of this encoder, with defaults
-    size: int  # of what `states` gives for a word
-    read_size: int  # of what `read` gives for a position
-    whole_size: int = 0  # of what it gives for the selection as a whole
-    alikeness: float = 1.0  # what the products of two words' states are multiplied with, to align them
+    Options: ClassVar[type]  # a dataclass: the encoder's settings, with defaults
+    loads_pretrained: ClassVar[bool] = False  # whether the setting `encoder` is a name on the Hub or a folder
+    supports_xavier: ClassVar[bool] = True  # whether all weights may be drawn anew before training
+    supports_last_pooling: ClassVar[bool] = False  # whether states are two directions side by side, as of a BiLSTM
+    prefers_bf16: ClassVar[bool] = False  # whether training is faster, and no worse, in bfloat16
+    uses_paper_presets: ClassVar[bool] = False  # whether the paper's settings for its datasets apply
+    size: int  # of a word's state from `states`
+    selection_size: int  # of a position's state from `encode_selection`
+    global_size: int = 0  # of the global state from `encode_selection`
+    score_scale: float = 1.0  # factor of the dot products of states by which words are aligned
 
     def __init__(self, *, rule: SplitRule, punctuation: Punctuation, sentences: SentenceRule) -> None:
         super().__init__()
@@ -56,88 +61,98 @@ class Encoder(nn.Module):
 
     @classmethod
     def options(cls) -> dict[str, tuple[type, Any]]:
-        """What can be set of this encoder: name -> (type, default)."""
+        """The encoder's settings: name -> (type, default)."""
         types = get_type_hints(cls.Options)
         return {item.name: (types[item.name], item.default) for item in fields(cls.Options)}
 
     @classmethod
     def check(cls, options: Mapping[str, Any]) -> None:
-        """ValueError where the settings are out of their ranges."""
+        """Raise ValueError if a setting is out of its range."""
         check_ranges(ranges_of(cls.Options), options)
 
     @classmethod
-    def prepare(cls, source: str, words: Counter[str], options: Any, **how: Any) -> Encoder:
-        """A encoder for a training on texts in which the words come so often. `source` is the encoder's name or folder;
-        `how` it reads: rule, punctuation, sentences, dropout, and what is asked of it (generates, predicts)."""
+    def prepare(cls, source: str, words: Counter[str], options: Any, **arguments: Any) -> Encoder:
+        """A new encoder for training on texts with these word counts.
+
+        Args:
+            source: the setting `encoder`: the encoder's name, or what it loads.
+            words: how often each word occurs in the training texts.
+            options: an instance of `Options`.
+            arguments: rule, punctuation, sentences, dropout, generates, predicts.
+        """
         raise NotImplementedError
 
     def split_words(self, text: str) -> tuple[tuple[str, ...], Offsets]:
-        """The words of a text and where they stand in it, exactly as in training."""
+        """The words of a text and their offsets, exactly as in training."""
         return split_words(text, self.rule)
 
     def knows(self, token: str) -> bool:
-        """Whether the encoder can tell the word from others it has never met."""
+        """Whether the encoder can distinguish the word from words it has never seen."""
         raise NotImplementedError
 
     def collate(self, texts: Sequence[Example]) -> WordBatch:
-        """One text of each row of a batch."""
+        """A batch with one text per row."""
         raise NotImplementedError
 
     def states(self, words: WordBatch) -> Tensor:
-        """(batch, n, size) what the generator sees of each word, in the context of the whole text; 0 on padding."""
+        """(batch, n, size) the generator's state of each word in the context of the whole text; 0 on padding."""
         raise NotImplementedError
 
-    def read(self, words: WordBatch, z: Tensor) -> Reading:
-        """What the predictor sees. Nothing of a word with z = 0 comes through, not a bit of it."""
+    def encode_selection(self, words: WordBatch, z: Tensor) -> EncodedSelection:
+        """What the predictor sees of the selection z. Words with z = 0 must not change a single bit of it."""
         raise NotImplementedError
 
     def rates(self) -> dict[str, float]:
-        """Learning rates of its parts `generator` and `predictor`, where they have their own."""
+        """The learning rates of the submodules `generator` and `predictor`, if they differ from the model's."""
         return {}
 
     def description(self) -> dict[str, Any]:
-        """All that makes this encoder but its tensors, as JSON; `ENCODERS[name].restore` reads it again."""
+        """Everything that defines this encoder but its tensors, as JSON; `restore` reads it."""
         raise NotImplementedError
 
-    def facts(self) -> dict[str, Any]:
-        """What there is to say of it in a line."""
+    def summary(self) -> dict[str, Any]:
+        """A few facts for `info` and the training's first line."""
         return {"rule": self.rule, "punctuation": self.punctuation}
 
     def tables(self) -> dict[str, Tensor]:
-        """Large constants, kept once beside the trained weights."""
-        raise NotImplementedError
+        """Large constants, stored once beside the trained weights."""
+        return {}
 
     @classmethod
     def restore(
-        cls, description: Mapping[str, Any], tables: Mapping[str, Tensor], options: Any, **network: Any
+        cls, description: Mapping[str, Any], tables: Mapping[str, Tensor], options: Any, **arguments: Any
     ) -> Encoder:
-        """The encoder that was described; its weights come with the model's."""
+        """The encoder of a description; its weights are loaded with the model's."""
         raise NotImplementedError
 
-    def counts(self, texts: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor, Tensor]:
-        """The masks of `WordBatch` for these tokens. In a text of punctuation and unknown words only, these count."""
+    def word_masks(self, texts: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor, Tensor]:
+        """The masks of `WordBatch` for these tokens. A text of only punctuation and unknown words counts them all."""
         lengths = np.array([len(tokens) for tokens in texts])
         mask = np.arange(lengths.max()) < lengths[:, None]
-        counted, marks = mask.copy(), np.zeros_like(mask)
+        counted, punctuation = mask.copy(), np.zeros_like(mask)
         if self.punctuation == "free":
             kinds = self.kinds(chain.from_iterable(texts))
-            marks[mask] = kinds == MARK
+            punctuation[mask] = kinds == PUNCTUATION
             counted[mask] = kinds == KNOWN
             nothing = ~counted.any(1, keepdims=True)
             counted |= mask & nothing
-            marks &= ~nothing
-        return torch.from_numpy(mask), torch.from_numpy(counted), torch.from_numpy(marks)
+            punctuation &= ~nothing
+        return torch.from_numpy(mask), torch.from_numpy(counted), torch.from_numpy(punctuation)
 
     def kinds(self, tokens: Iterable[str]) -> NDArray[np.int8]:
-        """Of each token, whether it is a mark, a word that the encoder knows, or another."""
+        """PUNCTUATION, KNOWN or UNKNOWN, for each token."""
         return np.array(self._kind.of(tokens), dtype=np.int8)
 
     def _kind_of(self, token: str) -> int:
         if is_punctuation(token):
-            return MARK
+            return PUNCTUATION
         return KNOWN if self.knows(token) else UNKNOWN
 
     def counted(self, tokens: Sequence[str]) -> NDArray[np.bool_]:
-        """Which of a text's tokens can use up the budget."""
-        counted: NDArray[np.bool_] = self.counts([tokens])[1][0].numpy()
+        """Which of a text's tokens can use the budget."""
+        counted: NDArray[np.bool_] = self.word_masks([tokens])[1][0].numpy()
         return counted
+
+
+ENCODERS: Registry[type[Encoder]] = Registry("encoder")
+register = ENCODERS.register

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -91,12 +90,9 @@ def load_pretrained(source: str, revision: str | None = None, dropout: float = 0
     network = _encoder(model)
     _try_out(network, source)
     stored = {**config.to_dict(), "model_type": config.model_type}
-    return Pretrained(network, stored, Subwords.of(tokenizer), _capacity(network, tokenizer), source, pinned)
-
-
-def second(network: Any) -> Any:
-    """Another one with the same weights."""
-    return copy.deepcopy(network)
+    return Pretrained(
+        network, stored, Subwords.from_tokenizer(tokenizer), _capacity(network, tokenizer), source, pinned
+    )
 
 
 def freeze(network: Any, count: int, source: str) -> None:

@@ -1,4 +1,4 @@
-"""Words as an encoder's tokenizer writes them."""
+"""Words as the subwords of a transformer's tokenizer."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any, Literal
 
 from rationalizer.text import DataError, Example
 
-MOST = 16  # tokens of a word; what follows is dropped. Only addresses, hashes and the like have more
-REMEMBERED = 1 << 17  # words whose tokens are not looked up again
-BLANK = "▁"  # as SentencePiece writes it
-Before = Literal["start", "blank", "word"]  # what stands before a word: nothing, a blank, or another word
-Written = tuple[str, Before]
+MAX_SUBWORDS = 16  # per word; the rest is dropped. Only addresses, hashes and the like have more
+CACHE_SIZE = 1 << 17  # words
+BLANK = "▁"  # SentencePiece's symbol for a blank
+Context = Literal["start", "blank", "word"]  # before a word: the start of the text, a blank, or another word
+WordInContext = tuple[str, Context]
 
 
 @dataclass(frozen=True)
 class Subwords:
-    """Every word is cut by itself, so its tokens say nothing of its neighbours but whether there is a blank before it:
-    to a text's first word there is one for those tokenizers that begin every text with "▁".
+    """Every word is tokenized by itself, so its subwords depend on its neighbours only by whether a blank precedes it.
+    For tokenizers that begin every text with "▁", a blank precedes the first word.
 
     Args:
         tokenizer: a `tokenizers.Tokenizer`.
         prefix, suffix: the special tokens around a text.
-        mask, unknown: the tokens for a word that is hidden, and for one that cannot be written; None if there are none.
+        mask, unknown: the tokens for a masked word, and for one that cannot be tokenized; None if there are none.
     """
 
     tokenizer: Any
@@ -32,17 +32,17 @@ class Subwords:
     suffix: tuple[int, ...]
     mask: int | None
     unknown: int | None
-    _found: dict[Written, tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
+    _cache: dict[WordInContext, tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def of(cls, tokenizer: Any) -> Subwords:
-        """Of a fast tokenizer of transformers."""
+    def from_tokenizer(cls, tokenizer: Any) -> Subwords:
+        """From a fast tokenizer of transformers."""
         bare = tokenizer("a", add_special_tokens=False)["input_ids"]
         whole = tokenizer("a")["input_ids"]
         before = next((k for k in range(len(whole)) if whole[k : k + len(bare)] == bare), None)
         if before is None:
-            raise DataError("a tokenizer that writes words otherwise between special tokens cannot be used")
-        return cls._clean(
+            raise DataError("the tokenizer changes words between special tokens; choose another encoder")
+        return cls._create(
             tokenizer.backend_tokenizer.to_str(),
             tuple(whole[:before]),
             tuple(whole[before + len(bare) :]),
@@ -51,7 +51,7 @@ class Subwords:
         )
 
     @classmethod
-    def _clean(cls, text: str, *others: Any) -> Subwords:
+    def _create(cls, text: str, *others: Any) -> Subwords:
         from tokenizers import Tokenizer
 
         tokenizer = Tokenizer.from_str(text)
@@ -72,49 +72,50 @@ class Subwords:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Subwords:
         tokens = [tuple(map(int, stored[side])) for side in ("prefix", "suffix")]
-        return cls._clean(json.dumps(stored["tokenizer"]), *tokens, stored["mask"], stored["unknown"])
+        return cls._create(json.dumps(stored["tokenizer"]), *tokens, stored["mask"], stored["unknown"])
 
     @property
     def special(self) -> int:
-        """How many tokens stand around a text."""
+        """The number of special tokens around a text."""
         return len(self.prefix) + len(self.suffix)
 
-    def of_text(self, text: Example) -> list[tuple[int, ...]]:
-        """The tokens of each word."""
+    def tokenize(self, text: Example) -> list[tuple[int, ...]]:
+        """The subwords of each word."""
         starts = [start for start, _ in text.offsets]
-        before: list[Before] = [
+        contexts: list[Context] = [
             "start" if start == 0 else "blank" if text.text[start - 1].isspace() else "word" for start in starts
         ]
-        return self._find(list(zip(text.tokens, before, strict=True)))
+        return self._look_up(list(zip(text.tokens, contexts, strict=True)))
 
     def knows(self, token: str) -> bool:
-        return any(part != self.unknown for part in self._find([(token, "blank")])[0])
+        return any(part != self.unknown for part in self._look_up([(token, "blank")])[0])
 
-    def _find(self, written: list[Written]) -> list[tuple[int, ...]]:
-        missing = sorted({each for each in written if each not in self._found})
+    def _look_up(self, words: list[WordInContext]) -> list[tuple[int, ...]]:
+        missing = sorted({word for word in words if word not in self._cache})
         new = dict(zip(missing, self._encode(missing), strict=True)) if missing else {}
-        # Other threads may forget in between: what is needed is at hand.
-        found = [new.get(each) or self._found.get(each) or self._encode([each])[0] for each in written]
-        if len(self._found) + len(new) > REMEMBERED:
-            self._found.clear()
-        self._found.update(new)
-        return found
+        # Another thread may clear the cache in between.
+        subwords = [new.get(word) or self._cache.get(word) or self._encode([word])[0] for word in words]
+        if len(self._cache) + len(new) > CACHE_SIZE:
+            self._cache.clear()
+        self._cache.update(new)
+        return subwords
 
-    def _encode(self, written: Sequence[Written]) -> list[tuple[int, ...]]:
+    def _encode(self, words_in_context: Sequence[WordInContext]) -> list[tuple[int, ...]]:
         # Halves of surrogate pairs become "?".
-        words = [word.encode("utf-8", "replace").decode() for word, _ in written]
-        spaced = [f" {word}" if before == "blank" else word for word, (_, before) in zip(words, written, strict=True)]
+        words = [word.encode("utf-8", "replace").decode() for word, _ in words_in_context]
+        contexts = [context for _, context in words_in_context]
+        spaced = [f" {word}" if before == "blank" else word for word, before in zip(words, contexts, strict=True)]
         encoded = self.tokenizer.encode_batch(spaced, add_special_tokens=False)
-        # A word that the tokenizer writes as nothing at all is an unknown one.
+        # A word without any subwords is an unknown one.
         nothing = (next(i for i in (self.unknown, self.mask, 0) if i is not None),)
         cut = [
             self._without_blank(each) if before == "word" and not word.startswith(BLANK) else list(each.ids)
-            for each, word, (_, before) in zip(encoded, words, written, strict=True)
+            for each, word, before in zip(encoded, words, contexts, strict=True)
         ]
-        return [tuple(ids[:MOST]) or nothing for ids in cut]
+        return [tuple(ids[:MAX_SUBWORDS]) or nothing for ids in cut]
 
     def _without_blank(self, encoding: Any) -> list[int]:
-        """For a word that follows another one directly: some tokenizers begin whatever they are given with a blank."""
+        """For a word directly after another one: some tokenizers put a blank before every input."""
         ids, first = list(encoding.ids), encoding.tokens[0] if encoding.tokens else ""
         if not first.startswith(BLANK):
             return ids

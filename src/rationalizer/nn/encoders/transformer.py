@@ -1,7 +1,8 @@
-"""Transformer encoders: any of the Hugging Face Hub, with words for units."""
+"""Transformers of the Hugging Face Hub, with words as units."""
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,55 +11,59 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from rationalizer.nn.encoders.base import Encoder, Punctuation, Reading
-from rationalizer.nn.encoders.pretrained import Pretrained, encode, freeze, load_pretrained, second
-from rationalizer.nn.encoders.subwords import MOST
+from rationalizer.nn.encoders.base import EncodedSelection, Encoder, Punctuation, register
+from rationalizer.nn.encoders.pretrained import Pretrained, encode, freeze, load_pretrained
+from rationalizer.nn.encoders.subwords import MAX_SUBWORDS
 from rationalizer.nn.encoders.windows import Windows, lay_out
 from rationalizer.ranges import CountOrNone, Number, NumberOrNone, Rate
 from rationalizer.text import DataError, Example, SentenceRule, SplitRule, WordBatch
 
-AT_ONCE = 64  # rows that are encoded together where no gradient is kept: a text of any length fits in memory
+ROWS_PER_CALL = 64  # without gradients: bounds the memory of texts of any length
 
 
 @dataclass(frozen=True)
 class SubwordBatch(WordBatch):
-    """Words as the encoder's tokens."""
+    """Words as the tokenizer's subwords."""
 
     tokens: Tensor  # (batch, n, k) int64
-    sizes: Tensor  # (batch, n) int64, how many of them are the word's; 0 on padding
+    sizes: Tensor  # (batch, n) int64, the number of the word's subwords; 0 on padding
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerOptions:
-    """What can be set of this encoder."""
+    """The settings of `TransformerEncoder`."""
 
     revision: str | None = None  # of the encoder on the Hub: a branch, tag or commit
-    shared: bool = False  # whether one encoder serves generator and predictor; it learns at generator_rate
-    generator_rate: Rate = 5e-5  # learning rate of the generator's encoder; 0: it stays as it is
+    shared: bool = False  # whether one network serves generator and predictor; it learns at generator_rate
+    generator_rate: Rate = 5e-5  # learning rate of the generator's network; 0: frozen
     predictor_rate: Rate = 3e-5  # of the predictor's
-    frozen_layers: Number = 0  # this many of the lowest layers stay as they are, and the embeddings with them
-    unselected: Literal["out", "mask", "zero"] = "out"  # out of the attention; a mask's vector or 0 in their place
-    gaps: Literal["kept", "marked", "closed"] = "kept"  # unselected words take up a place each, each run one, or none
-    window: CountOrNone = None  # tokens read at once; none: as many as the encoder can
+    frozen_layers: Number = 0  # number of lowest layers that are frozen, together with the embeddings
+    unselected: Literal["out", "mask", "zero"] = "out"  # excluded from attention; a mask's vector or 0 in their place
+    gaps: Literal["kept", "marked", "closed"] = "kept"  # positions of unselected words: one each, one per run, or none
+    window: CountOrNone = None  # tokens per row; none: as many as the encoder can
     overlap: NumberOrNone = None  # tokens of context on either side of a window; none: an eighth of it
-    checkpointing: bool = False  # whether layers are computed again for the gradient, to save memory
+    checkpointing: bool = False  # whether layers are recomputed in the backward pass, to save memory
 
 
+@register("transformer")
 class TransformerEncoder(Encoder):
-    """A word's state is the mean of its tokens' states; a text longer than the window is read in overlapping ones.
+    """A word's state is the mean of its subwords' states; texts longer than the window are encoded in overlapping
+    windows.
 
-    The predictor's encoder reads z ⊙ x, x the tokens' vectors, with unselected words out of the attention: each is
-    one place with nothing in it, however many tokens the word had. What it still can tell is how many words there are
-    and where the selected ones stand among them; with `gaps="closed"` the selection is read as a text of its own.
+    The predictor's network encodes z ⊙ x, x the subwords' vectors, with unselected words excluded from attention: each
+    takes one empty position, however many subwords it has. It can still tell how many words there are and where the
+    selected ones stand; with `gaps="closed"` the selection is encoded as a text of its own.
 
     Args:
-        pretrained: the encoder.
+        pretrained: the pretrained network and its tokenizer.
         options: see `TransformerOptions`.
         rule, punctuation, sentences: see `Encoder`.
-        generates, predicts: whether `states` and `read` will be asked for.
+        generates, predicts: whether `states` and `encode_selection` will be used.
     """
 
-    name = "transformer"
+    loads_pretrained = True
+    supports_xavier = False
+    prefers_bf16 = True
     Options = TransformerOptions
 
     def __init__(
@@ -73,45 +78,45 @@ class TransformerEncoder(Encoder):
         predicts: bool = True,
     ) -> None:
         super().__init__(rule=rule, punctuation=punctuation, sentences=sentences)
-        self.chosen = options or TransformerOptions()
+        self.settings = options or TransformerOptions()
         self.pretrained = pretrained
         self.subwords = pretrained.subwords
-        self.room, self.overlap = self._room()
-        if self.chosen.unselected == "mask" and self.subwords.mask is None:
+        self.room, self.overlap = self._row_sizes()
+        if self.settings.unselected == "mask" and self.subwords.mask is None:
             raise DataError(f"{pretrained.source!r} has no mask token; use unselected=out or unselected=zero")
         self.generator = pretrained.network if generates else None
-        alone = predicts and not (generates and self.chosen.shared)
-        self.predictor = (second(pretrained.network) if generates else pretrained.network) if alone else None
-        self.size = self.read_size = self.whole_size = int(pretrained.network.config.hidden_size)
-        self.alikeness = self.size**-0.5  # states have about unit entries: so do their products then
+        alone = predicts and not (generates and self.settings.shared)
+        self.predictor = (copy.deepcopy(pretrained.network) if generates else pretrained.network) if alone else None
+        self.size = self.selection_size = self.global_size = int(pretrained.network.config.hidden_size)
+        self.score_scale = self.size**-0.5  # entries of states are of order 1, and so are these products
         self._freeze()
 
-    def _room(self) -> tuple[int, int]:
-        """Tokens of words in a row, and how many of them are context on either side of a longer text's part."""
-        window = self.chosen.window or self.pretrained.capacity
-        overlap = max(MOST, window // 8) if self.chosen.overlap is None else self.chosen.overlap
+    def _row_sizes(self) -> tuple[int, int]:
+        """Tokens per row without special ones, and the tokens of context on either side of a window."""
+        window = self.settings.window or self.pretrained.capacity
+        overlap = max(MAX_SUBWORDS, window // 8) if self.settings.overlap is None else self.settings.overlap
         if window > self.pretrained.capacity:
             raise DataError(
-                f"window={window}, but {self.pretrained.source!r} reads {self.pretrained.capacity} tokens at most"
+                f"window={window}, but {self.pretrained.source!r} takes at most {self.pretrained.capacity} tokens"
             )
         room = window - self.subwords.special
-        if overlap < MOST or room - 2 * overlap < MOST:
+        if overlap < MAX_SUBWORDS or room - 2 * overlap < MAX_SUBWORDS:
             raise DataError(
-                f"window={window} with overlap={overlap}: the overlap must be at least {MOST} tokens, and twice of it "
-                f"leave {MOST} tokens of the window"
+                f"window={window} with overlap={overlap}: the overlap must be at least {MAX_SUBWORDS} tokens, and the "
+                f"window must exceed twice the overlap by {MAX_SUBWORDS} tokens"
             )
         return room, overlap
 
     def _freeze(self) -> None:
-        rates = {"generator": self.chosen.generator_rate, "predictor": self.chosen.predictor_rate}
+        rates = {"generator": self.settings.generator_rate, "predictor": self.settings.predictor_rate}
         for name, rate in rates.items():
             network = getattr(self, name)
             if network is None:
                 continue
             if rate == 0:
                 network.requires_grad_(False)
-            freeze(network, self.chosen.frozen_layers, self.pretrained.source)
-            if self.chosen.checkpointing:
+            freeze(network, self.settings.frozen_layers, self.pretrained.source)
+            if self.settings.checkpointing:
                 network.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
 
     @classmethod
@@ -122,116 +127,113 @@ class TransformerEncoder(Encoder):
         options: TransformerOptions,
         *,
         dropout: float = 0.1,
-        **how: Any,
+        **arguments: Any,
     ) -> TransformerEncoder:
-        return cls(load_pretrained(source, options.revision, dropout), options, **how)
+        return cls(load_pretrained(source, options.revision, dropout), options, **arguments)
 
     def rates(self) -> dict[str, float]:
-        return {"generator": self.chosen.generator_rate, "predictor": self.chosen.predictor_rate}
+        return {"generator": self.settings.generator_rate, "predictor": self.settings.predictor_rate}
 
     def knows(self, token: str) -> bool:
         return self.subwords.knows(token)
 
     def collate(self, texts: Sequence[Example]) -> SubwordBatch:
-        masks = self.counts([text.tokens for text in texts])
+        masks = self.word_masks([text.tokens for text in texts])
         mask = masks[0]
-        found = [tokens for text in texts for tokens in self.subwords.of_text(text)]
-        most = max((len(tokens) for tokens in found), default=1)
+        subwords = [tokens for text in texts for tokens in self.subwords.tokenize(text)]
+        most = max((len(tokens) for tokens in subwords), default=1)
         sizes = torch.zeros(mask.shape, dtype=torch.int64)
-        sizes[mask] = torch.tensor([len(tokens) for tokens in found], dtype=torch.int64)
+        sizes[mask] = torch.tensor([len(tokens) for tokens in subwords], dtype=torch.int64)
         tokens = torch.zeros((*mask.shape, most), dtype=torch.int64)
-        tokens[mask] = torch.tensor([each + (0,) * (most - len(each)) for each in found]).reshape(-1, most)
+        tokens[mask] = torch.tensor([each + (0,) * (most - len(each)) for each in subwords]).reshape(-1, most)
         return SubwordBatch(*masks, tokens, sizes)
 
     def states(self, words: WordBatch) -> Tensor:
         assert self.generator is not None, "this encoder was built without a generator"
-        return self._encoded(self.generator, words, None)[0]
+        return self._encode(self.generator, words, None)[0]
 
-    def read(self, words: WordBatch, z: Tensor) -> Reading:
+    def encode_selection(self, words: WordBatch, z: Tensor) -> EncodedSelection:
         network = self.generator if self.predictor is None else self.predictor
         assert network is not None
-        states, whole = self._encoded(network, words, z)
-        return Reading(states, z, whole)
+        states, global_state = self._encode(network, words, z)
+        return EncodedSelection(states, z, global_state)
 
-    def _encoded(self, network: Any, words: WordBatch, z: Tensor | None) -> tuple[Tensor, Tensor]:
-        """States of the words with z ≠ 0 (all of them if z is None), 0 elsewhere; and of the text as a whole: the first
-        special token's, or where none comes first the mean of all that are attended to."""
+    def _encode(self, network: Any, words: WordBatch, z: Tensor | None) -> tuple[Tensor, Tensor]:
+        """States of the words with z ≠ 0 (of all words if z is None), 0 elsewhere; and the global state: that of the
+        first special token, or, for tokenizers without one, the mean of all attended tokens."""
         assert isinstance(words, SubwordBatch)
-        shown = words.mask if z is None else words.mask & (z != 0)
-        sizes = torch.where(shown, words.sizes, self._places(words.mask, shown))
+        visible = words.mask if z is None else words.mask & (z != 0)
+        sizes = torch.where(visible, words.sizes, self._gap_sizes(words.mask, visible))
         layout = lay_out(sizes, self.room, self.overlap)
-        vectors, attended = self._input(network, words, z, shown, layout)
+        vectors, attended = self._input(network, words, z, visible, layout)
         if torch.is_grad_enabled():
             states = encode(network, vectors, attended)
         else:
-            parts = zip(torch.split(vectors, AT_ONCE), torch.split(attended, AT_ONCE), strict=True)
+            parts = zip(torch.split(vectors, ROWS_PER_CALL), torch.split(attended, ROWS_PER_CALL), strict=True)
             states = torch.cat([encode(network, *part) for part in parts])
         before = len(self.subwords.prefix)
         share = attended[..., None] / attended.sum(1)[:, None, None].clamp(min=1)
         first = states[:, 0] if before else (share * states).sum(1)
-        rows = states.new_zeros(len(shown)).index_add(0, layout.text, states.new_ones(len(first)))
-        whole = first.new_zeros((len(shown), self.size)).index_add(0, layout.text, first) / rows[:, None]
+        rows = states.new_zeros(len(visible)).index_add(0, layout.text, states.new_ones(len(first)))
+        whole = first.new_zeros((len(visible), self.size)).index_add(0, layout.text, first) / rows[:, None]
         length = layout.word.shape[1]
         flat = states[:, before : before + length].reshape(-1, self.size)
-        own = torch.where(shown, sizes, 0).flatten()
+        own = torch.where(visible, sizes, 0).flatten()
         ends = own.cumsum(0)
-        # The tokens of all words in their order: a word's home, and how far the token is behind its first one.
+        # The tokens of all words in order: the word's home position plus the offset within the word.
         behind = torch.arange(int(ends[-1]), device=flat.device) - (ends - own).repeat_interleave(own)
         at = layout.home.flatten().repeat_interleave(own) + behind
         means = nn.functional.embedding_bag(at, flat, ends - own, mode="mean")
-        return means.view(*shown.shape, self.size), whole
+        return means.view(*visible.shape, self.size), whole
 
-    def _places(self, mask: Tensor, shown: Tensor) -> Tensor:
-        """How many tokens stand in place of each unselected word."""
-        hidden = mask & ~shown
-        if self.chosen.gaps == "closed":
+    def _gap_sizes(self, mask: Tensor, visible: Tensor) -> Tensor:
+        """The number of empty positions in place of each unselected word."""
+        hidden = mask & ~visible
+        if self.settings.gaps == "closed":
             hidden = torch.zeros_like(hidden)
-        elif self.chosen.gaps == "marked":
+        elif self.settings.gaps == "marked":
             hidden = hidden & ~torch.nn.functional.pad(hidden, (1, 0))[:, :-1]
         return hidden.long()
 
     def _input(
-        self, network: Any, words: SubwordBatch, z: Tensor | None, shown: Tensor, layout: Windows
+        self, network: Any, words: SubwordBatch, z: Tensor | None, visible: Tensor, layout: Windows
     ) -> tuple[Tensor, Tensor]:
-        """The vectors that the encoder reads, special tokens around every row, and where its attention may go."""
+        """The input vectors, with special tokens around every row, and the attention mask."""
         text, prefix, suffix = layout.text[:, None], self.subwords.prefix, self.subwords.suffix
         around = (len(prefix), len(suffix))
-        selected = shown[text, layout.word] & layout.real
+        selected = visible[text, layout.word] & layout.real
         tokens = words.tokens[text, layout.word, torch.where(selected, layout.part, 0)]
-        tokens = nn.functional.pad(torch.where(selected, tokens, self._blank), around, value=self._blank)
+        tokens = nn.functional.pad(torch.where(selected, tokens, self._filler), around, value=self._filler)
         ends = len(prefix) + layout.real.sum(1, keepdim=True)
-        place = torch.arange(tokens.shape[1], device=tokens.device)
-        special = (place < len(prefix)) | ((place >= ends) & (place < ends + len(suffix)))
+        position = torch.arange(tokens.shape[1], device=tokens.device)
+        special = (position < len(prefix)) | ((position >= ends) & (position < ends + len(suffix)))
         tokens[:, : len(prefix)] = tokens.new_tensor(prefix)
         behind = ends + torch.arange(len(suffix), device=tokens.device)
         tokens.scatter_(1, behind, tokens.new_tensor(suffix).expand_as(behind))
-        attended = nn.functional.pad(selected if self.chosen.unselected == "out" else layout.real, around) | special
+        attended = nn.functional.pad(selected if self.settings.unselected == "out" else layout.real, around) | special
         table = network.get_input_embeddings()
         vectors = table(tokens)
         if z is not None:
             weights = torch.where(selected, z[text, layout.word].to(vectors.dtype), 0.0)
             weights = torch.where(special, 1.0, nn.functional.pad(weights, around))[..., None]
             vectors = weights * vectors
-            if self.chosen.unselected != "zero" and self.subwords.mask is not None:
+            if self.settings.unselected != "zero" and self.subwords.mask is not None:
                 vectors = vectors + (1 - weights) * table(tokens.new_tensor(self.subwords.mask))
         return vectors, attended.long()
 
     @property
-    def _blank(self) -> int:
-        """What stands where nothing is read."""
+    def _filler(self) -> int:
+        """The token at empty positions."""
         return self.subwords.mask or 0
 
     def description(self) -> dict[str, Any]:
-        how = {"rule": self.rule, "punctuation": self.punctuation, "sentences": self.sentences}
-        return {**how, **self.pretrained.to_json()}
+        rules = {"rule": self.rule, "punctuation": self.punctuation, "sentences": self.sentences}
+        return {**rules, **self.pretrained.to_json()}
 
-    def facts(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         revision = {} if self.pretrained.revision is None else {"revision": self.pretrained.revision}
         layers = self.pretrained.network.config.num_hidden_layers
-        return {**super().facts(), **revision, "layers": layers, "size": self.size}
-
-    def tables(self) -> dict[str, Tensor]:
-        return {}
+        return {**super().summary(), **revision, "layers": layers, "size": self.size}
 
     @classmethod
     def restore(
@@ -241,7 +243,7 @@ class TransformerEncoder(Encoder):
         options: TransformerOptions,
         *,
         dropout: float = 0.1,
-        **network: Any,
+        **arguments: Any,
     ) -> TransformerEncoder:
-        how = {key: description[key] for key in ("rule", "punctuation", "sentences")}
-        return cls(Pretrained.from_json(description, dropout), options, **how, **network)
+        rules = {key: description[key] for key in ("rule", "punctuation", "sentences")}
+        return cls(Pretrained.from_json(description, dropout), options, **rules, **arguments)

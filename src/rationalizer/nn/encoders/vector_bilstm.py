@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from rationalizer.nn.bilstm import BiLSTM
-from rationalizer.nn.encoders.base import Encoder, Punctuation, Reading
+from rationalizer.nn.encoders.base import EncodedSelection, Encoder, Punctuation, register
 from rationalizer.ranges import Count, Size
 from rationalizer.text import (
     BUNDLED,
@@ -30,12 +30,12 @@ from rationalizer.text import (
 )
 from rationalizer.text.token_cache import TokenCache
 
-FITS = 0.7  # of the running words must have a vector for the English vectors to be of use
+MIN_COVERAGE = 0.7  # the share of running words with a vector from which the bundled English vectors are used
 
 
 @dataclass(frozen=True)
 class VectorWordBatch(WordBatch):
-    """Words as rows of the encoder's two tables; 0 is none."""
+    """Words as rows of the encoder's two tables; row 0 is empty."""
 
     parts: Tensor  # (batch, n, k) int64, rows of the pretrained table; a word's vector is the mean of its parts'
     seen: Tensor  # (batch, n) int64, rows of the table learned in training
@@ -58,6 +58,7 @@ class VectorOptions:
     gaps: Literal["kept", "closed"] = "kept"  # whether selected words are read in place or as a text of their own
 
 
+@register("bilstm")
 class VectorEncoder(Encoder):
     """A word's vector is a pretrained one plus a learned one, x = mean of pretrained[parts] + learned[seen].
 
@@ -78,9 +79,10 @@ class VectorEncoder(Encoder):
         generates, predicts: whether `states` and `read` will be asked for.
     """
 
-    name = "bilstm"
+    supports_last_pooling = True
+    uses_paper_presets = True
     Options = VectorOptions
-    Network: ClassVar[type[Any]] = BiLSTM  # (size_in, hidden) -> vectors and mask to states of size `size_out`
+    Network: ClassVar[type[Any]] = BiLSTM  # built with (size_in, hidden); (vectors, mask) -> states of `size_out`
     codes: Tensor
     scales: Tensor
 
@@ -114,12 +116,12 @@ class VectorEncoder(Encoder):
         self.dropout = nn.Dropout(dropout)
         self.generator = self.Network(size, options.hidden) if generates else None
         self.predictor = self.Network(size, options.hidden) if predicts else None
-        self.chosen = options
+        self.settings = options
         network = self.generator if self.predictor is None else self.predictor
         assert network is not None, "a encoder without a task"
-        self.read_size = network.size_out
-        self.size = self.read_size + (size if options.word_scores else 0)
-        self.whole_size = size if options.word_sums else 0
+        self.selection_size = network.size_out
+        self.size = self.selection_size + (size if options.word_scores else 0)
+        self.global_size = size if options.word_sums else 0
 
     @classmethod
     def prepare(cls, source: str, words: Counter[str], options: VectorOptions, **how: Any) -> VectorEncoder:
@@ -154,7 +156,7 @@ class VectorEncoder(Encoder):
         return () if self.lookup is None else tuple(row + 1 for row in self.lookup.rows(form)), seen
 
     def collate(self, texts: Sequence[Example]) -> VectorWordBatch:
-        masks = self.counts([text.tokens for text in texts])
+        masks = self.word_masks([text.tokens for text in texts])
         mask = masks[0]
         found = self._found.of(chain.from_iterable(text.tokens for text in texts))
         seen = torch.zeros(mask.shape, dtype=torch.int64)
@@ -189,19 +191,19 @@ class VectorEncoder(Encoder):
         assert self.generator is not None, "this encoder was built without a generator"
         vectors = self.dropout(self.vectors_of(words))
         states = self.dropout(self.generator(vectors, words.mask))
-        return torch.cat([states, vectors], dim=-1) if self.chosen.word_scores else states
+        return torch.cat([states, vectors], dim=-1) if self.settings.word_scores else states
 
-    def read(self, words: WordBatch, z: Tensor) -> Reading:
+    def encode_selection(self, words: WordBatch, z: Tensor) -> EncodedSelection:
         """Where z = 0 the vector is replaced by zeros, whatever it holds: not even the sign of 0 · x comes through."""
         assert self.predictor is not None, "this encoder was built without a predictor"
         vectors = self.dropout(self.vectors_of(words))
         weights = z.to(vectors.dtype)[..., None]
         shown = torch.where(weights != 0, weights * vectors, vectors.new_zeros(()))
-        whole = shown.sum(1) / weights.sum(1).clamp(min=1e-6).sqrt() if self.chosen.word_sums else shown[:, 0, :0]
+        whole = shown.sum(1) / weights.sum(1).clamp(min=1e-6).sqrt() if self.settings.word_sums else shown[:, 0, :0]
         mask = words.mask
-        if self.chosen.gaps == "closed":
+        if self.settings.gaps == "closed":
             shown, mask = _closed_up(shown, z != 0)
-        return Reading(self.predictor(shown, mask), mask, whole)
+        return EncodedSelection(self.predictor(shown, mask), mask, whole)
 
     def description(self) -> dict[str, Any]:
         return {
@@ -213,9 +215,9 @@ class VectorEncoder(Encoder):
             "vocabulary": self.vocabulary.to_json(),
         }
 
-    def facts(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         pretrained = 0 if self.vectors is None else len(self.vectors)
-        return {**super().facts(), "pretrained": pretrained, "seen in training": len(self.vocabulary.words)}
+        return {**super().summary(), "pretrained": pretrained, "seen in training": len(self.vocabulary.words)}
 
     def tables(self) -> dict[str, Tensor]:
         if self.vectors is None:
@@ -266,7 +268,7 @@ def _vectors(source: str | None, words: Counter[str], vocabulary: Vocabulary) ->
             )
         return vectors
     vectors = load_vectors(BUNDLED)
-    return vectors if coverage(Lookup(vectors.words), words) >= FITS else None
+    return vectors if coverage(Lookup(vectors.words), words) >= MIN_COVERAGE else None
 
 
 def coverage(lookup: Lookup, words: Counter[str]) -> float:

@@ -1,14 +1,11 @@
-"""The methods: from a text's states to a selection. One class each, found by name in `EXTRACTORS`.
+"""Methods for one text, from the encoder's states to a selection; `EXTRACTORS` has them by name.
 
-A new method is one new module in this folder: it is imported, and so registered, by being there.
+A new method is one new module in this folder.
 """
 
-from importlib import import_module
-from pkgutil import iter_modules
-
+from rationalizer.discovery import import_modules
 from rationalizer.nn.extractors.base import EXTRACTORS, Extraction, Extractor
 
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+import_modules(__name__)
 
 __all__ = ["EXTRACTORS", "Extraction", "Extractor"]

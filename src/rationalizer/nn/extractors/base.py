@@ -1,38 +1,41 @@
-"""What the methods for one text have in common."""
+"""The base class of methods for one text, and their registry."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
 from rationalizer import ops
 from rationalizer.constraints import LayerConstraints
-from rationalizer.nn.method import Method, Objective, register_in
+from rationalizer.discovery import Registry
+from rationalizer.nn.method import Method, MethodLoss
 
 
 class Extraction(NamedTuple):
-    z: Tensor  # (batch, n) what the words are multiplied with: in [0, 1], 0 where not selected and on padding
-    scores: Tensor  # (batch, n) what ranks the tokens; meaningless on padding
-    info: ops.Info | None = None  # how the layer's solver ended in each row, where it has one
+    z: Tensor  # (batch, n) weights of the words, in [0, 1]; 0 if not selected and on padding
+    scores: Tensor  # (batch, n) scores that rank the words; undefined on padding
+    info: ops.Info | None = None  # convergence of the layer's solver in each row, if it has one
+    constraints: LayerConstraints | None = None  # those it was selected under, for `loss` and `annotation_loss`
 
 
 class Extractor(Method):
-    """Selects words. `states` are the encoder's, (batch, n, size); `mask` is True on the words that can be selected,
-    all
-    others count as absent; `budget` is (batch,) int64. A method that `takes_constraints` also takes their `limits`
-    in all three, where there are any."""
+    """Selects words.
 
-    reads_text: ClassVar[bool] = True  # whether it needs the generator's states
-    passes_gradient: ClassVar[bool] = True  # whether what the predictor makes of z tells the generator what to change
+    `states` are the encoder's, (batch, n, size). `mask` is True on words that can be selected; all others count as
+    absent. `budget` is (batch,) int64. If the method `supports_constraints`, `forward` and `decode` also take
+    `constraints`, a `LayerConstraints`, when there are any.
+    """
+
+    uses_generator: ClassVar[bool] = True  # whether it needs the generator's states
+    passes_gradient: ClassVar[bool] = True  # whether the predictor's gradient reaches the generator through z
 
     def __init__(self, size: int) -> None:
         super().__init__()
 
-    def start(self, states: Tensor, mask: Tensor) -> None:
-        """Called once, before training, with the states of some of its texts, if the method `starts_from_texts`."""
+    def initialize(self, states: Tensor, mask: Tensor) -> None:
+        """Called once, before training, with the states of some training texts, if it `initializes_from_texts`."""
 
     def forward(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
         raise NotImplementedError
@@ -40,41 +43,36 @@ class Extractor(Method):
     def decode(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
         raise NotImplementedError
 
-    def objective(self, extraction: Extraction, task_loss: Tensor, mask: Tensor, budget: Tensor) -> Objective:
-        """What to minimise, from the (batch,) losses of the task; by default their mean."""
-        return Objective(task_loss.mean())
+    def loss(self, extraction: Extraction, task_loss: Tensor, mask: Tensor, budget: Tensor) -> MethodLoss:
+        """The loss to minimise, from the (batch,) losses of the task; by default their mean."""
+        return MethodLoss(task_loss.mean())
 
     @staticmethod
     def size(z: Tensor, *masks: Tensor) -> Tensor:
         return (z != 0).sum(-1) / masks[0].sum(-1)
 
 
-@torch.no_grad()
-def best_of_most(scores: Tensor, mask: Tensor, budget: Tensor, limits: LayerConstraints) -> Tensor:
-    """Among the selections with the most words that budget and limits allow, the one with the highest total; 0/1.
+EXTRACTORS: Registry[type[Extractor]] = Registry("method")
+register = EXTRACTORS.register
 
-    Without limits these are the `budget` words with the highest scores, for `spans=1` the best window of that length.
+
+@torch.no_grad()
+def largest_selection(scores: Tensor, mask: Tensor, budget: Tensor, constraints: LayerConstraints) -> Tensor:
+    """Of the selections with the most words that budget and constraints allow, the one with the highest total; 0/1.
+
+    Without constraints these are the `budget` words with the highest scores, under `spans=1` the best window of that
+    length.
     """
     real = scores.double().masked_fill(~mask, 0.0)
     low, high = real.amin(-1, keepdim=True), real.amax(-1, keepdim=True)
-    # One word more outweighs whatever the scores of all the others differ by.
+    # One more word outweighs any difference between the scores of all others.
     shifted = real - low + (high - low + 1) * (budget[:, None] + 1)
-    return ops.spans_map(shifted, budget, mask=mask, **limits.arguments()).to(scores.dtype)
-
-
-EXTRACTORS: dict[str, type[Extractor]] = {}
-
-_E = TypeVar("_E", bound=type[Extractor])
-
-
-def register(name: str) -> Callable[[_E], _E]:
-    """Makes an extractor class known as `name`."""
-    return register_in(EXTRACTORS, name)
+    return ops.spans_map(shifted, budget, mask=mask, **constraints.arguments()).to(scores.dtype)
 
 
 def neighbours(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Each pair of adjacent words, masked ones closed up: the left ones' values, the right ones', and whether both are
-    real."""
+    """Pairs of adjacent words after masked words are removed: the left words' values, the right words', and whether
+    both are real."""
     order = (~mask).to(torch.uint8).argsort(dim=-1, stable=True)
     closed = values.gather(-1, order)
     real = mask.gather(-1, order)

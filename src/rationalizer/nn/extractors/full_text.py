@@ -1,4 +1,4 @@
-"""Everything is selected: the yardstick without a rationale."""
+"""The baseline without a rationale."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from rationalizer.nn.extractors.base import Extraction, Extractor, register
 
 @register("full-text")
 class FullText(Extractor):
-    """z = 1 on every token; there is no generator."""
+    """Select every word: z = 1. There is no generator."""
 
-    reads_text = False
+    uses_generator = False
     uses_budget = False
 
     def forward(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
         z = mask.to(states.dtype)
         return Extraction(z, z)
 
-    def decode(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
-        return self(states, mask, budget)
+    decode = forward

@@ -11,24 +11,24 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from rationalizer.constraints import LayerConstraints
-from rationalizer.nn.annotation_losses import per_marked
+from rationalizer.nn.annotation_losses import per_annotated
 from rationalizer.nn.extractors.base import Extraction, Extractor, neighbours, register
 from rationalizer.nn.extractors.bernoulli import decode_to_budget
-from rationalizer.nn.method import Objective
-from rationalizer.nn.precision import single_or_more
+from rationalizer.nn.method import MethodLoss
+from rationalizer.nn.precision import at_least_float32
 from rationalizer.ranges import Fraction, Positive, Range, Weight
 
 Decoding = Literal["deterministic", "top-k", "contiguous"]
 
-# The support (0, 1) of the Kumaraswamy variable is stretched to this and then cut at 0 and 1.
+# The support (0, 1) of the Kumaraswamy variable is stretched to this interval and then clipped to [0, 1].
 LOW, HIGH = -0.1, 1.1
-LEAK = 0.01  # small beside the largest gradient of the rate, 1/e
+LEAK = 0.01  # small compared with the largest gradient of the rate, 1/e
 
 
 class HardKumaDistribution:
     """z = min(1, max(0, LOW + (HIGH − LOW) k)), k ~ Kumaraswamy(a, b), P(k <= x) = 1 − (1 − xᵃ)ᵇ.
 
-    0 and 1 have positive probability, all between have density, and samples are differentiable in a and b.
+    0 and 1 have positive probability, values between have a density, and samples are differentiable in a and b.
     """
 
     def __init__(self, a: Tensor, b: Tensor) -> None:
@@ -44,10 +44,10 @@ class HardKumaDistribution:
     def log_above(self, value: float) -> Tensor:
         """log P(LOW + (HIGH − LOW) k > value)."""
         log_x = math.log((value - LOW) / (HIGH - LOW))
-        return self.b * _log_of_rest(self.a * log_x)
+        return self.b * _log_complement(self.a * log_x)
 
     def most_likely(self) -> Tensor:
-        """0, 1, or (where a value between them is the likeliest) the stretched variable's mean."""
+        """The likeliest of 0, 1 and the values between; for the last, the mean of the stretched variable."""
         zero, one = -torch.expm1(self.log_above(0.0)), self.log_above(1.0).exp()
         between = 1 - zero - one
         # E[k] = b B(1 + 1/a, b), B the beta function.
@@ -58,32 +58,33 @@ class HardKumaDistribution:
         return torch.where((between > zero) & (between > one), mean, rounded)
 
 
-def _log_of_rest(log_x: Tensor) -> Tensor:
-    """log(1 − x) by log x < 0, to all digits wherever x is: near 0, where the result is small, and near 1."""
+def _log_complement(log_x: Tensor) -> Tensor:
+    """log(1 − x) from log x < 0, accurate both near x = 0, where the result is small, and near x = 1."""
     near_one = torch.log(-torch.expm1(log_x.clamp(min=-1)))
     return torch.where(log_x > -1, near_one, torch.log1p(-log_x.clamp(max=-1).exp()))
 
 
 @register("hardkuma")
 class HardKuma(Extractor):
-    """Selection by HardKuma variables, kept to the budget on average over texts by an augmented Lagrangian.
+    """Selection by HardKuma variables. An augmented Lagrangian holds the average share of selected words at the budget.
 
     Minimises E[task loss] s.t. rate = target and changes <= fused_target, all means over the batch, with
-    rate = Σ P(z_i ≠ 0)/length and changes = Σ P(exactly one of z_i, z_{i+1} is 0)/length. To the loss comes λ c for
-    each constraint, violated by c, and for the rate penalty/2 · c². Each multiplier follows the moving average of its
+    rate = Σ P(z_i ≠ 0)/length and changes = Σ P(exactly one of z_i, z_{i+1} is 0)/length. The loss gets λ c for each
+    constraint with violation c, and penalty/2 · c² for the rate. Each multiplier follows the moving average of its
     violation: λ ← λ · exp(lagrangian_rate · c), within [lambda_min, lambda_max]. Without a fused_target changes are
     free, as in the code of Bastings et al.
 
-    Multipliers alone, as first published, come late: until they have grown all words are selected for certain, where no
-    gradient tells them apart, and then all are dropped at once. So the penalty holds the rate at a target that comes
-    down from the whole text to the budget in the first `target_warmup` of the training, while the predictor learns to
-    read. Where the learning is quick all words are certain even so: there the penalty has a gradient of its own (LEAK).
+    Multipliers alone, as first published, act too late: until they have grown, all words are selected with certainty,
+    so that no gradient distinguishes them, and then all are dropped at once. The penalty therefore holds the rate at a
+    target that falls from the whole text to the budget during the first `target_warmup` of the training, while the
+    predictor learns. If learning is so fast that all words become certain nevertheless, the penalty still has a
+    gradient (LEAK).
 
-    `decoding="deterministic"` takes 0, 1 or the mean of each variable, whichever is most likely: the
-    selection has the learned size, whatever budget is asked for. "top-k" and "contiguous" keep to the budget.
+    `decoding="deterministic"` takes the likeliest of 0, 1 and the mean of each variable: the selection has the learned
+    size and ignores the budget. "top-k" and "contiguous" follow the budget.
     """
 
-    imitates = True
+    has_annotation_loss = True
 
     multipliers: Tensor
     violations: Tensor
@@ -124,11 +125,11 @@ class HardKuma(Extractor):
             raise ValueError(f"lambda_min must be at most lambda_max, got {low} and {high}")
 
     @classmethod
-    def takes_constraints(cls, options: Mapping[str, Any]) -> bool:
+    def supports_constraints(cls, options: Mapping[str, Any]) -> bool:
         return options["decoding"] != "deterministic"
 
     @property
-    def settled(self) -> bool:
+    def is_warmed_up(self) -> bool:
         return self.progress >= self.target_warmup
 
     @property
@@ -136,69 +137,55 @@ class HardKuma(Extractor):
         return self.decoding != "deterministic"
 
     def distribution(self, states: Tensor) -> HardKumaDistribution:
-        a, b = functional.softplus(single_or_more(self.parameters_of(states))).clamp(1e-6, 100).unbind(-1)
+        a, b = functional.softplus(at_least_float32(self.parameters_of(states))).clamp(1e-6, 100).unbind(-1)
         return HardKumaDistribution(a, b)
 
     def forward(
-        self, states: Tensor, mask: Tensor, budget: Tensor, limits: LayerConstraints | None = None
+        self, states: Tensor, mask: Tensor, budget: Tensor, constraints: LayerConstraints | None = None
     ) -> Extraction:
         variables = self.distribution(states)
         return Extraction(variables.sample() * mask, variables.log_above(0.0))
 
     @torch.no_grad()
     def decode(
-        self, states: Tensor, mask: Tensor, budget: Tensor, limits: LayerConstraints | None = None
+        self, states: Tensor, mask: Tensor, budget: Tensor, constraints: LayerConstraints | None = None
     ) -> Extraction:
         variables = self.distribution(states)
         scores = variables.log_above(0.0)
         if self.decoding == "deterministic":
             return Extraction(variables.most_likely() * mask, scores)
-        return Extraction(decode_to_budget(self.decoding, scores, mask, budget, limits), scores)
+        return Extraction(decode_to_budget(self.decoding, scores, mask, budget, constraints), scores)
 
-    def objective(
-        self,
-        extraction: Extraction,
-        task_loss: Tensor,
-        mask: Tensor,
-        budget: Tensor,
-        limits: LayerConstraints | None = None,
-    ) -> Objective:
-        constraints = self.constraints(extraction.scores, mask, budget)
-        whole = self.whole_batch_mean(constraints)
-        violations = self.momentum * self.violations + (1 - self.momentum) * whole
+    def loss(self, extraction: Extraction, task_loss: Tensor, mask: Tensor, budget: Tensor) -> MethodLoss:
+        excess = self.excess(extraction.scores, mask, budget)
+        global_excess = self.global_mean(excess)
+        violations = self.momentum * self.violations + (1 - self.momentum) * global_excess
         multipliers = (self.multipliers * torch.exp(self.rate * violations)).clamp(*self.bounds)
-        # With the gradient of penalty/2 · c², c of the whole batch, however many processes share it.
-        held = self.penalty * whole[0] * (constraints[0] + self.leaked_rate(extraction.scores, mask))
-        loss = task_loss.mean() + multipliers @ constraints + held
-        return Objective(loss, {"multipliers": multipliers, "violations": violations})
+        # This has the gradient of penalty/2 · c², c of the whole batch, however many processes share it.
+        quadratic = self.penalty * global_excess[0] * (excess[0] + self.leaked_rate(extraction.scores, mask))
+        loss = task_loss.mean() + multipliers @ excess + quadratic
+        return MethodLoss(loss, {"multipliers": multipliers, "violations": violations})
 
     def leaked_rate(self, scores: Tensor, mask: Tensor) -> Tensor:
-        """0, with the gradient of LEAK · mean −log(−log P(z ≠ 0)), which rises steadily however near to 1 that is.
+        """0, with the gradient of LEAK · mean −log(−log P(z ≠ 0)), which does not vanish as P approaches 1.
 
-        P itself, e^(−e^(−t)) by this t, is level there, and no violation would bring words back.
+        P itself is e^(−e^(−t)) in this t; its gradient vanishes there, and no violation would lower it again.
         """
         steady = -(-scores).clamp(min=torch.finfo(scores.dtype).tiny).log()
         rate = ((steady * mask).sum(-1) / mask.sum(-1).clamp(min=1)).mean()
         return LEAK * (rate - rate.detach())
 
-    def imitation(
-        self,
-        extraction: Extraction,
-        marked: Tensor,
-        mask: Tensor,
-        budget: Tensor,
-        limits: LayerConstraints | None = None,
-    ) -> Tensor:
-        """−log P(z ≠ 0 just where it is marked)."""
-        selected = single_or_more(extraction.scores).clamp(max=-1e-6)  # log P(z ≠ 0), short of certainty
-        left_out = torch.log(-torch.expm1(selected))
-        return per_marked(-(torch.where(marked, selected, left_out) * mask).sum(-1), marked)
+    def annotation_loss(self, extraction: Extraction, annotation: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
+        """−log P(z ≠ 0 exactly on the annotated words)."""
+        selected = at_least_float32(extraction.scores).clamp(max=-1e-6)  # log P(z ≠ 0), short of certainty
+        unselected = torch.log(-torch.expm1(selected))
+        return per_annotated(-(torch.where(annotation, selected, unselected) * mask).sum(-1), annotation)
 
-    def constraints(self, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
-        """By how much the rate and the changes exceed their targets, (2,)."""
+    def excess(self, scores: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
+        """(2,) the amounts by which the rate and the changes exceed their targets."""
         lengths = mask.sum(-1).clamp(min=1)
         selected = scores.exp() * mask
-        # The share of what is above the budget that may still be selected.
+        # The share of the words beyond the budget that the current target still allows.
         above = 1 - self.progress / self.target_warmup if self.progress < self.target_warmup else 0.0
         rate = (selected.sum(-1) - budget - above * (lengths - budget)) / lengths
         if self.fused_target is None:

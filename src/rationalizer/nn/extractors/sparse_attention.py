@@ -1,4 +1,4 @@
-"""Sparse attention: a distribution over the tokens, few of them with weight. No budget."""
+"""Sparse attention: weights on the simplex, most of them 0. There is no budget."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import math
 from torch import Tensor, nn
 
 from rationalizer import ops
-from rationalizer.nn.annotation_losses import layer_loss
+from rationalizer.nn.annotation_losses import fenchel_young_loss
 from rationalizer.nn.extractors.base import Extraction, Extractor, register
 from rationalizer.ranges import Temperature, Weight
 
 
-class _Attention(Extractor):
-    """Scores v·tanh(W h + b)/√d; weights on the simplex, in training as in use."""
+class SparseAttention(Extractor):
+    """Scores v·tanh(W h + b)/√d, and weights on the simplex, in training and in decoding."""
 
     uses_budget = False
-    imitates = True
+    has_annotation_loss = True
 
     def __init__(self, size: int, *, temperature: Temperature = 0.1) -> None:
         super().__init__(size)
         self.hidden = nn.Linear(size, size)
         self.scorer = nn.Linear(size, 1, bias=False)
-        # Unit variance, which the division by √d is for. With smaller scores fusedmax fuses all tokens at the
-        # start, its gradient is exactly 0, and it stays there.
+        # Unit variance, as the division by √d assumes. With smaller scores fusedmax fuses all words at the start,
+        # its gradient is exactly 0, and it never learns.
         nn.init.normal_(self.scorer.weight)
         self.temperature = temperature
 
@@ -31,20 +31,19 @@ class _Attention(Extractor):
         scores = self.scorer(self.hidden(states).tanh()).squeeze(-1) / math.sqrt(states.shape[-1])
         return Extraction(self.attend(scores, mask), scores)
 
-    def decode(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
-        return self(states, mask, budget)
+    decode = forward
 
     def attend(self, scores: Tensor, mask: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def imitation(self, extraction: Extraction, marked: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
-        """The layer's own loss against equal weights on what is marked."""
-        wanted = marked / marked.sum(-1, keepdim=True).clamp(min=1)
-        return layer_loss(extraction.scores, extraction.z, wanted, self.temperature)
+    def annotation_loss(self, extraction: Extraction, annotation: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
+        """The layer's Fenchel–Young loss against equal weights on the annotated words."""
+        target = annotation / annotation.sum(-1, keepdim=True).clamp(min=1)
+        return fenchel_young_loss(extraction.scores, extraction.z, target, self.temperature)
 
 
 @register("sparsemax")
-class Sparsemax(_Attention):
+class Sparsemax(SparseAttention):
     """argmin ‖z − scores/T‖² over the simplex."""
 
     def attend(self, scores: Tensor, mask: Tensor) -> Tensor:
@@ -52,7 +51,7 @@ class Sparsemax(_Attention):
 
 
 @register("fusedmax")
-class Fusedmax(_Attention):
+class Fusedmax(SparseAttention):
     """argmin ½‖z − scores/T‖² + tv Σ|z_i − z_{i+1}| over the simplex."""
 
     def __init__(self, size: int, *, temperature: Temperature = 0.1, tv: Weight = 0.7) -> None:

@@ -12,7 +12,7 @@ from rationalizer.text import Example, Vocabulary, WordVectors, split_words
 WORDS = [f"w{k}" for k in range(60)]
 
 
-def encoder(*, pretrained=False, hidden=7, pairs=False, generates=True, gaps="kept", **how):
+def make_encoder(*, pretrained=False, hidden=7, pairs=False, generates=True, gaps="kept", **how):
     """With `pretrained`, half of the words have a vector that training never touches."""
     torch.manual_seed(0)
     known = [f"w{k}" for k in range(0, 60, 2)]
@@ -25,11 +25,11 @@ def encoder(*, pretrained=False, hidden=7, pairs=False, generates=True, gaps="ke
 
 def highlight_model(method="spectra", *, pretrained=False, punctuation="free", gaps="kept", **settings):
     how = {"gaps": gaps, "punctuation": punctuation, "generates": method != "full-text"}
-    return HighlightModel(encoder(pretrained=pretrained, **how), method=method, **settings)
+    return HighlightModel(make_encoder(pretrained=pretrained, **how), method=method, **settings)
 
 
 def pair_model(method="at-most-one", *, punctuation="free", **settings):
-    return PairModel(encoder(pairs=True, hidden=6, punctuation=punctuation), method=method, **settings).double()
+    return PairModel(make_encoder(pairs=True, hidden=6, punctuation=punctuation), method=method, **settings).double()
 
 
 def text(length, seed=0, marks=True):

@@ -5,7 +5,7 @@ import torch
 
 from rationalizer.nn import EXTRACTORS, Regression
 from rationalizer.text import Budget, Example, split_words
-from tests.nn.build import highlight_model, texts
+from tests.nn.tiny_models import highlight_model, texts
 
 METHODS = sorted(EXTRACTORS)
 BUDGET = Budget.share(0.3)
@@ -94,7 +94,7 @@ def test_every_trained_parameter_gets_a_gradient(method, pretrained):
     model = highlight_model(method, pretrained=pretrained)
     output = model(model.encoder.collate(texts((14, 6, 9, 12))), budget=BUDGET)
     loss = model.head.loss(output.outputs, torch.tensor([0, 1, 0, 1]))
-    model.objective(output, loss).loss.backward()
+    model.method_loss(output, loss).loss.backward()
     without = [name for name, p in model.named_parameters() if p.grad is None]
     assert without == []
 

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from rationalizer.nn import HighlightModel, PairModel, TransformerEncoder
 from rationalizer.nn.encoders.transformer import TransformerOptions
-from tests.nn.build import WORDS
+from tests.nn.tiny_models import WORDS
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 SIZES = {
@@ -73,18 +73,18 @@ def write_encoder(folder: Path, kind="bert", *, seed=0, **settings) -> str:
     return str(folder)
 
 
-def encoder(folder, *, pairs=False, generates=True, rule="spaces", punctuation="free", **options):
+def make_encoder(folder, *, pairs=False, generates=True, rule="spaces", punctuation="free", **options):
     how = {"rule": rule, "punctuation": punctuation, "generates": generates, "predicts": not pairs, "dropout": 0.1}
     return TransformerEncoder.prepare(folder, Counter(WORDS), TransformerOptions(**options), **how).eval()
 
 
 def highlight_model(folder, method="spectra", *, generates=True, punctuation="free", settings=None, **options):
-    made = encoder(folder, generates=generates and method != "full-text", punctuation=punctuation, **options)
+    made = make_encoder(folder, generates=generates and method != "full-text", punctuation=punctuation, **options)
     torch.manual_seed(1)
     return HighlightModel(made, method=method, pooling="mean", **(settings or {}))
 
 
 def pair_model(folder, method="at-most-one", *, settings=None, **options):
-    made = encoder(folder, pairs=True, **options)
+    made = make_encoder(folder, pairs=True, **options)
     torch.manual_seed(1)
     return PairModel(made, method=method, **(settings or {}))

@@ -9,16 +9,16 @@ import torch
 from rationalizer import ops
 from rationalizer.constraints import LayerConstraints
 from rationalizer.nn import ALIGNERS, EXTRACTORS, Extraction
-from rationalizer.nn.annotation_losses import lifted
+from rationalizer.nn.annotation_losses import prioritize_links
 from rationalizer.text import Budget
-from tests.nn.build import highlight_model, pair_model, texts
+from tests.nn.tiny_models import highlight_model, pair_model, texts
 
-SCORED = sorted(name for name, method in EXTRACTORS.items() if method.imitates)
+SCORED = sorted(name for name, method in EXTRACTORS.items() if method.has_annotation_loss)
 
 
 def test_all_methods_with_scores_learn_from_people():
     assert set(EXTRACTORS) - set(SCORED) == {"full-text"}
-    assert all(aligner.imitates for aligner in ALIGNERS.values())
+    assert all(aligner.has_annotation_loss for aligner in ALIGNERS.values())
 
 
 def conjugate(layer, s, mask, budget):
@@ -43,7 +43,7 @@ def test_the_gradient_is_that_of_the_layers_own_loss(method, marks):
 
     scores = s.clone().requires_grad_()
     z = layer.attend(s, mask) if hasattr(layer, "attend") else layer.relax(s, mask, budget, None)[0]
-    layer.imitation(Extraction(z, scores), marked, mask, budget).sum().backward()
+    layer.annotation_loss(Extraction(z, scores), marked, mask, budget).sum().backward()
     for k, step in enumerate(1e-6 * torch.eye(7, dtype=torch.float64)):
         expected = (loss(s + step) - loss(s - step)) / 2e-6
         assert scores.grad[0, k].item() == pytest.approx(expected.item(), abs=1e-5)
@@ -59,7 +59,9 @@ def test_the_alignment_that_is_wanted_is_the_nearest_that_is_allowed():
         s, marked = generator.normal(size=(3, 3)), generator.random((3, 3)) < 0.4
         gold = {cell for cell in cells if marked[cell]}
         best = min(matchings, key=lambda c: (len(gold ^ set(c)), -sum(s[cell] for cell in c)))
-        nearest = lifted(torch.tensor(s)[None], torch.tensor(marked)[None], torch.ones(1, 3, 3, dtype=torch.bool))
+        nearest = prioritize_links(
+            torch.tensor(s)[None], torch.tensor(marked)[None], torch.ones(1, 3, 3, dtype=torch.bool)
+        )
         found = ops.matching_map(nearest, row_mask=side, column_mask=side, budget=torch.tensor([2]))
         assert {tuple(cell) for cell in found[0].nonzero().tolist()} == set(best)
 
@@ -69,11 +71,11 @@ def taught(method, marked, budget, limits=None, steps=80):
     torch.manual_seed(0)
     layer, states = EXTRACTORS[method](12), 0.5 * torch.randn(1, len(marked), 12)
     mask, words = torch.ones(1, len(marked), dtype=torch.bool), torch.tensor([budget])
-    marks, limited = torch.tensor([marked], dtype=torch.bool), {} if limits is None else {"limits": limits}
+    marks, limited = torch.tensor([marked], dtype=torch.bool), {} if limits is None else {"constraints": limits}
     optimizer = torch.optim.Adam(layer.parameters(), lr=0.1)
     for _ in range(steps):
         optimizer.zero_grad()
-        layer.imitation(layer(states, mask, words, **limited), marks, mask, words, **limited).sum().backward()
+        layer.annotation_loss(layer(states, mask, words, **limited), marks, mask, words).sum().backward()
         optimizer.step()
     return layer.decode(states, mask, words, **limited)
 
@@ -118,7 +120,7 @@ def test_an_aligner_learns_from_links(method):
     budget = torch.tensor([3])
     for _ in range(80):
         optimizer.zero_grad()
-        layer.imitation(layer(scores, rows, columns, budget), marked, rows, columns, budget).sum().backward()
+        layer.annotation_loss(layer(scores, rows, columns, budget), marked, rows, columns, budget).sum().backward()
         optimizer.step()
     z = layer.decode(scores.detach(), rows, columns, budget).z[0]
     if method in ("softmax", "gumbel"):  # each word has a partner of its own choice, also one without any link
@@ -136,7 +138,7 @@ def test_texts_that_nobody_marked_add_nothing():
     marked[0, 0] = True
     marked[1] = words.punctuation[1]  # punctuation alone, which cannot be selected
     output = model(words, budget=Budget.parse(0.3))
-    losses = model.imitation(output, marked)
+    losses = model.annotation_loss(output, marked)
     assert losses[1:].tolist() == [0, 0, 0]
     (gradient,) = torch.autograd.grad(losses.sum(), output.selection.scores)
     assert gradient[0].any()
@@ -153,5 +155,5 @@ def test_what_it_takes_to_be_aligned_is_learned():
     output = model.train()(*sides, budget=Budget.parse(2))  # nothing is aligned any more
     marked = torch.zeros_like(output.z, dtype=torch.bool)
     marked[:, 0, 0] = True
-    model.imitation(output, marked).sum().backward()
+    model.annotation_loss(output, marked).sum().backward()
     assert model.threshold.grad > 0

@@ -8,7 +8,7 @@ import torch
 from rationalizer.nn import ALIGNERS, PairModel, VectorEncoder
 from rationalizer.nn.encoders.vector_bilstm import VectorOptions
 from rationalizer.text import Budget, Vocabulary, WordVectors
-from tests.nn.build import pair_model, text
+from tests.nn.tiny_models import pair_model, text
 
 M, N = 7, 5
 PREMISES, HYPOTHESES = (7, 5, 3, 1), (5, 5, 4, 2)

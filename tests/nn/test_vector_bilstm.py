@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from rationalizer.nn import ENCODERS, VectorEncoder
-from rationalizer.nn.encoders.vector_bilstm import FITS, VectorOptions, coverage
+from rationalizer.nn.encoders.vector_bilstm import MIN_COVERAGE, VectorOptions, coverage
 from rationalizer.text import BUNDLED, DataError, Example, Lookup, WordVectors, load_vectors, split_words
 
 TRAINED = Counter(["A", "lovely", "qqq", "room", ".", "the", "room", "wouldn't", "do", "!"])
@@ -28,7 +28,7 @@ def prepared(**options):
 def test_english_texts_get_the_vectors_of_the_package():
     encoder = prepared()
     assert len(encoder.vectors) == len(load_vectors(BUNDLED))
-    assert encoder.facts() == {
+    assert encoder.summary() == {
         "rule": "words",
         "punctuation": "free",
         "pretrained": 75_000,
@@ -39,7 +39,7 @@ def test_english_texts_get_the_vectors_of_the_package():
 
 def test_other_texts_learn_their_own():
     words = Counter(["zorble", "fnord", "blarg", "the", "zorble", "qux"])
-    assert coverage(Lookup(load_vectors(BUNDLED).words), words) < FITS
+    assert coverage(Lookup(load_vectors(BUNDLED).words), words) < MIN_COVERAGE
     torch.manual_seed(0)
     encoder = VectorEncoder.prepare("bilstm", words, VectorOptions(vector_size=5), rule="words", punctuation="free")
     assert encoder.vectors is None
