@@ -92,6 +92,11 @@ def test_imports_go_downward(path):
     assert not above, f"{own} must not import {above}"
 
 
+def test_only_the_command_line_imports_the_paper():
+    importing = {layer(path) for path in PACKAGE.rglob("*.py") if "paper" in imports(path)}
+    assert importing == {"paper", "cli"}
+
+
 STEPS = {  # in one process, one after the other: what none of them may have brought so far
     "import rationalizer.subprocesses": ("torch", "numpy"),  # Ray and Slurm start a process that waits for each run
     "import rationalizer": ("rationalizer.training", *HEAVY),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, ItemsView, Iterator, KeysView, ValuesView
 from importlib import import_module, invalidate_caches
+from importlib.metadata import entry_points
 from pkgutil import iter_modules
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rationalizer.suggestions import did_you_mean
+
+PLUGINS = "rationalizer.plugins"  # group of entry points; each names a module that registers things when it is imported
+BUNDLED_PLUGINS = ("rationalizer.paper",)  # imported by name too: a source checkout may have no entry points
 
 T = TypeVar("T")
 _Registered = TypeVar("_Registered")
@@ -61,3 +65,61 @@ class Registry(dict[str, T]):
             return entry
 
         return add
+
+
+_plugins_are_loaded = False
+
+
+def load_plugins(*, again: bool = False) -> None:
+    """Import the bundled plugins and those of installed packages.
+
+    The installed packages are searched once per process; `again` searches for packages that were installed since.
+    """
+    global _plugins_are_loaded
+    if _plugins_are_loaded and not again:
+        return
+    _plugins_are_loaded = True  # before the imports: plugins read the registries that they add to
+    try:
+        for module in BUNDLED_PLUGINS:
+            import_module(module)
+        for point in entry_points(group=PLUGINS):
+            point.load()
+    except BaseException:
+        _plugins_are_loaded = False
+        raise
+
+
+class PluginRegistry(Registry[T]):
+    """A registry that plugins add entries to. Reading it imports the plugins first."""
+
+    def __missing__(self, name: str) -> T:
+        load_plugins()
+        return self[name] if dict.__contains__(self, name) else super().__missing__(name)
+
+    def __contains__(self, name: object) -> bool:
+        load_plugins()
+        return super().__contains__(name)
+
+    def __iter__(self) -> Iterator[str]:
+        load_plugins()
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        load_plugins()
+        return super().__len__()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        load_plugins()
+        return super().get(name, default)
+
+    def keys(self) -> KeysView[str]:  # type: ignore[override]
+        load_plugins()
+        return super().keys()
+
+    def values(self) -> ValuesView[T]:  # type: ignore[override]
+        load_plugins()
+        return super().values()
+
+    def items(self) -> ItemsView[str, T]:  # type: ignore[override]
+        load_plugins()
+        return super().items()

@@ -52,10 +52,10 @@ def test_parts_that_are_missing_stay_empty_and_unknown_ones_are_refused(trained)
     found = hans_accuracy(trained, hans(PARTS[:1]))
     assert list(found) == [("entailment", "lexical_overlap")]
     assert [row[2] for row in hans_table({"ours": found})[1]][1:] == [""] * 5
-    with pytest.raises(DataError, match="a pair of the heuristic 'other'; its test split needs the heuristics lexical"):
+    with pytest.raises(DataError, match="'other'"):
         hans_accuracy(trained, hans(group="other"))
     with pytest.raises(DataError, match="no evaluation pairs"):
         hans_accuracy(trained, hans([]))
     two = replace(trained, description=replace(trained.description, classes=("no", "yes", "maybe")))
-    with pytest.raises(ValueError, match="HANS asks for entailment, but the model predicts no, yes, maybe"):
+    with pytest.raises(ValueError, match="no, yes, maybe"):
         hans_accuracy(two, hans())

@@ -10,9 +10,10 @@ import pytest
 from rationalizer.compare import parse_methods, plan_runs
 from rationalizer.compare.result_tables import markdown, summarize, write_tables
 from rationalizer.data import DataSource
-from rationalizer.metrics import METRICS, Summary
+from rationalizer.data.dataset_registry import PUBLISHED
+from rationalizer.metrics import METRICS
 from rationalizer.nn import EXTRACTORS
-from rationalizer.paper.reported_figures import _MEASURES, figure, reported
+from rationalizer.paper.reported_figures import _TABLES
 from rationalizer.text import Budget
 
 
@@ -116,19 +117,19 @@ def test_missing_seeds_and_findings_are_named():
 def test_quoted_figures_are_complete_and_plausible():
     # Printed with a mean outside its own range.
     odd = {("task", "agnews", "hardkuma"), ("task", "imdb", "hardkuma")}
-    for measure, (rows, datasets) in _MEASURES.items():
+    for measure, rows, datasets in _TABLES:
         for (method, decoding), row in rows.items():
             assert method in EXTRACTORS
             assert len(row.split()) == 3 * len(datasets)
             for dataset in datasets:
-                quoted = figure(measure, dataset, method, decoding)
-                assert (quoted.low <= quoted.mean <= quoted.high) == ((measure, dataset, method) not in odd)
-    assert figure("task", "imdb", "gumbel", "contiguous") == Summary(0.72, 0.72, 0.73)
-    assert figure("token_f1", "hotels-location", "hardkuma", "deterministic") == Summary(0.52, 0.37, 0.57)
-    assert figure("token_f1", "sst", "spectra") is None
-    assert figure("task", "sst", "sfe", None) is None
-    assert reported("beer-appearance")
-    assert not reported("beer-aroma")
+                mean, low, high = PUBLISHED[dataset][measure, method, decoding]
+                assert (low <= mean <= high) == ((measure, dataset, method) not in odd)
+    assert PUBLISHED["imdb"]["task", "gumbel", "contiguous"] == (0.72, 0.72, 0.73)
+    assert PUBLISHED["hotels-location"]["token_f1", "hardkuma", "deterministic"] == (0.52, 0.37, 0.57)
+    assert ("token_f1", "spectra", None) not in PUBLISHED["sst"]
+    assert ("task", "sfe", None) not in PUBLISHED["sst"]
+    assert ("task", "ot-exact-k", "not-faithful") in PUBLISHED["snli"].keys() - PUBLISHED["mnli"].keys()
+    assert "beer-aroma" not in PUBLISHED
 
 
 @pytest.mark.parametrize(

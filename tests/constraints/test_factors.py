@@ -71,7 +71,7 @@ def test_saved_and_loaded_in_a_fresh_process(model, tmp_path):
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     unknown, _, shown = run.stdout.partition("\n")
     assert "there is no constraint 'few-sentences'" in unknown
-    assert "entry point of the group rationalizer.factors" in unknown
+    assert "rationalizer.plugins" in unknown
     assert shown.strip() == str(model.explain(TEXT)).strip()
 
 
@@ -88,7 +88,7 @@ def test_an_entry_point_is_found_by_name(tmp_path, monkeypatch):
     package = tmp_path / "odd_words-1.dist-info"
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-words\nVersion: 1\n")
-    (package / "entry_points.txt").write_text("[rationalizer.factors]\nodd-words = odd_words:OddWords\n")
+    (package / "entry_points.txt").write_text("[rationalizer.plugins]\nodd-words = odd_words:OddWords\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     try:
         assert Rationalizer(constraints=["odd-words"]).constraints[0].name == "odd-words"

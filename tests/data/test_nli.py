@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from rationalizer.data import Columns, DataError, load
-from rationalizer.paper.dataset_registry import DATASETS
-from rationalizer.paper.nli import with_hans
+from rationalizer.data.dataset_registry import DATASETS
+from rationalizer.paper.datasets.hans import with_hans
 from tests.data.test_files import write
 
 LABELS = ("entailment", "neutral", "contradiction")
@@ -111,7 +111,7 @@ def test_mnli_halves_its_matched_dev_set(tmp_path, train, dev):
 def test_mnli_keeps_a_test_set_and_needs_train(tmp_path):
     write(tmp_path / "dev_matched.jsonl", released(6))
     write(tmp_path / "dev_mismatched.jsonl", released(6))
-    with pytest.raises(DataError, match=r"there is no train file; expected train.*the folder holds dev_matched.jsonl"):
+    with pytest.raises(DataError, match=r"train.*dev_matched.jsonl"):
         load("mnli", data_dir=tmp_path)
     write(tmp_path / "train.jsonl", released(9))
     write(tmp_path / "test.jsonl", released(3))
@@ -165,12 +165,10 @@ def test_hans_as_released(tmp_path):
 def test_hans_labels_that_cannot_be_told_are_refused(tmp_path):
     rows = hans((1, 0))
     path = write(tmp_path / "train.jsonl", [*rows[:3], rows[3] | {"label": 0}, *rows[15:]])
-    with pytest.raises(
-        DataError, match=r"row 5: the label 0 stands for non-entailment here \(subcase cn_.*entailment abo"
-    ):
+    with pytest.raises(DataError, match=r"row 5: .*label 0 .*cn_"):
         load("hans", data_dir=tmp_path)
     write(path, [{name: value for name, value in row.items() if name != "subcase"} for row in rows])
-    with pytest.raises(DataError, match=r"row 1: copies of HANS number their labels both ways, and the subcase None"):
+    with pytest.raises(DataError, match=r"row 1: .*subcase None"):
         load("hans", data_dir=tmp_path)
 
 
@@ -179,19 +177,19 @@ def test_rows_and_columns_that_are_wrong_are_named(tmp_path, ending):
     save = write if ending == "jsonl" else release
     path = tmp_path / f"train.{ending}"
     save(path, [*released(3), released(1)[0] | {"sentence2": ""}])
-    with pytest.raises(DataError, match=rf"train.{ending}, row 4: the hypothesis: the text is empty"):
+    with pytest.raises(DataError, match=rf"train.{ending}, row 4: the hypothesis"):
         load("snli", data_dir=tmp_path)
     save(path, [{"sentence1": "a", "gold_label": "neutral"}])
-    with pytest.raises(DataError, match=rf"train.{ending}: there is no column 'hypothesis'; the file has sentence1"):
+    with pytest.raises(DataError, match=rf"train.{ending}: .*'hypothesis'"):
         load("snli", data_dir=tmp_path)
     save(path, [*released(1), released(1)[0] | {"gold_label": "maybe"}])
-    with pytest.raises(DataError, match=r"row 2: the label 'maybe' is unknown; the classes are entailment, neutral"):
+    with pytest.raises(DataError, match=r"row 2: .*'maybe'"):
         load("snli", data_dir=tmp_path)
     release(tmp_path / "train.tsv", released(2))
     (tmp_path / "train.jsonl").unlink(missing_ok=True)
     with (tmp_path / "train.tsv").open("a") as file:
         file.write("neutral\tonly two\n")
-    with pytest.raises(DataError, match=r"train.tsv, row 3: 2 fields between tabs, but 4 in the header"):
+    with pytest.raises(DataError, match=r"train.tsv, row 3: .*header"):
         load("snli", data_dir=tmp_path)
 
 
@@ -211,7 +209,7 @@ def test_augmentation_with_hans(tmp_path):
     sorted_by_name = replace(snli, classes=tuple(sorted(LABELS)), train=[replace(snli.train[0], label=1)])
     added = with_hans(sorted_by_name, two)
     assert Counter(added.classes[pair.label] for pair in added.train[1:]) == {"entailment": 10, "neutral": 10}
-    with pytest.raises(ValueError, match=r"HANS .* is added to a corpus with the classes entailment, neutral"):
+    with pytest.raises(ValueError, match=r"HANS .*contradiction"):
         with_hans(two, snli)
 
 

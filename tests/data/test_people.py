@@ -34,7 +34,7 @@ def test_yelp_as_the_authors_give_it(tmp_path):
     assert first.annotation == (True, True, False, False)  # what any of them marked
     assert second.annotator_masks == ((False, False, True, True),)  # one marked nothing
     ham(tmp_path / "ham_part3.csv", ["{}"])
-    with pytest.raises(DataError, match=r"ham_part3\.csv, row 1: Answer\.html_output has no <span>"):
+    with pytest.raises(DataError, match=r"ham_part3\.csv, row 1: .*<span>"):
         load("yelp-hat", data_dir=tmp_path)
 
 
@@ -44,10 +44,10 @@ def test_yelp_as_a_table(tmp_path):
     (example,) = load("yelp-hat", data_dir=tmp_path).dev
     assert (example.tokens, len(example.annotator_masks)) == (tuple(WORDS), 2)
     write(tmp_path / "dev.parquet", [row | {"masks": [[1, 0]]}])
-    with pytest.raises(DataError, match="a map has 2 flags for 5 tokens"):
+    with pytest.raises(DataError, match="2 flags"):
         load("yelp-hat", data_dir=tmp_path)
     (tmp_path / "dev.parquet").unlink()
-    with pytest.raises(DataError, match=r"no dev or test file.*ham_part\*\.csv"):
+    with pytest.raises(DataError, match=r"ham_part\*\.csv"):
         load("yelp-hat", data_dir=tmp_path)
 
 
@@ -58,7 +58,7 @@ def test_several_people_in_a_users_own_file(tmp_path):
     assert example.annotator_masks == ((True, False, False), (False, False, True))
     assert example.annotated == (0, 2)
     write(path, [row | {"rationale_masks": "[[1, 0]]"}])
-    with pytest.raises(DataError, match="has 2 flags for 3 tokens"):
+    with pytest.raises(DataError, match="2 flags"):
         read_examples(path, columns=Columns(label=None))
 
 
@@ -73,7 +73,7 @@ def test_esnli_as_the_authors_give_it(tmp_path):
     assert pair.hypothesis.annotation == (False, True, True)
     assert corpus.classes[pair.label] == "entailment"
     write(tmp_path / "esnli_dev.csv", [row | {"Sentence1_marked_2": "Another *one*."}])
-    with pytest.raises(DataError, match="the premise: the marked versions are of different sentences"):
+    with pytest.raises(DataError, match=r"the premise: .*Another one"):
         load("esnli", data_dir=tmp_path)
 
 
@@ -85,5 +85,5 @@ def test_esnli_as_a_table(tmp_path):
     assert marked.hypothesis.annotation == (False, True, False)
     assert unmarked.hypothesis.annotation is None
     write(tmp_path / "dev.parquet", [row | {"hypothesis_highlight": [0, 1]}])
-    with pytest.raises(DataError, match="the hypothesis: the rationale mask has 2 flags for 3 tokens"):
+    with pytest.raises(DataError, match=r"the hypothesis: .*2 flags"):
         load("esnli", data_dir=tmp_path)

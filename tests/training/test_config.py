@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rationalizer.models.config import Config, configure
+from rationalizer.models.presets import PRESETS, presets_for
 from rationalizer.nn import ENCODERS, EXTRACTORS
-from rationalizer.paper.presets import PAPER_DATASETS, preset
 from rationalizer.text import Budget
 
 
@@ -16,7 +16,7 @@ def test_defaults():
 
 
 @pytest.mark.parametrize("method", sorted(EXTRACTORS))
-@pytest.mark.parametrize("dataset", [None, *PAPER_DATASETS])
+@pytest.mark.parametrize("dataset", [None, *(name for name, preset in PRESETS.items() if not preset.pairs)])
 def test_every_preset_is_valid_and_survives_json(dataset, method):
     config = configure(method, {"seed": 3}, dataset=dataset)
     assert Config.from_json(config.to_json()) == config
@@ -188,7 +188,7 @@ def test_unknown_method_gets_a_suggestion():
 
 
 def test_presets_go_by_dataset_and_aspect():
-    assert preset("beer-appearance", "spectra") == preset("beer", "spectra") != preset(None, "spectra")
+    assert presets_for("beer-appearance", "spectra") == presets_for("beer", "spectra") != presets_for(None, "spectra")
     for name in ("beer-binary", "beer-binary-aroma", "hatexplain", "beers"):  # none of the paper's
-        assert preset(name, "spectra") == preset(None, "spectra")
-    assert preset("snli", "softmax", pairs=True)["temperature"] == 1.0
+        assert presets_for(name, "spectra") == presets_for(None, "spectra")
+    assert presets_for("snli", "softmax", pairs=True)["temperature"] == 1.0

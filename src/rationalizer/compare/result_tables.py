@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from rationalizer.compare.grid import FAITHFUL, PlannedRun
+from rationalizer.data.dataset_registry import PUBLISHED
 from rationalizer.metrics import METRICS, Metric, Summary
 from rationalizer.models.atomic_files import write_bytes, write_json
-from rationalizer.paper.reported_figures import figure, reported
 from rationalizer.text import Budget
 from rationalizer.training.runs import RunRecord
 
@@ -103,14 +103,9 @@ def _findings(members: list[tuple[PlannedRun, RunRecord]], split: str) -> dict[s
 
 def _paper(run: PlannedRun, names: Sequence[str]) -> dict[str, Summary]:
     variant = FAITHFUL[not run.config.faithful] if run.method.pairs else run.config.options.get("decoding")
-    found = {}
-    for metric in COLUMNS:
-        if not metric.paper or metric.name not in names:
-            continue
-        quoted = figure(metric.paper, run.source.name, run.method.name, variant)
-        if quoted is not None:
-            found[metric.name] = quoted
-    return found
+    figures = PUBLISHED.get(run.source.name, {})
+    keys = {metric.name: (metric.paper, run.method.name, variant) for metric in COLUMNS if metric.paper}
+    return {name: Summary(*figures[key]) for name, key in keys.items() if name in names and key in figures}
 
 
 def write_tables(rows: Sequence[ResultRow], out: Path, plots: Mapping[str, Sequence[str]] | None = None) -> list[Path]:
@@ -166,7 +161,7 @@ def _caption(dataset: str, rows: Sequence[ResultRow]) -> str:
         seeds = "three" if rows[0].pairs else "five"
         caption += f' Columns marked "paper" quote the paper\'s figures ({seeds} seeds, 300-dimensional vectors)'
         caption += f"; our data is {rows[0].note}, which is not the paper's." if rows[0].note else "."
-    elif reported(dataset):
+    elif dataset in PUBLISHED:
         caption += " The paper reports nothing to compare these rows with."
     return caption
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
-from importlib.metadata import entry_points
 from typing import Any, ClassVar, Self, TypeVar
 
+from rationalizer.discovery import PLUGINS, load_plugins
 from rationalizer.ranges import check_ranges, ranges_of
 from rationalizer.suggestions import did_you_mean
 from rationalizer.text.errors import InputError, short_repr
-
-ENTRY_POINTS = "rationalizer.factors"  # the group in which packages name constraints of their own
 
 
 class ConstraintConflict(InputError):
@@ -204,13 +202,12 @@ def get_constraint(name: str) -> type[Constraint]:
     """The class of that name, however its words are joined and written."""
     key = name.lower().replace("_", "-").replace(" ", "-")
     if key not in CONSTRAINTS:
-        for point in entry_points(group=ENTRY_POINTS, name=key):
-            point.load()  # whose module registers it
+        load_plugins(again=True)
     if key not in CONSTRAINTS:
         raise InputError(
             f"there is no constraint {short_repr(name)}",
             f"{did_you_mean(key, CONSTRAINTS)}, or if it is your own, import the module that "
-            f"registers it first, or make it an entry point of the group {ENTRY_POINTS}",
+            f"registers it first, or make it an entry point of the group {PLUGINS}",
         )
     return CONSTRAINTS[key]
 

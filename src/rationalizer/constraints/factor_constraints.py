@@ -25,7 +25,7 @@ class FactorConstraint(TextConstraint):
     The layer is then LP-SparseMAP over the budget, the bonus for neighbours and these factors; what is decided is the
     best selection that keeps to all of them, by branch and bound. A saved model knows the constraint by its name, so
     the module that registers it has to be imported before the model is loaded, or be an entry point of the group
-    `rationalizer.factors`, under that name.
+    `rationalizer.plugins`.
     """
 
     def factors(self, z: Variable, texts: Sequence[Example]) -> Iterable[Factor]:

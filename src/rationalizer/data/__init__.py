@@ -6,6 +6,7 @@ from rationalizer.data.corpus import Corpus, Task
 from rationalizer.data.corpus_files import InputRow, holds_pairs, iter_rows, read_corpus, read_examples
 from rationalizer.data.csv_dialect import Dialect
 from rationalizer.data.data_source import DataSource, pick_split
+from rationalizer.data.dataset_registry import DATASETS
 from rationalizer.data.disk_examples import DiskExamples
 from rationalizer.data.generated_pairs import generated_pairs
 from rationalizer.data.generated_reviews import generated_reviews
@@ -14,8 +15,6 @@ from rationalizer.data.in_memory import are_pairs, examples_from, make_corpus, m
 from rationalizer.data.labels import Labels
 from rationalizer.data.loading import GENERATED, load, load_dataset
 from rationalizer.data.streaming import stream_corpus
-from rationalizer.paper.dataset_registry import DATASETS
-from rationalizer.paper.nli import with_hans
 from rationalizer.text.errors import DataError
 
 __all__ = [
@@ -47,5 +46,4 @@ __all__ = [
     "read_corpus",
     "read_examples",
     "stream_corpus",
-    "with_hans",
 ]

@@ -12,11 +12,10 @@ from rationalizer.data.column_names import Columns
 from rationalizer.data.corpus import Corpus, Task, default_budget
 from rationalizer.data.corpus_files import holds_pairs
 from rationalizer.data.csv_dialect import Dialect
+from rationalizer.data.dataset_registry import DATASETS
 from rationalizer.data.loading import GENERATED, load
 from rationalizer.data.streaming import OnProgress, is_large
 from rationalizer.data.table_files import stem
-from rationalizer.paper.dataset_registry import DATASETS
-from rationalizer.paper.nli import with_hans
 from rationalizer.suggestions import did_you_mean
 from rationalizer.text.budget import Budget
 from rationalizer.text.errors import DataError
@@ -203,8 +202,10 @@ def _task(name: str | None) -> Task | None:
 @lru_cache(maxsize=1)  # the runs on one dataset follow each other
 def _load(source: DataSource, rule: SplitRule | None, stamps: tuple[tuple[str, int, int], ...]) -> Corpus:
     if source.hans is not None:  # the corpus without HANS was often the one before
+        augment = DATASETS["hans"].augment
+        assert augment is not None
         hans = load("hans", data_dir=source.hans or None, rule=rule)
-        return with_hans(replace(source, hans=None).load(rule), hans)
+        return augment(replace(source, hans=None).load(rule), hans)
     return _loaded(source, rule, None)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from rationalizer.data.column_names import Columns
 from rationalizer.data.corpus import Corpus, Task
 from rationalizer.data.corpus_files import assemble, read_corpus, read_splits
 from rationalizer.data.csv_dialect import Dialect
+from rationalizer.data.dataset_registry import DATASETS, Dataset, ReadRequest, SplitTables
 from rationalizer.data.generated_pairs import generated_pairs
 from rationalizer.data.generated_reviews import generated_reviews
 from rationalizer.data.generated_stays import generated_stays
@@ -18,8 +19,6 @@ from rationalizer.data.labels import Label, plain
 from rationalizer.data.splitting import split_off_dev
 from rationalizer.data.streaming import OnProgress, is_large, stream_corpus
 from rationalizer.data.table_files import Row, Table
-from rationalizer.paper.dataset_registry import DATASETS, Dataset
-from rationalizer.paper.nli import NLI_COLUMNS, TIDY, read_nli
 from rationalizer.suggestions import closest, did_you_mean
 from rationalizer.text.errors import DataError, at
 from rationalizer.text.word_splitting import SplitRule
@@ -41,17 +40,22 @@ def load_dataset(
     dev_fraction: float | None = None,
     seed: int = 0,
 ) -> Corpus:
-    """A dataset of the literature, with its task, classes, budget and splits.
+    """Load a dataset by name, with its task, classes, budget and splits.
 
-    `data_dir` is a local copy: in the format researchers have, or as users' own files (see `read_corpus`; one
-    aspect, in the column `label`, or for Beer in a column named after it). Without it the Hub is asked.
+    "beer-binary" is Beer with classes instead of ratings: positive from 0.6, negative up to 0.4, others dropped. The
+    annotations of "hatexplain" are what any annotator marked; `Columns(rationale_mask="rationale_majority")` uses what
+    more than half of them marked. Each pair of HANS has its heuristic as `group`; `Columns(group="subcase")` uses the
+    subcases.
 
-    "beer-binary" is Beer with the ratings as classes: from 0.6 on positive, up to 0.4 negative, others left out. The
-    rationales of "hatexplain" are what any annotator marked; `Columns(rationale_mask="rationale_majority")` has what
-    more than half of them did.
-
-    `seed` chooses what is held out for dev, and the halves of MNLI's dev set. Each pair of HANS has its heuristic
-    as `group`; `Columns(group="subcase")` has the subcases instead.
+    Args:
+        name: see `DATASETS`.
+        data_dir: a local copy, in the authors' format or as users' own files (see `read_corpus`; one aspect, in the
+            column `label`, or for Beer in a column named after it). None: download it from the Hub.
+        aspect: of Beer and Hotels.
+        columns: names of the columns, if not the usual ones.
+        rule: how texts are split into words.
+        dev_fraction: share of train to hold out if there is no dev split.
+        seed: chooses the texts held out for dev, and the halves of MNLI's dev split.
     """
     dataset = _find(name)
     if dataset.aspects:
@@ -60,26 +64,28 @@ def load_dataset(
             raise ValueError(f"{dataset.name} has the aspects {', '.join(dataset.aspects)}, got {aspect!r}")
     elif aspect is not None:
         raise ValueError(f"{dataset.name} has no aspects, got aspect={aspect!r}; leave it out")
-    candidates = [label.format(aspect=aspect) for label in dataset.labels]
-    wanted = (columns or Columns()).names() | {*candidates, *(name.format(aspect=aspect) for name in dataset.reads)}
-    splits = _read(dataset, None if data_dir is None else Path(data_dir), aspect or "", wanted)
-    if dataset.tidy is not None:
-        tidied = columns or Columns()
-        splits = {split: [dataset.tidy(table, tidied) for table in tables] for split, tables in splits.items()}
-        columns = TIDY
+    label_columns = [label.format(aspect=aspect) for label in dataset.label_columns]
+    request = ReadRequest(
+        aspect or "",
+        columns or Columns(),
+        (columns or Columns()).names()
+        | {*label_columns, *(name.format(aspect=aspect) for name in dataset.extra_columns)},
+        dataset.splits,
+    )
+    splits = _read(dataset, None if data_dir is None else Path(data_dir), request)
     if dataset.prepare is not None:
-        splits = {split: [dataset.prepare(table, aspect or "") for table in tables] for split, tables in splits.items()}
+        splits = _map_tables(splits, lambda table: dataset.prepare(table, request))  # type: ignore[misc]
         if "train" in splits and not any(table.rows for table in splits["train"]):
-            of_aspect = f" for the aspect {aspect!r}; choose another one, or add its rows" if aspect else ""
-            raise DataError(f"{at(splits['train'][0].path)}: there are no rows to train on{of_aspect}")
+            for_aspect = f" for aspect {aspect!r}. Available aspects: {', '.join(dataset.aspects)}" if aspect else ""
+            raise DataError(f"{at(splits['train'][0].path)}: no training rows{for_aspect}")
+    columns = dataset.columns or columns
     if columns is None:
-        known = next(iter(splits.values()))[0].columns
-        columns = replace(Columns(), label=next((label for label in candidates if label in known), candidates[0]))
+        present = next(iter(splits.values()))[0].columns
+        label = next((label for label in label_columns if label in present), label_columns[0])
+        columns = Columns(label=label)
     if dataset.relabel is not None:
-        splits = {
-            split: [_relabelled(table, columns.label, dataset.relabel) for table in tables]
-            for split, tables in splits.items()
-        }
+        relabel, label_column = dataset.relabel, columns.label
+        splits = _map_tables(splits, lambda table: _relabelled(table, label_column, relabel))
     corpus = assemble(
         dataset.name if aspect is None else f"{dataset.name}-{aspect}",
         splits,
@@ -98,26 +104,33 @@ def load_dataset(
     return corpus
 
 
-def _read(dataset: Dataset, folder: Path | None, aspect: str, wanted: set[str]) -> Mapping[str, Sequence[Table]]:
-    if dataset.tidy is not None:
-        wanted = wanted | NLI_COLUMNS
-    if folder is None:
+def _find(name: str) -> Dataset:
+    key = name.lower()
+    if key not in DATASETS:
+        raise ValueError(f"there is no dataset {name!r}; {did_you_mean(key, DATASETS)}")
+    return DATASETS[key]
+
+
+def _read(dataset: Dataset, path: Path | None, request: ReadRequest) -> SplitTables:
+    if path is None:
         if dataset.hub is None:
             raise DataError(f"{dataset.name} is not on the Hub; pass data_dir with a local copy of its files")
         from rationalizer.data.hub_datasets import read_hub
 
-        return read_hub(dataset.hub, wanted, dataset.splits)
-    if not folder.exists():
-        raise DataError(f"{folder}: there is no such folder; pass data_dir with a local copy of {dataset.name}")
-    if dataset.tidy is not None:
-        return read_nli(folder, wanted, dataset.splits)
-    found = dataset.format(folder, aspect) if dataset.format and folder.is_dir() else None
-    return found or read_splits(folder, wanted, dataset.splits, dataset.original)
+        return read_hub(dataset.hub, request.names, dataset.splits)
+    if not path.exists():
+        raise DataError(f"{path}: there is no such folder; pass data_dir with a local copy of {dataset.name}")
+    original = dataset.read_original(path, request) if dataset.read_original else None
+    return original or read_splits(path, request.names, dataset.splits, dataset.original_files)
+
+
+def _map_tables(splits: SplitTables, function: Callable[[Table], Table]) -> SplitTables:
+    return {split: [function(table) for table in tables] for split, tables in splits.items()}
 
 
 def _relabelled(table: Table, column: str | None, relabel: Callable[[Label], Label]) -> Table:
     if column not in table.columns:
-        return table  # which will be said to lack it
+        return table  # `assemble` reports the missing column
     rows: list[Row] = []
     for number, row in table.numbered():
         try:
@@ -125,13 +138,6 @@ def _relabelled(table: Table, column: str | None, relabel: Callable[[Label], Lab
         except ValueError as error:
             raise DataError(f"{at(table.path, number)}: {error}") from None
     return replace(table, rows=rows)
-
-
-def _find(name: str) -> Dataset:
-    key = name.lower()
-    if key not in DATASETS:
-        raise ValueError(f"there is no dataset {name!r}; {did_you_mean(key, DATASETS)}")
-    return DATASETS[key]
 
 
 def load(

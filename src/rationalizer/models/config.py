@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import numpy as np
 
 from rationalizer.constraints import Constraints, FactorConstraint, PairFactorConstraint, parse_constraints
+from rationalizer.models.presets import presets_for
 from rationalizer.nn import (
     ALIGNERS,
     ENCODERS,
@@ -22,7 +23,6 @@ from rationalizer.nn import (
     encoder_class,
     methods_for,
 )
-from rationalizer.paper.presets import preset
 from rationalizer.ranges import (
     Count,
     CountOrNone,
@@ -147,7 +147,7 @@ def configure(
         and not Path(encoder).expanduser().is_dir()
     ):
         raise ValueError(f"there is no encoder {encoder!r}; did you mean {meant!r}?")
-    given = {**preset(dataset, method, pairs=pairs, encoder=encoder_class(encoder).name), **(overrides or {})}
+    given = {**presets_for(dataset, method, pairs=pairs, encoder=encoder_class(encoder).name), **(overrides or {})}
     common, own, encoder = _common_types(), known[method].options(), encoder_class(encoder).options()
     values: dict[str, Any] = {}
     options = {name: default for name, (_, default) in own.items()}

@@ -1,3 +1,11 @@
-"""The SPECTRA paper: its datasets, presets, HANS evaluation and reported figures."""
+"""The SPECTRA paper and the literature around it: datasets, presets, reported figures, evaluation on HANS.
 
-import rationalizer.data  # noqa: F401
+This package is a plugin (see `rationalizer.discovery`): importing it registers the datasets, presets and figures.
+"""
+
+from rationalizer.discovery import import_modules
+from rationalizer.paper import presets, reported_figures
+
+__all__ = ["presets", "reported_figures"]
+
+import_modules("rationalizer.paper.datasets")

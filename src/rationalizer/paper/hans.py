@@ -1,4 +1,4 @@
-"""HANS: does a model of pairs go by word overlap? Accuracy on the six parts of its evaluation set."""
+"""Evaluation on HANS: accuracy of a pair model on the six parts, which shows whether it relies on word overlap."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ HEADINGS = {"lexical_overlap": "Lexical overlap", "subsequence": "Subsequence", 
 
 
 def hans_accuracy(trained: TrainedModel, hans: Corpus) -> dict[Part, float]:
-    """Accuracy on each part of the evaluation set. HANS asks for entailment or not: every other class of the model,
-    neutral or contradiction, counts as non-entailment.
+    """Return the accuracy on each part of the evaluation set. Every class of the model but entailment counts as
+    non-entailment.
     """
     if "entailment" not in trained.classes:
         raise ValueError(
-            f"HANS asks for entailment, but the model predicts {', '.join(trained.classes) or 'values'}; "
-            "train on SNLI, MNLI, HANS or data with the class entailment"
+            f"HANS needs a model with the class entailment, but this one predicts "
+            f"{', '.join(trained.classes) or 'values'}; train on SNLI, MNLI, HANS or other data with this class"
         )
     pairs = [pair for pair in hans.test if isinstance(pair, PairExample)]
     unknown = next((pair.group for pair in pairs if pair.group not in HEADINGS), None)
     if not pairs or unknown is not None:
-        what = "no evaluation pairs" if not pairs else f"a pair of the heuristic {unknown!r}"
-        raise DataError(f"{hans.name} has {what}; its test split needs the heuristics {', '.join(HEADINGS)}")
+        problem = "no evaluation pairs" if not pairs else f"a pair with the unknown heuristic {unknown!r}"
+        raise DataError(f"{hans.name} has {problem}; its test split needs the heuristics {', '.join(HEADINGS)}")
     entailed = predict(trained, pairs).labels == trained.classes.index("entailment")
-    wanted = np.array([hans.classes[int(pair.label or 0)] == "entailment" for pair in pairs])
+    expected = np.array([hans.classes[int(pair.label or 0)] == "entailment" for pair in pairs])
     heuristics = np.array([pair.group for pair in pairs])
     accuracy = {}
     for label, heuristic in PARTS:
-        members = (wanted == (label == "entailment")) & (heuristics == heuristic)
+        members = (expected == (label == "entailment")) & (heuristics == heuristic)
         if members.any():
-            accuracy[label, heuristic] = float((entailed == wanted)[members].mean())
+            accuracy[label, heuristic] = float((entailed == expected)[members].mean())
     return accuracy
 
 
 def hans_table(columns: Mapping[str, Mapping[Part, float]]) -> tuple[list[str], list[list[str]]]:
-    """Headings and cells: our columns, then the paper's figures (M:AtMostOne2 trained on MNLI)."""
+    """Return headings and cells: our columns, then the paper's (M:AtMostOne2 trained on MNLI)."""
     heads = ["label", "heuristic", *columns, "paper, vanilla", "paper, augmented"]
     cells = []
     for label, heuristic in PARTS:
@@ -60,7 +60,7 @@ def hans_markdown(columns: Mapping[str, Mapping[Part, float]], note: str) -> str
 
 
 def hans_json(columns: Mapping[str, Mapping[Part, float]]) -> dict[str, Any]:
-    return {name: {" / ".join(part): value for part, value in found.items()} for name, found in columns.items()}
+    return {name: {" / ".join(part): value for part, value in column.items()} for name, column in columns.items()}
 
 
 def _figure(value: float | None) -> str:

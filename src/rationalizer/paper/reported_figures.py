@@ -1,14 +1,14 @@
-"""Figures quoted from the SPECTRA paper (Guerreiro and Martins, EMNLP 2021), to be printed beside our own.
+"""Results of the SPECTRA paper (Guerreiro and Martins, EMNLP 2021), printed beside our own.
 
-Mean (minimum/maximum) over five seeds (matchings: three) on the test sets, with 300-dimensional GloVe vectors. Task
+Mean, minimum and maximum over five seeds (matchings: three) on the test sets, with 300-dimensional GloVe vectors. Task
 scores are macro-F1, for Beer the mean squared error; token-F1 follows the paper's convention (see
-`metrics.token_scores`); sizes were reported for the methods without a hard budget only. In two cells of the paper the
-mean of HardKuma lies outside its own range (AgNews, IMDB); they are quoted as printed.
+`metrics.token_scores`); sizes were reported only for methods without a hard budget. In two cells of the paper the mean
+of HardKuma is outside its own range (AgNews, IMDB); they are quoted as printed.
 """
 
 from __future__ import annotations
 
-from rationalizer.metrics import Summary
+from rationalizer.data.dataset_registry import PUBLISHED
 
 _DATASETS = ("sst", "agnews", "imdb", "beer-appearance", "hotels-location")
 _ANNOTATED = ("beer-appearance", "hotels-location")
@@ -42,7 +42,7 @@ _SIZE = {
     ("sparsemax", None): ".17 .13 .23  .13 .11 .15  .02 .02 .03  .11 .09 .13  .03 .02 .04",
     ("fusedmax", None): ".60 .14 1.0  .32 .10 .66  .02 .01 .02  .26 .03 .98  .04 .01 .08",
 }
-# Matchings: three seeds; the OT rows are single figures of Swanson et al. (2020), quoted by the paper, k = 4.
+# Matchings: three seeds. The OT rows are single figures of Swanson et al. (2020), quoted by the paper, k = 4.
 _PAIRS = ("snli", "mnli")
 _MATCHING: dict[tuple[str, str | None], str] = {
     ("softmax", "not-faithful"): ".86 .86 .86  .74 .73 .74",
@@ -57,7 +57,7 @@ _MATCHING: dict[tuple[str, str | None], str] = {
     ("at-most-one", "faithful"): ".85 .85 .85  .73 .73 .73",
     ("budget", "faithful"): ".82 .81 .82  .68 .67 .68",
 }
-# Accuracy on HANS of M:AtMostOne2 trained on MNLI, without and with the augmentation: (true label, heuristic).
+# Accuracy on HANS of M:AtMostOne2 trained on MNLI, without and with augmentation, by (true label, heuristic).
 HANS = {
     ("entailment", "lexical_overlap"): (0.9942, 0.9962),
     ("entailment", "subsequence"): (0.9960, 1.0),
@@ -66,23 +66,20 @@ HANS = {
     ("non-entailment", "subsequence"): (0.0016, 1.0),
     ("non-entailment", "constituent"): (0.0122, 1.0),
 }
-_MEASURES = {"task": (_TASK, _DATASETS), "token_f1": (_TOKEN_F1, _ANNOTATED), "size": (_SIZE, _DATASETS)}
+
+_TABLES = (("task", _TASK, _DATASETS), ("token_f1", _TOKEN_F1, _ANNOTATED), ("size", _SIZE, _DATASETS))
 
 
-def reported(dataset: str) -> bool:
-    """Whether the paper has figures on this dataset (by its name with the aspect, as "hotels-location")."""
-    return dataset in _DATASETS or dataset in _PAIRS
+def _register() -> None:
+    published: dict[str, dict[tuple[str, str, str | None], tuple[float, float, float]]] = {}
+    for measure, rows, datasets in (*_TABLES, ("task", _MATCHING, _PAIRS)):
+        for (method, variant), row in rows.items():
+            values = iter(map(float, row.split()))
+            # Some rows end early: the paper has no figure for the last dataset.
+            for dataset, figures in zip(datasets, zip(values, values, values, strict=True), strict=False):
+                published.setdefault(dataset, {})[measure, method, variant] = figures
+    for dataset, by_method in published.items():
+        PUBLISHED.register(dataset)(by_method)
 
 
-def figure(measure: str, dataset: str, method: str, variant: str | None = None) -> Summary | None:
-    """What the paper reports as `measure` ("task", "token_f1" or "size"); None where it reports nothing.
-
-    `variant` is how the method is decoded, for pairs of texts "faithful" or "not-faithful".
-    """
-    rows, datasets = (_MATCHING, _PAIRS) if dataset in _PAIRS and measure == "task" else _MEASURES[measure]
-    row = rows.get((method, variant))
-    if row is None or dataset not in datasets:
-        return None
-    at = 3 * datasets.index(dataset)
-    values = [float(value) for value in row.split()[at : at + 3]]
-    return Summary(values[0], values[1], values[2]) if values else None
+_register()
