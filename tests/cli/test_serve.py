@@ -4,13 +4,10 @@ from fastapi.testclient import TestClient
 
 from rationalizer.cli.serve import _make_app, _views
 from rationalizer.models import TrainedModel
-from rationalizer.server import Metrics
 
 
 def page_of(runs, examples=None, options=None):
-    return TestClient(
-        _make_app(runs, examples, None, None, "cpu", options or {}, Metrics()), base_url="http://localhost"
-    )
+    return TestClient(_make_app(runs, examples, None, None, "cpu", options or {}), base_url="http://localhost")
 
 
 def test_the_first_model_with_texts_of_its_own_offers_them(spectra_run, sparsemax_run, make_run):

@@ -1,13 +1,15 @@
 import socket
 import threading
+import time
 from contextlib import contextmanager
 
 import pytest
+import uvicorn
 from fastapi.testclient import TestClient
 
 from rationalizer.data import generated_reviews as reviews
 from rationalizer.server import Quotas, create_app, load_models
-from rationalizer.server.listener import Server
+from rationalizer.server.listener import server_config
 
 
 @pytest.fixture(scope="session")
@@ -15,33 +17,36 @@ def models(spectra_run, sparsemax_run):
     return load_models([spectra_run, sparsemax_run])
 
 
-def asking(app, **options):
-    """A client of an application, which it takes to be on this machine."""
+def local_client(app, **options):
+    """A client that addresses the application as localhost."""
     return TestClient(app, base_url="http://localhost", **options)
 
 
 @pytest.fixture(scope="session")
 def client(models):
     quotas = Quotas(items=8, characters=1000)
-    with asking(create_app(models, quotas=quotas, examples=["A first one.", "A second one."])) as client:
+    with local_client(create_app(models, quotas=quotas, examples=["A first one.", "A second one."])) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
 def pair_client(pair_run):
-    with asking(create_app(load_models([pair_run]))) as client:
+    with local_client(create_app(load_models([pair_run]))) as client:
         yield client
 
 
 @contextmanager
 def listening(app, seconds=30, grace=10, port=0):
-    """The application at a port, by default a free one, served by another thread of this process."""
-    ready = threading.Event()
-    server = Server(app, seconds=seconds, grace=grace, started=ready.set)
+    """Serve the application at a port, by default a free one, in another thread of this process."""
+    server = uvicorn.Server(server_config(app, request_timeout=seconds, grace_seconds=grace))
     with socket.create_server(("127.0.0.1", port)) as listener:
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
-        assert ready.wait(60)
+        deadline = time.monotonic() + 60
+        while not server.started:
+            assert thread.is_alive()
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
         try:
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:

@@ -1,4 +1,4 @@
-"""Many callers, one worker: nothing is lost, mixed up or blocked."""
+"""Many callers, one worker thread: no item is lost, mixed up or blocked."""
 
 import asyncio
 import threading
@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from rationalizer.server.batching import Batcher, Busy
+from rationalizer.server.batching import Batcher, QueueFullError
 
 
 class Recorder:
-    """Doubles numbers, and remembers what it was asked together."""
+    """Doubles numbers, and records its calls."""
 
     def __init__(self, seconds=0.0):
         self.calls = []
@@ -26,7 +26,7 @@ class Recorder:
         return [2 * item for item in items]
 
 
-def together(run, submissions, **options):
+def submit_all(run, submissions, **options):
     async def main():
         async with Batcher(run, **options) as batcher:
             tasks = [asyncio.create_task(batcher.submit(*submission)) for submission in submissions]
@@ -35,39 +35,39 @@ def together(run, submissions, **options):
     return asyncio.run(main())
 
 
-def test_callers_get_their_own_answers_from_few_calls():
+def test_callers_share_a_call_and_get_their_own_answers():
     run = Recorder()
     submissions = [("a", [k, k + 100]) for k in range(50)]
-    assert together(run, submissions, max_items=1000) == [[2 * k, 2 * k + 200] for k in range(50)]
+    assert submit_all(run, submissions, max_items=1000) == [[2 * k, 2 * k + 200] for k in range(50)]
     assert len(run.calls) == 1
     assert run.threads.isdisjoint({threading.get_ident()})
 
 
 def test_keys_are_not_mixed():
     run = Recorder()
-    answers = together(run, [(k % 3, [k]) for k in range(30)], max_items=1000)
+    answers = submit_all(run, [(k % 3, [k]) for k in range(30)], max_items=1000)
     assert answers == [[2 * k] for k in range(30)]
     assert sorted(key for key, _ in run.calls) == [0, 1, 2]
     assert all(item % 3 == key for key, items in run.calls for item in items)
 
 
-def test_a_batch_is_no_larger_than_it_may_be():
+def test_maximum_number_of_items():
     run = Recorder()
-    together(run, [("a", [k]) for k in range(50)], max_items=8)
+    submit_all(run, [("a", [k]) for k in range(50)], max_items=8)
     assert max(len(items) for _, items in run.calls) == 8
     assert sum(len(items) for _, items in run.calls) == 50
 
 
-def test_a_batch_is_bounded_by_the_work_in_it():
+def test_maximum_cost_of_a_batch():
     run = Recorder()
-    together(run, [("a", [30, 30, 30, 200, 30]), ("a", [1] * 20)], size=lambda item: item, max_size=100)
+    submit_all(run, [("a", [30, 30, 30, 200, 30]), ("a", [1] * 20)], cost=lambda item: item, max_cost=100)
     assert all(sum(items) <= 100 or items == [200] for _, items in run.calls)
     assert sorted(item for _, items in run.calls for item in items) == sorted([30, 30, 30, 200, 30] + [1] * 20)
 
 
 @pytest.mark.parametrize("clients", [("many", "few"), ("same", "same")])
-def test_a_small_submission_is_in_the_next_batch_however_much_waits(clients):
-    """Also where both come from one address, as behind a proxy."""
+def test_small_submission_is_in_the_next_batch(clients):
+    """Also if both come from one address, as behind a proxy."""
     many, few = clients
     batches = []
 
@@ -77,7 +77,7 @@ def test_a_small_submission_is_in_the_next_batch_however_much_waits(clients):
             time.sleep(0.01)
             return list(items)
 
-        async with Batcher(run, size=lambda item: 100, max_size=800) as batcher:
+        async with Batcher(run, cost=lambda item: 100, max_cost=800) as batcher:
             large = [asyncio.create_task(batcher.submit("a", ["large"] * 64, many)) for _ in range(5)]
             while len(batches) < 3:
                 await asyncio.sleep(0.001)
@@ -93,7 +93,7 @@ def test_a_small_submission_is_in_the_next_batch_however_much_waits(clients):
     assert {"small 0", "small 1", "small 2", "small 3"} <= set.union(*batches[before : before + 2])
 
 
-def test_a_client_with_many_requests_gets_no_more_than_one_with_a_single_one():
+def test_client_with_many_requests_gets_the_same_share():
     served = []
 
     async def main():
@@ -111,37 +111,37 @@ def test_a_client_with_many_requests_gets_no_more_than_one_with_a_single_one():
     assert last < 130
 
 
-def test_one_client_cannot_shut_others_out():
+def test_busy_client_cannot_lock_out_others():
     async def main():
-        async with Batcher(Recorder(0.02), max_items=1, capacity=4, share=2) as batcher:
+        async with Batcher(Recorder(0.02), max_items=1, capacity=4, reserved=2) as batcher:
             tasks = [asyncio.create_task(batcher.submit("a", [k], "many")) for k in range(6)]
             await asyncio.sleep(0)
-            assert not batcher.ready
+            assert batcher.is_full
             tasks.append(asyncio.create_task(batcher.submit("a", [7, 8], "other")))
             return await asyncio.gather(*tasks, return_exceptions=True)
 
     *many, other = asyncio.run(main())
     assert many[:4] == [[0], [2], [4], [6]]
-    assert all(isinstance(answer, Busy) for answer in many[4:])
+    assert all(isinstance(answer, QueueFullError) for answer in many[4:])
     assert other == [14, 16]
 
 
-def test_only_the_caller_at_fault_hears_of_an_error():
+def test_only_the_failing_job_gets_the_exception():
     run = Recorder()
-    answers = together(run, [("a", [1]), ("a", [-1]), ("a", [3])], max_items=10)
+    answers = submit_all(run, [("a", [1]), ("a", [-1]), ("a", [3])], max_items=10)
     assert answers[0] == [2]
     assert answers[2] == [6]
     assert isinstance(answers[1], ValueError)
 
 
-def test_of_a_submission_that_fails_nothing_more_is_run():
+def test_failed_submission_is_not_continued():
     run = Recorder()
-    answers = together(run, [("a", [-1] * 50)], max_items=5)
+    answers = submit_all(run, [("a", [-1] * 50)], max_items=5)
     assert isinstance(answers[0], ValueError)
     assert len(run.calls) == 1
 
 
-def test_a_full_queue_refuses_and_recovers():
+def test_full_queue_rejects_and_recovers():
     async def main():
         async with Batcher(Recorder(0.05), max_items=1, capacity=3) as batcher:
             tasks = [asyncio.create_task(batcher.submit("a", [k])) for k in range(5)]
@@ -150,25 +150,25 @@ def test_a_full_queue_refuses_and_recovers():
 
     answers, later, waiting = asyncio.run(main())
     assert answers[:3] == [[0], [2], [4]]
-    assert all(isinstance(answer, Busy) for answer in answers[3:])
+    assert all(isinstance(answer, QueueFullError) for answer in answers[3:])
     assert later == [14]
     assert waiting == 0
 
 
-def test_what_was_accepted_is_answered_before_the_end():
+def test_accepted_items_are_run_before_exit():
     async def main():
         batcher = Batcher(Recorder(0.05), max_items=1)
         async with batcher:
             tasks = [asyncio.create_task(batcher.submit("a", [k])) for k in range(4)]
             await asyncio.sleep(0.01)
-        with pytest.raises(Busy, match="stopping"):
+        with pytest.raises(QueueFullError, match="stopping"):
             await batcher.submit("a", [1])
         return await asyncio.gather(*tasks)
 
     assert asyncio.run(main()) == [[0], [2], [4], [6]]
 
 
-def test_the_event_loop_stays_free_and_callers_may_leave():
+def test_event_loop_stays_free_and_callers_can_be_cancelled():
     async def main():
         ticks = 0
         async with Batcher(Recorder(0.2)) as batcher:
@@ -186,3 +186,49 @@ def test_the_event_loop_stays_free_and_callers_may_leave():
     assert answer == [4]
     assert cancelled
     assert waiting == 0
+
+
+def test_worker_survives_any_exception_of_a_job():
+    """Of the key, the cost, the run, the callback, or a wrong number of results."""
+
+    def cost(item):
+        if item == "cost":
+            raise KeyError(item)
+        return 1
+
+    def on_batch(items):
+        if items == 5:
+            raise OSError("on_batch")
+
+    def run(key, items):
+        return [] if "results" in items else list(items)
+
+    async def main():
+        async with Batcher(run, cost=cost, on_batch=on_batch) as batcher:
+            for key, items, error in (
+                (["unhashable"], ["a"], TypeError),
+                ("a", ["cost"], KeyError),
+                ("a", ["b"] * 5, OSError),
+                ("a", ["results"], RuntimeError),
+            ):
+                with pytest.raises(error):
+                    await asyncio.wait_for(batcher.submit(key, items), 20)
+                assert batcher.is_running
+                assert await asyncio.wait_for(batcher.submit("a", ["b"]), 20) == ["b"]
+            assert batcher.waiting == 0
+
+    asyncio.run(main())
+
+
+def test_submissions_fail_after_the_worker_has_ended():
+    async def main():
+        async with Batcher(Recorder()) as batcher:
+            batcher._worker.cancel()
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert not batcher.is_running
+            with pytest.raises(RuntimeError, match="ended"):
+                await batcher.submit("a", [1])
+            batcher._worker = None
+
+    asyncio.run(main())

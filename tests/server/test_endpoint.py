@@ -1,7 +1,8 @@
-"""The endpoint over a really trained model: the right answers, and clear ones where there is none."""
+"""The endpoint with a trained model: answers and errors."""
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -11,9 +12,11 @@ from rationalizer import drawing as render
 from rationalizer.nn import ALIGNERS
 from rationalizer.server import Quotas, create_app, load_models
 from rationalizer.server.application import STATIC
-from tests.server.conftest import asking
+from rationalizer.server.batching import Batcher
+from tests.server.conftest import local_client
 
 TEXT = "We found truly helpful lovely care. Expect barely musty regrettable comfort."
+JSON = {"Content-Type": "application/json"}
 HOSTILE = "<script>alert(1)</script> \"quoted\" & <img src=x onerror=alert(2)> 'so' ]]> lovely care"
 
 
@@ -24,12 +27,12 @@ def explain(client, **body):
 
 
 def plain(explanation):
-    """As it comes back from JSON."""
+    """The explanation after a round trip through JSON."""
     return json.loads(json.dumps(explanation.to_dict()))
 
 
 def same(found, expected):
-    """Equal, but for the last digits that depend on who shared the batch."""
+    """Compare; the last digits depend on the other texts of the batch."""
     numbers = ("probabilities", "weights")
     assert {k: v for k, v in found.items() if k not in numbers} == {
         k: v for k, v in expected.items() if k not in numbers
@@ -57,17 +60,14 @@ def test_several_texts_in_order(client, models):
         same(one, plain(models[0].model.explain(text)))
 
 
-@pytest.mark.parametrize(("budget", "selected"), [(1, 1), (3, 3), ("3", 3), (99, 11), (10**30, 11)])
-def test_counts_are_solved_anew(client, models, budget, selected):
-    check_budget(client, models, budget, "count", selected)
-
-
-@pytest.mark.parametrize(("budget", "selected"), [(0.5, 6), ("50%", 6), (1.0, 11), ("100%", 11)])
-def test_shares_are_solved_anew(client, models, budget, selected):
-    check_budget(client, models, budget, "share", selected)
-
-
-def check_budget(client, models, budget, unit, selected):
+@pytest.mark.parametrize(
+    ("unit", "budget", "selected"),
+    [
+        *(("count", *case) for case in [(1, 1), (3, 3), ("3", 3), (99, 11), (10**30, 11)]),
+        *(("share", *case) for case in [(0.5, 6), ("50%", 6), (1.0, 11), ("100%", 11)]),
+    ],
+)
+def test_budget(client, models, unit, budget, selected):
     answer = explain(client, text=TEXT, budget=budget)
     assert answer["budget_unit"] == unit
     found = answer["explanations"][0]
@@ -97,15 +97,14 @@ def test_pairs(pair_client, pair_run):
     assert "<svg" in found["html"]
     several = explain(pair_client, pairs=[[premise, hypothesis], ["a b", "b"]])["explanations"]
     assert [one["hypothesis"] for one in several] == [hypothesis, "b"]
-    refused(pair_client, 422, "text", "reads pairs of texts", text="a")
-    refused(pair_client, 400, "hypothesis", "hypothesis is missing", premise="a")
-    refused(pair_client, 422, "pairs[1][1]", "", pairs=[["a", "b"], ["a"]])
-    refused(pair_client, 422, "pairs[0]", "the text is empty", pairs=[["a", " "]])
+    check_error(pair_client, 422, "text", "reads pairs of texts", text="a")
+    check_error(pair_client, 400, "hypothesis", "hypothesis is missing", premise="a")
+    check_error(pair_client, 422, "pairs[1][1]", "", pairs=[["a", "b"], ["a"]])
+    check_error(pair_client, 422, "pairs[0]", "the text is empty", pairs=[["a", " "]])
 
 
-def refused(client, status, field, problem, **body):
-    headers = {"Content-Type": "application/json"}
-    response = client.post("/explain", content=json.dumps(body), headers=headers)
+def check_error(client, status, field, problem, **body):
+    response = client.post("/explain", content=json.dumps(body), headers=JSON)
     assert response.status_code == status, response.text
     error = response.json()["error"]
     assert error["field"] == field
@@ -119,7 +118,7 @@ def refused(client, status, field, problem, **body):
     [
         (400, "body", "there is no text", {}),
         (400, "texts", "text and texts exclude each other", {"text": "a", "texts": ["b"]}),
-        (413, "text", "1001 characters, but may have 1000", {"text": "a" * 1001}),
+        (413, "text", "1001 characters", {"text": "a" * 1001}),
         (413, "texts[1]", "1001 characters", {"texts": ["a", "b" * 1001]}),
         (413, "texts", "9 items, but at most 8", {"texts": ["a"] * 9}),
         (422, "txt", "there is no field 'txt'", {"txt": "a"}),
@@ -137,11 +136,11 @@ def refused(client, status, field, problem, **body):
         (422, "model", "there is no model 'x'", {"text": "a", "model": "x"}),
     ],
 )
-def test_refusals(client, status, field, problem, body):
-    refused(client, status, field, problem, **body)
+def test_invalid_requests(client, status, field, problem, body):
+    check_error(client, status, field, problem, **body)
 
 
-def test_what_is_not_json(client):
+def test_not_a_json_object(client):
     for content, kind in (("{", "application/json"), ("[1]", "application/json"), ('{"text": "a"}', "text/plain")):
         response = client.post("/explain", content=content, headers={"Content-Type": kind})
         assert response.status_code in (400, 422)
@@ -154,59 +153,55 @@ NESTED = [opening * depth for opening in (b"[", b'{"a":') for depth in (100_000,
 
 
 @pytest.mark.parametrize("content", [b'{"text": "\xff"}', b'{"budget": ' + b"9" * 5000 + b"}", *NESTED])
-def test_what_cannot_even_be_parsed(models, content):
-    with asking(create_app(models)) as client:
-        check_unparsed(client, content)
-
-
-def check_unparsed(client, content):
-    response = client.post("/explain", content=content, headers={"Content-Type": "application/json"})
+def test_json_that_cannot_be_parsed(models, content):
+    with local_client(create_app(models)) as client:
+        response = client.post("/explain", content=content, headers=JSON)
     assert response.status_code == 400
     assert response.json()["error"]["field"] == "body"
 
 
 @pytest.mark.parametrize("depth", [10, 200, 490, 900, 960, 990, 1000, 5000])
 @pytest.mark.parametrize("field", ["text", "texts", "budget", "model"])
-def test_nesting_is_refused_at_any_depth(client, field, depth):
+def test_nested_values_are_rejected_at_any_depth(client, field, depth):
     content = f'{{"{field}": {"[" * depth}1{"]" * depth}}}'
-    response = client.post("/explain", content=content, headers={"Content-Type": "application/json"})
+    response = client.post("/explain", content=content, headers=JSON)
     assert response.status_code in (400, 422), response.text
     assert response.json()["error"]["field"].startswith(("body", field))
 
 
 @pytest.mark.parametrize("name", ["text", "model", "budget", "x"])
 @pytest.mark.parametrize("value", ["\ud800", "a\udfff%", "x" * 3500, "9" * 3000])
-def test_what_an_error_repeats_is_short_and_is_unicode(client, name, value):
+def test_errors_are_short_and_valid_unicode(client, name, value):
     body = {"text": "a", name: value} if name != "x" else {value: 1}
-    response = client.post("/explain", content=json.dumps(body), headers={"Content-Type": "application/json"})
+    response = client.post("/explain", content=json.dumps(body), headers=JSON)
     assert response.status_code in ((413, 422) if value[0] != "9" else (200, 413, 422)), response.text
     assert len(response.text) < 1000 or response.status_code == 200
 
 
-def test_only_the_first_of_many_mistakes_is_looked_at(models):
-    with asking(create_app(models)) as client:
+def test_only_the_first_of_many_errors_is_reported(models):
+    with local_client(create_app(models)) as client:
         for content in (
             '{"texts": [' + "[]," * 300_000 + "1]}",
             "{" + ",".join(f'"{k}":0' for k in range(100_000)) + "}",
         ):
-            response = client.post("/explain", content=content, headers={"Content-Type": "application/json"})
+            response = client.post("/explain", content=content, headers=JSON)
             assert response.status_code == 422
             assert len(response.text) < 1000
 
 
-def test_text_without_a_word(client, pair_client):
-    refused(client, 422, "texts[1]", "there is no word in the text", texts=["a", "<br />", "b"])
-    refused(client, 422, "text", "there is no word", text="<br />")
-    refused(pair_client, 422, "pairs[0]", "there is no word", pairs=[["a", "<br />"]])
+def test_text_without_words(client, pair_client):
+    check_error(client, 422, "texts[1]", "<br />", texts=["a", "<br />", "b"])
+    check_error(client, 422, "text", "<br />", text="<br />")
+    check_error(pair_client, 422, "pairs[0]", "<br />", pairs=[["a", "<br />"]])
 
 
-def test_pairs_with_too_much_to_compare(pair_client):
+def test_pairs_with_too_many_words(pair_client):
     long = "a " * 501
-    refused(pair_client, 422, "pairs[1]", "501 and 501 words", pairs=[["a", "b"], [long, long]])
+    check_error(pair_client, 422, "pairs[1]", "501 and 501 words", pairs=[["a", "b"], [long, long]])
     assert explain(pair_client, premise="a " * 2500, hypothesis="b")
 
 
-def test_other_pages_and_methods_are_refused_in_the_same_form(client):
+def test_unknown_paths_and_methods(client):
     for method, path, status in (("GET", "/explain", 405), ("GET", "/nothing", 404), ("POST", "/health", 405)):
         response = client.request(method, path)
         assert response.status_code == status
@@ -216,11 +211,10 @@ def test_other_pages_and_methods_are_refused_in_the_same_form(client):
     assert response.headers["Allow"] == "GET"
 
 
-def test_a_body_that_is_too_long_is_not_read(models):
-    with asking(create_app(models, quotas=Quotas(items=1, characters=10))) as client:
+def test_too_large_body_is_not_read(models):
+    with local_client(create_app(models, quotas=Quotas(items=1, characters=10))) as client:
         long = json.dumps({"text": "a" * 10_000})
-        headers = {"Content-Type": "application/json"}
-        announced = client.post("/explain", content=long, headers=headers)
+        announced = client.post("/explain", content=long, headers=JSON)
         read = []
 
         def pieces():
@@ -228,7 +222,7 @@ def test_a_body_that_is_too_long_is_not_read(models):
                 read.append(1)
                 yield b" " * 1000
 
-        streamed = client.post("/explain", content=pieces(), headers=headers)
+        streamed = client.post("/explain", content=pieces(), headers=JSON)
         for response in (announced, streamed):
             assert response.status_code == 413
             assert response.json()["error"]["field"] == "body"
@@ -236,12 +230,10 @@ def test_a_body_that_is_too_long_is_not_read(models):
         assert explain(client, text="short")
 
 
-def test_back_pressure(models):
-    """With a queue of one text, requests beyond those under way are told to come back."""
-    from concurrent.futures import ThreadPoolExecutor
-
+def test_full_queue(models):
+    """With a queue of one text, requests beyond those in progress are answered 503."""
     with (
-        asking(create_app(models, quotas=Quotas(waiting=1))) as client,
+        local_client(create_app(models, quotas=Quotas(waiting=1))) as client,
         ThreadPoolExecutor(16) as threads,
     ):
         answers = list(threads.map(lambda _: client.post("/explain", json={"texts": [TEXT] * 8}), range(32)))
@@ -253,15 +245,18 @@ def test_back_pressure(models):
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("by zero"), ValueError("an index"), KeyError("a name")])
-def test_failures_are_the_server_s(models, monkeypatch, caplog, error):
-    """Whatever their kind: only what is checked of a request is the client's fault."""
+def test_internal_errors(models, monkeypatch, caplog, error):
+    """Also a ValueError of the model is an error of the server, not of the request."""
 
     def fail(*_, **__):
         raise error
 
-    with asking(create_app(models)) as client:
-        monkeypatch.setattr(Rationalizer, "explain_examples", fail)
-        response = client.post("/explain", json={"text": "a secret text"})
+    with local_client(create_app(models)) as client:
+        with monkeypatch.context() as patch:
+            patch.setattr(Rationalizer, "explain_examples", fail)
+            response = client.post("/explain", json={"text": "a secret text"})
+        assert client.get("/ready").status_code == 200
+        assert explain(client, text=TEXT)
     assert response.status_code == 500
     assert response.json()["error"]["problem"] == "the server failed on this request"
     assert response.headers["X-Content-Type-Options"] == "nosniff"
@@ -272,7 +267,23 @@ def test_failures_are_the_server_s(models, monkeypatch, caplog, error):
     assert "a secret text" not in caplog.text
 
 
-def test_hostile_text_is_escaped_everywhere(client):
+def test_not_ready_after_the_batching_task_has_ended(models, monkeypatch):
+    with local_client(create_app(models)) as client:
+        monkeypatch.setattr(Batcher, "is_running", False)
+        response = client.get("/ready")
+        assert response.status_code == 503
+        assert "ended" in response.json()["error"]["problem"]
+        assert client.post("/explain", json={"text": "a"}).status_code == 500
+        assert client.get("/health").status_code == 200
+
+
+def test_warnings_are_in_the_answer(client):
+    known, unknown = explain(client, texts=[TEXT, "xyzzy"])["explanations"]
+    assert known["warnings"] == []
+    assert "knows none" in unknown["warnings"][0]
+
+
+def test_hostile_text_is_escaped(client):
     html = explain(client, text=HOSTILE, html=True)["explanations"][0]["html"]
     page = client.post("/render/html", json={"text": HOSTILE})
     svg = client.post("/render/svg", json={"text": HOSTILE})
@@ -284,7 +295,7 @@ def test_hostile_text_is_escaped_everywhere(client):
     assert client.get("/").headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_files(client, models):
+def test_drawings_as_files(client, models):
     page = client.post("/render/html", json={"texts": [TEXT, "a"], "budget": 2})
     assert page.headers["Content-Type"].startswith("text/html")
     assert page.headers["Content-Disposition"] == 'attachment; filename="explanation.html"'
@@ -296,7 +307,7 @@ def test_files(client, models):
     assert client.post("/render/pdf", json={"text": "a"}).status_code == 422
 
 
-def test_what_there_is_to_ask(client, models):
+def test_models_examples_and_health(client, models):
     described = client.get("/models").json()
     assert described["limits"] == {"items": 8, "characters": 1000}
     assert [one["name"] for one in described["models"]] == ["spectra", "sparsemax"]
@@ -308,7 +319,7 @@ def test_what_there_is_to_ask(client, models):
     assert client.get("/ready").json() == {"status": "ready"}
 
 
-def test_pages_load_nothing_from_elsewhere(client):
+def test_pages_load_nothing_from_other_servers(client):
     described = client.get("/openapi.json").json()
     assert set(described["paths"]) == {
         *("/explain", "/render/{kind}", "/models", "/views/{name}", "/examples", "/health", "/ready", "/metrics")
@@ -324,9 +335,9 @@ def test_pages_load_nothing_from_elsewhere(client):
         assert all(address.startswith("http://www.w3.org/2000/svg") for address in addresses)
 
 
-def test_models_of_both_kinds(spectra_run, pair_run):
-    """A request that names no model is answered by the first that reads such texts."""
-    with asking(create_app(load_models([spectra_run, pair_run]))) as client:
+def test_default_model_depends_on_the_kind_of_text(spectra_run, pair_run):
+    """A request that names no model is answered by the first model for its kind of text."""
+    with local_client(create_app(load_models([spectra_run, pair_run]))) as client:
         pair = {"premise": "Two nurses help boys.", "hypothesis": "Two medics help boys."}
         assert client.post("/explain", json={"text": "A warm film."}).json()["model"] == "spectra"
         assert client.post("/explain", json=pair).json()["model"] == "matching"
@@ -335,11 +346,11 @@ def test_models_of_both_kinds(spectra_run, pair_run):
         assert "reads single texts" in refused.text
 
 
-def test_names_of_models(spectra_run):
+def test_model_names_are_unique(spectra_run):
     assert [served.name for served in load_models([spectra_run, spectra_run])] == ["spectra", "spectra-2"]
 
 
-def test_constraints_are_solved_anew(client, models):
+def test_constraints(client, models):
     asked = ["spans=1", {"name": "never", "words": ["lovely"]}]
     answer = explain(client, text=TEXT, budget="50%", constraints=asked)
     assert answer["constraints"] == ["spans=1", "never=words:lovely"]
@@ -361,20 +372,22 @@ def test_constraints_are_solved_anew(client, models):
     [
         (["span=1"], "there is no constraint 'span'"),
         (["spans=0"], "most must be at least 1"),
-        ([{"name": "must", "mask": [1]}], "marks the texts at hand"),
-        ([{"name": "must", "words": [{}]}], "words are a list"),
+        ([{"name": "must", "mask": [1]}], "mask"),
+        ([{"name": "must", "words": [{}]}], "words"),
+        ([{"name": "must", "words": {"a": 1}}], "type"),
+        ([{"name": "must-align", "words": [1]}], "type"),
         (["must=words:lovely", "never=words:lovely"], "'lovely' must be selected, but it never may"),
         (["spans=1"] * 17, "at most 16 items"),
     ],
 )
-def test_constraints_that_cannot_be_kept(client, constraints, problem):
+def test_invalid_constraints(client, constraints, problem):
     response = client.post("/explain", json={"text": TEXT, "constraints": constraints})
     assert response.status_code == 422
     assert problem in response.json()["error"]["problem"]
     assert response.json()["error"]["field"] == "constraints"
 
 
-def test_models_that_follow_none_offer_none(client, models):
+def test_models_without_constraints_offer_none(client, models):
     facts = {model["name"]: model for model in client.get("/models").json()["models"]}
     assert {"constraint": "whole-sentences", "words": "whole sentences"} in facts["spectra"]["offered"]
     assert facts["sparsemax"]["offered"] == []
@@ -382,7 +395,7 @@ def test_models_that_follow_none_offer_none(client, models):
     assert "does not follow constraints" in refused.json()["error"]["problem"]
 
 
-def test_models_offer_what_their_method_leaves_open(pair_client, pair_run):
+def test_offered_constraints_fit_the_method(pair_client, pair_run):
     offered = [each["constraint"] for each in pair_client.get("/models").json()["models"][0]["offered"]]
     assert offered == ["must-align=equal", "never-align=stopwords", "monotone", "exactly-k=1", "exactly-k=2"]
     (served,) = load_models([pair_run])
@@ -390,7 +403,7 @@ def test_models_offer_what_their_method_leaves_open(pair_client, pair_run):
     assert [each["constraint"] for each in served.facts()["offered"]] == offered[:3]
 
 
-def test_the_head_of_an_answer_is_that_of_a_get(server):
+def test_head_equals_get(server):
     with httpx.Client(base_url=server) as client:  # one connection: what is sent too much would be the next answer
         for path in ("/", "/static/page.js", "/models", "/examples", "/views/none"):
             head, got = client.head(path), client.get(path)
@@ -400,8 +413,8 @@ def test_the_head_of_an_answer_is_that_of_a_get(server):
         assert client.head("/explain").status_code == 405
 
 
-def test_views_are_those_of_models_that_have_one(models):
-    with asking(create_app(models, views={"spectra": "<p>seen</p>"}, dataset="mine.csv")) as client:
+def test_dataset_views(models):
+    with local_client(create_app(models, views={"spectra": "<p>seen</p>"}, dataset="mine.csv")) as client:
         found = client.get("/models").json()
         assert ([model["view"] for model in found["models"]], found["dataset"]) == ([True, False], "mine.csv")
         assert client.get("/views/spectra").text == "<p>seen</p>"

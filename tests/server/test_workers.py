@@ -1,4 +1,4 @@
-"""One process or several at one port, and how they end; without a model, which takes seconds to load."""
+"""One process or several at one port, and how they stop; without a model, which takes seconds to load."""
 
 import multiprocessing
 import os
@@ -12,12 +12,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from rationalizer.server.worker_processes import READY, Workers, _say
+from rationalizer.server.supervisor import READY, send_report
 
 
 @pytest.fixture
 def serving():
-    """Starts `small_server`; gives it and its address."""
+    """Start `small_server`; return its process and its address."""
     processes = []
 
     def start(count):
@@ -44,7 +44,7 @@ def serving():
 
 
 def children(process):
-    """The workers, among whatever the process started."""
+    """The process numbers of the workers."""
     found = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     return [int(pid) for pid in found if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()]
 
@@ -63,13 +63,13 @@ def eventually(condition):
         time.sleep(0.02)
 
 
-def begin(address):
-    """A request that takes half a second, when it has arrived: who asks, and a list for the answer."""
+def send_slow_request(address):
+    """Send a request that takes half a second; return its thread and a list for the answer once it has arrived."""
     answers = []
-    asking = threading.Thread(target=lambda: answers.append(httpx.get(f"{address}/slow", timeout=60)))
-    asking.start()
-    eventually(lambda: "rationalizer_texts_total 1.0" in httpx.get(f"{address}/told").text)
-    return asking, answers
+    thread = threading.Thread(target=lambda: answers.append(httpx.get(f"{address}/slow", timeout=60)))
+    thread.start()
+    eventually(lambda: "rationalizer_texts_total 1.0" in httpx.get(f"{address}/counts").text)
+    return thread, answers
 
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for processes in /proc")
@@ -80,21 +80,21 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="lo
     ("count", "sent", "code"),
     [(1, signal.SIGINT, 130), (1, signal.SIGTERM, -signal.SIGTERM), (2, signal.SIGINT, 130), (2, signal.SIGTERM, 143)],
 )
-def test_processes_stop_together_and_finish_what_they_began(serving, count, sent, code):
+def test_processes_stop_together_and_answer_accepted_requests(serving, count, sent, code):
     process, address = serving(count)
     workers = children(process)
     assert len(workers) == (0 if count == 1 else count)
-    asking, answers = begin(address)
+    thread, answers = send_slow_request(address)
     os.killpg(process.pid, sent)  # as a terminal sends Ctrl-C: to all of them
     assert process.wait(30) == code
-    asking.join()
+    thread.join()
     assert answers[0].text == "done"
     assert not any(map(alive, workers))
     assert process.stderr.read() == ""
 
 
 @needs_proc
-def test_one_that_dies_is_replaced_and_none_outlives_the_first(serving):
+def test_dead_worker_is_replaced_and_none_outlives_the_parent(serving):
     process, address = serving(2)
     workers = children(process)
     assert httpx.get(f"{address}/threads").text == str(max(1, os.cpu_count() // 2))  # they share the cores
@@ -103,16 +103,16 @@ def test_one_that_dies_is_replaced_and_none_outlives_the_first(serving):
         for _ in range(3):
             assert httpx.get(f"{address}/process", timeout=20).text == str(right)
         os.kill(left, signal.SIGCONT)
-    asking, _ = begin(address)
-    asking.join()
+    thread, _ = send_slow_request(address)
+    thread.join()
     os.kill(workers[0], signal.SIGKILL)
     eventually(lambda: len(children(process)) == 2 and workers[0] not in children(process))
-    assert process.stderr.readline() == "worker 1 ended with code -9; another takes its place\n"
+    assert process.stderr.readline() == f"worker process {workers[0]} ended with code -9 and was replaced\n"
     left, replaced = workers[1], (set(children(process)) - {workers[1]}).pop()
     os.kill(left, signal.SIGSTOP)
     assert httpx.get(f"{address}/process", timeout=60).text == str(replaced)
     os.kill(left, signal.SIGCONT)
-    assert "rationalizer_texts_total 1.0" in httpx.get(f"{address}/told").text  # whoever it was that counted
+    assert "rationalizer_texts_total 1.0" in httpx.get(f"{address}/counts").text  # whoever it was that counted
 
     workers = children(process)
     process.kill()
@@ -121,17 +121,16 @@ def test_one_that_dies_is_replaced_and_none_outlives_the_first(serving):
     assert process.stderr.read() == ""
 
 
-def fail(metrics, started):
-    raise ValueError("there is nothing to serve")
+def test_parent_reports_why_a_worker_cannot_start():
+    command = [sys.executable, "-m", "tests.server.small_server", "2", "fail"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=120)
+    assert done.returncode == 1
+    assert "error: there is nothing to serve" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
-def test_what_a_process_cannot_do_is_told_by_the_first():
-    with pytest.raises(ValueError, match="there is nothing to serve"):
-        Workers(fail, 2, patience=10).run(lambda: None)
-
-
-def test_one_that_is_ready_when_the_first_is_gone_says_nothing():
-    told, tell = multiprocessing.Pipe(duplex=False)
-    told.close()
-    _say(tell, READY)
-    tell.close()
+def test_worker_without_a_parent_reports_nothing():
+    reports, report = multiprocessing.Pipe(duplex=False)
+    reports.close()
+    send_report(report, READY)
+    report.close()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from rationalizer.models.sample_texts import SampleText
-    from rationalizer.server import Metrics, ServedModel
+    from rationalizer.server import ServedModel
 
 OFFERED = 6  # examples of a file
 AT_HOME = ("localhost", "127.0.0.1", "::1")
@@ -110,7 +110,6 @@ def _make_app(
     constraints: list[str] | None,
     device: str,
     options: dict[str, Any],
-    metrics: Metrics,
 ) -> FastAPI:
     from rationalizer.models.sample_texts import sample_text
     from rationalizer.server import create_app, load_models
@@ -125,7 +124,7 @@ def _make_app(
     else:
         rows = inputs.examples_of(examples, column, models[0].model)
         offered = [sample_text(example) for example in islice(rows, OFFERED)]
-    return create_app(models, examples=offered, metrics=metrics, **options)
+    return create_app(models, examples=offered, **options)
 
 
 def _own_examples(run: Path, served: ServedModel) -> Sequence[SampleText]:

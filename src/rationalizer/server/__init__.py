@@ -6,23 +6,22 @@ import importlib
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-if any(find_spec(name) is None for name in ("fastapi", "httptools", "uvicorn")):
+if any(find_spec(name) is None for name in ("fastapi", "httptools", "prometheus_client", "uvicorn")):
     raise ImportError(
-        'the web page needs FastAPI, httptools and uvicorn; install them in a checkout by: pip install ".[web]"'
+        "the server needs FastAPI, httptools, prometheus_client and uvicorn. "
+        'Install them from a checkout with: pip install ".[web]"'
     )
 
 if TYPE_CHECKING:
     from rationalizer.server.application import create_app
     from rationalizer.server.listener import run
-    from rationalizer.server.monitoring import Metrics
     from rationalizer.server.quotas import Quotas
     from rationalizer.server.served_models import ServedModel, load_models
 
-__all__ = ["Metrics", "Quotas", "ServedModel", "create_app", "load_models", "run"]
+__all__ = ["Quotas", "ServedModel", "create_app", "load_models", "run"]
 
 _MODULES = {
     "Quotas": "quotas",
-    "Metrics": "monitoring",
     "ServedModel": "served_models",
     "create_app": "application",
     "load_models": "served_models",
@@ -31,7 +30,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    # Only processes that answer need the models, and PyTorch with them; the one that watches over them does not.
+    # Lazy: the parent process of several workers needs neither the models nor PyTorch.
     if name in _MODULES:
         return getattr(importlib.import_module(f"rationalizer.server.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""What many callers ask is answered in small batches, in fair turns, by one worker thread."""
+"""Batching: texts of many requests go through the model together, in one worker thread."""
 
 from __future__ import annotations
 
@@ -13,165 +13,169 @@ from rationalizer.server.fair_queue import FairQueue
 
 Key = TypeVar("Key", bound=Hashable)
 Item = TypeVar("Item")
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
-class Busy(RuntimeError):
-    """More is waiting than the queue may hold, or the server is stopping; try again later."""
-
-
-class Gone(RuntimeError):
-    """Nobody waits for the answers any more."""
+class QueueFullError(RuntimeError):
+    """The queue is full, or the server is stopping; try again later."""
 
 
 @dataclass(eq=False)
-class _Job(Generic[Key, Item, Answer]):
+class _Job(Generic[Key, Item, Result]):
     key: Key
     items: Sequence[Item]
-    done: asyncio.Future[list[Answer]]
-    gone: Callable[[], bool]
-    asked: int = 0  # items that a batch has taken
-    answers: list[Answer] = field(default_factory=list)
+    costs: Sequence[int]
+    future: asyncio.Future[list[Result]]
+    started: int = 0  # items that are in a batch already
+    results: list[Result] = field(default_factory=list)
 
-    def settle(self, outcome: list[Answer] | Exception) -> None:
-        if self.done.done():  # its caller went away
-            return
-        if isinstance(outcome, Exception):
-            self.done.set_exception(outcome)
-            return
-        self.answers += outcome
-        if len(self.answers) == len(self.items):
-            self.done.set_result(self.answers)
+    def add_results(self, results: list[Result]) -> None:
+        self.results += results
+        if len(self.results) == len(self.items) and not self.future.done():
+            self.future.set_result(self.results)
+
+    def fail(self, error: Exception) -> None:
+        if not self.future.done():  # the caller may have been cancelled
+            self.future.set_exception(error)
 
 
-class Batcher(Generic[Key, Item, Answer]):
-    """Runs what callers submit, outside the event loop, a batch at a time; the next one gathers meanwhile.
+_Parts = dict[_Job[Key, Item, Result], list[Item]]
 
-    Each batch takes from all callers in turn (see `FairQueue`), so that a small submission is in the next batch
-    however much is waiting. Items of one call of `run` have the same key (the same model at the same budget). Use it
-    as `async with Batcher(...)`: on leaving, what was accepted is still answered.
+
+class Batcher(Generic[Key, Item, Result]):
+    """Run submitted items in batches outside the event loop; the next batch collects while one runs.
+
+    Each batch takes items from all callers in turn (see `FairQueue`), so a small submission is in the next batch
+    however much is waiting. Items of one call of `run` have the same key (model, budget and constraints). An exception
+    affects only the job that caused it. Use as `async with Batcher(...)`: accepted items are still run on exit.
 
     Args:
-        run: answers items, in their order; called in one thread, never twice at the same time.
-        size: how much work an item is.
-        max_items: items of a batch.
-        max_size: of a batch; a single item may be larger.
-        capacity: items that may wait; beyond it `submit` raises `Busy`.
-        share: items that a client may have waiting even so: one who asks much must not shut others out.
-        ran: told the number of items of each call of `run`.
+        run: returns one result per item, in order; called in one thread, never concurrently.
+        cost: estimated cost of an item.
+        max_items: maximum number of items of a batch.
+        max_cost: maximum cost of a batch; a single item may exceed it.
+        capacity: maximum number of waiting items; beyond it `submit` raises `QueueFullError`.
+        reserved: items that each client may have waiting even if the queue is full, so that one busy client cannot
+            lock out the others.
+        on_batch: called with the number of items of each call of `run`.
     """
 
     def __init__(
         self,
-        run: Callable[[Key, Sequence[Item]], list[Answer]],
+        run: Callable[[Key, Sequence[Item]], list[Result]],
         *,
-        size: Callable[[Item], int] = lambda item: 1,
+        cost: Callable[[Item], int] = lambda item: 1,
         max_items: int = 64,
-        max_size: int = 2048,
+        max_cost: int = 2048,
         capacity: int = 1024,
-        share: int = 0,
-        ran: Callable[[int], None] = lambda items: None,
+        reserved: int = 0,
+        on_batch: Callable[[int], None] = lambda items: None,
     ) -> None:
-        self._run, self._size, self._ran = run, size, ran
-        self._max_items, self._max_size, self._capacity, self._share = max_items, max_size, capacity, share
-        self._queue: FairQueue[_Job[Key, Item, Answer]] = FairQueue()
-        self._held: Counter[Hashable] = Counter()  # items accepted and not yet answered, by client
-        self._news = asyncio.Event()
+        self._run, self._cost, self._on_batch = run, cost, on_batch
+        self._max_items, self._max_cost, self._capacity, self._reserved = max_items, max_cost, capacity, reserved
+        self._queue: FairQueue[_Job[Key, Item, Result]] = FairQueue()
+        self._unanswered: Counter[Hashable] = Counter()  # items accepted and not yet answered, by client
+        self._submitted = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._worker: asyncio.Task[None] | None = None
-        self.open = False
+        self._closed = False
 
     @property
     def waiting(self) -> int:
-        """Items accepted and not yet answered."""
-        return self._held.total()
+        """The number of items accepted and not yet answered."""
+        return self._unanswered.total()
 
     @property
-    def ready(self) -> bool:
-        """Whether one more item would be accepted of anybody."""
-        return self.open and self.waiting < self._capacity
+    def is_running(self) -> bool:
+        """Whether the task that runs the batches exists and has not ended."""
+        return self._worker is not None and not self._worker.done()
 
-    async def __aenter__(self) -> Batcher[Key, Item, Answer]:
-        self.open = True
-        self._worker = asyncio.create_task(self._work())
+    @property
+    def is_full(self) -> bool:
+        return self.waiting >= self._capacity
+
+    async def __aenter__(self) -> Batcher[Key, Item, Result]:
+        self._worker = asyncio.create_task(self._run_batches())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self.open = False
-        self._news.set()
+        self._closed = True
+        self._submitted.set()
         if self._worker is not None:
             await self._worker
         self._thread.shutdown()
 
-    async def submit(
-        self,
-        key: Key,
-        items: Sequence[Item],
-        client: Hashable = None,
-        gone: Callable[[], bool] = lambda: False,
-    ) -> list[Answer]:
-        """The answers to the items. Raises what `run` raised for them; `Busy` at once; or `Gone`, where `gone` says so
-        before the last of them was in a batch."""
-        if not self.open:
-            raise Busy("the server is stopping")
-        waiting = self.waiting
-        if waiting and waiting + len(items) > self._capacity and self._held[client] + len(items) > self._share:
-            raise Busy(f"{waiting} texts are waiting, and no more than {self._capacity} may")
-        job = _Job(key, items, asyncio.get_running_loop().create_future(), gone)
-        self._held[client] += len(items)
-        self._queue.join(client, job)
-        self._news.set()
-        try:
-            return await job.done
-        finally:
-            self._held[client] -= len(items)
-            if not self._held[client]:
-                del self._held[client]
+    async def submit(self, key: Key, items: Sequence[Item], client: Hashable = None) -> list[Result]:
+        """Return the results of the items.
 
-    async def _work(self) -> None:
+        Raises what `run` raised for them, or `QueueFullError` immediately. Cancel it to drop the items that are not in
+        a batch yet.
+        """
+        if self._closed:
+            raise QueueFullError("the server is stopping")
+        if not self.is_running:
+            raise RuntimeError("the task that runs the batches has ended")
+        waiting = self.waiting
+        if waiting and waiting + len(items) > self._capacity and self._unanswered[client] + len(items) > self._reserved:
+            raise QueueFullError(f"{waiting} texts are waiting, the maximum is {self._capacity}")
+        # Whatever may fail for these items fails here, in the caller's task: an exception in the worker's task would
+        # end it, and nobody would be answered any more.
+        hash(key)
+        costs = list(map(self._cost, items))
+        job = _Job(key, items, costs, asyncio.get_running_loop().create_future())
+        self._unanswered[client] += len(items)
+        self._queue.push(client, job)
+        self._submitted.set()
+        try:
+            return await job.future
+        finally:
+            self._unanswered[client] -= len(items)
+            if not self._unanswered[client]:
+                del self._unanswered[client]
+
+    async def _run_batches(self) -> None:
         while True:
-            await self._news.wait()
-            self._news.clear()
+            await self._submitted.wait()
+            self._submitted.clear()
             while self._queue:
                 for key, parts in self._next_batch().items():
-                    await self._answer(key, parts)
-            if not self.open:
+                    await self._run_parts(key, parts)
+            if self._closed:
                 return
 
-    def _next_batch(self) -> dict[Key, dict[_Job[Key, Item, Answer], list[Item]]]:
-        """Items of the next batch, by key and job."""
-        batch: dict[Key, dict[_Job[Key, Item, Answer], list[Item]]] = {}
-        items = size = 0
+    def _next_batch(self) -> dict[Key, _Parts[Key, Item, Result]]:
+        """Return the items of the next batch, by key and job."""
+        batch: dict[Key, _Parts[Key, Item, Result]] = {}
+        items = total = 0
         while self._queue and items < self._max_items:
-            job = self._queue.first()
-            if job.gone():
-                job.settle(Gone("nobody waits for the answer"))
-            if job.done.done():  # its caller went away, or it failed
-                self._queue.serve(0, stays=False)
+            job = self._queue.peek()
+            if job.future.done():  # cancelled or failed
+                self._queue.charge(0, remove=True)
                 continue
-            item = job.items[job.asked]
-            cost = self._size(item)
-            if items and size + cost > self._max_size:
+            cost = job.costs[job.started]
+            if items and total + cost > self._max_cost:
                 break
-            job.asked += 1
-            self._queue.serve(cost, stays=job.asked < len(job.items))
-            batch.setdefault(job.key, {}).setdefault(job, []).append(item)
-            items, size = items + 1, size + cost
+            batch.setdefault(job.key, {}).setdefault(job, []).append(job.items[job.started])
+            job.started += 1
+            self._queue.charge(cost, remove=job.started == len(job.items))
+            items, total = items + 1, total + cost
         return batch
 
-    async def _answer(self, key: Key, parts: dict[_Job[Key, Item, Answer], list[Item]]) -> None:
+    async def _run_parts(self, key: Key, parts: _Parts[Key, Item, Result]) -> None:
         items = [item for part in parts.values() for item in part]
-        self._ran(len(items))
         try:
-            answers = await asyncio.get_running_loop().run_in_executor(self._thread, self._run, key, items)
+            self._on_batch(len(items))
+            results = await asyncio.get_running_loop().run_in_executor(self._thread, self._run, key, items)
+            if len(results) != len(items):
+                raise RuntimeError(f"{len(items)} items have {len(results)} results")
         except Exception as error:
             if len(parts) == 1:
-                next(iter(parts)).settle(error)
+                next(iter(parts)).fail(error)
                 return
-            for job, part in parts.items():  # only the one at fault shall hear of it
-                await self._answer(key, {job: part})
+            for job, part in parts.items():  # run each job alone: only the failing one gets the exception
+                await self._run_parts(key, {job: part})
             return
         start = 0
         for job, part in parts.items():
-            job.settle(answers[start : start + len(part)])
+            job.add_results(results[start : start + len(part)])
             start += len(part)

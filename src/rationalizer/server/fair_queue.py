@@ -1,4 +1,4 @@
-"""Whose turn it is: the one who had least so far, so that a little need not wait for a lot."""
+"""Fair queueing: the client that has used the least compute goes first."""
 
 from __future__ import annotations
 
@@ -7,57 +7,57 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Generic, TypeVar
 
-Thing = TypeVar("Thing")
+Entry = TypeVar("Entry")
 
 
-class Turns(Generic[Thing]):
-    """Things that take turns by what they have had so far; one that joins is level with the one served last."""
+class LeastCostQueue(Generic[Entry]):
+    """Entries ordered by the cost charged to them so far; a new entry starts at the level of the one charged last."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, Thing]] = []
-        self._number = count()  # of two that had the same, the one that came earlier is first
+        self._heap: list[tuple[int, int, Entry]] = []
+        self._number = count()  # breaks ties: first come, first served
         self._level = 0
 
     def __len__(self) -> int:
         return len(self._heap)
 
-    def join(self, thing: Thing) -> None:
-        heappush(self._heap, (self._level, next(self._number), thing))
+    def push(self, entry: Entry) -> None:
+        heappush(self._heap, (self._level, next(self._number), entry))
 
-    def first(self) -> Thing:
+    def peek(self) -> Entry:
         return self._heap[0][2]
 
-    def serve(self, cost: int, *, stays: bool) -> None:
-        """The first one has its turn, and then waits for another or leaves."""
-        self._level, _, thing = heappop(self._heap)
-        if stays:
-            heappush(self._heap, (self._level + cost, next(self._number), thing))
+    def charge(self, cost: int, *, remove: bool) -> None:
+        """Charge the first entry, and remove it or queue it again."""
+        self._level, _, entry = heappop(self._heap)
+        if not remove:
+            heappush(self._heap, (self._level + cost, next(self._number), entry))
 
 
-class FairQueue(Generic[Thing]):
-    """Clients take turns, and so do the jobs of each: neither many jobs nor a large one keep others out."""
+class FairQueue(Generic[Entry]):
+    """Fair among clients, and among the jobs of each client: neither many jobs nor a large one delay the others."""
 
     def __init__(self) -> None:
-        self._clients: Turns[Hashable] = Turns()
-        self._jobs: dict[Hashable, Turns[Thing]] = {}
+        self._clients: LeastCostQueue[Hashable] = LeastCostQueue()
+        self._jobs: dict[Hashable, LeastCostQueue[Entry]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._jobs)
 
-    def join(self, client: Hashable, job: Thing) -> None:
+    def push(self, client: Hashable, job: Entry) -> None:
         if client not in self._jobs:
-            self._jobs[client] = Turns()
-            self._clients.join(client)
-        self._jobs[client].join(job)
+            self._jobs[client] = LeastCostQueue()
+            self._clients.push(client)
+        self._jobs[client].push(job)
 
-    def first(self) -> Thing:
-        return self._jobs[self._clients.first()].first()
+    def peek(self) -> Entry:
+        return self._jobs[self._clients.peek()].peek()
 
-    def serve(self, cost: int, *, stays: bool) -> None:
-        """As of `Turns`, for the first job of the first client."""
-        client = self._clients.first()
+    def charge(self, cost: int, *, remove: bool) -> None:
+        """Charge the first job and its client; `remove` the job or queue it again."""
+        client = self._clients.peek()
         jobs = self._jobs[client]
-        jobs.serve(cost, stays=stays)
-        self._clients.serve(cost, stays=bool(jobs))
+        jobs.charge(cost, remove=remove)
+        self._clients.charge(cost, remove=not jobs)
         if not jobs:
             del self._jobs[client]

@@ -1,30 +1,28 @@
-"""A web application on a port, until Ctrl-C or SIGTERM."""
+"""Serve a web application at a port until Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
 import gc
 import logging
+import multiprocessing
 import os
 import socket
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import uvicorn
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rationalizer.server.connections import Connection
-from rationalizer.server.monitoring import Metrics
-from rationalizer.server.worker_processes import Workers
+from rationalizer.server.connections import DeadlineProtocol
+from rationalizer.server.supervisor import READY, send_report, start_in_worker, supervise
 
-if TYPE_CHECKING:
-    from fastapi import FastAPI
-
-GRACE = 10  # seconds that requests under way have when the server stops
-MakeApp = Callable[[Metrics], "FastAPI"]
+GRACE_SECONDS = 10  # that accepted requests have to finish when the server stops
+HUNG_SECONDS = 30  # without a sign of life, until a worker process is replaced
 
 
 def run(
-    make: MakeApp,
+    create: Callable[[], ASGIApp],
     host: str,
     port: int,
     *,
@@ -33,77 +31,73 @@ def run(
     access_log: bool = False,
     on_started: Callable[[str], None] = lambda address: None,
 ) -> None:
-    """Serves until stopped; requests under way are still answered. Ctrl-C then is a KeyboardInterrupt.
+    """Serve until stopped; accepted requests are still answered. Ctrl-C then raises `KeyboardInterrupt`.
 
     Args:
-        make: makes the application (see `create_app`), which counts in the metrics it is given. For several processes
-            it must be a function that can be pickled: each calls it for itself.
-        host: where to listen.
-        port: 0 for one that is free.
-        workers: processes that answer at this port.
+        create: creates the application (see `create_app`). With several workers each process calls it, so it must be
+            picklable.
+        host: the address to listen on.
+        port: 0 for any free port.
+        workers: number of processes at this port.
         request_timeout: seconds that a request may take to arrive.
-        access_log: print a line a request: when, who, what, the status, and how long it took; never the texts.
-        on_started: called with the address as soon as requests are answered.
+        access_log: print a line per request: time, client, path, status and duration; never the texts.
+        on_started: called with the server's URL as soon as requests are answered.
     """
+    # oneDNN caches a primitive per batch shape, 1,024 by default: tens of megabytes after some thousands of requests.
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32")
     with _listen(host, port, request_timeout) as listener:
-        serve = partial(_serve, make, listener, request_timeout, access_log, _variables(workers))
+
+        def report_started() -> None:
+            on_started(_url(listener))
+
         if workers == 1:
-            serve(Metrics(), lambda: on_started(_address(listener)))
-        else:
-            Workers(serve, workers, patience=GRACE + 5).run(lambda: on_started(_address(listener)))
+            app = _create(create, access_log, report_started)
+            uvicorn.Server(server_config(app, request_timeout=request_timeout)).run([listener])
+            return
+        # Otherwise each worker has a thread per core, and all of them compete.
+        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
+        reports, report = multiprocessing.Pipe(duplex=False)
+        create_here = partial(_create, create, access_log, partial(send_report, report, READY))
+        factory = partial(start_in_worker, create_here, report)
+        config = server_config(factory, request_timeout=request_timeout, factory=True, workers=workers)
+        supervise(config, listener, reports, report_started)
 
 
-def _serve(
-    make: MakeApp,
-    listener: socket.socket,
-    seconds: float,
-    access_log: bool,
-    variables: dict[str, str],
-    metrics: Metrics,
-    started: Callable[[], None],
-) -> None:
+def server_config(
+    app: Any, *, request_timeout: float, grace_seconds: int = GRACE_SECONDS, **options: Any
+) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=cast(Any, partial(DeadlineProtocol, seconds=request_timeout)),
+        log_level="warning",
+        access_log=False,  # `RequestMiddleware` writes one that includes the duration
+        timeout_graceful_shutdown=grace_seconds,
+        timeout_worker_healthcheck=HUNG_SECONDS,
+        **options,
+    )
+
+
+def _create(create: Callable[[], ASGIApp], access_log: bool, on_started: Callable[[], None]) -> ASGIApp:
+    """Create the application; `on_started` is called when its startup is complete."""
     if access_log:
-        _print_access()
-    os.environ.update(variables | os.environ)  # before `make` imports PyTorch
-    Server(make(metrics), seconds=seconds, started=started).run(sockets=[listener])
+        _print_access_log()
+    app = create()
+
+    async def app_with_callback(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_and_call(message: Message) -> None:
+            await send(message)
+            if message["type"] == "lifespan.startup.complete":
+                # Nothing that is loaded now becomes garbage, and searching it would stop all requests for 0.3 seconds.
+                gc.collect()
+                gc.freeze()
+                on_started()
+
+        await app(scope, receive, send_and_call if scope["type"] == "lifespan" else send)
+
+    return app_with_callback
 
 
-class Server(uvicorn.Server):
-    """uvicorn's, with our connections, told when it has started."""
-
-    def __init__(
-        self, app: FastAPI, *, seconds: float, grace: int = GRACE, started: Callable[[], None] = lambda: None
-    ) -> None:
-        config = uvicorn.Config(
-            app,
-            http=cast(Any, partial(Connection, seconds=seconds)),
-            log_level="warning",
-            access_log=False,  # ours is of `Guard`, and tells the time a request took
-            timeout_graceful_shutdown=grace,
-        )
-        super().__init__(config)
-        self._started = started
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            # What is loaded stays: looking through it for garbage would stop all requests for a third of a second.
-            gc.collect()
-            gc.freeze()
-            self._started()
-
-
-def _variables(workers: int) -> dict[str, str]:
-    """Of the environment, where they are not set."""
-    # oneDNN keeps what it made for each shape of a batch, 1,024 of them by default: tens of megabytes after some
-    # thousands of requests.
-    variables = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32"}
-    if workers > 1:  # each would have a thread on every core, and all wait for one another
-        variables["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // workers))
-    return variables
-
-
-def _print_access() -> None:
+def _print_access_log() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     log = logging.getLogger("rationalizer.access")
@@ -112,25 +106,25 @@ def _print_access() -> None:
     log.propagate = False
 
 
-def _listen(host: str, port: int, seconds: float) -> socket.socket:
+def _listen(host: str, port: int, timeout: float) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=2048)
     except socket.gaierror as error:
         raise OSError(f"cannot listen on {host}: {error.strerror}; give another --host, such as 127.0.0.1") from None
     except OSError as error:
-        remedy = "give another --port, or 0 for any" if port else "give another --host"
+        remedy = "give another --port, or 0 for any free one" if port else "give another --host"
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise OSError(f"cannot listen on {host}, port {port}: {reason}; {remedy}") from None
-    # Connections inherit both. Without the first a short answer waits 40 ms for the client to confirm its first part;
-    # without the second one who asks and does not read the answer keeps it in memory for ever.
+    # Connections inherit both options. TCP_NODELAY: otherwise a short answer waits 40 ms for the acknowledgement of its
+    # first part. TCP_USER_TIMEOUT: otherwise the answer to a client that never reads it stays in memory forever.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * seconds))
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * timeout))
     return listener
 
 
-def _address(listener: socket.socket) -> str:
+def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
-    shown = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, f"[{host}]" if ":" in host else host)
-    return f"http://{shown}:{port}"
+    name = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{name}:{port}"

@@ -1,4 +1,4 @@
-"""Around every request: who may ask, how long it may be, what is said when it fails, and what is noted of it."""
+"""Middleware around every request: access control, size limit, error responses, metrics and the access log."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from time import perf_counter
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rationalizer.server.access import Door
-from rationalizer.server.http_errors import Refused
-from rationalizer.server.monitoring import SECONDS, Metrics
+from rationalizer.server.access import AccessControl
+from rationalizer.server.http_errors import RequestError
+from rationalizer.server.monitoring import Metrics
 
-HEADERS = (
-    # Nothing is loaded from elsewhere, and no script runs but the page's own, whatever a text holds.
+SECURITY_HEADERS = (
+    # The page loads nothing from other servers and runs no script but its own, whatever a text contains.
     (
         b"content-security-policy",
         b"default-src 'none'; connect-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:; "
@@ -22,109 +22,111 @@ HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 )
-ARRIVING = 16  # the longest requests that may be arriving at the same time
+MAX_ARRIVING = 16  # requests of the maximum size that may arrive at the same time
 
 log = logging.getLogger("rationalizer")
 access_log = logging.getLogger("rationalizer.access")
 
 
-class Guard:
+class RequestMiddleware:
     """ASGI middleware.
 
     Args:
-        app: what answers.
-        door: who may come in.
-        limit: bytes of a request. A longer one is answered 413, whether or not it says how long it is, and not read.
-        metrics: where requests are counted.
+        app: the application.
+        access: the access control.
+        max_bytes: maximum size of a request. A larger one is answered 413 without reading it, with or without the
+            header Content-Length.
+        metrics: the metrics to update.
     """
 
-    def __init__(self, app: ASGIApp, *, door: Door, limit: int, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, *, access: AccessControl, max_bytes: int, metrics: Metrics) -> None:
         self.app = app
-        self.door, self.limit, self.metrics = door, limit, metrics
-        self._arrived = 0  # bytes of all requests that are not complete yet
+        self.access, self.max_bytes, self.metrics = access, max_bytes, metrics
+        self._arriving = 0  # bytes of all incomplete requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         start, status = perf_counter(), 0
-        # Whoever asks for the head of an answer gets that of a GET; uvicorn leaves out the rest.
-        asked = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+        # HEAD is answered as GET; uvicorn leaves out the body.
+        inner_scope = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
 
-        async def headed(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], *HEADERS]
+                message["headers"] = [*message["headers"], *SECURITY_HEADERS]
             await send(message)
 
-        async def refuse(*reason: str, code: int) -> None:
+        async def send_error(error: RequestError) -> None:
             if not status:
-                await Refused(code, *reason).response()(scope, receive, headed)
+                await error.response()(scope, receive, send_with_headers)
 
         try:
-            self.door.check(scope)
-            body = await self._body(scope, receive)
-            await self.app(asked, _again(body, receive), headed)
-        except Refused as refused:
-            await refused.response()(scope, receive, headed)
-        except asyncio.CancelledError:  # the server stops, and has waited as long as it may
-            await refuse("body", "the server is stopping", "try again in a second", code=503)
+            await self.access.check(scope)
+            body = await self._read_body(scope, receive)
+            await self.app(inner_scope, _replay(body, receive), send_with_headers)
+        except RequestError as error:
+            await send_error(error)
+        except asyncio.CancelledError:  # the server is stopping, and the time for graceful shutdown is over
+            await send_error(RequestError(503, "body", "the server is stopping", "try again in a second"))
         except Exception:
-            log.exception("%s %s failed", scope["method"], _path(scope))
-            await refuse("body", "the server failed on this request", "report it with the server's log", code=500)
+            log.exception("%s %s failed", scope["method"], _raw_path(scope))
+            problem = "the server failed on this request"
+            await send_error(RequestError(500, "body", problem, "report it together with the server's log"))
         finally:
-            self._note(scope, status, perf_counter() - start)
+            self._record(scope, status, perf_counter() - start)
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        announced = dict(scope["headers"]).get(b"content-length", b"0")
-        if announced.isdigit() and int(announced[:20]) > self.limit:
-            raise self._too_long()
+    async def _read_body(self, scope: Scope, receive: Receive) -> bytes:
+        length = dict(scope["headers"]).get(b"content-length", b"0")
+        if length.isdigit() and int(length[:20]) > self.max_bytes:
+            raise self._too_large()
         body = bytearray()
         more = True
         try:
             while more:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    raise Refused(408, "body", "the request ended before it was complete", "send it again")
+                    raise RequestError(408, "body", "the request ended before it was complete", "send it again")
                 part = message.get("body", b"")
                 more = message.get("more_body", False)
                 body += part
-                self._arrived += len(part)
-                if len(body) > self.limit:
-                    raise self._too_long()
-                if self._arrived > ARRIVING * self.limit:
-                    raise Refused(503, "body", "too many long requests are arriving", "try again in a second")
+                self._arriving += len(part)
+                if len(body) > self.max_bytes:
+                    raise self._too_large()
+                if self._arriving > MAX_ARRIVING * self.max_bytes:
+                    raise RequestError(503, "body", "too many large requests are arriving", "try again in a second")
         finally:
-            self._arrived -= len(body)
+            self._arriving -= len(body)
         return bytes(body)
 
-    def _too_long(self) -> Refused:
-        problem = f"the request has more than {self.limit} bytes"
-        return Refused(413, "body", problem, "send fewer or shorter texts at once")
+    def _too_large(self) -> RequestError:
+        problem = f"the request has more than {self.max_bytes} bytes"
+        return RequestError(413, "body", problem, "send fewer or shorter texts per request")
 
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        self.metrics.request(scope["path"], status)
+    def _record(self, scope: Scope, status: int, seconds: float) -> None:
+        self.metrics.count_request(scope["path"], status)
         if scope["method"] == "POST" and status == 200:
-            self.metrics.observe(SECONDS, seconds)
-        host = scope["client"][0] if scope.get("client") else "-"
-        access_log.info("%s %s %s %d %.1f ms", host, scope["method"], _path(scope), status, 1e3 * seconds)
+            self.metrics.seconds.observe(seconds)
+        client = scope["client"][0] if scope.get("client") else "-"
+        access_log.info("%s %s %s %d %.1f ms", client, scope["method"], _raw_path(scope), status, 1e3 * seconds)
 
 
-def _path(scope: Scope) -> str:
-    """As it was sent, percent signs and all: a line break in it must not begin a new line of a log."""
+def _raw_path(scope: Scope) -> str:
+    """Return the path with its percent escapes: a line break in it must not start a new line of the log."""
     return bytes(scope.get("raw_path") or scope["path"].encode("unicode_escape")).decode("latin-1")
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
-    """What has been received already, then whatever comes."""
-    given = False
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives the body first."""
+    replayed = False
 
     async def next_message() -> Message:
-        nonlocal given
-        if given:
+        nonlocal replayed
+        if replayed:
             return await receive()
-        given = True
+        replayed = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return next_message

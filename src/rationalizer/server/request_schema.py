@@ -1,4 +1,4 @@
-"""What `POST /explain` takes and what it answers; what is wrong with a request that it refuses."""
+"""The request and the answer of `POST /explain`, and the validation of requests."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, model_validator
 
-from rationalizer.constraints import Constraints, parse_constraints
+from rationalizer.constraints import ConstraintConflict, Constraints, parse_constraints
 from rationalizer.models.config import with_constraints
-from rationalizer.server.http_errors import Refused
+from rationalizer.server.http_errors import RequestError
 from rationalizer.server.quotas import Quotas
 from rationalizer.server.served_models import ServedModel, Text
 from rationalizer.suggestions import did_you_mean
 from rationalizer.text import Budget
+from rationalizer.text.errors import InputError
 
-MOST_CONSTRAINTS = 16  # of one request
+MAX_CONSTRAINTS = 16  # of one request
 
 
 class ExplainRequest(BaseModel):
@@ -42,29 +43,29 @@ class ExplainRequest(BaseModel):
         None, fail_fast=True, description="Several pairs [premise, hypothesis]."
     )
     budget: StrictInt | StrictFloat | str | None = Field(
-        None, description='A share ("20%", 0.2) or a count (5) of what may be selected, if not the model\'s own.'
+        None, description='A share ("20%", 0.2) or a number (5) of words; by default the model\'s own budget.'
     )
     constraints: list[str | dict[str, Any]] | None = Field(
         None,
         fail_fast=True,
-        max_length=MOST_CONSTRAINTS,
-        description='What a selection keeps to, such as "spans=2" or "never=stopwords", if not the model\'s own.',
+        max_length=MAX_CONSTRAINTS,
+        description='Constraints, such as "spans=2" or "never=stopwords"; by default the model\'s own.',
     )
-    model: str | None = Field(None, description="A name of GET /models; by default the first that reads such texts.")
-    html: bool = Field(False, description="Whether each explanation shall also come as an HTML fragment.")
+    model: str | None = Field(None, description="A name from GET /models; by default the first for this kind of text.")
+    html: bool = Field(False, description="Whether to add an HTML fragment to each explanation.")
 
     @model_validator(mode="before")
     @classmethod
-    def _only_known_fields(cls, given: Any) -> Any:
-        names = given if isinstance(given, dict) else ()
+    def _check_field_names(cls, values: Any) -> Any:
+        names = values if isinstance(values, dict) else ()
         unknown = next((name for name in names if name not in cls.model_fields), None)
-        if unknown is not None:  # the first; Pydantic would list them all, and a body may hold a million
+        if unknown is not None:  # only the first: Pydantic would list all of them, and a body may hold a million
             remedy = did_you_mean(unknown[:40], cls.model_fields)
-            raise Refused(422, unknown, f"there is no field {unknown[:40]!r}", remedy)
-        return given
+            raise RequestError(422, unknown, f"there is no field {unknown[:40]!r}", remedy)
+        return values
 
 
-class Answer(BaseModel):
+class ExplainAnswer(BaseModel):
     """Explanations in the order of the texts; their fields are those of `rationalizer.Explanation`."""
 
     model: str
@@ -75,119 +76,127 @@ class Answer(BaseModel):
 
 
 @dataclass(frozen=True)
-class Question:
-    """A request that can be answered."""
+class ExplainTask:
+    """A valid request: the texts to explain, and how."""
 
-    served: ServedModel
+    model: ServedModel
     budget: Budget | None
     constraints: Constraints | None
-    field: str  # that holds the texts
+    field: str  # of the request, that holds the texts
     texts: Sequence[Text]
 
-    def place(self, number: int) -> str:
-        """The field of one of the texts."""
-        return _place(self.field, number)
+    def field_of(self, index: int) -> str:
+        """Return the name of one text in the request."""
+        return _indexed(self.field, index)
 
 
-def understand(request: ExplainRequest, models: Mapping[str, ServedModel], quotas: Quotas) -> Question:
-    """The question in a request; Refused where it has none, or too much of it."""
-    served = _model(request, models)
-    field, texts = _texts(request, served)
+def validate(request: ExplainRequest, models: Mapping[str, ServedModel], quotas: Quotas) -> ExplainTask:
+    """Raise `RequestError` if the request is invalid or too large."""
+    model = _select_model(request, models)
+    field, texts = _select_texts(request, model)
     if len(texts) > quotas.items:
-        raise Refused(413, field, f"{len(texts)} items, but at most {quotas.items} a request", "send several requests")
-    for number, text in enumerate(texts):
+        problem = f"{len(texts)} items, but at most {quotas.items} per request"
+        raise RequestError(413, field, problem, "send several requests")
+    for index, text in enumerate(texts):
         for part in (text,) if isinstance(text, str) else text:
-            _check_text(part, _place(field, number), quotas)
-    return Question(served, _budget(request.budget, served), _constraints(request.constraints, served), field, texts)
+            _check_text(part, _indexed(field, index), quotas)
+    budget, constraints = _parse_budget(request.budget, model), _parse_constraints(request.constraints, model)
+    return ExplainTask(model, budget, constraints, field, texts)
 
 
-def _place(field: str, number: int) -> str:
-    return f"{field}[{number}]" if field in ("texts", "pairs") else field
+def _indexed(field: str, index: int) -> str:
+    return f"{field}[{index}]" if field in ("texts", "pairs") else field
 
 
-def _model(request: ExplainRequest, models: Mapping[str, ServedModel]) -> ServedModel:
-    """The model that is named; else the first that reads what was sent, single texts or pairs."""
+def _select_model(request: ExplainRequest, models: Mapping[str, ServedModel]) -> ServedModel:
+    """Return the named model; by default the first for the kind of text that was sent, single texts or pairs."""
     name = request.model
     if name is None:
         pairs = any(getattr(request, field) is not None for field in ("premise", "hypothesis", "pairs"))
-        of_this_kind = (served for served in models.values() if served.model.pairs == pairs)
-        return next(of_this_kind, next(iter(models.values())))
+        suitable = (model for model in models.values() if model.pairs == pairs)
+        return next(suitable, next(iter(models.values())))
     if name not in models:
-        raise Refused(422, "model", f"there is no model {name!r}", f"name one of {', '.join(models)}, or leave it out")
+        remedy = f"name one of {', '.join(models)}, or leave it out"
+        raise RequestError(422, "model", f"there is no model {name!r}", remedy)
     return models[name]
 
 
-def _texts(request: ExplainRequest, served: ServedModel) -> tuple[str, list[Text]]:
-    """The field that holds the texts, and the texts."""
-    given = [name for name in ("text", "texts", "pairs") if getattr(request, name) is not None]
+def _select_texts(request: ExplainRequest, model: ServedModel) -> tuple[str, list[Text]]:
+    """Return the field that holds the texts, and the texts."""
+    fields = [name for name in ("text", "texts", "pairs") if getattr(request, name) is not None]
     if request.premise is not None or request.hypothesis is not None:
-        given.append("premise")
-    wanted = ("premise", "pairs") if served.model.pairs else ("text", "texts")
-    remedy = (
-        'send {"premise": ..., "hypothesis": ...} or {"pairs": [[premise, hypothesis], ...]}'
-        if served.model.pairs
-        else 'send {"text": ...} or {"texts": [...]}'
-    )
-    if len(given) != 1:
-        problem = f"{' and '.join(given)} exclude each other" if given else "there is no text to explain"
-        raise Refused(400, given[-1] if given else "body", problem, remedy)
-    field = given[0]
-    if field not in wanted:
-        kind = "pairs of texts" if served.model.pairs else "single texts"
-        raise Refused(422, field, f"the model {served.name!r} reads {kind}", remedy)
+        fields.append("premise")
+    if model.pairs:
+        allowed, kind = ("premise", "pairs"), "pairs of texts"
+        remedy = 'send {"premise": ..., "hypothesis": ...} or {"pairs": [[premise, hypothesis], ...]}'
+    else:
+        allowed, kind = ("text", "texts"), "single texts"
+        remedy = 'send {"text": ...} or {"texts": [...]}'
+    if len(fields) != 1:
+        problem = f"{' and '.join(fields)} exclude each other" if fields else "there is no text to explain"
+        raise RequestError(400, fields[-1] if fields else "body", problem, remedy)
+    field = fields[0]
+    if field not in allowed:
+        raise RequestError(422, field, f"the model {model.name!r} reads {kind}", remedy)
     if field == "premise":
         for part in ("premise", "hypothesis"):
             if getattr(request, part) is None:
-                raise Refused(400, part, f"{part} is missing", remedy)
+                raise RequestError(400, part, f"{part} is missing", remedy)
         return field, [(str(request.premise), str(request.hypothesis))]
     if field == "text":
         return field, [str(request.text)]
     texts: list[Text] = list(getattr(request, field))
     if not texts:
-        raise Refused(422, field, "the list is empty", "give at least one item")
+        raise RequestError(422, field, "the list is empty", "give at least one item")
     return field, texts
 
 
 def _check_text(text: str, field: str, quotas: Quotas) -> None:
     if len(text) > quotas.characters:
-        problem = f"the text has {len(text)} characters, but may have {quotas.characters}"
-        raise Refused(413, field, problem, "shorten it, or send its parts")
+        problem = f"the text has {len(text)} characters, but at most {quotas.characters} are allowed"
+        raise RequestError(413, field, problem, "shorten it, or send it in parts")
     if not text.strip():
-        raise Refused(422, field, "the text is empty", "give at least one word")
+        raise RequestError(422, field, "the text is empty", "give at least one word")
     try:
         text.encode()
     except UnicodeEncodeError as error:
         problem = f"character {error.start} is half of a surrogate pair ({text[error.start]!a})"
-        raise Refused(422, field, problem, "send the text as UTF-8") from None
+        raise RequestError(422, field, problem, "send the text as UTF-8") from None
 
 
-def _budget(budget: int | float | str | None, served: ServedModel) -> Budget | None:
-    if budget is None:
+def _parse_budget(value: int | float | str | None, model: ServedModel) -> Budget | None:
+    if value is None:
         return None
     try:
-        found = Budget.parse(budget)
+        budget = Budget.parse(value)
     except ValueError as error:
-        raise Refused(422, "budget", str(error), 'write "20%" or 0.2 for a share, 5 for a count') from None
-    if found != served.model.budget and not served.follows_budget:
-        method = served.model.config.method
-        raise Refused(422, "budget", f"what {method} selects does not follow a budget", "leave the budget out")
-    return found
+        raise RequestError(422, "budget", str(error), 'write "20%" or 0.2 for a share, 5 for a count') from None
+    if budget != model.model.budget and not model.follows_budget:
+        problem = f"the method {model.model.config.method} does not follow a budget"
+        raise RequestError(422, "budget", problem, "leave the budget out")
+    return budget
 
 
-def _constraints(constraints: list[str | dict[str, Any]] | None, served: ServedModel) -> Constraints | None:
-    if constraints is None:
+def _parse_constraints(values: list[str | dict[str, Any]] | None, model: ServedModel) -> Constraints | None:
+    if values is None:
         return None
     try:
-        found = parse_constraints(constraints)
-        own = next((each for each in found if each.per_text), None)
-        if own is not None:  # texts of several requests are read together
-            raise ValueError(f"{own} marks the texts at hand; use words or a pattern")
-        return with_constraints(served.model.config, found).constraints
+        constraints = parse_constraints(values)
+        hash(constraints)  # equal constraints share a batch; JSON objects as values cannot
+        per_text = next((each for each in constraints if each.per_text), None)
+        if per_text is not None:  # texts of several requests are in one batch
+            problem = f"{per_text} refers to particular texts"
+            raise RequestError(422, "constraints", problem, "use words or a pattern")
+        return with_constraints(model.model.config, constraints).constraints
     except ValueError as error:
-        raise Refused(422, "constraints", *problem_and_remedy(error)) from None
+        raise constraint_error(error) from None
+    except TypeError:
+        problem = "a setting of a constraint has a value of the wrong type"
+        raise RequestError(422, "constraints", problem, "write a constraint as a string, such as 'spans=2'") from None
 
 
-def problem_and_remedy(error: Exception) -> tuple[str, str]:
-    """The two parts of a message, as all are written that are about constraints."""
-    problem, _, remedy = str(error).rpartition("; ")
-    return (problem, remedy) if problem else (remedy, "correct the constraints, or leave them out")
+def constraint_error(error: ValueError) -> RequestError:
+    problem, remedy = (error.problem, error.remedy) if isinstance(error, InputError) else (str(error), "")
+    if isinstance(error, ConstraintConflict) and error.place:
+        problem = f"{error.place} {problem}"
+    return RequestError(422, "constraints", problem, remedy or "correct the constraints, or leave them out")

@@ -1,11 +1,12 @@
-"""What a model remembers of the texts it was sent, and how much work they are taken to be."""
+"""Caches of served models, estimates of cost, and groups by length."""
 
-from rationalizer.server.served_models import Unreadable, alike, work
+from rationalizer.data import DataError
+from rationalizer.server.served_models import estimate_cost, group_by_length
 from rationalizer.text import token_cache as remembered
 from rationalizer.text import word_splitting as cutting
 
 
-def test_strange_words_do_not_pile_up(models, monkeypatch):
+def test_caches_of_unknown_words_are_bounded(models, monkeypatch):
     """Neither many of them nor long ones."""
     served = models[0]
     encoder = served.model.trained.encoder
@@ -23,21 +24,21 @@ def test_strange_words_do_not_pile_up(models, monkeypatch):
         assert answers.cache_info().maxsize <= 1 << 16
 
 
-def test_work_grows_with_the_text_and_for_pairs_with_both():
-    assert work("a") == 1
-    assert work("lovely care " * 100) == 301
-    assert work(("a", "b")) == 2
-    assert work(("x" * 4000, "x" * 4000)) > 60_000
+def test_cost_grows_with_the_text():
+    assert estimate_cost("a") == 1
+    assert estimate_cost("lovely care " * 100) == 301
+    assert estimate_cost(("a", "b")) == 2
+    assert estimate_cost(("x" * 4000, "x" * 4000)) > 60_000
 
 
-def test_what_cannot_be_read_stands_in_its_place(models):
+def test_text_errors_keep_their_position(models):
     found = models[0].explain(None, None, ["a", "<br />", "b"])
-    assert [isinstance(one, Unreadable) for one in found] == [False, True, False]
+    assert [isinstance(one, DataError) for one in found] == [False, True, False]
     assert [one.text for one in found[::2]] == ["a", "b"]
-    assert all(isinstance(one, Unreadable) for one in models[0].explain(None, None, ["<br />"]))
+    assert all(isinstance(one, DataError) for one in models[0].explain(None, None, ["<br />"]))
 
 
-def test_a_long_text_is_not_read_with_short_ones(models, monkeypatch):
+def test_long_text_is_in_its_own_batch(models, monkeypatch):
     """They would be padded to its length, and all take as long as it does; the answers keep their order."""
     model = models[0].model
     texts = ["lovely care", "musty room " * 400, "We had lovely care. " * 3, "dirty musty room"]
@@ -52,10 +53,14 @@ def test_a_long_text_is_not_read_with_short_ones(models, monkeypatch):
     assert batches == [3, 1]
 
 
-def test_texts_of_like_length_are_read_together():
-    assert alike([]) == []
-    assert alike([(20,)] * 64) == [list(range(64))]
-    assert alike([(15 + k % 7,) for k in range(50)]) == [sorted(range(50), key=lambda k: k % 7)]
-    assert alike([(100 * k,) for k in range(1, 7)]) == [[0, 1], [2, 3], [4, 5]]  # three would be padded by 300
+def test_groups_of_similar_length():
+    assert group_by_length([]) == []
+    assert group_by_length([(20,)] * 64) == [list(range(64))]
+    assert group_by_length([(15 + k % 7,) for k in range(50)]) == [sorted(range(50), key=lambda k: k % 7)]
+    assert group_by_length([(100 * k,) for k in range(1, 7)]) == [
+        [0, 1],
+        [2, 3],
+        [4, 5],
+    ]  # three would be padded by 300
     # 500 words beside 5, twice: each pads what the other has little of
-    assert alike([(500, 5), (5, 500), (5, 5)]) == [[2], [0], [1]]
+    assert group_by_length([(500, 5), (5, 500), (5, 5)]) == [[2], [0], [1]]
