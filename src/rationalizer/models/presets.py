@@ -1,4 +1,4 @@
-"""Settings that replace the defaults: for pairs of texts, for transformers, and for datasets that have a preset."""
+"""Settings that replace the defaults: those of the encoder, and those of datasets that have a preset."""
 
 from __future__ import annotations
 
@@ -8,19 +8,9 @@ from typing import Any
 
 from rationalizer.data.dataset_registry import find_dataset
 from rationalizer.discovery import PluginRegistry
+from rationalizer.nn import ENCODERS
 
 Settings = Mapping[str, Any]
-
-# For pairs of texts with every method: ESIM pools by maximum and mean.
-PAIRS: Settings = {
-    "pooling": "max-mean",
-    "budget": 0.5,
-    "word_scores": False,
-    "dropout": 0.1,
-    "averaging": 0.0,
-    "keep_by": "score",
-    "epochs": 25,
-}
 
 # For datasets whose annotations are all there is to learn; people align punctuation, too.
 ANNOTATIONS_ONLY: Settings = {
@@ -30,30 +20,10 @@ ANNOTATIONS_ONLY: Settings = {
     "learning_rate": 5e-3,
 }
 
-# Transformers need small steps, with a warm-up and a decay of the learning rate.
-TRANSFORMERS: Settings = {
-    "optimizer": "adamw",
-    "learning_rate": 1e-3,
-    "weight_decay": 0.01,
-    "warmup": 0.1,
-    "decay": True,
-    "clip": 1.0,
-    "checkpoint_seconds": 600.0,  # a checkpoint takes gigabytes
-    "epochs": 6,
-    "full_text_weight": 1.0,
-    "full_text_epochs": 1,  # a predictor that knows words already tells the generator what is worth selecting
-    "dropout": 0.1,
-    "averaging": 0.0,
-    "keep_by": "score",
-    "pooling": "mean",
-}
-
-TRANSFORMER_PAIRS: Settings = {"pooling": "max-mean", "budget": 0.5}
-
 
 @dataclass(frozen=True)
 class Preset:
-    """A dataset's settings for the encoder "bilstm"."""
+    """A dataset's settings, for encoders with `uses_dataset_presets`."""
 
     common: Settings
     methods: Mapping[str, Settings] = field(default_factory=dict)  # take precedence over `common`
@@ -75,14 +45,13 @@ def presets_for(dataset: str | None, method: str, *, pairs: bool = False, encode
         dataset: name of a dataset, with or without its aspect ("hotels-location"); None for other data.
         method: an extractor, or for pairs an aligner.
         pairs: whether the examples are pairs of texts.
-        encoder: kind of encoder, "bilstm" or "transformer".
+        encoder: name of an encoder, one of `ENCODERS`.
     """
     known = find_dataset(dataset)
     annotations = ANNOTATIONS_ONLY if known is not None and len(known.classes) == 1 else {}
-    if encoder == "transformer":
-        return {**annotations, **TRANSFORMERS, **(TRANSFORMER_PAIRS if pairs else {})}
-    settings = {**PAIRS, **annotations} if pairs else {}
-    preset = None if known is None else PRESETS.get(known.name)
+    kind = ENCODERS[encoder]
+    settings = {**annotations, **kind.preset, **(kind.pair_preset if pairs else {})}
+    preset = PRESETS.get(known.name) if known is not None and kind.uses_dataset_presets else None
     if preset is None or preset.pairs != pairs:
         return settings
     return {**settings, **preset.common, **preset.methods.get(method, {})}

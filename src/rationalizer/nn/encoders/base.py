@@ -46,7 +46,9 @@ class Encoder(nn.Module):
     supports_xavier: ClassVar[bool] = True  # whether all weights may be drawn anew before training
     supports_last_pooling: ClassVar[bool] = False  # whether states are two directions side by side, as of a BiLSTM
     prefers_bf16: ClassVar[bool] = False  # whether training is faster, and no worse, in bfloat16
-    uses_paper_presets: ClassVar[bool] = False  # whether the paper's settings for its datasets apply
+    preset: ClassVar[Mapping[str, Any]] = {}  # settings of the training that suit this encoder better than the defaults
+    pair_preset: ClassVar[Mapping[str, Any]] = {"pooling": "max-mean", "budget": 0.5}  # more of them, for pairs
+    uses_dataset_presets: ClassVar[bool] = False  # whether the presets of datasets apply
     size: int  # of a word's state from `states`
     selection_size: int  # of a position's state from `encode_selection`
     global_size: int = 0  # of the global state from `encode_selection`

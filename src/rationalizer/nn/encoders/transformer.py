@@ -6,7 +6,7 @@ import copy
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -64,6 +64,22 @@ class TransformerEncoder(Encoder):
     loads_pretrained = True
     supports_xavier = False
     prefers_bf16 = True
+    preset: ClassVar[Mapping[str, Any]] = {
+        "optimizer": "adamw",  # small steps, with warm-up and decay
+        "learning_rate": 1e-3,
+        "weight_decay": 0.01,
+        "warmup": 0.1,
+        "decay": True,
+        "clip": 1.0,
+        "checkpoint_seconds": 600.0,  # a checkpoint takes gigabytes
+        "epochs": 6,
+        "full_text_weight": 1.0,
+        "full_text_epochs": 1,  # a predictor that knows words already tells the generator what is worth selecting
+        "dropout": 0.1,
+        "averaging": 0.0,
+        "keep_by": "score",
+        "pooling": "mean",
+    }
     Options = TransformerOptions
 
     def __init__(

@@ -80,7 +80,16 @@ class VectorEncoder(Encoder):
     """
 
     supports_last_pooling = True
-    uses_paper_presets = True
+    pair_preset: ClassVar[Mapping[str, Any]] = {
+        "pooling": "max-mean",  # as in ESIM
+        "budget": 0.5,
+        "word_scores": False,
+        "dropout": 0.1,
+        "averaging": 0.0,
+        "keep_by": "score",
+        "epochs": 25,
+    }
+    uses_dataset_presets = True
     Options = VectorOptions
     Network: ClassVar[type[Any]] = BiLSTM  # built with (size_in, hidden); (vectors, mask) -> states of `size_out`
     codes: Tensor
