@@ -75,7 +75,7 @@ def sequences(ratio: float, *tolerances: float) -> None:
                 same([ours[i]], [expected[i]])
             hard, closed = hard + int((ours[2] > 0).sum()), closed + int((ours[2] == 0).sum())
             rest = (ratio * edges, mask)
-            expected = op("sequence_budget", "_sequence_budget_backward")(g, expected[0], *rest, *expected[1:4])
+            expected = op("sequence_budget", "sequence_budget_backward")(g, expected[0], *rest, *expected[1:4])
             same(back(g, ours[0], *rest, *ours[1:4]), expected)
             easy = ours[2] == 0  # without hard rows, which take the others with them, it is Triton's all the way
             got = back(*(t[easy] for t in (g, ours[0], *rest, *ours[1:4])))

@@ -165,39 +165,39 @@ def test_one_sided_fixes_leave_the_exact_sides_exact():
     torch.testing.assert_close(z.sum(1), torch.ones(3, dtype=torch.float64))
     assert z[0, 3] == 1
     fixed[1, 2] = -1
-    with pytest.raises(ValueError, match="row 0 of the batch: no alignment has a partner for every word"):
+    with pytest.raises(ValueError, match="row 0 of the batch: no alignment"):
         ops.matching(randn(3, 4), rows="exactly_one", fixed=fixed)
 
 
 def test_what_contradicts_itself_is_named():
     scores, both = torch.randn(2, 3, 3), torch.zeros(2, 3, 3, dtype=torch.int8)
     both[1, 0, 1] = both[1, 0, 2] = 1
-    with pytest.raises(ValueError, match=r"row 1 of the batch: \(0, 1\) and \(0, 2\) must be aligned, both with row 0"):
+    with pytest.raises(ValueError, match=r"row 1 of the batch: \(0, 1\) and \(0, 2\) .* row 0"):
         ops.matching(scores, fixed=both)
     cross = torch.zeros(3, 3, dtype=torch.int8)
     cross[0, 1] = cross[1, 0] = 1
     assert ops.matching(scores[0], fixed=cross)[0, 1] == 1
-    with pytest.raises(ValueError, match=r"\(0, 1\) and \(1, 0\) must be aligned, but cross"):
+    with pytest.raises(ValueError, match=r"\(0, 1\) and \(1, 0\) .* cross"):
         ops.monotone_matching_map(scores[0], fixed=cross)
-    with pytest.raises(ValueError, match=r"2 pairs must be aligned, budget 1; raise it"):
+    with pytest.raises(ValueError, match=r"2 pairs .* budget 1"):
         ops.matching(scores[0], fixed=cross, budget=1)
-    with pytest.raises(ValueError, match=r"fixed\[0, 1, 0\] is 3; write 1 \(must\)"):
+    with pytest.raises(ValueError, match=r"fixed\[0, 1, 0\] is 3"):
         ops.matching(scores, fixed=3 * both.flip(0).mT)
-    with pytest.raises(ValueError, match=r"fixed must have the shape of the scores, \(2, 3, 3\), got \(3, 3\)"):
+    with pytest.raises(ValueError, match=r"fixed .* \(2, 3, 3\), got \(3, 3\)"):
         ops.monotone_matching(scores, fixed=cross)
-    with pytest.raises(TypeError, match=r"fixed must be an integer tensor .* got torch.bool"):
+    with pytest.raises(TypeError, match=r"fixed .* got torch.bool"):
         ops.matching(scores, fixed=cross.bool().expand(2, 3, 3))
-    with pytest.raises(ValueError, match="exactly=True asks for as many pairs as the budget says; give a budget"):
+    with pytest.raises(ValueError, match="exactly=True needs a budget"):
         ops.matching_map(scores, exactly=True)
-    with pytest.raises(ValueError, match="exactly=True needs a budget of at most the shorter side's length"):
+    with pytest.raises(ValueError, match=r"exactly=True .* shorter side"):
         ops.monotone_matching(scores, exactly=True, budget=4)
-    with pytest.raises(ValueError, match="the rows or columns say already how many"):
+    with pytest.raises(ValueError, match=r"exactly=True .* 'exactly_one'"):
         ops.matching(scores, exactly=True, budget=2, rows="exactly_one")
 
 
 def test_stopping_short_is_said():
     scores = randn(1, 9, 9, scale=0.05)
-    with pytest.warns(ops.ConvergenceWarning, match="monotone_matching: 1 of 1 rows stopped before the optimum"):
+    with pytest.warns(ops.ConvergenceWarning, match="monotone_matching: 1 of 1 rows"):
         z = ops.monotone_matching(scores, max_iterations=3)
     assert z.sum((1, 2)) <= 9
     near, info = ops.monotone_matching(scores, tolerance=1e-2, return_info=True)

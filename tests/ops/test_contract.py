@@ -231,9 +231,9 @@ def test_shift_where_the_budget_binds(name, generator):
 
 @every
 def test_errors_common_to_all(layer):
-    with pytest.raises(TypeError, match=r"scores must be a torch.Tensor, got list; use torch.as_tensor"):
+    with pytest.raises(TypeError, match="got list"):
         layer([1.0, 2.0])
-    with pytest.raises(TypeError, match=r"scores must be floating point, got torch.int64; use scores.float"):
+    with pytest.raises(TypeError, match=r"got torch.int64"):
         layer(torch.ones(2, 3, dtype=torch.long))
     with pytest.raises(ValueError, match=r"scores must have shape \(batch, n\), got \(\)"):
         layer(torch.tensor(1.0))
@@ -241,7 +241,7 @@ def test_errors_common_to_all(layer):
         layer(torch.tensor([[1.0, 2.0, 3.0], [1.0, 2.0, float("nan")]]))
     with pytest.raises(ValueError, match=r"scores\[0, 1\] is -inf; .*mask"):
         layer(torch.tensor([[1.0, -float("inf"), 3.0]]))
-    with pytest.raises(TypeError, match=r"mask must be a bool tensor, True on real tokens, got torch.int64"):
+    with pytest.raises(TypeError, match=r"mask.* got torch.int64"):
         layer(torch.randn(2, 3), torch.ones(2, 3, dtype=torch.long))
     with pytest.raises(ValueError, match=r"mask must have shape \(2, 3\), got \(2, 4\)"):
         layer(torch.randn(2, 3), torch.ones(2, 4, dtype=torch.bool))
@@ -270,13 +270,13 @@ def test_budget_argument(op, generator):
         op(scores, -1)
     with pytest.raises(ValueError, match="budget must be at least 0, got -2 in row 2"):
         op(scores, torch.tensor([1, 1, -2, 1]))
-    with pytest.raises(TypeError, match=r"budget counts tokens .* got 0.2; for a fraction"):
+    with pytest.raises(TypeError, match=r"budget .* got 0.2"):
         op(scores, 0.2)
-    with pytest.raises(TypeError, match=r"budget counts tokens .* got True"):
+    with pytest.raises(TypeError, match=r"budget .* got True"):
         op(scores, True)
-    with pytest.raises(TypeError, match=r"integer tensor, got torch.float32; use budget.long"):
+    with pytest.raises(TypeError, match=r"budget .* got torch.float32"):
         op(scores, torch.ones(4))
-    with pytest.raises(ValueError, match=r"budget must be a number or have shape \(4,\), got \(3,\)"):
+    with pytest.raises(ValueError, match=r"budget .* \(4,\), got \(3,\)"):
         op(scores, torch.ones(3, dtype=torch.long))
 
 
@@ -288,7 +288,7 @@ def test_k_argument(op):
         op(scores, -1)
     with pytest.raises(ValueError, match="k must be at least 0, got -3 in row 1"):
         op(scores, torch.tensor([1, -3, 1]))
-    with pytest.raises(TypeError, match="k counts tokens"):
+    with pytest.raises(TypeError, match=r"k .* got 0.5"):
         op(scores, 0.5)
 
 
@@ -299,11 +299,11 @@ def test_transition_argument(op, generator):
     assert torch.equal(number, op(scores, 2, transition=torch.tensor(0.3, dtype=torch.float64)))
     assert torch.equal(number, op(scores, 2, transition=torch.full((5,), 0.3, dtype=torch.float64)))
     assert torch.equal(number, op(scores, 2, transition=torch.full((4, 5), 0.3, dtype=torch.float64)))
-    with pytest.raises(ValueError, match=r"transition must be a number or have shape \(5,\) or \(4, 5\) .* got \(6,\)"):
+    with pytest.raises(ValueError, match=r"transition .* got \(6,\)"):
         op(scores, 2, transition=torch.zeros(6))
-    with pytest.raises(TypeError, match=r"transition must be floating point, got torch.int64"):
+    with pytest.raises(TypeError, match=r"transition .* got torch.int64"):
         op(scores, 2, transition=torch.zeros(5, dtype=torch.long))
-    with pytest.raises(TypeError, match="transition must be a number or a tensor, got str"):
+    with pytest.raises(TypeError, match=r"transition .* got str"):
         op(scores, 2, transition="high")
     with pytest.raises(ValueError, match=r"transition\[0, 0\] is inf"):
         op(scores, 2, transition=float("inf"))
@@ -340,7 +340,7 @@ def test_ties_of_hard_layers_go_to_fewer_and_earlier_tokens():
 @projection
 def test_forward_mode_is_refused_not_silently_zero(layer, generator):
     scores = torch.randn(2, 9, generator=generator)
-    with pytest.raises(NotImplementedError, match=r"no forward-mode derivatives.*use reverse mode"):
+    with pytest.raises(NotImplementedError, match="forward-mode"):
         torch.func.jvp(layer, (scores,), (torch.ones_like(scores),))
 
 

@@ -118,14 +118,14 @@ def test_infeasible_requests_name_the_row_and_its_sizes():
     message = need + "; row 3 of the batch has 14 rows, 8 columns"
     with pytest.raises(ValueError, match=message):
         ops.matching(scores, rows="exactly_one", column_mask=columns)
-    with pytest.raises(ValueError, match=r"columns='exactly_one' needs at least as many rows .* row 0 .* 14 rows, 20"):
+    with pytest.raises(ValueError, match=r"columns='exactly_one' .* row 0 .* 14 rows, 20"):
         ops.matching(scores, columns="exactly_one")
-    with pytest.raises(ValueError, match=r"needs as many columns as rows; row 0 of the batch has 14 rows, 20 columns"):
+    with pytest.raises(ValueError, match=r"as many columns as rows; row 0 .* 14 rows, 20 columns"):
         ops.matching(scores, rows="exactly_one", columns="exactly_one")
-    with pytest.raises(ValueError, match=r"budget of at least the number of rows; row 0 .* 14 rows, budget 13"):
+    with pytest.raises(ValueError, match=r"number of rows; row 0 .* 14 rows, .* budget 13"):
         ops.matching(scores, rows="exactly_one", budget=13)
     budget = torch.tensor([20, 14, 13, 20, 20])
-    with pytest.raises(ValueError, match=r"number of columns; row 2 of the batch has 14 columns, budget 13"):
+    with pytest.raises(ValueError, match=r"number of columns; row 2 .* 14 columns, budget 13"):
         ops.matching(scores.mT, columns="exactly_one", budget=budget)
 
 
@@ -135,7 +135,7 @@ def test_infeasible_requests_name_the_row_and_its_sizes():
         ({"scores": [[1.0]]}, TypeError, "scores must be a torch.Tensor, got list"),
         ({"scores": torch.ones(2, 3, 4, dtype=torch.long)}, TypeError, "scores must be floating point"),
         ({"scores": torch.ones(3)}, ValueError, r"scores must have shape \(batch, m, n\), got \(3,\)"),
-        ({"scores": torch.full((2, 3, 4), torch.nan)}, ValueError, r"scores\[0, 0, 0\] is nan; only finite"),
+        ({"scores": torch.full((2, 3, 4), torch.nan)}, ValueError, r"scores\[0, 0, 0\] is nan"),
         ({"scores": torch.full((2, 3, 4), -torch.inf)}, ValueError, r"scores\[0, 0, 0\] is -inf.*row_mask"),
         ({"rows": "one"}, ValueError, "rows must be 'exactly_one' or 'at_most_one', got 'one'"),
         ({"columns": None}, ValueError, "columns must be 'exactly_one' or 'at_most_one', got None"),
@@ -145,7 +145,7 @@ def test_infeasible_requests_name_the_row_and_its_sizes():
             ValueError,
             "budget must be at least 0, got -2 in row 1 of the batch",
         ),
-        ({"budget": 1.5}, TypeError, "budget counts .* got 1.5"),
+        ({"budget": 1.5}, TypeError, "budget .* got 1.5"),
         (
             {"budget": torch.tensor([1, 2, 3])},
             ValueError,

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rationalizer import ops
-from rationalizer.ops import _inputs
+from rationalizer.ops import _declare, _inputs
 from tests.ops.layers import random_mask
 
 
@@ -78,7 +78,7 @@ def test_through_the_host(dtype, generator):
     z, tight, kept, support, *_ = anywhere("sequence_budget", "_sequence_budget")[1](
         scores, edges, mask, limits, 100, 0.0
     )
-    op, function = anywhere("sequence_budget", "_sequence_budget_backward")
+    op, function = anywhere("sequence_budget", "sequence_budget_backward")
     gradients = function(g, z, edges, mask, tight, kept, support)
     expected = op(g.double(), z.double(), edges.double(), mask, tight, kept, support)
     for ours, exact in zip(gradients, expected, strict=True):
@@ -87,7 +87,7 @@ def test_through_the_host(dtype, generator):
 
 def test_more_fixed_words_than_the_budget():
     """Where looking would mean waiting: nothing is raised, and a budget that has no answer stays one without."""
-    _, function = anywhere("_fixed_words", "_room")
+    _, function = anywhere("_span_constraints", "_remaining_budget")
     limits, musts = torch.tensor([3, 1, -1]), torch.tensor([1, 2, 0])
     room = function(limits, musts, torch.zeros(3, 4, dtype=torch.int8), torch.ones(3, 4, dtype=torch.bool))
     assert room.tolist() == [2, 0, -1]
@@ -96,8 +96,8 @@ def test_more_fixed_words_than_the_budget():
 def test_cuda_without_triton_takes_the_op_itself(monkeypatch):
     def function() -> None: ...
 
-    monkeypatch.setattr(_inputs, "has_triton", lambda: False)
-    assert _inputs._launcher.__wrapped__("budget_cuda", "budget", function) is function
+    monkeypatch.setattr(_declare, "has_triton", lambda: False)
+    assert _declare.find_launcher.__wrapped__("budget_cuda", "budget", function) is function
 
 
 def test_rows_without_an_answer(generator):
@@ -106,5 +106,5 @@ def test_rows_without_an_answer(generator):
     scores[1, 2], scores[2, 4] = torch.inf, torch.nan
     mask = torch.ones(4, 5, dtype=torch.bool)
     mask[2, 4] = False  # what is masked does not matter
-    z = _inputs.nan_without_answer(ops.sparsemax(torch.zeros(4, 5)), scores, mask, torch.tensor([1, 1, 1, -1]))
+    z = _inputs.nan_if_unsolvable(ops.sparsemax(torch.zeros(4, 5)), scores, mask, torch.tensor([1, 1, 1, -1]))
     assert torch.equal(z.isnan(), torch.tensor([[False], [True], [False], [True]]) & mask)

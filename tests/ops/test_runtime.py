@@ -20,7 +20,7 @@ from rationalizer import graph, ops
 from rationalizer.compile import GROUPS
 from rationalizer.ops.kernels.budget_cpu import budget_rows
 from rationalizer.ops.kernels.numba_compiler import Compiled
-from rationalizer.ops.kernels.numba_runtime import for_rows, for_slow_rows, jit
+from rationalizer.ops.kernels.numba_runtime import compile_plainly, for_rows, for_slow_rows, source_hash
 
 pytestmark = pytest.mark.long
 
@@ -51,7 +51,7 @@ def test_second_process_compiles_nothing_and_an_edit_is_seen(tmp_path):
     kernels.mkdir(parents=True)
     for folder in (source / "rationalizer", source / "rationalizer" / "ops", kernels):
         (folder / "__init__.py").touch()
-    for name in ("numba_compiler.py", "numba_runtime.py", "cache_key.py"):
+    for name in ("numba_compiler.py", "numba_runtime.py"):
         shutil.copy(Path(rationalizer.__file__).parent / "ops" / "kernels" / name, kernels)
     for name, code in KERNELS.items():
         (kernels / name).write_text(code)
@@ -81,16 +81,49 @@ def test_all_kernels_can_be_compiled_ahead():
     assert [name for name, kernel in called_from_python.items() if not kernel.kernel.signatures] == []
 
 
-def test_other_versions_of_numba_compile_plainly(tmp_path, monkeypatch):
-    monkeypatch.setattr(numba, "__version__", "0.99.1")
+CHANGED_NUMBA = {
+    "untested version": ("numba.__version__ = '0.99.0'", ""),
+    "missing class": ("import numba.core.codegen; del numba.core.codegen.JITCodeLibrary", ""),
+    "missing function": ("", "compiler._dynfunc = None"),
+    "missing dispatcher": ("", "compiler._Kernel = None"),
+    "missing cache": ("", "compiler._KernelCache = None"),
+    "missing loader": ("", "compiler.rtsys = None"),
+}
+SOLVE_ON_CHANGED_NUMBA = """
+import sys, types, warnings
+import numba, torch
+{before}
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    from rationalizer import ops
+    compiler = sys.modules.get("rationalizer.ops.kernels.numba_compiler")
+    {after}
+    scores = torch.linspace(-1, 1, 12).reshape(2, 6).requires_grad_()
+    z = ops.fusedmax(scores)
+    z[:, 0].sum().backward()
+print(round(z.square().sum().item(), 4), sum(item.category is RuntimeWarning for item in caught))
+"""
+
+
+@pytest.mark.parametrize("change", CHANGED_NUMBA.values(), ids=CHANGED_NUMBA.keys())
+def test_ops_work_when_undocumented_parts_of_numba_change(tmp_path, change):
+    """At most one warning, and the kernels are compiled by documented means where necessary."""
+    before, after = change
+    program = SOLVE_ON_CHANGED_NUMBA.format(before=before, after=after)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    expected = float(ops.fusedmax(torch.linspace(-1, 1, 12).reshape(2, 6)).square().sum())
+    value, warnings = done.stdout.split()
+    assert float(value) == round(expected, 4)
+    assert int(warnings) == ("rtsys" not in after)  # without it kernels are only loaded more slowly
+
+
+def test_plainly_compiled_functions_are_cached_by_the_hash_of_all_sources(tmp_path, monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-
-    @jit
-    def twice(x):
-        return 2 * x
-
-    assert not isinstance(twice, Compiled)
-    assert (twice(3), len(twice.signatures), len(list(tmp_path.rglob("*.nbc")))) == (6, 1, 1)
+    twice = compile_plainly(lambda x: 2 * x)
+    assert (twice(3), len(twice.signatures), len(list(tmp_path.glob(f"{source_hash()[:16]}/**/*.nbc")))) == (6, 1, 1)
+    assert str(tmp_path) == numba.config.CACHE_DIR
 
 
 PLAIN = """

@@ -104,7 +104,7 @@ def test_long_rows():
 
 def test_stopping_short_is_said():
     scores = torch.randn(4, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(10))
-    with pytest.warns(ops.ConvergenceWarning, match=r"of 4 rows stopped before the optimum .* raise max_iterations"):
+    with pytest.warns(ops.ConvergenceWarning, match=r"of 4 rows .* raise max_iterations"):
         z = ops.sequence_budget(scores, 8, transition=1.0, max_iterations=2)
     assert z.sum(-1).max() <= 8 + 1e-9  # feasible all the same
     _, info = ops.sequence_budget(scores, 8, transition=1.0, max_iterations=2, return_info=True)
@@ -184,7 +184,7 @@ def test_info_has_the_batch_shape():
 
 
 def test_pair_budget_refuses_negative_transitions():
-    with pytest.raises(ValueError, match=r"transition must be at least 0 here, got -0.5 .* use sequence_budget"):
+    with pytest.raises(ValueError, match=r"transition .* got -0.5 .* sequence_budget"):
         ops.pair_budget(torch.randn(1, 4), 2, transition=-0.5)
 
 

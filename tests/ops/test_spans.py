@@ -231,7 +231,7 @@ def test_a_tolerance_is_kept(generator):
 
 def test_stopping_short_is_said(generator):
     scores = 0.5 + 0.3 * torch.randn(4, 60, dtype=torch.float64, generator=generator)
-    with pytest.warns(ops.ConvergenceWarning, match="spans: 4 of 4 rows stopped before the optimum"):
+    with pytest.warns(ops.ConvergenceWarning, match="spans: 4 of 4 rows"):
         z = ops.spans(scores, 12, transition=0.1, spans=3, max_iterations=2)
     optimum = ops.spans(scores, 12, transition=0.1, spans=3)
     _, info = ops.spans(scores, 12, transition=0.1, spans=3, max_iterations=2, return_info=True)
@@ -243,7 +243,7 @@ def test_a_row_without_a_feasible_selection_is_named():
     fixed = torch.zeros(3, 5, dtype=torch.int8)
     fixed[2, [0, 2, 4]] = 1
     for op in (ops.spans, ops.spans_map):
-        with pytest.raises(ValueError, match=r"row 2 of the batch has no feasible selection: .* fix fewer words"):
+        with pytest.raises(ValueError, match="row 2 of the batch has no feasible selection"):
             op(scores, 3, spans=2, fixed=fixed)
         assert op(scores, 5, spans=2, fixed=fixed).sum() == 4  # a word between two of them joins them
         with pytest.raises(ValueError, match="row 2 of the batch has no feasible selection"):
@@ -261,19 +261,19 @@ def test_errors(op):
         op(scores, 2, shortest=0)
     with pytest.raises(ValueError, match=r"longest must be at least shortest \(3\), got 2"):
         op(scores, 2, shortest=3, longest=2)
-    with pytest.raises(TypeError, match=r"longest counts words and must be an int, got 2\.5"):
+    with pytest.raises(TypeError, match=r"longest .* got 2\.5"):
         op(scores, 2, longest=2.5)
-    with pytest.raises(ValueError, match="group is given without per_group"):
+    with pytest.raises(ValueError, match="group needs per_group"):
         op(scores, 2, group=numbers)
-    with pytest.raises(ValueError, match="per_group is given without group"):
+    with pytest.raises(ValueError, match="per_group needs group"):
         op(scores, 2, per_group=1)
-    with pytest.raises(ValueError, match=r"group\[1, 2\] is 0, less than one before it; groups are in order"):
+    with pytest.raises(ValueError, match=r"group\[1, 2\] is 0"):
         op(scores, 2, group=torch.tensor([[0, 0, 1, 1], [0, 1, 0, 1]]), per_group=1)
-    with pytest.raises(ValueError, match=r"fixed\[0, 3\] is 2; 1 is must, -1 is never, 0 is free"):
+    with pytest.raises(ValueError, match=r"fixed\[0, 3\] is 2"):
         op(scores, 2, spans=1, fixed=torch.tensor([[0, 0, 1, 2], [0, 0, 0, 0]]))
-    with pytest.raises(TypeError, match=r"unit must be an integer tensor of the scores' shape, got torch\.float32"):
+    with pytest.raises(TypeError, match=r"unit .* got torch\.float32"):
         op(scores, 2, unit=scores)
-    with pytest.raises(ValueError, match=r"unit must have shape \(2, 4\), got \(4,\)"):
+    with pytest.raises(ValueError, match=r"unit .* \(2, 4\), got \(4,\)"):
         op(scores, 2, unit=numbers[0])
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from rationalizer import ops
-from rationalizer.ops import _matrix_inputs as _pairs
+from rationalizer.ops import _matrix_inputs as _matrices
 from rationalizer.ops.matching import _matching, _matching_backward
 from rationalizer.ops.matching_map import _matching_map
 from tests.ops.oracles_matching import KINDS, randn, shape_for
@@ -27,7 +27,7 @@ def test_kernels_in_the_interpreter():
     assert run.returncode == 0, run.stderr[-3000:]
 
 
-def padded(kind: str, small: int, large: int) -> _pairs.Pairs:
+def padded(kind: str, small: int, large: int) -> _matrices.Matrices:
     """Three pairs of a kind with masked rows and columns: ties, small and large scores."""
     m, n = shape_for(kind, small, large)
     generator = torch.Generator().manual_seed(m)
@@ -39,7 +39,7 @@ def padded(kind: str, small: int, large: int) -> _pairs.Pairs:
         for row in mask:
             row[torch.randperm(len(row), generator=generator)[:size]] = True
     scores[~(masks[0][:, :, None] & masks[1][:, None, :])] = torch.nan
-    return _pairs.as_pairs(scores, *masks, 1.0)
+    return _matrices.as_matrices(scores, *masks, 1.0)
 
 
 def check_answers() -> None:
@@ -54,7 +54,7 @@ def check_answers() -> None:
             sides = (
                 pairs.row_mask,
                 pairs.column_mask,
-                _pairs.as_pair_budget(options.get("budget"), pairs.shape[:-2], pairs.scores.device),
+                _matrices.as_matrix_budget(options.get("budget"), pairs.shape[:-2], pairs.scores.device),
             )
             given = (pairs.scores, *sides, None, *exact, False)
             z, iterations, gap = matching(*given, 1000)
@@ -63,8 +63,8 @@ def check_answers() -> None:
             assert (iterations - steps).abs().max() <= 2, (kind, sizes)
             torch.testing.assert_close(z, expected, rtol=0, atol=1e-12)
             g = randn(*z.shape, seed=9)
-            h = matching_backward(expected, g, *sides, *exact)
-            torch.testing.assert_close(h, _matching_backward(expected, g, *sides, *exact), rtol=0, atol=1e-12)
+            h = matching_backward(g, expected, *sides, *exact)
+            torch.testing.assert_close(h, _matching_backward(g, expected, *sides, *exact), rtol=0, atol=1e-12)
             assert torch.equal(matching_map(*given), _matching_map(*given))
             short = torch.minimum(pairs.row_mask.sum(-1), pairs.column_mask.sum(-1))
             exactly = (pairs.scores, *sides[:2], torch.minimum(sides[2], short), None, False, False, True)
@@ -78,7 +78,7 @@ def check_layer() -> None:
     for dtype, tolerance in ((torch.float64, 1e-12), (torch.float32, 1e-6), (torch.bfloat16, 1e-2)):
         scores = randn(2, 1, 5, 4).to(dtype)
         g = randn(2, 1, 5, 4, seed=1).to(dtype)
-        sides = _pairs.as_sides(scores, None, None, 0.37)
+        sides = _matrices.check_matrices(scores, None, None, 0.37)
         ours, theirs = scores.clone().requires_grad_(), scores.clone().requires_grad_()
         z, _, gap = MatchingLayer.apply(ours, *sides, torch.tensor([3, 9]), False, False, 1000, 0.37)
         expected = ops.matching(theirs, budget=torch.tensor([[3], [9]]), temperature=0.37)
@@ -107,7 +107,7 @@ def check_without_an_answer() -> None:
     sides = (row_mask, column_mask, budget, True, False)
     given = (scores, row_mask, column_mask, budget, None, True, False, False)
     z, _, gap = matching(*given, 1000)
-    for result in (z, matching_map(*given), matching_backward(z, torch.ones_like(z), *sides)):
+    for result in (z, matching_map(*given), matching_backward(torch.ones_like(z), z, *sides)):
         assert torch.equal(result.isnan(), odd[:, None, None] & real)
         assert torch.equal(result[~real], torch.zeros_like(result[~real]))
     assert torch.equal(gap.isnan(), odd)

@@ -14,8 +14,7 @@ from rationalizer.graph.kernels.solver_cpu import project_rows
 from rationalizer.graph.literals import BoolArray
 from rationalizer.graph.program import Array, Program
 from rationalizer.graph.solver import Result
-from rationalizer.ops._inputs import host
-from rationalizer.ops.kernels.numba_runtime import for_rows
+from rationalizer.ops.kernels.numba_runtime import for_rows, host
 
 
 def differentiable(program: Program, result: Result, temperature: float) -> Tensor:

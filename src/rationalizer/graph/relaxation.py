@@ -13,7 +13,7 @@ from rationalizer.graph.gradient import project
 from rationalizer.graph.literals import BoolArray, IntArray
 from rationalizer.graph.program import Array, InfeasibleError, Program
 from rationalizer.graph.solver import Result, solve
-from rationalizer.ops._inputs import host
+from rationalizer.ops.kernels.numba_runtime import host
 
 _INTEGRAL = 1e-7
 

@@ -18,8 +18,7 @@ from rationalizer.graph.kernels.interior_cpu import INFEASIBLE
 from rationalizer.graph.kernels.solver_cpu import EXACT, solve_rows
 from rationalizer.graph.literals import BoolArray, IntArray
 from rationalizer.graph.program import Array, Program
-from rationalizer.ops._inputs import host
-from rationalizer.ops.kernels.numba_runtime import for_rows
+from rationalizer.ops.kernels.numba_runtime import for_rows, host
 
 _COARSE = 1e-2
 _TOLERANCE = 1e-9

@@ -1,12 +1,13 @@
-"""Structured layers: tensors in, tensors out.
+"""Exact structured layers on tensors.
 
-Every layer takes any number of leading dimensions, a `mask` that is True on real tokens (masked means absent, in value
-and in gradient) and any floating dtype, computes in float64, and works under autograd, `torch.compile`, CUDA graphs and
-DDP. The device follows the input: compiled loops on CPU and CUDA, plain torch or the host elsewhere.
+Every op accepts any number of leading dimensions, a `mask` that is True on words (masked positions are absent, in the
+value and in the gradient) and any floating dtype. It computes in float64 and works under autograd, `torch.compile`,
+CUDA graphs and DDP. Scores and budget are positional arguments; all others are keyword-only. The device follows the
+input: compiled kernels on CPU and CUDA, plain PyTorch or a copy to the host elsewhere.
 
-What has no answer raises an error that names the value: a score that is not finite, a negative budget. On CUDA raising
-would mean waiting for the device, so there such rows come out as NaN, and solvers that stop short do not warn: ask with
-`return_info=True`.
+Inputs without a solution, such as a score that is not finite or a negative budget, raise an error that names the value.
+On CUDA raising would make the host wait for the device, so these rows are NaN, and solvers that did not converge do not
+warn: use `return_info=True`.
 """
 
 from rationalizer.ops._convergence import ConvergenceWarning, Info

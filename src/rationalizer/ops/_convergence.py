@@ -1,4 +1,4 @@
-"""What an iterative solver says about how it ended."""
+"""The status of an iterative solver."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, ParamSpec, Protocol, cast, overload
 
 from torch import Tensor
 
-from rationalizer.ops._inputs import may_look_at
+from rationalizer.ops._inputs import can_inspect
 
 
 class ConvergenceWarning(UserWarning):
@@ -19,18 +19,18 @@ class Info(NamedTuple):
     """One entry per row of the batch."""
 
     converged: Tensor  # bool
-    iterations: Tensor  # int64; 0 where a closed form was the answer
-    gap: Tensor  # float64: how far the objective is from the optimum, at most
+    iterations: Tensor  # int64; 0 if the closed form is the solution
+    gap: Tensor  # float64: an upper bound on the distance of the objective from the optimum
 
 
 P = ParamSpec("P")
 
 
 class InfoOp(Protocol[P]):
-    """The type of an op with `return_info`: its own parameters, and two kinds of result."""
+    """The type of an op with `return_info`: the op's own parameters, and two return types."""
 
     @overload
-    def __call__(  # type: ignore[overload-overlap]  # P has `return_info: bool`, which cannot be left out of it
+    def __call__(  # type: ignore[overload-overlap]  # P contains `return_info: bool`, which cannot be left out
         self, *args: Any, return_info: Literal[True], **kwargs: Any
     ) -> tuple[Tensor, Info]: ...
     @overload
@@ -38,19 +38,26 @@ class InfoOp(Protocol[P]):
 
 
 def reports_info(op: Callable[P, Tensor | tuple[Tensor, Info]]) -> InfoOp[P]:
-    """Type an op so that `return_info=True` gives a pair and any other call a tensor; the function stays as it is."""
+    """Give an op a type in which `return_info=True` returns a pair and every other call a tensor."""
     return cast(InfoOp[P], op)
 
 
-def warn_unless_converged(info: Info, op_name: str, remedy: str) -> None:
-    """Warn once per call, where the data may be looked at."""
-    if not may_look_at(info.converged) or bool(info.converged.all()):
+def report(z: Tensor, info: Info, return_info: bool, op: str, remedy: str) -> Tensor | tuple[Tensor, Info]:
+    """Return what the public op returns: (z, info), or z with a warning if a row has not converged."""
+    if return_info:
+        return z, info
+    warn_unless_converged(info, op, remedy, stacklevel=4)
+    return z
+
+
+def warn_unless_converged(info: Info, op: str, remedy: str, stacklevel: int = 3) -> None:
+    """Warn once per call, if the data may be inspected."""
+    if not can_inspect(info.converged) or bool(info.converged.all()):
         return
-    late = int((~info.converged).sum())
-    worst = float(info.gap.max())
+    count = int((~info.converged).sum())
     warnings.warn(
-        f"{op_name}: {late} of {info.converged.numel()} rows stopped before the optimum "
-        f"(gap up to {worst:.1e}); {remedy}",
+        f"{op}: {count} of {info.converged.numel()} rows did not converge (gap up to {float(info.gap.max()):.1e}); "
+        f"{remedy}",
         ConvergenceWarning,
-        stacklevel=3,
+        stacklevel=stacklevel,
     )

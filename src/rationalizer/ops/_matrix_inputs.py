@@ -1,4 +1,4 @@
-"""What the ops on score matrices share: masks on both sides, and which requests have an answer."""
+"""Arguments of the ops on score matrices (one matrix for each pair of texts): masks on both sides, feasibility."""
 
 from __future__ import annotations
 
@@ -11,121 +11,115 @@ from torch import Tensor
 from rationalizer.ops import _inputs
 
 UNLIMITED = 2**62
-LARGEST = 1e30  # scores that the projection onto matchings still gets right
-FINITE_REMEDY = "only finite scores have an answer (leave words out with row_mask and column_mask, not -inf)"
+LARGEST = 1e30  # the largest scores for which the projection onto matchings is accurate
+FINITE_REMEDY = "scores must be finite (exclude words with row_mask and column_mask, not with -inf)"
 
 
-class Pairs(NamedTuple):
-    """A batch of score matrices as the kernels take it."""
+class Matrices(NamedTuple):
+    """A batch of score matrices in the form that the kernels take."""
 
-    scores: Tensor  # (pairs, m, n), float64, divided by the temperature
-    row_mask: Tensor  # (pairs, m), bool
-    column_mask: Tensor  # (pairs, n), bool
+    scores: Tensor  # (matrices, m, n), float64, divided by the temperature
+    row_mask: Tensor  # (matrices, m), bool
+    column_mask: Tensor  # (matrices, n), bool
     shape: torch.Size
     dtype: torch.dtype
 
     def restore(self, z: Tensor) -> Tensor:
+        """Return `z` (matrices, m, n) in the shape and dtype of the scores."""
         return z.reshape(self.shape).to(self.dtype)
 
-    def restore_pairs(self, values: Tensor) -> Tensor:
+    def restore_batch(self, values: Tensor) -> Tensor:
+        """Return one value per matrix in the leading dimensions of the scores."""
         return values.reshape(self.shape[:-2])
 
 
-def as_pairs(scores: Tensor, row_mask: Tensor | None, column_mask: Tensor | None, temperature: float) -> Pairs:
-    return scaled(scores, *as_sides(scores, row_mask, column_mask, temperature), temperature)
+def as_matrices(scores: Tensor, row_mask: Tensor | None, column_mask: Tensor | None, temperature: float) -> Matrices:
+    return scale(scores, *check_matrices(scores, row_mask, column_mask, temperature), temperature)
 
 
-def scaled(scores: Tensor, row_mask: Tensor, column_mask: Tensor, temperature: float) -> Pairs:
-    flat = scores.to(_inputs._precision(scores.device)).reshape(row_mask.shape[0], *scores.shape[-2:])
-    return Pairs(flat / temperature, row_mask, column_mask, scores.shape, scores.dtype)
+def scale(scores: Tensor, row_mask: Tensor, column_mask: Tensor, temperature: float) -> Matrices:
+    flat = scores.to(_inputs.compute_dtype(scores.device)).reshape(row_mask.shape[0], *scores.shape[-2:])
+    return Matrices(flat / temperature, row_mask, column_mask, scores.shape, scores.dtype)
 
 
-def as_sides(
+def check_matrices(
     scores: Tensor, row_mask: Tensor | None, column_mask: Tensor | None, temperature: float
 ) -> tuple[Tensor, Tensor]:
-    """The arguments checked; the masks as (pairs, m) and (pairs, n)."""
+    """Check the arguments; return the masks as (matrices, m) and (matrices, n)."""
     _inputs.check_scores(scores, dims=2, shape_hint="(batch, m, n)")
     _inputs.check_temperature(temperature)
     lead, (m, n) = scores.shape[:-2], scores.shape[-2:]
-    pairs = math.prod(lead)
+    count = math.prod(lead)
     rows = _inputs.check_mask(row_mask, lead + torch.Size([m]), scores.device, "row_mask")
     columns = _inputs.check_mask(column_mask, lead + torch.Size([n]), scores.device, "column_mask")
-    return rows.reshape(pairs, m), columns.reshape(pairs, n)
+    return rows.reshape(count, m), columns.reshape(count, n)
 
 
-def as_exact(kind: str, name: str) -> bool:
+def _is_exact(kind: str, name: str) -> bool:
     if kind not in ("exactly_one", "at_most_one"):
         raise ValueError(f"{name} must be 'exactly_one' or 'at_most_one', got {kind!r}")
     return kind == "exactly_one"
 
 
-def as_all_exact(rows: str, columns: str, exactly: bool, budget: int | Tensor | None) -> tuple[bool, bool, bool]:
-    """Whether the sums of rows, of columns, and the total are fixed."""
-    exact = as_exact(rows, "rows"), as_exact(columns, "columns")
+def check_exact(rows: str, columns: str, exactly: bool, budget: int | Tensor | None) -> tuple[bool, bool, bool]:
+    """Whether the row sums, the column sums and the total are equalities."""
+    exact = _is_exact(rows, "rows"), _is_exact(columns, "columns")
     if exactly and budget is None:
-        raise ValueError("exactly=True asks for as many pairs as the budget says; give a budget")
+        raise ValueError("exactly=True needs a budget, the number of aligned pairs")
     if exactly and any(exact):
-        raise ValueError("exactly=True with 'exactly_one': the rows or columns say already how many pairs there are")
+        raise ValueError("exactly=True cannot be combined with 'exactly_one', which already fixes the number of pairs")
     return *exact, exactly
 
 
-def as_pair_budget(budget: int | Tensor | None, lead: torch.Size, device: torch.device) -> Tensor:
+def as_matrix_budget(budget: int | Tensor | None, lead: torch.Size, device: torch.device) -> Tensor:
     return _inputs.as_budget(UNLIMITED if budget is None else budget, lead, device)
 
 
-def real_pairs(row_mask: Tensor, column_mask: Tensor, allowed: Tensor | None) -> Tensor:
-    real = row_mask[:, :, None] & column_mask[:, None, :]
-    return real if allowed is None else real & allowed
-
-
-def require_finite_pairs(scores: Tensor, row_mask: Tensor, column_mask: Tensor, allowed: Tensor | None = None) -> None:
-    real = real_pairs(row_mask, column_mask, allowed)
-    _inputs.require_finite(scores, real, "scores", FINITE_REMEDY)
-
-
-def require_in_range(scores: Tensor, row_mask: Tensor, column_mask: Tensor, allowed: Tensor | None) -> None:
-    real = real_pairs(row_mask, column_mask, allowed)
-    if (scores.abs() > LARGEST).logical_and(real).any():
+def require_solvable(
+    scores: Tensor,
+    row_mask: Tensor,
+    column_mask: Tensor,
+    budget: Tensor,
+    allowed: Tensor | None,
+    rows_exact: bool = False,
+    columns_exact: bool = False,
+    total_exact: bool = False,
+    largest: float | None = None,
+) -> None:
+    """Raise unless all scores that are used are finite (and at most `largest`) and a feasible matching exists."""
+    _require_feasible(row_mask, column_mask, budget, rows_exact, columns_exact, total_exact)
+    used = row_mask[:, :, None] & column_mask[:, None, :]
+    used = used if allowed is None else used & allowed
+    _inputs.require_finite(scores, used, "scores", FINITE_REMEDY)
+    if largest is not None and (scores.abs() > largest).logical_and(used).any():
         raise ValueError(
-            f"scores/temperature must be at most {LARGEST:.0e} in size, beyond which rounding leaves nothing of the "
-            "answer; divide the scores, raise the temperature, or use matching_map, which has no such bound"
+            f"scores/temperature must be at most {largest:.0e} in size, or rounding destroys the solution; divide the "
+            "scores, raise the temperature, or use matching_map, which has no such bound"
         )
 
 
-def require_feasible(
+def _require_feasible(
     row_mask: Tensor, column_mask: Tensor, budget: Tensor, rows_exact: bool, columns_exact: bool, total_exact: bool
 ) -> None:
     _inputs.require_budget(budget)
     rows, columns = row_mask.sum(-1), column_mask.sum(-1)
+
+    def require(holds: Tensor, condition: str) -> None:
+        if not holds.all():
+            i = _inputs.first_index(~holds)[0]
+            limit = "no budget" if budget[i] == UNLIMITED else f"budget {int(budget[i])}"
+            size = f"{int(rows[i])} rows, {int(columns[i])} columns, {limit}"
+            raise ValueError(f"{condition}; row {i} of the batch has {size}")
+
     if total_exact:
-        short = torch.minimum(rows, columns)
-        need = "exactly=True needs a budget of at most the shorter side's length"
-        _refuse(budget > short, rows, columns, need)
+        shorter = torch.minimum(rows, columns)
+        require(budget <= shorter, "exactly=True needs a budget of at most the length of the shorter side")
     if rows_exact and columns_exact:
-        _refuse(
-            rows != columns,
-            rows,
-            columns,
-            "rows='exactly_one' with columns='exactly_one' needs as many columns as rows",
-        )
+        need = "rows='exactly_one' with columns='exactly_one' needs as many columns as rows"
+        require(rows == columns, need)
     if rows_exact:
-        _refuse(rows > columns, rows, columns, "rows='exactly_one' needs at least as many columns as rows")
-        _refuse_budget(budget < rows, budget, rows, "rows")
+        require(rows <= columns, "rows='exactly_one' needs at least as many columns as rows")
+        require(budget >= rows, "rows='exactly_one' needs a budget of at least the number of rows")
     if columns_exact:
-        _refuse(columns > rows, rows, columns, "columns='exactly_one' needs at least as many rows as columns")
-        _refuse_budget(budget < columns, budget, columns, "columns")
-
-
-def _refuse(bad: Tensor, rows: Tensor, columns: Tensor, need: str) -> None:
-    if bad.any():
-        where = int(bad.nonzero()[0])
-        raise ValueError(f"{need}; row {where} of the batch has {int(rows[where])} rows, {int(columns[where])} columns")
-
-
-def _refuse_budget(bad: Tensor, budget: Tensor, count: Tensor, side: str) -> None:
-    if bad.any():
-        where = int(bad.nonzero()[0])
-        raise ValueError(
-            f"{side}='exactly_one' needs a budget of at least the number of {side}; "
-            f"row {where} of the batch has {int(count[where])} {side}, budget {int(budget[where])}"
-        )
+        require(columns <= rows, "columns='exactly_one' needs at least as many rows as columns")
+        require(budget >= columns, "columns='exactly_one' needs a budget of at least the number of columns")

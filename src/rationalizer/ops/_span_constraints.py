@@ -1,4 +1,4 @@
-"""What `spans` and `spans_map` may be asked to keep to, checked and in the kernels' form."""
+"""The constraints of `spans` and `spans_map`: checked, and in the form that the kernels take."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 
 from rationalizer.ops import _inputs
+from rationalizer.ops._declare import declare
 from rationalizer.ops._inputs import Rows
 
 
 class Constraints(NamedTuple):
-    """The arguments of the opaque ops, in their order; what was not asked for forbids nothing."""
+    """Arguments of the custom ops, in their order. Constraints that are not given are values that exclude nothing."""
 
     spans: Tensor  # (rows,)
     unit: Tensor  # (rows, n)
@@ -22,7 +23,7 @@ class Constraints(NamedTuple):
     shortest: int
     longest: int
     per_group: int
-    fixed_alone: bool  # whether at most `fixed` was asked for; not an argument of the ops
+    only_fixed: bool  # whether no constraint other than `fixed` is given; not an argument of the ops
 
     @property
     def arguments(self) -> tuple[Tensor | int, ...]:
@@ -40,23 +41,22 @@ def as_constraints(
     per_group: int | None,
 ) -> Constraints:
     n, device = rows.shape[-1], rows.scores.device
-    most = _inputs.as_budget(n if spans is None else spans, rows.shape[:-1], device, "spans")
+    max_spans = _inputs.as_budget(n if spans is None else spans, rows.shape[:-1], device, "spans")
     low = _count(shortest, "shortest", 1)
     high = max(n, low) if longest is None else _count(longest, "longest", 1)
     if high < low:
         raise ValueError(f"longest must be at least shortest ({low}), got {high}")
     if (group is None) != (per_group is None):
         given, missing = ("group", "per_group") if per_group is None else ("per_group", "group")
-        raise ValueError(
-            f"{given} is given without {missing}: per_group is how many words of each group may be selected"
-        )
+        raise ValueError(f"{given} needs {missing}: per_group is the maximum number of selected words in each group")
     each = n if per_group is None else _count(per_group, "per_group", 0)
-    alone = torch.arange(n, device=device).expand(rows.scores.shape)
+    positions = torch.arange(n, device=device).expand(rows.scores.shape)
+    zeros = torch.zeros_like(positions)
     return Constraints(
-        most,
-        _numbers(unit, rows, "unit", torch.int64, alone),
-        _numbers(fixed, rows, "fixed", torch.int8, torch.zeros_like(alone)),
-        _numbers(group, rows, "group", torch.int64, torch.zeros_like(alone)),
+        max_spans,
+        _integers(unit, rows, "unit", torch.int64, positions),
+        _integers(fixed, rows, "fixed", torch.int8, zeros),
+        _integers(group, rows, "group", torch.int64, zeros),
         low,
         high,
         each,
@@ -66,52 +66,93 @@ def as_constraints(
 
 def _count(value: int, name: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} counts words and must be an int, got {value!r}")
+        raise TypeError(f"{name} is a number of words and must be an int, got {value!r}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
     return int(value)
 
 
-def _numbers(values: Tensor | None, rows: Rows, name: str, dtype: torch.dtype, default: Tensor) -> Tensor:
+def _integers(values: Tensor | None, rows: Rows, name: str, dtype: torch.dtype, default: Tensor) -> Tensor:
     if values is None:
         return default.to(dtype)
-    if (
-        not isinstance(values, Tensor)
-        or values.is_floating_point()
-        or values.is_complex()
-        or values.dtype == torch.bool
-    ):
-        kind = values.dtype if isinstance(values, Tensor) else type(values).__name__
-        raise TypeError(f"{name} must be an integer tensor of the scores' shape, got {kind}")
-    if values.shape != rows.shape:
-        raise ValueError(f"{name} must have shape {tuple(rows.shape)}, got {tuple(values.shape)}")
+    _inputs.check_integers(values, rows.shape, name)
     return values.to(device=rows.scores.device, dtype=dtype, non_blocking=True).reshape(rows.scores.shape)
 
 
-def require_fixed(fixed: Tensor, mask: Tensor) -> None:
-    wrong = (fixed.abs() > 1) & mask
-    if wrong.any():
-        where = [int(i) for i in wrong.nonzero()[0]]
-        raise ValueError(f"fixed{where} is {int(fixed[tuple(where)])}; 1 is must, -1 is never, 0 is free")
-
-
 def require_constraints(mask: Tensor, spans: Tensor, fixed: Tensor, group: Tensor) -> None:
-    """What only the data can tell; on the CPU."""
+    """The checks that read the data; on the CPU."""
     _inputs.require_budget(spans, "spans")
-    require_fixed(fixed, mask)
+    _inputs.require_fixed(fixed, mask)
     if group.numel() == 0:
         return
-    real = group.masked_fill(~mask, torch.iinfo(torch.int64).min)
-    fallen = (real < real.cummax(-1).values) & mask
-    if fallen.any():
-        where = [int(i) for i in fallen.nonzero()[0]]
-        raise ValueError(f"group{where} is {int(group[tuple(where)])}, less than one before it; groups are in order")
+    present = group.masked_fill(~mask, torch.iinfo(torch.int64).min)
+    decreasing = (present < present.cummax(-1).values) & mask
+    if decreasing.any():
+        index = _inputs.first_index(decreasing)
+        raise ValueError(
+            f"group{index} is {int(group[tuple(index)])}, less than an earlier one; groups must not decrease"
+        )
 
 
 def require_feasible(feasible: Tensor) -> None:
     if not feasible.all():
-        where = int((~feasible).nonzero()[0])
+        row = _inputs.first_index(~feasible)[0]
         raise ValueError(
-            f"row {where} of the batch has no feasible selection: what must be selected breaks another constraint "
-            "(the budget, spans, their lengths, units, words of a group); fix fewer words or allow more"
+            f"row {row} of the batch has no feasible selection: words that must be selected violate another constraint "
+            "(budget, spans, span lengths, units, words per group); fix fewer words or allow more"
         )
+
+
+class FreeWords(NamedTuple):
+    """The problem on the free words: fixed words and a budget, without other constraints, reduce to it."""
+
+    scores: Tensor
+    transition: Tensor
+    mask: Tensor
+    budget: Tensor  # without the words that must be selected
+    must: Tensor  # (rows, n) bool
+    feasible: Tensor  # (rows,) bool; always True on the CPU, where infeasible rows raise
+
+    def restore_fixed(self, z: Tensor) -> Tensor:
+        """Add the words that must be selected to a solution on the free words."""
+        return (z + self.must.to(z)).masked_fill(~self.feasible[:, None], 0.0)
+
+
+def remove_fixed_words(scores: Tensor, transition: Tensor, mask: Tensor, fixed: Tensor, budget: Tensor) -> FreeWords:
+    """Reduce a problem with fixed words to the free words.
+
+    The transition between a free word and a neighbour that must be selected is added to the score of the free word.
+    There is no transition across a fixed word.
+    """
+    rows, n = scores.shape
+    pad = torch.nn.functional.pad
+    fixed_words = fixed.masked_fill(~mask, 0)
+    positions = torch.arange(n, device=scores.device).expand(rows, n)
+    following = positions.masked_fill(~mask, n).flip(-1).cummin(-1).values.flip(-1)
+    following = pad(following, (0, 1), value=n)[:, 1:]  # the next word; n if there is none
+    before = positions.masked_fill(~mask, -1).cummax(-1).values
+    before = pad(before, (1, 0), value=-1)[:, :n]
+    leaving = pad(transition, (0, n - transition.shape[1]))
+    next_fixed = pad(fixed_words, (0, 1)).gather(-1, following)
+    previous_fixed = fixed_words.gather(-1, before.clamp(min=0)).masked_fill(before < 0, 0)
+    entering = leaving.gather(-1, before.clamp(min=0))
+    bonus = leaving.masked_fill(next_fixed != 1, 0.0) + entering.masked_fill(previous_fixed != 1, 0.0)
+    edges = leaving.masked_fill(next_fixed != 0, 0.0)[:, : transition.shape[1]]
+    must = fixed_words == 1
+    count = must.sum(-1)
+    remaining = _remaining_budget(budget, count, fixed, mask)
+    edges = edges.masked_fill((remaining <= 1)[:, None], 0.0)  # with one word there are no selected neighbours
+    feasible = (budget >= count) | (budget < 0)
+    return FreeWords(scores + bonus, edges, mask & (fixed_words == 0), remaining, must, feasible)
+
+
+def _remaining_without_checks(budget: Tensor, count: Tensor, fixed: Tensor, mask: Tensor) -> Tensor:
+    return torch.where(budget < 0, budget, (budget - count).clamp(min=0))
+
+
+@declare("spans_remaining_budget", fake=lambda budget: torch.empty_like(budget), elsewhere=_remaining_without_checks)
+def _remaining_budget(budget: Tensor, count: Tensor, fixed: Tensor, mask: Tensor) -> Tensor:
+    _inputs.require_budget(budget)
+    _inputs.require_fixed(fixed, mask)
+    require_feasible(budget >= count)
+    return budget - count

@@ -1,13 +1,13 @@
-"""The best alignment whose links do not cross."""
+"""The best alignment without crossing pairs."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from rationalizer.ops import _fixed_links as _links
-from rationalizer.ops import _inputs
-from rationalizer.ops import _matrix_inputs as _pairs
+from rationalizer.ops import _fixed_pairs
+from rationalizer.ops import _matrix_inputs as _matrices
+from rationalizer.ops._declare import declare, like_scores
 from rationalizer.ops.kernels.monotone_matching_map_cpu import monotone_matching_map_rows
 from rationalizer.ops.kernels.numba_runtime import for_rows
 
@@ -21,41 +21,36 @@ def monotone_matching_map(
     row_mask: Tensor | None = None,
     column_mask: Tensor | None = None,
 ) -> Tensor:
-    """The best monotone alignment, exactly 0/1: argmax Σ scores·Y s.t. row and column sums at most one, ΣY <= budget,
+    """The best monotone alignment: argmax Σ scores·Y s.t. Y ∈ {0, 1}^(m×n), row and column sums ≤ 1, ΣY ≤ budget,
 
-    and no two aligned pairs that cross. The programme of sequence alignment; ties go to fewer pairs, and pairs that do
-    not raise the score are left out. No gradient. Tensors on other devices go through the host.
+    and no two selected pairs cross. The dynamic program of sequence alignment; ties go to fewer pairs, and pairs that
+    do not raise the score are left out. No gradient. Tensors on other devices are copied to the host.
 
     Args:
         scores: (batch, m, n) scores of the pairs; any number of leading dimensions.
-        budget: how many pairs may be selected; None (no limit), an int, or an int tensor (batch,).
-        exactly: whether `budget` pairs have to be selected, whatever their scores.
-        fixed: (batch, m, n) integers: 1 must be selected, -1 never, 0 free. What must be counts in the budget.
-        row_mask: (batch, m) bool, True on real rows. The others count as absent and get exactly 0.
-        column_mask: (batch, n) bool, True on real columns.
+        budget: the maximum number of selected pairs; None (no limit), an int, or an int tensor (batch,).
+        exactly: select exactly `budget` pairs, whatever their scores.
+        fixed: (batch, m, n) integers: 1 for pairs that must be selected, -1 for pairs that must not be, 0 for free
+            pairs. Fixed pairs count towards the budget.
+        row_mask: (batch, m) bool, True on words. Masked rows are absent and get exactly 0.
+        column_mask: (batch, n) bool, the same for columns.
 
     Returns:
         (batch, m, n), Y in the dtype of `scores`.
     """
     detached = scores.detach() if isinstance(scores, Tensor) else scores
-    problem = _links.as_monotone(detached, budget, exactly, fixed, row_mask, column_mask, 1.0)
+    problem = _fixed_pairs.as_monotone(detached, budget, exactly, fixed, row_mask, column_mask, 1.0)
     return problem.restore(_monotone_matching_map(*problem.arguments))
 
 
-@_inputs.opaque("monotone_matching_map")
+@declare("monotone_matching_map", fake=like_scores)
 def _monotone_matching_map(
     scores: Tensor, row_mask: Tensor, column_mask: Tensor, budget: Tensor, allowed: Tensor, exact: bool
 ) -> Tensor:
-    _pairs.require_feasible(row_mask, column_mask, budget, False, False, exact)
-    _pairs.require_finite_pairs(scores, row_mask, column_mask, allowed)
+    _matrices.require_solvable(scores, row_mask, column_mask, budget, allowed, total_exact=exact)
     y = torch.empty(scores.shape, dtype=torch.float64)
-    arrays = map(_inputs.host, (scores, row_mask, column_mask, allowed, budget))
     work = 5 * scores.numel() * min(scores.shape[1:])
-    for_rows(monotone_matching_map_rows, scores.shape[0], work, *arrays, exact, _inputs.host(y))
-    _links.require_found(~torch.isnan(y).flatten(1).any(-1), exact)
+    inputs = (scores, row_mask, column_mask, allowed, budget, exact)
+    for_rows(monotone_matching_map_rows, scores.shape[0], work, *inputs, y)
+    _fixed_pairs.require_feasible(~torch.isnan(y).flatten(1).any(-1), exact)
     return y
-
-
-@_monotone_matching_map.register_fake
-def _(scores: Tensor, row_mask: Tensor, column_mask: Tensor, budget: Tensor, allowed: Tensor, exact: bool) -> Tensor:
-    return scores.new_empty(scores.shape)

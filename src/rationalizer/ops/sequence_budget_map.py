@@ -1,10 +1,11 @@
-"""The MAP of H:SeqBudget: what the layer becomes at test time."""
+"""The MAP of H:SeqBudget: the layer at test time."""
 
 from __future__ import annotations
 
 from torch import Tensor
 
 from rationalizer.ops import _inputs
+from rationalizer.ops._declare import declare, like_scores
 from rationalizer.ops.kernels.numba_runtime import for_rows
 from rationalizer.ops.kernels.sequence_budget_map_cpu import sequence_budget_map_rows
 
@@ -16,16 +17,16 @@ def sequence_budget_map(
     transition: float | Tensor = 0.0,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The best sequence, exactly 0/1: argmax scores·y + Σ transition_i y_i y_{i+1} s.t. Σy <= budget.
+    """The best sequence, exactly 0/1: argmax scores·y + Σ transition_i y_i y_{i+1} s.t. y ∈ {0, 1}ⁿ, Σy ≤ budget.
 
-    Budgeted Viterbi, O(n · budget). Tokens that do not raise the score are left out, so fewer than `budget` may be
-    selected. Ties go to fewer tokens, then to earlier ones. No gradient.
+    Budgeted Viterbi, O(n · budget). Words that do not raise the score are not selected, so Σy may be below the budget.
+    Ties go to fewer words, then to earlier ones. No gradient.
 
     Args:
-        scores: (batch, n) token scores; any number of leading dimensions.
-        budget: how many tokens may be selected; an int, or an int tensor (batch,).
-        transition: the bonus for selecting both of two neighbours; a number, (n − 1,) or (batch, n − 1), any sign.
-        mask: (batch, n) bool, True on real tokens. The others count as absent and get exactly 0.
+        scores: (batch, n) word scores; any number of leading dimensions.
+        budget: the maximum of Σy; an int, or an int tensor (batch,).
+        transition: the bonus for selecting two neighbours together; a number, (n − 1,) or (batch, n − 1), any sign.
+        mask: (batch, n) bool, True on words. Masked positions are absent and get exactly 0.
 
     Returns:
         (batch, n), y in the dtype of `scores`.
@@ -36,23 +37,15 @@ def sequence_budget_map(
     return rows.restore(_sequence_budget_map(rows.scores, edges.detach(), rows.mask, limit))
 
 
-@_inputs.opaque("sequence_budget_map", cuda="sequence_budget_map_cuda.sequence_budget_map")
+def viterbi_work(scores: Tensor, budget: Tensor) -> int:
+    """The number of states of the dynamic program over all rows."""
+    return scores.numel() * int(budget.clamp(max=scores.shape[1]).max()) if scores.numel() else 0
+
+
+@declare("sequence_budget_map", fake=like_scores, cuda="sequence_budget_map_cuda.sequence_budget_map")
 def _sequence_budget_map(scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
-    return _inputs.on_host(_sequence_budget_map, scores, transition, mask, budget)
-
-
-@_sequence_budget_map.register_kernel("cpu")
-def _(scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
-    _inputs.require_finite_scores(scores, mask)
-    _inputs.require_finite_transition(transition)
-    _inputs.require_budget(budget)
-    z = scores.new_empty(scores.shape)
-    arrays = map(_inputs.host, (scores, transition, mask, budget, z))
-    work = 20 * scores.numel() * int(budget.clamp(max=scores.shape[1]).max()) if scores.numel() else 0
-    for_rows(sequence_budget_map_rows, scores.shape[0], work, *arrays)
-    return z
-
-
-@_sequence_budget_map.register_fake
-def _(scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
-    return scores.new_empty(scores.shape)
+    _inputs.require_solvable(scores, mask, budget, transition)
+    y = scores.new_empty(scores.shape)
+    work = 20 * viterbi_work(scores, budget)
+    for_rows(sequence_budget_map_rows, scores.shape[0], work, scores, transition, mask, budget, y)
+    return y

@@ -1,4 +1,4 @@
-"""Sparsemax with masks, any dtype and low temperatures, on top of `entmax`."""
+"""Sparsemax with masks, any dtype and low temperatures, based on `entmax`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import torch
 from torch import Tensor
 
 from rationalizer.ops import _inputs
+from rationalizer.ops._declare import declare, like_scores
 
 
 def sparsemax(scores: Tensor, *, mask: Tensor | None = None, temperature: float = 1.0) -> Tensor:
-    """Project onto the probability simplex: argmin ‖z − scores/temperature‖² s.t. z >= 0, Σz = 1.
+    """Project onto the probability simplex: argmin ‖z − scores/temperature‖² s.t. z ≥ 0, Σz = 1.
 
     Args:
-        scores: (batch, n) token scores; any number of leading dimensions.
-        mask: (batch, n) bool, True on real tokens. The others count as absent and get exactly 0; a row without real
-            tokens gives zeros.
+        scores: (batch, n) word scores; any number of leading dimensions.
+        mask: (batch, n) bool, True on words. Masked positions are absent and get exactly 0; a row without words gives
+            zeros.
         temperature: divides the scores; lower is sparser.
 
     Returns:
@@ -25,41 +26,28 @@ def sparsemax(scores: Tensor, *, mask: Tensor | None = None, temperature: float 
     return rows.restore(project_simplex(rows.scores, rows.mask))
 
 
-@_inputs.opaque("simplex")
-def project_simplex(scores: Tensor, mask: Tensor) -> Tensor:
-    """Sparsemax of float64 rows. Opaque because `torch.compile` cannot look into entmax's autograd functions."""
-    if scores.numel() == 0:
-        return scores.clone()
-    if _inputs.may_look_at(scores):
-        _inputs.require_finite_scores(scores, mask)
-        return _sparsemax(scores, mask)
-    return _inputs.nan_without_answer(_sparsemax(scores.nan_to_num(), mask), scores, mask)
-
-
-def _sparsemax(scores: Tensor, mask: Tensor) -> Tensor:
-    # The support lies within 1 of the maximum, so masked tokens two below it stay out of it.
-    top = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).amax(-1, keepdim=True)
-    return entmax.sparsemax((scores - top).masked_fill(~mask, -2.0), dim=-1).masked_fill(~mask, 0.0)
-
-
-@project_simplex.register_fake
-def _(scores: Tensor, mask: Tensor) -> Tensor:
-    return scores.new_empty(scores.shape)
-
-
-def _save(ctx, inputs, output):  # type: ignore[no-untyped-def]
-    ctx.save_for_backward(output)
-
-
-def _backward(ctx, g):  # type: ignore[no-untyped-def]
-    (z,) = ctx.saved_tensors
-    return project_out_mean(g, (z > 0).to(g.dtype)), None
-
-
 def project_out_mean(g: Tensor, free: Tensor) -> Tensor:
-    """The projector onto {h: h = 0 off the free set, Σh = 0}: the face of a simplex, or of a budget that binds."""
+    """Project `g` onto {h: h = 0 off the free set, Σh = 0}: the face of a simplex, or of a budget that binds."""
     h = g * free
     return h - free * (h.sum(-1, keepdim=True) / free.sum(-1, keepdim=True).clamp(min=1))
 
 
-project_simplex.register_autograd(_backward, setup_context=_save)
+def _simplex_backward(g: Tensor, z: Tensor) -> Tensor:
+    return project_out_mean(g, (z > 0).to(g.dtype))
+
+
+# A custom op because `torch.compile` cannot trace entmax's autograd functions.
+@declare("simplex", fake=like_scores, backward=_simplex_backward, every_device=True)
+def project_simplex(scores: Tensor, mask: Tensor) -> Tensor:
+    if scores.numel() == 0:
+        return scores.clone()
+    if _inputs.can_inspect(scores):
+        _inputs.require_finite_scores(scores, mask)
+        return _sparsemax(scores, mask)
+    return _inputs.nan_if_unsolvable(_sparsemax(scores.nan_to_num(), mask), scores, mask)
+
+
+def _sparsemax(scores: Tensor, mask: Tensor) -> Tensor:
+    # The support lies within 1 of the maximum, so masked words two below it stay outside.
+    top = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).amax(-1, keepdim=True)
+    return entmax.sparsemax((scores - top).masked_fill(~mask, -2.0), dim=-1).masked_fill(~mask, 0.0)

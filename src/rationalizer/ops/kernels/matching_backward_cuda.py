@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from rationalizer.ops._inputs import on_host
+from rationalizer.ops._declare import run_on_host
 from rationalizer.ops.kernels.matching_cuda import DEPENDENT, curvature, solve, solve_free
 from rationalizer.ops.kernels.matching_map_cuda import (
     bits,
@@ -107,12 +107,12 @@ def project(
 
 
 def matching_backward(
-    z: Tensor, g: Tensor, row_mask: Tensor, column_mask: Tensor, budget: Tensor, rows_exact: bool, columns_exact: bool
+    g: Tensor, z: Tensor, row_mask: Tensor, column_mask: Tensor, budget: Tensor, rows_exact: bool, columns_exact: bool
 ) -> Tensor:
-    inputs = (z, g, row_mask, column_mask, budget, rows_exact, columns_exact)
+    others = (row_mask, column_mask, budget, rows_exact, columns_exact)
     if not holds(tile_shape(*z.shape[1:]), z.device):
-        return on_host(torch.ops.rationalizer.matching_backward, *inputs)
-    return project(*inputs, 1.0)
+        return run_on_host(torch.ops.rationalizer.matching_backward, g, z, *others)
+    return project(z, g, *others, 1.0)
 
 
 class MatchingLayer(torch.autograd.Function):

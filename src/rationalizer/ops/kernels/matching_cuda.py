@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from rationalizer.ops._inputs import on_host
+from rationalizer.ops._declare import run_on_host
 from rationalizer.ops.kernels.matching_map_cuda import (
     INFINITY,
     best_matching,
@@ -322,6 +322,6 @@ def matching(
     inputs = (scores, row_mask, column_mask, budget)
     if allowed is not None or total_exact or not holds(tile_shape(*scores.shape[1:]), scores.device):
         options = (allowed, rows_exact, columns_exact, total_exact, max_iterations)
-        return on_host(torch.ops.rationalizer.matching, *inputs, *options)
+        return run_on_host(torch.ops.rationalizer.matching, *inputs, *options)
     _, z, iterations, violation = solve(*inputs, rows_exact, columns_exact, max_iterations, 1.0)
     return z, iterations, violation

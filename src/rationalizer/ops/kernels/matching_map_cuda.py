@@ -16,7 +16,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from rationalizer.ops._inputs import on_host
+from rationalizer.ops._declare import run_on_host
 
 INFINITY = tl.constexpr(float("inf"))
 SHARED_BYTES = 18  # of shared memory, at most, for each entry of the tile
@@ -292,7 +292,7 @@ def matching_map(
 ) -> Tensor:
     if allowed is not None or not holds(tile_shape(*scores.shape[1:]), scores.device):
         inputs = (scores, row_mask, column_mask, budget, allowed, rows_exact, columns_exact, total_exact)
-        return on_host(torch.ops.rationalizer.matching_map, *inputs)
+        return run_on_host(torch.ops.rationalizer.matching_map, *inputs)
     out = torch.empty_like(scores, memory_format=torch.contiguous_format)
     if scores.numel():
         tensors = (scores.contiguous(), row_mask.contiguous(), column_mask.contiguous(), budget.contiguous(), out)

@@ -1,12 +1,13 @@
-"""Functions compiled by Numba, once each: what kernels call is handed on as it is, only whole kernels become code.
+"""Compile each function once: functions that kernels call are linked as they are, and only whole kernels are optimized.
 
-Numba by itself makes machine code of every function, optimised, and again of each function that calls it, with all that
-it calls in turn. Of a kernel a dozen calls deep the innermost part is so compiled a dozen times over, for nothing: only
-what Python calls is ever run, and everything is compiled into that.
+By default Numba generates optimized machine code for every function, and again for every function that calls it. In a
+kernel a dozen calls deep the innermost function is compiled a dozen times, although only kernels are called from Python
+and everything is linked into them. Compiling all kernels takes 35 s of CPU time with this module and 82 s without it.
 
-Kernels are kept on disk. A process that finds its kernels there loads nothing of what compiling needs.
+Kernels are cached on disk. A process that finds its kernels in the cache imports nothing that only compiling needs.
 
-This builds on the inside of Numba, so `runtime` imports it only for versions that it was tried with.
+This module uses undocumented parts of Numba. `numba_runtime` imports it only for tested versions; if something is
+missing all the same, kernels are compiled by documented means, with a warning.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from numba.core.typed_passes import NativeLowering
 from numba.core.types import unliteral
 from numba.extending import overload
 
-from rationalizer.ops.kernels.cache_key import all_sources
+from rationalizer.ops.kernels.numba_runtime import compile_plainly, source_hash, warn_plain_compilation
 
 
 def _unequal_shapes(source: Any, target: Any) -> None:
@@ -40,22 +41,24 @@ def _raise_unequal_shapes(source: Any, target: Any) -> Callable[[Any, Any], None
 
 
 @contextmanager
-def _plain_messages() -> Iterator[None]:
-    """Assignments of arrays to slices without the words that Numba has for two shapes that differ: it compiles all that
-    strings need for them, which takes longer than most kernels."""
+def _short_messages() -> Iterator[None]:
+    """Leave the two shapes out of the message about unequal shapes in an assignment: formatting them needs Numba's
+    string functions, which take longer to compile than most kernels."""
     from numba.np import arrayobj
 
     name = "raise_with_shape_context"
-    numbas = getattr(arrayobj, name)
-    setattr(arrayobj, name, _unequal_shapes)
+    original = getattr(arrayobj, name, None)
+    if original is not None:
+        setattr(arrayobj, name, _unequal_shapes)
     try:
         yield
     finally:
-        setattr(arrayobj, name, numbas)
+        if original is not None:
+            setattr(arrayobj, name, original)
 
 
 class _Part(JITCodeLibrary):
-    """A function and what it calls, to be linked into others, which optimise it; never code of its own."""
+    """A function and the functions it calls, to be linked into callers and optimized there; never machine code."""
 
     def finalize(self) -> None:
         for library in dict.fromkeys(self._linking_libraries):
@@ -70,7 +73,7 @@ class _KernelLowering(NativeLowering):
     _name = "kernel_lowering"
 
     def run_pass(self, state: Any) -> bool:
-        with _plain_messages():
+        with _short_messages():
             return bool(super().run_pass(state))
 
 
@@ -84,27 +87,29 @@ class _PartLowering(_KernelLowering):
         state.flags.no_compile = state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
         super().run_pass(state)
         lowered = state["cr"]
-        # Callers know it by this object, which is nothing to call.
+        # Callers identify the function by this object, which cannot be called.
         name = lowered.fndesc.qualname.split(".")[-1]
-        known_by = _dynfunc.make_function(lowered.fndesc.lookup_module(), name, "", 0, lowered.env, (state.library,))
-        state.targetctx.insert_user_function(known_by, lowered.fndesc, [state.library])
-        state["cr"] = _LowerResult(lowered.fndesc, lowered.call_helper, cfunc=known_by, env=lowered.env)
+        key = _dynfunc.make_function(lowered.fndesc.lookup_module(), name, "", 0, lowered.env, (state.library,))
+        state.targetctx.insert_user_function(key, lowered.fndesc, [state.library])
+        state["cr"] = _LowerResult(lowered.fndesc, lowered.call_helper, cfunc=key, env=lowered.env)
         return True
 
 
 class KernelCompiler(CompilerBase):
-    """Numba's compiler, of what Python calls."""
+    """Compiles functions that Python calls."""
 
     lowering: type = _KernelLowering
+    plain = False  # set when our lowering has failed: everything is then compiled by Numba's default pipeline
 
     def define_pipelines(self) -> list[PassManager]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.passes = [(self.lowering if each is NativeLowering else each, why) for each, why in passes.passes]
+        if not KernelCompiler.plain:
+            passes.passes = [(self.lowering if each is NativeLowering else each, why) for each, why in passes.passes]
         return [passes]
 
 
 class PartCompiler(KernelCompiler):
-    """Numba's compiler up to the point where it would make machine code, of what kernels call."""
+    """Compiles functions that kernels call, up to the point where Numba would generate machine code."""
 
     lowering = _PartLowering
 
@@ -112,30 +117,58 @@ class PartCompiler(KernelCompiler):
 class _KernelCache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        self._cache_file._source_stamp = all_sources()
+        self._cache_file._source_stamp = source_hash()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        rtsys.initialize(target_context)  # all that code needs to run; Numba imports here what it needs to compile
-        return self._load_overload(sig, target_context)
+        # Numba's method also imports what compiling needs; to run code from the cache this is enough.
+        try:
+            rtsys.initialize(target_context)
+            return self._load_overload(sig, target_context)
+        except AttributeError:
+            return super().load_overload(sig, target_context)
+
+
+class _Kernel(CPUDispatcher):
+    def compile(self, sig: Any) -> Any:
+        try:
+            return super().compile(sig)
+        except Exception as error:
+            if KernelCompiler.plain:
+                raise
+            warn_plain_compilation(error)
+            KernelCompiler.plain = True
+            dispatcher: Any
+            for dispatcher in (*_compiled, self):  # Numba remembers which calls it could not compile
+                with suppress(AttributeError):
+                    dispatcher._compiler._failed_cache.clear()
+            return super().compile(sig)
+
+
+_compiled: list[Compiled] = []
 
 
 class Compiled(CPUDispatcher):
-    """A function that is part of the kernels that call it, and a kernel itself where Python calls it."""
+    """A function that is linked into the kernels that call it, and is a kernel itself if Python calls it."""
 
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         super().__init__(function, targetoptions={"nopython": True, **options}, pipeline_class=PartCompiler)
+        self.options = options
+        _compiled.append(self)
 
     @cached_property
     def kernel(self) -> Any:
-        options = {**self.targetoptions, "no_cfunc_wrapper": True}
-        kernel: Any = CPUDispatcher(self.py_func, targetoptions=options, pipeline_class=KernelCompiler)
-        # Where no folder can be written to, as in a container without a home, each process compiles anew.
-        with suppress(RuntimeError):
-            kernel._cache = _KernelCache(self.py_func)
-        return kernel
+        try:
+            options = {**self.targetoptions, "no_cfunc_wrapper": True}
+            kernel: Any = _Kernel(self.py_func, targetoptions=options, pipeline_class=KernelCompiler)
+            with suppress(RuntimeError):  # no folder is writable: every process compiles again
+                kernel._cache = _KernelCache(self.py_func)
+            return kernel
+        except Exception as error:
+            warn_plain_compilation(error)
+            return compile_plainly(self.py_func, **self.options)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        # A variable that starts as 0 is a literal where it is first seen: a version for it would be thrown away.
+        # A variable that starts as 0 has a literal type at first: a version compiled for it would not be used.
         named = {name: unliteral(arg) for name, arg in kws.items()}
         return super().get_call_template([unliteral(arg) for arg in args], named)
 

@@ -1,16 +1,19 @@
-"""How the CPU kernels are compiled and spread over threads.
+"""Compile the CPU kernels and run them on several threads.
 
-A kernel is a serial function `kernel(first_row, last_row, *arrays)` that holds no lock. Rows are handed to a thread
-pool of our own rather than to Numba's threading layers: it may be entered from several Python threads at once (a web
-server's, autograd's), survives a fork (data-loader workers), and hands a new piece to whichever thread is free, which
+A kernel is a serial function `kernel(first_row, last_row, *arrays)` that releases the GIL. Rows are distributed over
+our own thread pool instead of Numba's threading layers: several Python threads may enter it at once (those of a web
+server or of autograd), it survives a fork (data-loader workers), and a free thread takes the next piece of work, which
 matters because rows differ in difficulty.
 """
 
+import hashlib
 import os
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -19,54 +22,105 @@ import torch
 from numba.core import config
 from numba.extending import overload
 
-from rationalizer.ops.kernels.cache_key import all_sources
-
-# Whose inside `compiled` knows. With any other kernels take minutes to compile, once, and run as fast.
-TRIED = ("0.64", "0.65", "0.66", "0.67", "0.68")
-
-
-def _compile(function: Callable[..., Any], **options: Any) -> Any:
-    if config.DISABLE_JIT:  # type: ignore[attr-defined]  # slow, but with Python's tracebacks
-        return function
-    options |= {"nogil": True, "error_model": "numpy"}
-    if not _known():
-        return _compile_plainly(function, **options)
-    from rationalizer.ops.kernels.numba_compiler import Compiled
-
-    return Compiled(function, **options)
-
-
-def _known() -> bool:
-    return numba.__version__.rpartition(".")[0] in TRIED
-
-
-def _compile_plainly(function: Callable[..., Any], **options: Any) -> Any:
-    """By nothing but what Numba documents, but for the key of its cache."""
-    compiled: Any = numba.njit(**options)(function)
-    with suppress(RuntimeError):  # no folder can be written to: each process compiles anew
-        compiled.enable_caching()
-        compiled._cache._cache_file._source_stamp = all_sources()
-    return compiled
+# Versions of Numba that `numba_compiler`, which uses undocumented parts of Numba, was tested with. With any other
+# version kernels are compiled by documented means only: compiling takes about 2.4 times as long, and they run as fast.
+TESTED = ("0.64", "0.65", "0.66", "0.67", "0.68")
 
 
 def jit(function: Callable[..., Any]) -> Any:
-    """Compile without the GIL, cached on disk so that a second process does not compile again."""
+    """Compile a function that releases the GIL, cached on disk so that a second process does not compile it again."""
     return _compile(function)
 
 
 def reordering(function: Callable[..., Any]) -> Any:
-    """`jit` for sums whose order does not matter: split into vector lanes, yet the same for the same length."""
+    """`jit` with sums that may be reordered into vector lanes; equal lengths still give equal results."""
     return _compile(function, fastmath={"reassoc", "nsz", "contract"})
 
 
 def overloading(function: Callable[..., Any]) -> Any:
-    """Decorates what chooses, by the types of arguments, the code for `function` in kernels."""
-    options: Any = {}
-    if _known():
-        from rationalizer.ops.kernels.numba_compiler import PartCompiler
-
-        options = {"pipeline_class": PartCompiler}
+    """Decorate a function that chooses, by the types of the arguments, the implementation of `function` in kernels."""
+    compiler = _fast_compiler()
+    options: Any = {} if compiler is None else {"pipeline_class": compiler.PartCompiler}
     return overload(function, jit_options=options)
+
+
+def _compile(function: Callable[..., Any], **options: Any) -> Any:
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]  # slow, but with Python tracebacks
+        return function
+    options |= {"nogil": True, "error_model": "numpy"}
+    compiler = _fast_compiler()
+    if compiler is not None:
+        try:
+            return compiler.Compiled(function, **options)
+        except Exception as error:
+            warn_plain_compilation(error)
+    return compile_plainly(function, **options)
+
+
+@cache
+def _fast_compiler() -> Any:
+    """The module that compiles every function once; None if this version of Numba is not supported."""
+    if numba.__version__.rpartition(".")[0] not in TESTED:
+        warn_plain_compilation("the version was not tested")
+        return None
+    try:
+        from rationalizer.ops.kernels import numba_compiler
+    except Exception as error:
+        warn_plain_compilation(error)
+        return None
+    return numba_compiler
+
+
+_warned = False
+
+
+def warn_plain_compilation(reason: object) -> None:
+    """Warn, once per process, that kernels are compiled by documented means only."""
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            f"Numba {numba.__version__}: compiling kernels takes longer than with a tested version "
+            f"({TESTED[0]} to {TESTED[-1]}): {reason}. Results and speed of the kernels are the same.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+def compile_plainly(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile by documented means only, cached on disk."""
+    # Numba invalidates its disk cache when a function's own file changes, but not the files of the functions it calls.
+    # One cache folder for each state of all sources does.
+    folder = config.CACHE_DIR  # type: ignore[attr-defined]
+    parent = Path(folder) if folder else Path(__file__).parent / "__pycache__"
+    config.CACHE_DIR = str(parent / source_hash()[:16])  # type: ignore[attr-defined]
+    try:
+        return numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # no folder is writable: every process compiles again
+        return numba.njit(**options)(function)
+    finally:
+        config.CACHE_DIR = folder  # type: ignore[attr-defined]
+
+
+@cache
+def source_hash() -> str:
+    """The key of the disk cache: a hash of all kernel sources, because a kernel contains code of the files it calls."""
+    package = Path(__file__).parents[2]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(package.rglob("*_cpu.py")))).hexdigest()
+
+
+def host(tensor: torch.Tensor) -> Any:
+    """The tensor as a C-contiguous NumPy array: without a copy if it is a contiguous CPU tensor."""
+    return tensor.detach().cpu().contiguous().numpy()
+
+
+def unsigned(tensor: torch.Tensor) -> Any:
+    """An int64 tensor of bits as a uint64 array."""
+    return host(tensor).view("uint64")
+
+
+def _arrays(values: tuple[Any, ...]) -> list[Any]:
+    return [host(value) if isinstance(value, torch.Tensor) else value for value in values]
 
 
 _PIECES_PER_THREAD = 4
@@ -74,12 +128,12 @@ _pool: ThreadPoolExecutor | None = None
 _pool_size = 0
 
 
-def _forget_pool() -> None:
+def _drop_pool() -> None:
     global _pool
     _pool = None
 
 
-os.register_at_fork(after_in_child=_forget_pool)
+os.register_at_fork(after_in_child=_drop_pool)
 
 
 def _workers(count: int) -> ThreadPoolExecutor:
@@ -90,8 +144,12 @@ def _workers(count: int) -> ThreadPoolExecutor:
     return _pool
 
 
-def for_rows(kernel: Callable[..., None], rows: int, work: int, *arguments: Any) -> None:
-    """Run `kernel(first, last, *arguments)` over all rows; `work` (about 1 ns each) decides whether threads pay."""
+def for_rows(kernel: Callable[..., None], rows: int, work: int, *values: Any) -> None:
+    """Run `kernel(first, last, *values)` over all rows, tensors as arrays.
+
+    `work`, an estimate of the run time in ns, decides whether threads are worth starting.
+    """
+    arguments = _arrays(values)
     threads = min(torch.get_num_threads(), rows)
     if threads <= 1 or work < 50_000:
         kernel(0, rows, *arguments)
@@ -111,12 +169,13 @@ def for_rows(kernel: Callable[..., None], rows: int, work: int, *arguments: Any)
         other.result()
 
 
-def for_slow_rows(kernel: Callable[..., None], rows: int, *arguments: Any) -> None:
-    """Run `kernel(row, row + 1, stop, *arguments)` for each row, where one may take seconds.
+def for_slow_rows(kernel: Callable[..., None], rows: int, *values: Any) -> None:
+    """Run `kernel(row, row + 1, stop, *values)` for each row, tensors as arrays; one row may take seconds.
 
-    Compiled code does not see signals, so all of it runs in other threads, while the one that called waits, where
-    Ctrl-C (or a handler of SIGTERM) reaches it. Kernels look at `stop[0]` in every iteration and end when it is set.
+    Compiled code does not see signals, so all rows run in other threads while the calling thread waits, where Ctrl-C
+    (or a SIGTERM handler) reaches it. Kernels check `stop[0]` in every iteration and end when it is set.
     """
+    arguments = _arrays(values)
     stop = np.zeros(1, np.uint8)
     threads = min(torch.get_num_threads(), rows)
     queue = iter(range(rows))

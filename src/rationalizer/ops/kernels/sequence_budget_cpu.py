@@ -226,7 +226,7 @@ def sequence_budget_rows(first, last, scores, transition, mask, budget, z, tight
 
 
 @jit
-def sequence_budget_hard_rows(
+def sequence_budget_open_rows(
     first, last, stop, hard, scores, transition, mask, budget, max_iterations, tolerance, z, kept, support, iterations,
     gap, converged,
 ):  # fmt: skip
