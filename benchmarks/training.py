@@ -15,7 +15,7 @@ import torch
 
 from benchmarks.timing import print_table, verdict
 from rationalizer.data import Corpus, generated_reviews
-from rationalizer.data.in_memory import examples_from
+from rationalizer.data.examples import make_examples
 from rationalizer.models import configure
 from rationalizer.models.batches import BucketSampler
 from rationalizer.training import train
@@ -30,7 +30,7 @@ def corpus_of(parts: list[int]) -> Corpus:
     source = generated_reviews(train=max(parts) + len(parts), dev=8, test=0)
     texts = [" ".join(e.text for e in source.train[k : k + count]) for k, count in enumerate(parts)]
     labels = [e.label for e in source.train[: len(parts)]]
-    examples = examples_from(texts, labels, classes=source.classes)
+    examples = make_examples(texts, labels, classes=source.classes)
     return Corpus(name="joined", task="classification", classes=source.classes, train=examples, dev=source.dev, test=[])
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from rationalizer.data import Corpus, DataError, pair_examples_from
+from rationalizer.data import Corpus, DataError, make_examples
 from rationalizer.data import generated_pairs as pairs
 from rationalizer.models import configure
 from rationalizer.paper.hans import hans_accuracy, hans_table
@@ -21,7 +21,7 @@ def trained():
 
 
 def hans(parts=PARTS, group=None):
-    examples = pair_examples_from([("The dog saw a cat.", "The cat saw a dog.")] * len(parts))
+    examples = make_examples([("The dog saw a cat.", "The cat saw a dog.")] * len(parts))
     test = [replace(one, label=label, group=group or part) for one, (label, part) in zip(examples, parts, strict=True)]
     return Corpus("hans", "classification", ("entailment", "non-entailment"), (), (), test)
 

@@ -9,7 +9,7 @@ import torch
 
 from rationalizer import Rationalizer
 from rationalizer.constraints import ConstraintConflict, PairFactorConstraint, PairInBatch, PairLayerConstraints
-from rationalizer.data import examples_from
+from rationalizer.data import make_examples
 from rationalizer.graph import Factor
 from rationalizer.nn import ALIGNERS
 from rationalizer.text import PairExample
@@ -22,7 +22,7 @@ M, N = 4, 3
 
 
 def pair_of(premise, hypothesis, position=0):
-    return PairInBatch(PairExample(*examples_from([premise, hypothesis])), position, 1)
+    return PairInBatch(PairExample(*make_examples([premise, hypothesis])), position, 1)
 
 
 class Together(PairFactorConstraint):

@@ -2,41 +2,48 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rationalizer.data import DataError, examples_from, make_corpus
+from rationalizer.data import DataError, make_corpus, make_examples
 
 TEXTS = ["Good food.", "Bad film"]
 
 
 @pytest.mark.parametrize("kind", [list, tuple, np.array, pd.Series, iter])
 def test_every_kind_of_column(kind):
-    examples = examples_from(kind(TEXTS), kind(["pos", "neg"]))
+    examples = make_examples(kind(TEXTS), kind(["pos", "neg"]))
     assert [e.tokens for e in examples] == [("Good", "food", "."), ("Bad", "film")]
     assert [e.label for e in examples] == [1, 0]
-    assert [e.label for e in examples_from(kind(TEXTS), kind([0.5, 1.5]))] == [0.5, 1.5]
+    assert [e.label for e in make_examples(kind(TEXTS), kind([0.5, 1.5]))] == [0.5, 1.5]
 
 
 def test_labels_keep_python_types():
     for labels in (np.array([3, 7]), pd.Series([3, 7]), [np.int64(3), np.int64(7)], np.array([False, True])):
-        assert [type(e.label) for e in examples_from(TEXTS, labels)] == [int, int]
-        assert [e.label for e in examples_from(TEXTS, labels)] == [0, 1]
-    assert type(examples_from(TEXTS, np.array([0.5, 1], dtype=np.float32))[0].label) is float
+        assert [type(e.label) for e in make_examples(TEXTS, labels)] == [int, int]
+        assert [e.label for e in make_examples(TEXTS, labels)] == [0, 1]
+    assert type(make_examples(TEXTS, np.array([0.5, 1], dtype=np.float32))[0].label) is float
 
 
 def test_classes_fix_the_order():
-    assert [e.label for e in examples_from(TEXTS, ["pos", "neg"], classes=["pos", "neg"])] == [0, 1]
+    assert [e.label for e in make_examples(TEXTS, ["pos", "neg"], classes=["pos", "neg"])] == [0, 1]
     with pytest.raises(DataError, match=r"labels, row 2: the label 'neg' is unknown; the classes are pos, neutral"):
-        examples_from(TEXTS, ["pos", "neg"], classes=["pos", "neutral"])
+        make_examples(TEXTS, ["pos", "neg"], classes=["pos", "neutral"])
 
 
 def test_rationales_as_characters_tokens_and_masks():
-    assert examples_from(TEXTS, annotations=[[(0, 4)], None])[0].annotation == (True, False, False)
-    assert examples_from(TEXTS, annotations=[[False, True, True], [1, 0]])[0].annotation == (False, True, True)
-    assert examples_from(TEXTS, annotations=[[], None])[0].annotation == (False, False, False)
-    assert examples_from(TEXTS, annotations=pd.Series([[], float("nan")]))[1].annotation is None
-    with pytest.raises(DataError, match="row 1: a rationale is a token mask or spans, got 3"):
-        examples_from(TEXTS, annotations=[3, None])
-    assert examples_from([["a b", "c"]], annotations=[[(1, 2)]])[0].annotation == (False, True)
-    assert examples_from([["a b", "c"]], annotations=[np.array([True, False])])[0].annotation == (True, False)
+    assert make_examples(TEXTS, annotations=[[(0, 4)], None])[0].annotation == (True, False, False)
+    assert make_examples(TEXTS, annotations=[[False, True, True], [1, 0]])[0].annotation == (
+        False,
+        True,
+        True,
+    )
+    assert make_examples(TEXTS, annotations=[[], None])[0].annotation == (False, False, False)
+    assert make_examples(TEXTS, annotations=pd.Series([[], float("nan")]))[1].annotation is None
+    with pytest.raises(DataError, match=r"row 1: .* token mask or spans, got 3"):
+        make_examples(TEXTS, annotations=[3, None])
+    assert make_examples([["a b", "c"]], annotations=[[(1, 2)]])[0].annotation == (False, True)
+    assert make_examples([["a b", "c"]], annotations=[np.array([True, False])])[0].annotation == (
+        True,
+        False,
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,7 +70,7 @@ def test_rationales_as_characters_tokens_and_masks():
 )
 def test_bad_arrays_are_named(arguments, message):
     with pytest.raises(DataError, match=message):
-        examples_from(*arguments)
+        make_examples(*arguments, pairs=False)
 
 
 def test_corpus_holds_out_dev_and_keeps_the_classes():
@@ -72,7 +79,7 @@ def test_corpus_holds_out_dev_and_keeps_the_classes():
     assert corpus.classes == ("a", "b")
     assert [len(corpus.train), len(corpus.dev), len(corpus.test)] == [27, 3, 0]
     assert corpus == make_corpus(texts, ["ab"[k % 2] for k in range(30)], seed=3)
-    given = examples_from(["x"], ["b"], classes=corpus.classes)
+    given = make_examples(["x"], ["b"], classes=corpus.classes)
     assert make_corpus(texts, ["ab"[k % 2] for k in range(30)], dev=given).dev == given
     assert make_corpus(texts, [k / 30 for k in range(30)]).task == "regression"
     assert make_corpus(texts, [k % 5 for k in range(30)], task="regression").train[0].label in (0.0, 1.0)

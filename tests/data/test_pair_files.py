@@ -9,9 +9,8 @@ from rationalizer.data import (
     Corpus,
     DataError,
     are_pairs,
-    examples_from,
     make_corpus,
-    pair_examples_from,
+    make_examples,
     read_corpus,
     read_examples,
 )
@@ -148,7 +147,7 @@ def test_splits_of_two_kinds_are_refused(tmp_path):
     write(tmp_path / "dev.csv", [{"text": "t", "label": "yes"}])
     with pytest.raises(DataError, match=r"train.csv: .* pairs of texts, .*dev.csv single texts"):
         read_corpus(tmp_path)
-    text, pair = examples_from(["t"], [0]), pair_examples_from(PAIRS, [0, 1])
+    text, pair = make_examples(["t"], [0]), make_examples(PAIRS, [0, 1], pairs=True)
     with pytest.raises(ValueError, match="texts or pairs of texts, got splits of both kinds"):
         Corpus("x", "classification", ("a", "b"), pair, text, ())
     assert not Corpus("x", "classification", ("a", "b"), text, (), ()).pairs
@@ -157,7 +156,7 @@ def test_splits_of_two_kinds_are_refused(tmp_path):
 
 @pytest.mark.parametrize("kind", [list, tuple, iter, np.array, pd.Series])
 def test_pairs_in_every_kind_of_column(kind):
-    pairs = pair_examples_from(kind(PAIRS), kind(["yes", "no"]), [[(1, 0)], None])
+    pairs = make_examples(kind(PAIRS), kind(["yes", "no"]), [[(1, 0)], None], pairs=True)
     assert [pair.label for pair in pairs] == [1, 0]
     assert pairs[0].hypothesis.tokens == ("He", "sleeps", ".")
     assert [pair.alignment for pair in pairs] == [((1, 0),), None]
@@ -168,19 +167,19 @@ def test_pairs_in_every_kind_of_column(kind):
 def test_tables_of_pairs(names):
     table = pd.DataFrame(PAIRS, columns=names)
     assert are_pairs(table)
-    assert pair_examples_from(table) == pair_examples_from(PAIRS)
+    assert make_examples(table, pairs=True) == make_examples(PAIRS, pairs=True)
     table["more"] = 1
     assert are_pairs(table) == (names[0] == "premise")
     if names[0] == "premise":
         table = table[["more", "hypothesis", "premise"]]
-        assert pair_examples_from(table) == pair_examples_from(PAIRS)
+        assert make_examples(table, pairs=True) == make_examples(PAIRS, pairs=True)
 
 
 def test_tokens_and_arrays_as_alignments():
-    pair = pair_examples_from([(["a b", "c"], np.array(["d"]))], alignments=[np.array([[1, 0]])])[0]
+    pair = make_examples([(["a b", "c"], np.array(["d"]))], annotations=[np.array([[1, 0]])], pairs=True)[0]
     assert (pair.premise.tokens, pair.hypothesis.tokens, pair.alignment) == (("a b", "c"), ("d",), ((1, 0),))
-    assert pair_examples_from([["a b", "c"]])[0].premise.tokens == ("a", "b")
-    assert pair_examples_from([("a", "b")], alignments=pd.Series([float("nan")]))[0].alignment is None
+    assert make_examples([["a b", "c"]], pairs=True)[0].premise.tokens == ("a", "b")
+    assert make_examples([("a", "b")], annotations=pd.Series([float("nan")]), pairs=True)[0].alignment is None
 
 
 def test_what_counts_as_pairs():
@@ -219,7 +218,7 @@ def test_what_counts_as_pairs():
 )
 def test_bad_arrays_are_named(arguments, message):
     with pytest.raises(DataError, match=message):
-        pair_examples_from(*arguments)
+        make_examples(*arguments, pairs=True)
 
 
 def test_corpus_of_pairs_holds_out_dev():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rationalizer.data import examples_from
+from rationalizer.data import make_examples
 from rationalizer.text import Example, sentence_numbers, split_words
 
 
@@ -51,7 +51,7 @@ def test_the_data_knows_better():
 
 
 def test_every_token_has_a_number_and_they_do_not_fall():
-    for example in examples_from(["A b. C d! ...", "x", '" "', "e.g. this"]):
+    for example in make_examples(["A b. C d! ...", "x", '" "', "e.g. this"]):
         numbers = sentence_numbers(example)
         assert len(numbers) == len(example.tokens)
         assert set(np.diff(numbers)) <= {0, 1}
@@ -59,4 +59,4 @@ def test_every_token_has_a_number_and_they_do_not_fall():
 
 def test_an_unknown_rule_is_refused():
     with pytest.raises(ValueError, match="'punctuation', 'lines'"):
-        sentence_numbers(examples_from(["a"])[0], "commas")
+        sentence_numbers(make_examples(["a"])[0], "commas")

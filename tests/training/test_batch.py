@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from rationalizer.data import examples_from, generated_pairs, pair_examples_from
+from rationalizer.data import generated_pairs, make_examples
 from rationalizer.data.disk_examples import word_counts
 from rationalizer.models.batches import Batch, BucketSampler, batch_loader, collate
 from rationalizer.nn import VectorEncoder
@@ -23,7 +23,7 @@ def encoder_class(words):
 
 @pytest.fixture(scope="module")
 def examples():
-    return examples_from(texts(200), [k % 3 for k in range(200)], classes=["x", "y", "z"])
+    return make_examples(texts(200), [k % 3 for k in range(200)], classes=["x", "y", "z"])
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def same(a: Batch, b: Batch) -> bool:
 
 
 def test_collate_pads_to_the_longest():
-    examples = examples_from(["a b, c", "b"], [0.5, 1.0])
+    examples = make_examples(["a b, c", "b"], [0.5, 1.0])
     batch = collate([(7, examples[0]), (3, examples[1])], encoder_class(["a", "b"]))
     (words,) = batch.texts
     assert words.seen.tolist() == [[1, 2, 0, 0], [2, 0, 0, 0]]
@@ -50,7 +50,7 @@ def test_collate_pads_to_the_longest():
 
 
 def test_a_pair_is_two_texts():
-    pairs = pair_examples_from([("a b", "b"), ("b", "a a a")], [0, 1])
+    pairs = make_examples([("a b", "b"), ("b", "a a a")], [0, 1])
     premise, hypothesis = collate(list(enumerate(pairs)), encoder_class(["a", "b"])).texts
     assert premise.seen.tolist() == [[1, 2], [2, 0]]
     assert hypothesis.seen.tolist() == [[2, 0, 0], [1, 1, 1]]
@@ -58,13 +58,13 @@ def test_a_pair_is_two_texts():
 
 def test_class_labels_are_integers_and_absent_ones_none():
     encoder = encoder_class(["a"])
-    assert collate([(0, examples_from(["a"])[0])], encoder).labels is None
-    labelled = examples_from(["a", "b"], ["no", "yes"])
+    assert collate([(0, make_examples(["a"])[0])], encoder).labels is None
+    labelled = make_examples(["a", "b"], ["no", "yes"])
     assert collate(list(enumerate(labelled)), encoder).labels.dtype == torch.int64
 
 
 def test_collate_refuses_half_labelled_and_empty_batches():
-    one, two = examples_from(["a", "b"], [0, 1])[0], examples_from(["b"])[0]
+    one, two = make_examples(["a", "b"], [0, 1])[0], make_examples(["b"])[0]
     with pytest.raises(ValueError, match="for all its examples or for none"):
         collate([(0, one), (1, two)], encoder_class(["a"]))
     with pytest.raises(ValueError, match="at least one example"):
@@ -72,7 +72,7 @@ def test_collate_refuses_half_labelled_and_empty_batches():
 
 
 def test_batches_move_between_devices_whole():
-    moved = collate(list(enumerate(examples_from(["a"], [1]))), encoder_class(["a"])).to("meta")
+    moved = collate(list(enumerate(make_examples(["a"], [1]))), encoder_class(["a"])).to("meta")
     (words,) = moved.texts
     assert {t.device.type for t in (words.seen, words.parts, words.mask, words.counted, moved.labels)} == {"meta"}
 

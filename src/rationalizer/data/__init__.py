@@ -8,12 +8,13 @@ from rationalizer.data.csv_dialect import Dialect
 from rationalizer.data.data_source import DataSource, pick_split
 from rationalizer.data.dataset_registry import DATASETS
 from rationalizer.data.disk_examples import DiskExamples
+from rationalizer.data.examples import are_pairs, make_corpus, make_examples
 from rationalizer.data.generated_pairs import generated_pairs
 from rationalizer.data.generated_reviews import generated_reviews
 from rationalizer.data.generated_stays import generated_stays
-from rationalizer.data.in_memory import are_pairs, examples_from, make_corpus, make_examples, pair_examples_from
 from rationalizer.data.labels import Labels
 from rationalizer.data.loading import GENERATED, load, load_dataset
+from rationalizer.data.read_options import OnProgress, ReadOptions
 from rationalizer.data.streaming import stream_corpus
 from rationalizer.text.errors import DataError
 
@@ -29,9 +30,10 @@ __all__ = [
     "DiskExamples",
     "InputRow",
     "Labels",
+    "OnProgress",
+    "ReadOptions",
     "Task",
     "are_pairs",
-    "examples_from",
     "generated_pairs",
     "generated_reviews",
     "generated_stays",
@@ -41,7 +43,6 @@ __all__ = [
     "load_dataset",
     "make_corpus",
     "make_examples",
-    "pair_examples_from",
     "pick_split",
     "read_corpus",
     "read_examples",

@@ -10,14 +10,15 @@ from typing import Any
 
 from rationalizer.data.bad_rows import BadRow, BadRows
 from rationalizer.data.column_names import Columns
-from rationalizer.data.corpus import Corpus, Task, default_budget
+from rationalizer.data.corpus import Corpus, default_budget
 from rationalizer.data.csv_dialect import Dialect
+from rationalizer.data.examples import example_from_row
 from rationalizer.data.labels import Label, Labels, MixedLabels, infer_labels, plain
-from rationalizer.data.row_parsing import make_example, make_pair
+from rationalizer.data.read_options import ReadOptions
 from rationalizer.data.splitting import split_off_dev
 from rationalizer.data.table_files import ENDINGS, Row, Stream, Table, ending, read_table, stem, stream_table
 from rationalizer.text.budget import Budget
-from rationalizer.text.errors import DataError, at
+from rationalizer.text.errors import DataError
 from rationalizer.text.example import AnyExample
 from rationalizer.text.word_splitting import SplitRule
 
@@ -32,65 +33,45 @@ SPLIT_NAMES: SplitNames = {
 Splits = Mapping[str, Sequence[Table]]
 
 
-def read_corpus(
-    source: str | Path,
-    *,
-    columns: Columns | None = None,
-    task: Task | None = None,
-    classes: Sequence[str] | None = None,
-    rule: SplitRule | None = None,
-    dev_fraction: float | None = None,
-    seed: int = 0,
-    dialect: Dialect | None = None,
-    skip_bad: bool = False,
-) -> Corpus:
-    """A user's file or folder as a corpus, of texts or of pairs of texts (see `Columns`).
+def read_corpus(source: str | Path, options: ReadOptions | None = None, **settings: Any) -> Corpus:
+    """Read a user's file or folder into a corpus, of texts or of pairs of texts (see `Columns`).
 
-    A folder holds `train`, and may hold `dev` (or `validation`) and `test`; a single file is all `train`.
-    Without dev files, `dev_fraction` of train is held out (by default a tenth, at most 20,000), the same rows for the
-    same seed, classes in proportion. A float among the labels means regression, unless `task` says otherwise; the
-    classes are train's, unless given. `rule` says how texts are cut into words ("words", "spaces" or "segments").
-    `dialect` says how text files are written, where it is not found out. With `skip_bad`, rows that cannot be
-    used are left out and listed in the corpus' `skipped`; otherwise the error names all of them.
+    A folder holds `train`, and may hold `dev` (or `validation`) and `test`; a single file is all `train`. Without dev
+    files a part of train is held out, the same rows for the same seed, with the classes in proportion. The settings
+    are those of `ReadOptions`.
     """
-    source, columns = Path(source), columns or Columns()
-    bad = BadRows(skip=skip_bad)
-    return assemble(
-        source.name if source.is_dir() else stem(source),
-        read_splits(source, columns.names(), dialect=dialect, bad=bad),
-        columns,
-        bad=bad,
-        task=task,
-        classes=classes,
-        rule=rule,
-        dev_fraction=dev_fraction,
-        seed=seed,
-    )
+    source, options = Path(source), ReadOptions.merge(options, settings)
+    bad = BadRows(skip=options.skip_bad)
+    splits = read_splits(source, options.columns.names(), dialect=options.dialect, bad=bad)
+    return assemble(source.name if source.is_dir() else stem(source), splits, options, bad=bad)
 
 
 def read_examples(
     path: str | Path,
+    options: ReadOptions | None = None,
     *,
-    columns: Columns | None = None,
-    model_columns: Mapping[str, str] | None = None,
     labels: Labels | None = None,
-    rule: SplitRule | None = None,
-    dialect: Dialect | None = None,
+    model_columns: Mapping[str, str] | None = None,
     bad: BadRows | None = None,
+    **settings: Any,
 ) -> list[AnyExample]:
-    """The rows of one file, to predict or evaluate; without `labels`, its labels are not read.
+    """Read the rows of one file, to predict or evaluate.
 
-    `model_columns` are column names to try first where `columns` has the usual ones. `bad` collects the rows that
-    cannot be used.
+    Args:
+        path: the file.
+        options: how to read it; `settings` are those of `ReadOptions`.
+        labels: how to encode the labels; without them, the labels are not read.
+        model_columns: the model's column names, used where `options.columns` has the usual ones.
+        bad: collects the rows that cannot be used.
     """
-    columns = columns or Columns()
-    bad = BadRows() if bad is None else bad
-    stream = stream_table(path, dialect=dialect)
-    columns = columns.with_model_columns(model_columns or {}, stream.columns)
+    options = ReadOptions.merge(options, settings)
+    bad = BadRows(skip=options.skip_bad) if bad is None else bad
+    stream = stream_table(path, dialect=options.dialect)
+    columns = options.columns.with_model_columns(model_columns or {}, stream.columns)
     if labels is None:
         columns = replace(columns, label=None)
-    table = read_table(path, columns.names(), dialect=dialect, bad=bad)
-    examples, _ = _examples([table], columns, labels, rule or "words", (), bad)
+    table = read_table(path, columns.names(), dialect=options.dialect, bad=bad)
+    examples, _ = _examples([table], columns, labels, options.rule or "words", (), bad)
     bad.raise_if_any()
     return examples
 
@@ -106,38 +87,51 @@ class InputRow:
 
 def iter_rows(
     source: str | Path | Stream,
+    options: ReadOptions | None = None,
     *,
-    columns: Columns | None = None,
-    model_columns: Mapping[str, str] | None = None,
     labels: Labels | None,
-    rule: SplitRule = "words",
-    dialect: Dialect | None = None,
+    model_columns: Mapping[str, str] | None = None,
     bad: BadRows | None = None,
     pairs: bool | None = None,
     first: int = 1,
+    **settings: Any,
 ) -> Iterator[InputRow]:
-    """Every row of a file, one at a time, for files larger than memory; a label may be missing, or all of them.
+    """Iterate over the rows of a file that may be larger than memory. Labels may be missing.
 
-    Row k that comes is row k of the file, blank ones among them. Rows that cannot be used are added to `bad`, and
-    come without an example if they may be skipped; if not, none come after the first of them, but the rest is read
-    to name them all. Without `labels`, no label is read. `pairs` says what the model reads, where one does. `first` is
-    the number of the first row of a stream.
+    The k-th item is row k of the file, blank rows included. Rows that cannot be used are added to `bad`. If they may be
+    skipped, they come without an example; if not, no row comes after the first of them, but the rest of the file is
+    read to report them all.
+
+    Args:
+        source: the file, or a stream of its rows.
+        options: how to read it; `settings` are those of `ReadOptions`.
+        labels: how to encode the labels; with None, labels are not read.
+        model_columns: the model's column names, used where `options.columns` has the usual ones.
+        bad: collects the rows that cannot be used.
+        pairs: whether the model reads pairs, if there is one.
+        first: the number of a stream's first row.
     """
-    given, bad = columns or Columns(), BadRows() if bad is None else bad
-    given = given if labels is not None else replace(given, label=None)
-    stream = source if isinstance(source, Stream) else stream_table(source, dialect=dialect, blank=True)
-    found, known = given, 0
+    options = ReadOptions.merge(options, settings)
+    bad = BadRows(skip=options.skip_bad) if bad is None else bad
+    columns = options.columns if labels is not None else replace(options.columns, label=None)
+    stream = source if isinstance(source, Stream) else stream_table(source, dialect=options.dialect, blank=True)
+    resolved, known = columns, 0
     for number, row in enumerate(stream.rows, first):
         if isinstance(row, BadRow):
             bad.add(stream.path, number, row.error)
             item = InputRow(row.row, None)
         else:
-            if len(stream.columns) > known:  # a row of JSON may have columns that those before it had not
+            if len(stream.columns) > known:  # a JSON row may have columns that earlier rows lack
                 known = len(stream.columns)
-                found = resolve_columns(given.with_model_columns(model_columns or {}, stream.columns), stream, pairs)
+                resolved = resolve_columns(
+                    columns.with_model_columns(model_columns or {}, stream.columns), stream, pairs
+                )
             try:
-                example = None if _is_blank(row, found) else _unlabelled_or_not(row, found, labels, rule)
-                item = InputRow(row, example, at(stream.path, number))
+                unlabelled = resolved.label is None or row.get(resolved.label) in (None, "")
+                encoder = None if unlabelled else labels
+                is_blank = _is_blank(row, resolved)
+                example = None if is_blank else example_from_row(row, resolved, encoder, options.rule or "words")
+                item = InputRow(row, example, DataError("", path=stream.path, row=number).place)
             except ValueError as error:
                 bad.add(stream.path, number, error)
                 item = InputRow(row, None)
@@ -170,11 +164,6 @@ def _is_blank(row: Row, columns: Columns) -> bool:
     return all(cell is None or cell != cell or (isinstance(cell, str) and not cell.strip()) for cell in cells)
 
 
-def _unlabelled_or_not(row: Row, columns: Columns, labels: Labels | None, rule: SplitRule) -> AnyExample:
-    unlabelled = columns.label is None or row.get(columns.label) in (None, "")
-    return example_from_row(row, columns, None if unlabelled else labels, rule)
-
-
 def holds_pairs(source: str | Path, columns: Columns | None = None, dialect: Dialect | None = None) -> bool:
     """Whether a file or a folder holds pairs of texts, by the columns of its (first) training file."""
     source = Path(source)
@@ -199,28 +188,26 @@ def read_splits(
 def assemble(
     name: str,
     splits: Splits,
-    columns: Columns,
+    options: ReadOptions,
     *,
-    task: Task | None = None,
-    classes: Sequence[str] | None = None,
-    rule: SplitRule | None = None,
-    dev_fraction: float | None = None,
-    seed: int = 0,
     drop_labels: Collection[Label] = (),
     budget: Budget | None = None,
     bad: BadRows | None = None,
 ) -> Corpus:
-    """Tables of rows as a corpus; rows whose label is in `drop_labels` are left out and counted. Without a train split
-    it is one to score models on."""
+    """Make a corpus from tables of rows.
+
+    Rows whose label is in `drop_labels` are left out and counted. A corpus without a train split is for scoring only.
+    """
     bad = BadRows() if bad is None else bad
+    columns = options.columns
     first = splits["train"] if "train" in splits else [table for part in splits.values() for table in part]
-    labels = _labels_of(first, columns, task, classes, drop_labels)
-    found = columns.resolve(first[0])
-    used: SplitRule = rule or ("spaces" if found.are_tokenized else "words")
+    labels = _infer_labels(first, options, drop_labels)
+    resolved = columns.resolve(first[0])
+    rule = options.split_rule(resolved)
     parts: dict[str, list[AnyExample]] = {}
     dropped: dict[str, int] = {}
     for part in dict.fromkeys(("train", "dev", "test", *splits)):
-        parts[part], count = _examples(splits.get(part, ()), columns, labels, used, drop_labels, bad)
+        parts[part], count = _examples(splits.get(part, ()), columns, labels, rule, drop_labels, bad)
         if count:
             dropped[part] = count
     bad.raise_if_any()
@@ -229,8 +216,8 @@ def assemble(
         raise DataError("there are no rows to train on", path=first[0].path)
     check_one_kind({table.path: columns.resolve(table) for tables in splits.values() for table in tables})
     if train and not dev:
-        train, dev = split_off_dev(train, dev_fraction, seed=seed, stratify=labels.task == "classification")
-    budget = budget or default_budget(pairs=found.are_pairs)
+        stratify = labels.task == "classification"
+        train, dev = split_off_dev(train, options.dev_fraction, seed=options.seed, stratify=stratify)
     return Corpus(
         name,
         labels.task,
@@ -238,10 +225,10 @@ def assemble(
         train,
         dev,
         parts["test"],
-        budget,
+        budget or default_budget(pairs=resolved.are_pairs),
         dropped,
-        used,
-        columns=found.by_kind(),
+        rule,
+        columns=resolved.by_kind(),
         skipped=bad.messages(),
     )
 
@@ -256,29 +243,23 @@ def check_one_kind(found: Mapping[Path, Columns]) -> None:
         )
 
 
-def _labels_of(
-    tables: Sequence[Table],
-    columns: Columns,
-    task: Task | None,
-    classes: Sequence[str] | None,
-    drop: Collection[Label],
-) -> Labels:
+def _infer_labels(tables: Sequence[Table], options: ReadOptions, drop: Collection[Label]) -> Labels:
     values: list[Label] = []
     places: list[tuple[Path, int]] = []
     for table in tables:
-        column = columns.resolve(table).label
+        column = options.columns.resolve(table).label
         if column is None:
             raise DataError("training needs labels", "pass the label column's name", path=table.path)
         for number, row in table.numbered():
             try:
                 value = plain(row.get(column))
             except ValueError:
-                continue  # said of the row when its text is read
+                continue  # reported when the row is read
             if value not in drop:
                 values.append(value)
                 places.append((table.path, number))
     try:
-        return infer_labels(values, task, classes)
+        return infer_labels(values, options.task, options.classes)
     except MixedLabels as error:
         path, number = places[error.position]
         raise DataError.from_error(error, path=path, row=number) from None
@@ -310,40 +291,6 @@ def _examples(
     return examples, dropped
 
 
-def example_from_row(row: Row, columns: Columns, labels: Labels | None, rule: SplitRule) -> AnyExample:
-    """What a row of a file holds, in the columns that were found in it; ValueError where that cannot be used."""
-
-    def cell(name: str | None) -> Any:
-        value = row.get(name) if name is not None else None
-        return None if value == "" and name != columns.text else value  # an empty CSV field holds nothing
-
-    label = None if labels is None else labels.encode(cell(columns.label))
-    if columns.are_pairs:
-        return make_pair(
-            premise=cell(columns.premise),
-            hypothesis=cell(columns.hypothesis),
-            premise_tokens=cell(columns.premise_tokens),
-            hypothesis_tokens=cell(columns.hypothesis_tokens),
-            alignment=cell(columns.alignment),
-            premise_characters=cell(columns.premise_chars),
-            hypothesis_characters=cell(columns.hypothesis_chars),
-            label=label,
-            group=cell(columns.group),
-            rule=rule,
-        )
-    return make_example(
-        text=cell(columns.text),
-        tokens=cell(columns.tokens),
-        spans=cell(columns.rationale_spans),
-        mask=cell(columns.rationale_mask),
-        masks=cell(columns.rationale_masks),
-        characters=cell(columns.rationale_chars),
-        sentence_lengths=cell(columns.sentence_lengths),
-        label=label,
-        rule=rule,
-    )
-
-
 _SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 
 
@@ -369,9 +316,8 @@ def find_splits(
         seen = ", ".join(path.name for path in files[:8]) or "no data file"
         others = ", and dev (or validation) and test if you have them" if "train" in names else ""
         raise DataError(
-            f"no {' or '.join(needed)} file; the folder holds {seen}",
-            f"name the file {needed[0]}{'|'.join(endings)}{others}"
-            f"{f', or copy the original {original} here' if original else ''}",
+            f"there is no {' or '.join(needed)} file; the folder holds {seen}",
+            f"add {needed[0]}{'|'.join(endings)}{others}{f', or the original {original}' if original else ''}",
             path=folder,
         )
     found: dict[str, list[Path]] = {}

@@ -14,7 +14,8 @@ from rationalizer.data.corpus_files import holds_pairs
 from rationalizer.data.csv_dialect import Dialect
 from rationalizer.data.dataset_registry import DATASETS
 from rationalizer.data.loading import GENERATED, load
-from rationalizer.data.streaming import OnProgress, is_large
+from rationalizer.data.read_options import OnProgress
+from rationalizer.data.streaming import is_large
 from rationalizer.data.table_files import stem
 from rationalizer.suggestions import did_you_mean
 from rationalizer.text.budget import Budget

@@ -16,8 +16,9 @@ from rationalizer.data.generated_pairs import generated_pairs
 from rationalizer.data.generated_reviews import generated_reviews
 from rationalizer.data.generated_stays import generated_stays
 from rationalizer.data.labels import Label, plain
+from rationalizer.data.read_options import OnProgress, ReadOptions
 from rationalizer.data.splitting import split_off_dev
-from rationalizer.data.streaming import OnProgress, is_large, stream_corpus
+from rationalizer.data.streaming import is_large, stream_corpus
 from rationalizer.data.table_files import Row, Table
 from rationalizer.suggestions import closest, did_you_mean
 from rationalizer.text.errors import DataError, at
@@ -89,12 +90,14 @@ def load_dataset(
     corpus = assemble(
         dataset.name if aspect is None else f"{dataset.name}-{aspect}",
         splits,
-        columns,
-        task=dataset.task,
-        classes=dataset.classes or None,
-        rule=rule or dataset.rule,
-        dev_fraction=dataset.dev_fraction if dev_fraction is None else dev_fraction,
-        seed=seed,
+        ReadOptions(
+            columns=columns,
+            task=dataset.task,
+            classes=dataset.classes or None,
+            rule=rule or dataset.rule,
+            dev_fraction=dataset.dev_fraction if dev_fraction is None else dev_fraction,
+            seed=seed,
+        ),
         drop_labels=dataset.drop_labels,
         budget=dataset.budget,
     )

@@ -15,24 +15,25 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from rationalizer import __version__
 from rationalizer.data.bad_rows import BadRow, BadRows
 from rationalizer.data.column_names import Columns
-from rationalizer.data.corpus import Corpus, Task, default_budget
-from rationalizer.data.corpus_files import check_one_kind, example_from_row, find_splits
-from rationalizer.data.csv_dialect import Dialect
+from rationalizer.data.corpus import Corpus, default_budget
+from rationalizer.data.corpus_files import check_one_kind, find_splits
 from rationalizer.data.disk_examples import DiskExamples, Writer, close, signed, unsigned
+from rationalizer.data.examples import example_from_row
 from rationalizer.data.labels import Labels
+from rationalizer.data.read_options import OnProgress, ReadOptions
 from rationalizer.data.splitting import dev_mask
 from rationalizer.data.streamed_labels import LabelsBuilder, usable
 from rationalizer.data.table_files import Table, columns_of, ending, stem, stream_table
 from rationalizer.text.errors import DataError
-from rationalizer.text.word_splitting import SplitRule, rule_version
+from rationalizer.text.word_splitting import rule_version
 
 # Bytes of files, above which they are read so without being asked: in memory short texts take ten times as much.
 LARGE = 100_000_000
@@ -40,10 +41,8 @@ PACKED = 4  # how much larger Parquet and .gz files are when they are unpacked, 
 LAYOUT = 1  # of a cache; other ones are not used
 RECORD = "record.json"
 ABANDONED = 24 * 3600  # seconds without a word after which a half-written cache is nobody's any more
-TOLD_EVERY = 1000  # rows
+REPORT_EVERY = 1000  # rows
 
-# Shows how far the reading is: (title, number of rows or None) to a context that gives a function told of more rows.
-OnProgress = Callable[[str, int | None], AbstractContextManager[Callable[[int], object]]]
 Parts = Mapping[str, Sequence[Path]]
 
 
@@ -60,59 +59,35 @@ def default_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rationalizer"
 
 
-@dataclass(frozen=True)
-class Reading:
-    """All that decides what becomes of files."""
-
-    parts: Parts
-    columns: Columns
-    rule: SplitRule
-    task: Task | None
-    classes: tuple[str, ...] | None
-    dialect: Dialect | None
-    skip_bad: bool
-
-    def key(self) -> str:
-        """Another one if a byte of the files, or anything else that matters, is another."""
-        files = {name: [(path.name, _sha256(path)) for path in paths] for name, paths in self.parts.items()}
-        settings = {name: value for name, value in asdict(self).items() if name != "parts"}
-        made = [LAYOUT, __version__, rule_version(self.rule), files, settings]
-        return hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:32]
+def _cache_key(parts: Parts, options: ReadOptions) -> str:
+    """A hash of the files' bytes and of everything else that decides what is stored."""
+    files = {name: [(path.name, _sha256(path)) for path in paths] for name, paths in parts.items()}
+    names = ("columns", "rule", "task", "classes", "dialect", "skip_bad")
+    settings = {name: value for name, value in asdict(replace(options, on_progress=None)).items() if name in names}
+    content = [LAYOUT, __version__, rule_version(options.rule or "words"), files, settings]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def stream_corpus(
-    source: str | Path,
-    *,
-    columns: Columns | None = None,
-    task: Task | None = None,
-    classes: Sequence[str] | None = None,
-    rule: SplitRule | None = None,
-    dev_fraction: float | None = None,
-    seed: int = 0,
-    dialect: Dialect | None = None,
-    skip_bad: bool = False,
-    cache_dir: str | Path | None = None,
-    on_progress: OnProgress | None = None,
-) -> Corpus:
-    """As `files.read_corpus`, with the same result, for files larger than memory: the examples stay on disk.
+def stream_corpus(source: str | Path, options: ReadOptions | None = None, **settings: Any) -> Corpus:
+    """As `read_corpus`, with the same result, for files larger than memory: the examples stay on disk.
 
-    `cache_dir` is where; by default `~/.cache/rationalizer`. A second call finds them there. `on_progress` shows
-    how far the reading is.
+    They are kept in `cache_dir`, by default `~/.cache/rationalizer`, where a second call finds them. The settings are
+    those of `ReadOptions`.
     """
-    source, columns = Path(source), columns or Columns()
+    source, options = Path(source), ReadOptions.merge(options, settings)
     parts = find_splits(source) if source.is_dir() else {"train": [source]}
-    found = {
-        path: columns.resolve(Table(path, columns_of(path, dialect), [])) for paths in parts.values() for path in paths
+    resolved = {
+        path: options.columns.resolve(Table(path, columns_of(path, options.dialect), []))
+        for paths in parts.values()
+        for path in paths
     }
-    first = found[parts["train"][0]]
-    used: SplitRule = rule or ("spaces" if first.are_tokenized else "words")
-    given = None if classes is None else tuple(classes)
-    reading = Reading(parts, columns, used, task, given, dialect, skip_bad)
-    cache, key = Path(cache_dir) if cache_dir is not None else default_cache(), reading.key()
+    first = resolved[parts["train"][0]]
+    options = replace(options, rule=options.split_rule(first))
+    cache, key = options.cache_dir or default_cache(), _cache_key(parts, options)
     record = _read_record(cache / key)
     if record is None:
-        with _folder(cache, key) as folder, _watched(reading, on_progress) as done:
-            record = _write(folder, reading, found, done)
+        with _folder(cache, key) as folder, _progress(parts, options.on_progress) as on_rows:
+            record = _write(folder, parts, options, resolved, on_rows)
     labels = Labels(record["task"], tuple(record["classes"]))
     values = labels.task == "regression"
     stored = {name: DiskExamples(cache / key / name, values=values) for name in record["parts"]}
@@ -120,8 +95,8 @@ def stream_corpus(
     train, dev, test = (stored.get(name, ()) for name in ("train", "dev", "test"))
     assert isinstance(train, DiskExamples)
     if not dev:
-        held = dev_mask(train.labels, dev_fraction, seed=seed, stratify=not values)
-        train, dev = train.taken(~held), train.taken(held)
+        mask = dev_mask(train.labels, options.dev_fraction, seed=options.seed, stratify=not values)
+        train, dev = train.taken(~mask), train.taken(mask)
     return Corpus(
         source.name if source.is_dir() else stem(source),
         labels.task,
@@ -130,34 +105,38 @@ def stream_corpus(
         dev,
         test,
         default_budget(pairs=first.are_pairs),
-        rule=used,
+        rule=options.split_rule(first),
         columns=first.by_kind(),
         skipped=tuple(record["skipped"]),
     )
 
 
 def _write(
-    folder: Path, reading: Reading, found: Mapping[Path, Columns], done: Callable[[int], object]
+    folder: Path,
+    parts: Parts,
+    options: ReadOptions,
+    resolved: Mapping[Path, Columns],
+    on_rows: Callable[[int], object],
 ) -> dict[str, Any]:
-    """One pass over the files: their examples, labels and words into the folder."""
-    bad = BadRows(skip=reading.skip_bad)
+    """Read the files once, and write their examples, labels and word counts into the folder."""
+    bad = BadRows(skip=options.skip_bad)
     labels: Labels | None = None
     written = []
     for name in ("train", "dev", "test"):
-        if name not in reading.parts:
+        if name not in parts:
             continue
         writer, column = Writer(folder / name), LabelsBuilder()
-        for path in reading.parts[name]:
+        for path in parts[name]:
             column.begin(path)
-            _write_file(path, reading, found[path], writer, column, bad, done)
-        labels = labels or column.infer(reading.task, reading.classes)
+            _write_file(path, options, resolved[path], writer, column, bad, on_rows)
+        labels = labels or column.infer(options.task, options.classes)
         writer.finish(column.encoded(labels, bad))
         if writer.count:
             written.append(name)
         if name == "train" and not bad.is_fatal and not writer.count:
-            raise DataError("there are no rows to train on", path=reading.parts["train"][0])
+            raise DataError("there are no rows to train on", path=parts["train"][0])
     bad.raise_if_any()
-    check_one_kind(found)
+    check_one_kind(resolved)
     assert labels is not None
     record = {
         "task": labels.task,
@@ -174,42 +153,43 @@ def _write(
 
 def _write_file(
     path: Path,
-    reading: Reading,
+    options: ReadOptions,
     columns: Columns,
     writer: Writer,
     column: LabelsBuilder,
     bad: BadRows,
-    done: Callable[[int], object],
+    on_rows: Callable[[int], object],
 ) -> None:
     if columns.label is None:
         raise DataError("training needs labels", "pass the label column's name", path=path)
-    for number, row in enumerate(stream_table(path, reading.columns.names(), dialect=reading.dialect).rows, 1):
+    rule = options.split_rule(columns)
+    for number, row in enumerate(stream_table(path, options.columns.names(), dialect=options.dialect).rows, 1):
         if isinstance(row, BadRow):
             bad.add(path, number, row.error)
         else:
             try:
                 label = column.see(row.get(columns.label), number)
-                writer.add(example_from_row(row, columns, None, reading.rule))
+                writer.add(example_from_row(row, columns, None, rule))
                 column.keep(label, number)
             except ValueError as error:
                 bad.add(path, number, error)
         if bad.is_full:
             bad.raise_if_any()
-        if number % TOLD_EVERY == 0:
-            done(TOLD_EVERY)
+        if number % REPORT_EVERY == 0:
+            on_rows(REPORT_EVERY)
 
 
 @contextmanager
-def _watched(reading: Reading, on_progress: OnProgress | None) -> Iterator[Callable[[int], object]]:
+def _progress(parts: Parts, on_progress: OnProgress | None) -> Iterator[Callable[[int], object]]:
     if on_progress is None:
         yield lambda _: None
         return
-    with on_progress("Reading", _rows(path for paths in reading.parts.values() for path in paths)) as done:
-        yield done
+    with on_progress("Reading", _count_rows(path for paths in parts.values() for path in paths)) as on_rows:
+        yield on_rows
 
 
-def _rows(paths: Iterator[Path]) -> int | None:
-    """How many there are, as far as files say so."""
+def _count_rows(paths: Iterator[Path]) -> int | None:
+    """The number of rows; None if a file does not say."""
     from pyarrow.parquet import read_metadata
 
     count = 0

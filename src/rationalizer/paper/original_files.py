@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rationalizer.data.row_parsing import parsed
+from rationalizer.data.annotation_parsing import parse_list
 from rationalizer.data.table_files import open_bytes
 from rationalizer.text.errors import DataError, at
 
@@ -32,6 +32,6 @@ def iter_lines(path: Path) -> Iterator[str]:
 def parse_spans(spans: Any, location: str) -> Sequence[Any]:
     """Parse a cell with spans; an empty cell gives no spans. `location` is for the error message."""
     try:
-        return [] if spans in (None, "") else parsed(spans, "the rationale's spans")
+        return [] if spans in (None, "") else parse_list(spans, "the rationale's spans")
     except ValueError as error:
         raise DataError(f"{location}: {error}") from None

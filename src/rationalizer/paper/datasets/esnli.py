@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from rationalizer.data.annotation_parsing import mask_from_flags, parse_list
 from rationalizer.data.corpus_files import SplitNames
 from rationalizer.data.dataset_registry import Dataset, ReadRequest, register_dataset
-from rationalizer.data.row_parsing import from_mask, parsed
 from rationalizer.data.table_files import Row, Table
 from rationalizer.paper.datasets.nli import CLASSES, NO_GOLD_LABEL
 from rationalizer.text.budget import Budget
@@ -65,9 +65,9 @@ def _from_stars(versions: list[str]) -> tuple[str, CharSpans]:
 
 
 def _from_flags(tokens: Any, flags: Any) -> tuple[str, CharSpans]:
-    words = [str(token) for token in parsed(tokens, "tokens")]
+    words = [str(token) for token in parse_list(tokens, "tokens")]
     text, offsets = join(words)
-    mask = from_mask(parsed(flags, "the highlights"), len(words))
+    mask = mask_from_flags(parse_list(flags, "the highlights"), len(words))
     return text, [span for span, flag in zip(offsets, mask, strict=True) if flag] or None
 
 

@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from rationalizer.data.annotation_parsing import parse_list
 from rationalizer.data.dataset_registry import Dataset, ReadRequest, SplitTables, register_dataset
-from rationalizer.data.row_parsing import parsed
 from rationalizer.data.safe_json import parse_json
 from rationalizer.data.table_files import Row, Table, open_bytes
 from rationalizer.paper.original_files import find_file
@@ -123,7 +123,7 @@ def _above(shares: Any, threshold: float) -> list[bool] | None:
     """Return flags of the tokens with a share above the threshold; None if there is no such token."""
     if shares in (None, ""):
         return None
-    values = parsed(shares, "the rationale's shares")
+    values = parse_list(shares, "the rationale's shares")
     try:
         numbers = [float(value) for value in values]
     except (TypeError, ValueError):

@@ -10,9 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from rationalizer.data.annotation_parsing import parse_alignment
 from rationalizer.data.corpus_files import SPLIT_NAMES, SplitNames, find_splits, split_of
 from rationalizer.data.dataset_registry import Dataset, ReadRequest, SplitTables, register_dataset
-from rationalizer.data.row_parsing import from_alignment
 from rationalizer.data.table_files import Row, Table, stem
 from rationalizer.paper.original_files import iter_lines
 from rationalizer.text.budget import Budget
@@ -78,7 +78,7 @@ def prepare_alignments(table: Table, request: ReadRequest) -> Table:
 
 
 def _links(value: Any) -> list[tuple[int, int]]:
-    return [] if value is None else list(from_alignment(value))
+    return [] if value is None else list(parse_alignment(value))
 
 
 def _register(name: str, original_files: str, *prefixes: str) -> None:

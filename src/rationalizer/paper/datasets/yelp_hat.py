@@ -10,9 +10,9 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
+from rationalizer.data.annotation_parsing import parse_list
 from rationalizer.data.corpus_files import SplitNames
 from rationalizer.data.dataset_registry import Dataset, ReadRequest, SplitTables, register_dataset
-from rationalizer.data.row_parsing import parsed
 from rationalizer.data.table_files import Row, Table, read_table
 from rationalizer.text.errors import DataError, at, short_repr
 
@@ -56,8 +56,8 @@ def prepare_yelp_hat(table: Table, request: ReadRequest) -> Table:
     rows: list[Row] = []
     for number, row in table.numbered():
         try:
-            tokens = parsed(row.get("tokens"), "tokens")
-            maps = [parsed(mask, "an attention map") for mask in parsed(row.get("masks"), "attention maps")]
+            tokens = parse_list(row.get("tokens"), "tokens")
+            maps = [parse_list(mask, "an attention map") for mask in parse_list(row.get("masks"), "attention maps")]
         except ValueError as error:
             raise DataError(f"{at(table.path, number)}: {error}") from None
         if wrong := [len(mask) for mask in maps if len(mask) != len(tokens)]:

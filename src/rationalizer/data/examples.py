@@ -1,0 +1,363 @@
+"""The one place where texts become examples: strings, lists of tokens, pairs, tables, and rows of files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from rationalizer.data.annotation_parsing import (
+    json_list,
+    mask_from_characters,
+    mask_from_flags,
+    mask_from_spans,
+    parse_alignment,
+    parse_list,
+)
+from rationalizer.data.column_names import Columns
+from rationalizer.data.corpus import Corpus, Task, default_budget
+from rationalizer.data.data_frames import is_table, pair_columns, texts_of
+from rationalizer.data.labels import MULTI_LABEL, Labels, MixedLabels, infer_labels, plain
+from rationalizer.data.splitting import split_off_dev
+from rationalizer.text.budget import Budget
+from rationalizer.text.errors import DataError, InputError, short_repr
+from rationalizer.text.example import AnyExample, Example, PairExample
+from rationalizer.text.word_splitting import Offsets, SplitRule, align, join, split_words
+
+LONGEST_TEXT = 1_000_000  # characters: a long novel, which takes seconds
+
+
+def make_example(
+    *,
+    text: Any = None,
+    tokens: Any = None,
+    spans: Any = None,
+    mask: Any = None,
+    masks: Any = None,
+    characters: Any = None,
+    sentence_lengths: Any = None,
+    label: int | float | None = None,
+    rule: SplitRule = "words",
+) -> Example:
+    """Make an example from a text, tokens, or both, with at most one form of annotation.
+
+    Args:
+        text: a string.
+        tokens: a list of words, JSON, or words separated by spaces; they are kept as they are.
+        spans: annotation as half-open token spans. Each annotation may also be JSON text.
+        mask: annotation as one flag per token.
+        masks: one such mask per annotator; the annotation is their union.
+        characters: annotation as half-open character spans; every token that overlaps one is annotated.
+        sentence_lengths: the number of tokens of each sentence.
+        label: the encoded label.
+        rule: how the text is split into words.
+
+    Raises:
+        DataError: without a place, if the values cannot be used.
+    """
+    if isinstance(text, float) and text != text:  # pandas' missing value
+        text = None
+    if text is not None and not isinstance(text, str):
+        raise DataError(f"the text must be a string, got {type(text).__name__} {short_repr(text)}")
+    _check_length(text)
+    if tokens is None:
+        if text is None or not text.strip():
+            raise DataError("the text is empty", "fill it in or leave the row out")
+        words, offsets = split_words(text, rule)
+    else:
+        text, words, offsets = _parse_tokens(tokens, text)
+    if not words:
+        raise DataError(f"the text {short_repr(text)} has no token", "fill it in or leave the row out")
+
+    annotation, annotator_masks = None, None
+    if spans is not None:
+        annotation = mask_from_spans(parse_list(spans, "the rationale's spans"), len(words))
+    elif mask is not None:
+        annotation = mask_from_flags(parse_list(mask, "the rationale's mask"), len(words))
+    elif masks is not None:
+        flags = [parse_list(one, "a rationale's mask") for one in parse_list(masks, "the rationales' masks")]
+        annotator_masks = tuple(mask_from_flags(one, len(words)) for one in flags) or None
+        annotation = None if annotator_masks is None else tuple(map(any, zip(*annotator_masks, strict=True)))
+    elif characters is not None:
+        parsed = parse_list(characters, "the rationale's character spans")
+        annotation = mask_from_characters(parsed, offsets, len(text or ""))
+    lengths = None if sentence_lengths is None else _parse_sentence_lengths(sentence_lengths)
+    return Example(text or "", words, offsets, label, annotation, lengths, annotator_masks)
+
+
+def make_pair(
+    *,
+    premise: Any = None,
+    hypothesis: Any = None,
+    premise_tokens: Any = None,
+    hypothesis_tokens: Any = None,
+    alignment: Any = None,
+    premise_characters: Any = None,
+    hypothesis_characters: Any = None,
+    label: int | float | None = None,
+    group: Any = None,
+    rule: SplitRule = "words",
+) -> PairExample:
+    """Make a pair from two texts, their tokens, or both; an error names the side.
+
+    `alignment` holds pairs of token indices, the premise's first: [[0, 0], [1, 2]], as a list or as JSON text, or in
+    Pharaoh notation "0-0 1-2". `premise_characters` and `hypothesis_characters` are each side's annotation, as
+    half-open character spans.
+    """
+    sides = []
+    for name, text, tokens, characters in (
+        ("premise", premise, premise_tokens, premise_characters),
+        ("hypothesis", hypothesis, hypothesis_tokens, hypothesis_characters),
+    ):
+        try:
+            sides.append(make_example(text=text, tokens=tokens, characters=characters, rule=rule))
+        except InputError as error:
+            raise error.prefixed(f"the {name}: ") from None
+    links = None if alignment is None else parse_alignment(alignment)
+    return PairExample(sides[0], sides[1], label, links, None if group is None else str(group))
+
+
+def example_from_row(row: dict[str, Any], columns: Columns, labels: Labels | None, rule: SplitRule) -> AnyExample:
+    """Make an example from a row of a file with these (resolved) columns; without `labels`, its label is not read."""
+
+    def cell(name: str | None) -> Any:
+        value = row.get(name) if name is not None else None
+        return None if value == "" and name != columns.text else value  # an empty CSV field holds nothing
+
+    label = None if labels is None else labels.encode(cell(columns.label))
+    if columns.are_pairs:
+        return make_pair(
+            premise=cell(columns.premise),
+            hypothesis=cell(columns.hypothesis),
+            premise_tokens=cell(columns.premise_tokens),
+            hypothesis_tokens=cell(columns.hypothesis_tokens),
+            alignment=cell(columns.alignment),
+            premise_characters=cell(columns.premise_chars),
+            hypothesis_characters=cell(columns.hypothesis_chars),
+            label=label,
+            group=cell(columns.group),
+            rule=rule,
+        )
+    return make_example(
+        text=cell(columns.text),
+        tokens=cell(columns.tokens),
+        spans=cell(columns.rationale_spans),
+        mask=cell(columns.rationale_mask),
+        masks=cell(columns.rationale_masks),
+        characters=cell(columns.rationale_chars),
+        sentence_lengths=cell(columns.sentence_lengths),
+        label=label,
+        rule=rule,
+    )
+
+
+def make_examples(
+    items: Iterable[Any],
+    labels: Iterable[Any] | None = None,
+    annotations: Iterable[Any] | None = None,
+    classes: Sequence[str] | None = None,
+    *,
+    pairs: bool | None = None,
+    task: Task | None = None,
+    rule: SplitRule = "words",
+) -> list[AnyExample]:
+    """Make examples from texts (strings, or lists of tokens) or from pairs of them.
+
+    Args:
+        items: a list, array, column or table (see `are_pairs` for the forms of pairs).
+        labels: names or integers are classes, floats are values.
+        annotations: for each text a token mask, or half-open spans: of characters for a string, of tokens for a list of
+            tokens. For each pair an alignment: pairs of token indices, or "0-0 1-2". None where there is none.
+        classes: the classes in order; by default those of the labels.
+        pairs: whether the items are pairs; by default detected.
+        task: "classification" or "regression"; by default inferred from the labels.
+        rule: how strings are split into words.
+
+    Raises:
+        DataError: if an item cannot be used; it names the row, counted from 1.
+    """
+    pairs = are_pairs(items) if pairs is None else pairs
+    name, annotation_name = ("pairs", "alignments") if pairs else ("texts", "annotations")
+    rows = _as_pairs(items) if pairs else _as_list(items, "texts")
+    encoded = [None] * len(rows) if labels is None else _encode(_as_list(labels, "labels"), classes, task)[1]
+    given = [None] * len(rows) if annotations is None else _as_list(annotations, annotation_name)
+    for column, values in (("labels", encoded), (annotation_name, given)):
+        if len(values) != len(rows):
+            raise DataError(f"there are {len(rows)} {name} but {len(values)} {column}", "give one each")
+    make = _pair_from_item if pairs else _example_from_item
+    examples: list[AnyExample] = []
+    for number, (item, label, annotation) in enumerate(zip(rows, encoded, given, strict=True), 1):
+        missing = isinstance(annotation, float) and annotation != annotation  # pandas' missing value
+        try:
+            examples.append(make(item, label, None if missing else annotation, rule))
+        except ValueError as error:
+            raise DataError.from_error(error, path=name, row=number) from None
+    return examples
+
+
+def are_pairs(items: Any, *, expected: bool = False) -> bool:
+    """Whether the items are pairs (premise, hypothesis), not texts.
+
+    A pair is a tuple of two, and all items must be pairs. A list of two strings is a tokenized text: write pairs as
+    tuples. Tables with the columns `premise` and `hypothesis`, or with exactly two columns (other than `text` and
+    `label`), and arrays of shape (n, 2) hold pairs. An iterator is not consumed and does not count as pairs.
+
+    If pairs are `expected`, because the method needs them, everything but plain strings counts as pairs: lists of two
+    are pairs, and `make_examples` reports what is wrong with others.
+    """
+    if is_table(items):
+        return expected or pair_columns(items) is not None
+    if getattr(items, "ndim", 1) == 2:
+        return expected or bool(items.shape[1] == 2)
+    if isinstance(items, (str, Iterator)) or not isinstance(items, Iterable):
+        return False
+    rows = list(items)
+    if expected:
+        return not all(isinstance(row, str) for row in rows)
+    paired = [isinstance(row, tuple) and len(row) == 2 for row in rows]
+    text = next((k for k, row in enumerate(rows) if isinstance(row, str)), None)
+    if text is not None and any(paired):
+        raise DataError(
+            f"row {paired.index(True) + 1} is a pair (premise, hypothesis), row {text + 1} a text",
+            "give one kind, and write tokenized texts as lists",
+        )
+    return bool(rows) and all(paired)
+
+
+def make_corpus(
+    items: Iterable[Any],
+    labels: Iterable[Any],
+    annotations: Iterable[Any] | None = None,
+    classes: Sequence[str] | None = None,
+    *,
+    pairs: bool = False,
+    task: Task | None = None,
+    dev: Sequence[AnyExample] | None = None,
+    dev_fraction: float | None = None,
+    seed: int = 0,
+    budget: Budget | None = None,
+    rule: SplitRule | None = None,
+) -> Corpus:
+    """Make a corpus without a test split from texts or pairs and their labels (see `make_examples`).
+
+    Dev is held out from them unless it is given. The default budget is 20% of a text's words, or for pairs 50% of the
+    shorter text's.
+    """
+    labels = _as_list(labels, "labels")
+    scheme = _encode(labels, classes, task)[0]
+    items = list(items) if isinstance(items, Iterator) else items
+    rows = _as_pairs(items) if pairs else _as_list(items, "texts")
+    texts = (text for row in rows for text in (row if pairs and hasattr(row, "__len__") else (row,)))
+    used: SplitRule = rule or ("spaces" if all(map(_is_tokenized, texts)) else "words")
+    classes = scheme.classes or None
+    train = make_examples(items, labels, annotations, classes, pairs=pairs, task=scheme.task, rule=used)
+    if dev is None:
+        train, dev = split_off_dev(train, dev_fraction, seed=seed, stratify=scheme.task == "classification")
+    budget = budget or default_budget(pairs=pairs)
+    name = "pairs" if pairs else "texts"
+    return Corpus(name, scheme.task, scheme.classes, train, dev, (), budget, rule=used)
+
+
+def _as_list(values: Iterable[Any], name: str) -> list[Any]:
+    if isinstance(values, str):
+        raise DataError(f"{name} must be a list, got the single string {values[:40]!r}", f"use [{name}]")
+    if name == "texts" and is_table(values):
+        return texts_of(values, pairs=False)
+    if is_table(values) or getattr(values, "ndim", 1) != 1:
+        remedy = MULTI_LABEL if name == "labels" else "use one of its columns"
+        shape = tuple(values.shape)  # type: ignore[attr-defined]
+        raise DataError(f"{name} must have one dimension, got the shape {shape}", remedy)
+    return list(values)
+
+
+def _as_pairs(pairs: Any) -> list[Any]:
+    if isinstance(pairs, tuple) and len(pairs) == 2 and all(isinstance(text, str) for text in pairs):
+        raise DataError(f"pairs must be a list of pairs, got the single pair {pairs!r}", "use [pair]")
+    if is_table(pairs):
+        return texts_of(pairs, pairs=True)
+    return list(pairs) if getattr(pairs, "ndim", 1) == 2 else _as_list(pairs, "pairs")
+
+
+def _encode(
+    labels: Sequence[Any], classes: Sequence[str] | None, task: Task | None
+) -> tuple[Labels, list[int | float | None]]:
+    values = _per_row(plain, labels)
+    try:
+        scheme = infer_labels(values, task, classes)
+    except MixedLabels as error:
+        raise DataError.from_error(error, path="labels", row=error.position + 1) from None
+    return scheme, _per_row(scheme.encode, values)
+
+
+def _per_row(function: Callable[[Any], Any], labels: Sequence[Any]) -> list[Any]:
+    results = []
+    for number, label in enumerate(labels, 1):
+        try:
+            results.append(function(label))
+        except ValueError as error:
+            raise DataError.from_error(error, path="labels", row=number) from None
+    return results
+
+
+def _example_from_item(item: Any, label: int | float | None, annotation: Any, rule: SplitRule) -> Example:
+    is_tokenized = _is_tokenized(item)
+    settings: dict[str, Any] = {"tokens" if is_tokenized else "text": item}
+    if annotation is not None:
+        if not isinstance(annotation, Iterable):
+            raise DataError(f"an annotation is a token mask or spans, got {annotation!r}")
+        flags = list(annotation)
+        are_spans = not flags or any(hasattr(flag, "__len__") for flag in flags)
+        settings[("spans" if is_tokenized else "characters") if are_spans else "mask"] = flags
+    return make_example(label=label, rule=rule, **settings)
+
+
+def _pair_from_item(item: Any, label: int | float | None, alignment: Any, rule: SplitRule) -> PairExample:
+    if isinstance(item, str) or not hasattr(item, "__len__") or len(item) != 2:
+        raise DataError(f"a pair is (premise, hypothesis), got {item!r}")
+    sides = {
+        f"{side}_tokens" if _is_tokenized(text) else side: text
+        for side, text in zip(("premise", "hypothesis"), item, strict=True)
+    }
+    return make_pair(**sides, label=label, alignment=alignment, rule=rule)
+
+
+def _is_tokenized(text: Any) -> bool:
+    return not isinstance(text, str) and (isinstance(text, Sequence) or getattr(text, "ndim", 0) == 1)
+
+
+def _parse_tokens(tokens: Any, text: str | None) -> tuple[str, tuple[str, ...], Offsets]:
+    if isinstance(tokens, str):
+        _check_length(tokens)
+        parsed = json_list(tokens) if tokens.startswith('["') else None
+        if parsed is None and text is None:
+            return tokens, *split_words(tokens, "spaces")
+        tokens = tokens.split() if parsed is None else parsed
+    if hasattr(tokens, "tolist"):
+        tokens = tokens.tolist()
+    if not isinstance(tokens, Sequence):
+        raise DataError(f"tokens must be a list of words or words joined by spaces, got {short_repr(tokens)}")
+    for k, token in enumerate(tokens):
+        if not isinstance(token, str) or not token.strip():
+            raise DataError(f"token {k + 1} is {short_repr(token)}, not a word", "leave it out")
+    if text is not None:
+        return text, tuple(tokens), align(tokens, text)
+    text, offsets = join(tokens)
+    _check_length(text)
+    return text, tuple(tokens), offsets
+
+
+def _check_length(text: str | None) -> None:
+    if text is not None and len(text) > LONGEST_TEXT:
+        raise DataError(
+            f"the text has {len(text):,} characters, but may have {LONGEST_TEXT:,}",
+            "cut it into several texts, such as chapters",
+        )
+
+
+def _parse_sentence_lengths(lengths: Any) -> tuple[int, ...]:
+    """Tokens of each sentence, without empty sentences (from empty lines)."""
+    lengths = parse_list(lengths, "sentence lengths")
+    for length in lengths:
+        is_count = isinstance(length, int) and not isinstance(length, bool) and length >= 0
+        if not is_count and not (isinstance(length, str) and length.isdecimal()):
+            raise DataError(f"sentence lengths are numbers of tokens such as [12, 7], got {short_repr(list(lengths))}")
+    return tuple(int(length) for length in lengths if int(length))
