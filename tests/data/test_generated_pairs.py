@@ -142,8 +142,8 @@ def test_the_premise_alone_tells_little_and_both_as_bags_not_enough(corpus):
 
 
 def test_bad_arguments_are_named():
-    with pytest.raises(ValueError, match="fewer than 0 pairs, got -1, 300, 300"):
+    with pytest.raises(ValueError, match="-1, 300, 300"):
         pairs(train=-1)
     for option in ({"aspect": "food"}, {"data_dir": "x"}, {"dev_fraction": 0.2}):
-        with pytest.raises(ValueError, match=f"pairs cannot be loaded with the option {next(iter(option))}"):
+        with pytest.raises(ValueError, match=next(iter(option))):
             load("pairs", **option)

@@ -21,7 +21,7 @@ from rationalizer.data.splitting import split_off_dev
 from rationalizer.data.streaming import is_large, stream_corpus
 from rationalizer.data.table_files import Row, Table
 from rationalizer.suggestions import closest, did_you_mean
-from rationalizer.text.errors import DataError, at
+from rationalizer.text.errors import DataError
 from rationalizer.text.word_splitting import SplitRule
 
 GENERATED: dict[str, Callable[..., Corpus]] = {
@@ -77,8 +77,9 @@ def load_dataset(
     if dataset.prepare is not None:
         splits = _map_tables(splits, lambda table: dataset.prepare(table, request))  # type: ignore[misc]
         if "train" in splits and not any(table.rows for table in splits["train"]):
-            for_aspect = f" for aspect {aspect!r}. Available aspects: {', '.join(dataset.aspects)}" if aspect else ""
-            raise DataError(f"{at(splits['train'][0].path)}: no training rows{for_aspect}")
+            problem = "no training rows" + (f" for aspect {aspect!r}" if aspect else "")
+            remedy = f"add rows, or choose another aspect: {', '.join(dataset.aspects)}" if aspect else ""
+            raise DataError(problem, remedy, path=splits["train"][0].path)
     columns = dataset.columns or columns
     if columns is None:
         present = next(iter(splits.values()))[0].columns
@@ -139,7 +140,7 @@ def _relabelled(table: Table, column: str | None, relabel: Callable[[Label], Lab
         try:
             rows.append(row | {column: relabel(plain(row.get(column)))})
         except ValueError as error:
-            raise DataError(f"{at(table.path, number)}: {error}") from None
+            raise DataError.from_error(error, path=table.path, row=number) from None
     return replace(table, rows=rows)
 
 

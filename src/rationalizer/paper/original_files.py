@@ -8,7 +8,7 @@ from typing import Any
 
 from rationalizer.data.annotation_parsing import parse_list
 from rationalizer.data.table_files import open_bytes
-from rationalizer.text.errors import DataError, at
+from rationalizer.text.errors import DataError
 
 
 def find_file(folder: Path, *names: str) -> Path | None:
@@ -24,14 +24,14 @@ def iter_lines(path: Path) -> Iterator[str]:
             try:
                 text = line.decode("utf-8").strip("\r\n")
             except UnicodeDecodeError:
-                raise DataError(f"{at(path, number)}: the line is not UTF-8; save the file as UTF-8") from None
+                raise DataError("the line is not UTF-8", "save the file as UTF-8", path=path, line=number) from None
             if text.strip():
                 yield text
 
 
-def parse_spans(spans: Any, location: str) -> Sequence[Any]:
-    """Parse a cell with spans; an empty cell gives no spans. `location` is for the error message."""
+def parse_spans(spans: Any, path: Path, row: int) -> Sequence[Any]:
+    """Parse the spans in a cell of this row; an empty cell gives no spans."""
     try:
         return [] if spans in (None, "") else parse_list(spans, "the rationale's spans")
     except ValueError as error:
-        raise DataError(f"{location}: {error}") from None
+        raise DataError.from_error(error, path=path, row=row) from None

@@ -13,7 +13,7 @@ from rationalizer.data.safe_json import parse_json
 from rationalizer.data.table_files import Row, Table
 from rationalizer.paper.original_files import find_file, iter_lines, parse_spans
 from rationalizer.text.budget import Budget
-from rationalizer.text.errors import DataError, at
+from rationalizer.text.errors import DataError, short_repr
 
 ASPECTS = ("appearance", "aroma", "palate", "taste", "overall")
 SPLITS: SplitNames = {**SPLIT_NAMES, "test": (*SPLIT_NAMES["test"], r"annotated(_\w+)?")}
@@ -43,18 +43,17 @@ def _reviews(path: Path, aspect: int) -> Table:
     for number, line in enumerate(iter_lines(path), 1):
         ratings, tab, tokens = line.partition("\t")
         if not tab:
-            raise DataError(f"{at(path, number)}: expected ratings, a tab and tokens, got {line[:60]!r}")
-        rows.append({"tokens": tokens, "label": _rating(ratings.split(), aspect, at(path, number))})
+            raise DataError(f"expected ratings, a tab and tokens, got {short_repr(line)}", path=path, row=number)
+        rows.append({"tokens": tokens, "label": _rating(ratings.split(), aspect, path, number)})
     return Table(path, ("tokens", "label"), rows)
 
 
-def _rating(ratings: Sequence[object], aspect: int, location: str) -> float:
+def _rating(ratings: Sequence[object], aspect: int, path: Path, row: int) -> float:
     try:
         return float(str(ratings[aspect]))
     except (IndexError, ValueError):
-        raise DataError(
-            f"{location}: expected a rating of {ASPECTS[aspect]} as number {aspect + 1} of the ratings, got {ratings}"
-        ) from None
+        problem = f"expected a rating of {ASPECTS[aspect]} as number {aspect + 1} of the ratings, got {ratings}"
+        raise DataError(problem, path=path, row=row) from None
 
 
 def _annotated_reviews(path: Path, aspect: int) -> Table:
@@ -64,10 +63,9 @@ def _annotated_reviews(path: Path, aspect: int) -> Table:
             item = parse_json(line)
             tokens, ratings, spans = item["x"], item["y"], item.get(str(aspect))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(
-                f"{at(path, number)}: expected 'x' (tokens), 'y' (ratings) and spans by aspect ({error!r})"
-            ) from None
-        label = _rating(ratings, aspect, at(path, number))
+            problem = f"expected 'x' (tokens), 'y' (ratings) and spans by aspect ({error!r})"
+            raise DataError(problem, path=path, row=number) from None
+        label = _rating(ratings, aspect, path, number)
         rows.append({"tokens": tokens, "label": label, "rationale_spans": spans or None})
     return Table(path, ("tokens", "label", "rationale_spans"), rows)
 
@@ -84,7 +82,7 @@ def prepare_beer(table: Table, request: ReadRequest) -> Table:
     spans = f"rationale_{request.aspect}"
     if spans in columns and "rationale_spans" not in columns:
         columns = (*columns, "rationale_spans")
-        annotations = [parse_spans(row.get(spans), at(table.path, n)) for n, row in numbered]
+        annotations = [parse_spans(row.get(spans), table.path, n) for n, row in numbered]
         rows = [row | {"rationale_spans": found or None} for row, found in zip(rows, annotations, strict=True)]
     return Table(table.path, columns, rows, [n for n, _ in numbered])
 

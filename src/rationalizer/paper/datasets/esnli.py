@@ -10,7 +10,7 @@ from rationalizer.data.dataset_registry import Dataset, ReadRequest, register_da
 from rationalizer.data.table_files import Row, Table
 from rationalizer.paper.datasets.nli import CLASSES, NO_GOLD_LABEL
 from rationalizer.text.budget import Budget
-from rationalizer.text.errors import DataError, at
+from rationalizer.text.errors import DataError
 from rationalizer.text.word_splitting import join
 
 SPLITS: SplitNames = {"dev": ("dev", "esnli_dev"), "test": ("test", "esnli_test")}
@@ -34,7 +34,7 @@ def prepare_esnli(table: Table, request: ReadRequest) -> Table:
             try:
                 row[side], row[f"{side}_chars"] = _text_and_spans(original, side)
             except (KeyError, ValueError) as error:
-                raise DataError(f"{at(table.path, number)}: the {side}: {error}") from None
+                raise DataError(f"the {side}: {error}", path=table.path, row=number) from None
         rows.append(row)
     columns = tuple(name for side in SIDES for name in (side, f"{side}_chars"))
     return Table(table.path, (*columns, "label"), rows, table.numbers)

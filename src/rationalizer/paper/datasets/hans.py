@@ -14,7 +14,7 @@ from rationalizer.data.table_files import Row, Table
 from rationalizer.paper.datasets.nli import CLASSES as NLI_CLASSES
 from rationalizer.paper.datasets.nli import EXTRA_COLUMNS, PREPARED, prepare_nli, read_nli
 from rationalizer.text.budget import Budget
-from rationalizer.text.errors import DataError, at
+from rationalizer.text.errors import DataError
 from rationalizer.text.example import PairExample
 
 CLASSES = ("entailment", "non-entailment")
@@ -36,25 +36,22 @@ def prepare_hans(table: Table, request: ReadRequest) -> Table:
     for number, (row, original) in enumerate(zip(prepared.rows, table.rows, strict=True), 1):
         label = row["label"] if row["label"] is None else plain(row["label"])
         if isinstance(label, int):
-            name = _class_of(original.get("subcase"), label, at(table.path, number))
-            if meanings.setdefault(label, name) != name:
-                raise DataError(
-                    f"{at(table.path, number)}: the label {label} means {name} here (subcase "
-                    f"{original['subcase']}) but {meanings[label]} above; correct it, or write the labels by name"
-                )
+            name, problem = _class_of(original.get("subcase")), ""
+            if name is None:
+                problem = f"the subcase {original.get('subcase')!r} does not tell what the label {label} means"
+            elif meanings.setdefault(label, name) != name:
+                problem = f"the label {label} means {name} here, by its subcase, but {meanings[label]} above"
+            if problem:
+                remedy = f"correct the column subcase, or write the labels as {' and '.join(CLASSES)}"
+                raise DataError(problem, remedy, path=table.path, row=number)
             row = row | {"label": name}
         rows.append(row)
     return replace(prepared, rows=rows)
 
 
-def _class_of(subcase: Any, label: int, location: str) -> str:
+def _class_of(subcase: Any) -> str | None:
     match = re.match(r"[lsc]([en])_", str(subcase))
-    if match is None:
-        raise DataError(
-            f"{location}: the subcase {subcase!r} does not tell what the label {label} means, and copies of HANS "
-            f"differ; keep the column subcase, or write the labels as {' and '.join(CLASSES)}"
-        )
-    return CLASSES["en".index(match[1])]
+    return None if match is None else CLASSES["en".index(match[1])]
 
 
 def with_hans(corpus: Corpus, hans: Corpus) -> Corpus:

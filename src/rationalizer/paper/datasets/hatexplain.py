@@ -12,7 +12,7 @@ from rationalizer.data.safe_json import parse_json
 from rationalizer.data.table_files import Row, Table, open_bytes
 from rationalizer.paper.original_files import find_file
 from rationalizer.text.budget import Budget
-from rationalizer.text.errors import DataError, at, short_repr
+from rationalizer.text.errors import DataError, short_repr
 
 UNDECIDED = "undecided"  # the label of posts without a majority
 DIVISIONS = {"train": "train", "dev": "val", "test": "test"}
@@ -31,7 +31,8 @@ def read_hatexplain(folder: Path, request: ReadRequest) -> SplitTables | None:
         return None
     if posts_file is None or divisions_file is None:
         missing, present = sorted(files, key=lambda name: files[name] is not None)
-        raise DataError(f"{at(folder)}: {missing} is missing; copy it with {present} from the authors' repository")
+        remedy = f"copy it with {present} from the authors' repository"
+        raise DataError(f"{missing} is missing", remedy, path=folder)
     posts = {
         name: (number, _row(post, f"{posts_file}, post {name}"))
         for number, (name, post) in enumerate(_read_object(posts_file).items(), 1)
@@ -43,12 +44,11 @@ def read_hatexplain(folder: Path, request: ReadRequest) -> SplitTables | None:
             continue
         names = divisions.get(division)
         if not isinstance(names, list):
-            raise DataError(f"{at(divisions_file)}: expected a list of posts as {division!r}, among {list(divisions)}")
+            problem = f"expected a list of posts as {division!r}, among {list(divisions)}"
+            raise DataError(problem, path=divisions_file)
         if unknown := [name for name in names if not isinstance(name, str) or name not in posts]:
-            raise DataError(
-                f"{at(divisions_file)}: the post {unknown[0]!r} of {division} is not in {posts_file.name}; "
-                "use both files of the same release"
-            )
+            problem = f"the post {unknown[0]!r} of {division} is not in {posts_file.name}"
+            raise DataError(problem, "use both files of the same release", path=divisions_file)
         splits[split] = [_table(posts_file, [posts[name] for name in names])]
     used = {name for division in DIVISIONS.values() for name in divisions.get(division, ())}
     others = [post for name, post in posts.items() if name not in used and post[1]["label"] == UNDECIDED]
@@ -60,9 +60,9 @@ def _read_object(path: Path) -> dict[str, Any]:
         try:
             value = parse_json(raw.read())
         except ValueError as error:
-            raise DataError(f"{at(path)}: {error}; copy the file again") from None
+            raise DataError(str(error), "copy the file again", path=path) from None
     if not isinstance(value, dict):
-        raise DataError(f"{at(path)}: expected one JSON object, got {short_repr(value)}")
+        raise DataError(f"expected one JSON object, got {short_repr(value)}", path=path)
     return value
 
 
@@ -76,11 +76,12 @@ def _row(post: Any, location: str) -> Row:
         label, votes = Counter(labels).most_common(1)[0] if labels else (UNDECIDED, 0)
     except (KeyError, TypeError) as error:
         raise DataError(
-            f"{location}: expected 'annotators' (each with a 'label'), 'rationales' (lists of 0 and 1) and "
-            f"'post_tokens'; {error} is missing or wrong"
+            "expected 'annotators' (each with a 'label'), 'rationales' (lists of 0 and 1) and 'post_tokens'",
+            f"{error} is missing or wrong",
+            path=location,
         ) from None
     if rationales and not usable:
-        raise DataError(f"{location}: none of the rationales has a flag for each of the {len(tokens)} tokens")
+        raise DataError(f"none of the rationales has a flag for each of the {len(tokens)} tokens", path=location)
     return {
         "tokens": tokens,
         "label": label if 2 * votes > len(labels) else UNDECIDED,
@@ -112,7 +113,7 @@ def prepare_hatexplain(table: Table, request: ReadRequest) -> Table:
             try:
                 masks[convention] = _above(row.get(name), threshold)
             except ValueError as error:
-                raise DataError(f"{at(table.path, number)}: the column {name}: {error}") from None
+                raise DataError(f"the column {name}: {error}", path=table.path, row=number) from None
         default = {"rationale_mask": masks["rationale_union"]} if "rationale_union" in masks else {}
         rows.append(default | row | masks)
     added = [*sources, *(["rationale_mask"] if "rationale_union" in sources else [])]

@@ -8,7 +8,7 @@ from rationalizer.data.dataset_registry import Dataset, ReadRequest, SplitTables
 from rationalizer.data.table_files import Row, Table
 from rationalizer.paper.original_files import find_file, iter_lines
 from rationalizer.text.budget import Budget
-from rationalizer.text.errors import DataError, at
+from rationalizer.text.errors import DataError
 
 HEADER = ["task", "label", "text", "rationale"]
 
@@ -40,9 +40,8 @@ def _reviews(path: Path) -> Table:
     for number, values in enumerate(lines, 1):
         row = dict(zip(header, values, strict=False))
         if not {"label", "text"} <= row.keys():
-            raise DataError(
-                f"{at(path, number)}: expected {', '.join(header)} separated by tabs, got {len(values)} fields"
-            )
+            problem = f"expected {', '.join(header)} separated by tabs, got {len(values)} fields"
+            raise DataError(problem, path=path, row=number)
         rows.append({"tokens": row["text"], "label": row["label"], "rationale_mask": row.get("rationale")})
     return Table(path, ("tokens", "label", "rationale_mask"), rows)
 

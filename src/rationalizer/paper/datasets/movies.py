@@ -9,7 +9,7 @@ from typing import Any
 from rationalizer.data.dataset_registry import Dataset, ReadRequest, SplitTables, register_dataset
 from rationalizer.data.table_files import Row, Table, read_table
 from rationalizer.paper.original_files import parse_spans
-from rationalizer.text.errors import DataError, at
+from rationalizer.text.errors import DataError
 
 FILES = {"train": "train.jsonl", "dev": "val.jsonl", "test": "test.jsonl"}
 
@@ -26,7 +26,6 @@ def read_movies(folder: Path, request: ReadRequest) -> SplitTables | None:
 def _reviews(path: Path, docs: Path) -> Table:
     rows: list[Row] = []
     for number, item in enumerate(read_table(path).rows, 1):
-        location = at(path, number)
         try:
             evidences = [evidence for group in item["evidences"] for evidence in group]
             spans = [[evidence["start_token"], evidence["end_token"]] for evidence in evidences]
@@ -34,14 +33,18 @@ def _reviews(path: Path, docs: Path) -> Table:
             label = {"NEG": "negative", "POS": "positive"}[item["classification"]]
         except (KeyError, TypeError) as error:
             raise DataError(
-                f"{location}: expected 'annotation_id', 'classification' (NEG or POS) and 'evidences' "
-                f"as in ERASER's files; {error} is missing or wrong"
+                "expected 'annotation_id', 'classification' (NEG or POS) and 'evidences' as in ERASER's files",
+                f"{error} is missing or wrong",
+                path=path,
+                row=number,
             ) from None
         if len(names) > 1:
-            raise DataError(f"{location}: the evidences are in several documents: {', '.join(sorted(names))}")
+            problem = f"the evidences are in several documents: {', '.join(sorted(names))}"
+            raise DataError(problem, path=path, row=number)
         document = docs / str(names.pop())
         if not document.is_file():
-            raise DataError(f"{location}: the document {document} is missing; unpack the whole archive")
+            problem = f"the document {document} is missing"
+            raise DataError(problem, "unpack the whole archive", path=path, row=number)
         tokens = document.read_text(encoding="utf-8")
         lengths = [len(line.split()) for line in tokens.splitlines()]  # one sentence per line
         rows.append({"tokens": tokens, "label": label, "rationale_spans": spans or None, "sentence_lengths": lengths})
@@ -55,7 +58,7 @@ def prepare_movies(table: Table, request: ReadRequest) -> Table:
         return table
     rows: list[Row] = []
     for number, row in table.numbered():
-        spans = parse_spans(row.get("rationale_spans"), at(table.path, number))
+        spans = parse_spans(row.get("rationale_spans"), table.path, number)
         rows.append(row | {"rationale_spans": [span for span in spans if not _is_empty(span)] or None})
     return Table(table.path, table.columns, rows, table.numbers)
 

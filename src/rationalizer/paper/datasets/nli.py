@@ -16,7 +16,7 @@ from rationalizer.data.dataset_registry import Dataset, ReadRequest, SplitTables
 from rationalizer.data.table_files import ENDINGS, Row, Table, ending, read_table
 from rationalizer.paper.original_files import iter_lines
 from rationalizer.text.budget import Budget
-from rationalizer.text.errors import DataError, at
+from rationalizer.text.errors import DataError
 
 CLASSES = ("entailment", "neutral", "contradiction")
 NO_GOLD_LABEL = (-1, "-")  # pairs on whose label the annotators did not agree, by number or by name
@@ -49,10 +49,8 @@ def _read_file(path: Path, columns: Collection[str]) -> Table:
     for number, line in enumerate(lines, 1):
         values = line.split("\t")
         if len(values) != len(header):
-            raise DataError(
-                f"{at(path, number)}: {len(values)} tab-separated fields, but {len(header)} in the header; "
-                "copy the file again"
-            )
+            problem = f"{len(values)} tab-separated fields, but {len(header)} in the header"
+            raise DataError(problem, "copy the file again", path=path, row=number)
         rows.append({header[k]: values[k] for k in wanted})
     return Table(path, tuple(header), rows)
 

@@ -16,7 +16,7 @@ from rationalizer.data.dataset_registry import Dataset, ReadRequest, SplitTables
 from rationalizer.data.table_files import Row, Table, stem
 from rationalizer.paper.original_files import iter_lines
 from rationalizer.text.budget import Budget
-from rationalizer.text.errors import DataError, at
+from rationalizer.text.errors import DataError
 
 PAIR = "pair"  # the only class: models learn from the alignments
 COLUMNS = ("source_tokens", "target_tokens", "sure", "possible", "source", "target", "sureAlign", "possibleAlign")
@@ -43,10 +43,8 @@ def _multimwa(path: Path) -> Table:
     for number, line in enumerate(iter_lines(path), 1):
         fields = line.split("\t")
         if len(fields) < MULTIMWA_FIELDS:
-            raise DataError(
-                f"{at(path, number)}: {len(fields)} tab-separated fields, but MultiMWA's lines have at least "
-                f"{MULTIMWA_FIELDS}; copy the file again"
-            )
+            problem = f"{len(fields)} tab-separated fields, but MultiMWA's lines have at least {MULTIMWA_FIELDS}"
+            raise DataError(problem, "copy the file again", path=path, row=number)
         _, source, _, target, _, _, _, sure, possible, *_ = fields
         rows.append({"source": source, "target": target, "sureAlign": sure, "possibleAlign": possible})
     return Table(path, ("source", "target", "sureAlign", "possibleAlign"), rows)
@@ -63,14 +61,15 @@ def prepare_alignments(table: Table, request: ReadRequest) -> Table:
     names = {kind: next((name for name in known if name in table.columns), None) for kind, known in sources.items()}
     if missing := [kind for kind in ("premise_tokens", "hypothesis_tokens", "sure") if names[kind] is None]:
         column = sources[missing[0]][0]
-        raise DataError(f"{at(table.path)}: there is no column {column!r}; the file has {', '.join(table.columns)}")
+        remedy = f"the file has {', '.join(table.columns)}"
+        raise DataError(f"there is no column {column!r}", remedy, path=table.path)
     rows: list[Row] = []
     for number, row in table.numbered():
         cells = {kind: None if name is None else row.get(name) for kind, name in names.items()}
         try:
             sure, possible = (_links(cells[kind]) for kind in ("sure", "possible"))
         except ValueError as error:
-            raise DataError(f"{at(table.path, number)}: {error}") from None
+            raise DataError.from_error(error, path=table.path, row=number) from None
         texts = {side: cells[side] for side in ("premise_tokens", "hypothesis_tokens")}
         rows.append({**texts, "alignment": sure, "sure_and_possible": sorted({*sure, *possible}), "label": PAIR})
     columns = ("premise_tokens", "hypothesis_tokens", "alignment", "sure_and_possible", "label")

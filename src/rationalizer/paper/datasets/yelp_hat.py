@@ -14,7 +14,7 @@ from rationalizer.data.annotation_parsing import parse_list
 from rationalizer.data.corpus_files import SplitNames
 from rationalizer.data.dataset_registry import Dataset, ReadRequest, SplitTables, register_dataset
 from rationalizer.data.table_files import Row, Table, read_table
-from rationalizer.text.errors import DataError, at, short_repr
+from rationalizer.text.errors import DataError, short_repr
 
 SPLITS: SplitNames = {"dev": ("dev",), "test": ("test",)}
 TEXT, LABEL, MAP = "Input.text", "Input.label", "Answer.html_output"
@@ -31,7 +31,7 @@ def read_yelp_hat(folder: Path, request: ReadRequest) -> SplitTables | None:
 def _reviews(path: Path) -> Table:
     table = read_table(path, (TEXT, LABEL, MAP))
     if missing := [name for name in (TEXT, LABEL, MAP) if name not in table.columns]:
-        raise DataError(f"{at(path)}: there is no column {missing[0]!r}; the file has {', '.join(table.columns)}")
+        raise DataError(f"there is no column {missing[0]!r}", f"the file has {', '.join(table.columns)}", path=path)
     reviews: dict[tuple[Any, ...], Row] = {}
     numbers: list[int] = []
     for number, row in table.numbered():
@@ -40,7 +40,8 @@ def _reviews(path: Path) -> Table:
         ]
         words = tuple(word for word, _ in spans if word)
         if not words:
-            raise DataError(f"{at(path, number)}: {MAP} has no <span> with a word, got {short_repr(row.get(MAP))}")
+            problem = f"{MAP} has no <span> with a word, got {short_repr(row.get(MAP))}"
+            raise DataError(problem, path=path, row=number)
         key = (row.get(TEXT), words)
         if key not in reviews:
             numbers.append(number)
@@ -59,9 +60,10 @@ def prepare_yelp_hat(table: Table, request: ReadRequest) -> Table:
             tokens = parse_list(row.get("tokens"), "tokens")
             maps = [parse_list(mask, "an attention map") for mask in parse_list(row.get("masks"), "attention maps")]
         except ValueError as error:
-            raise DataError(f"{at(table.path, number)}: {error}") from None
+            raise DataError.from_error(error, path=table.path, row=number) from None
         if wrong := [len(mask) for mask in maps if len(mask) != len(tokens)]:
-            raise DataError(f"{at(table.path, number)}: a map has {wrong[0]} flags for {len(tokens)} tokens")
+            problem = f"a map has {wrong[0]} flags for {len(tokens)} tokens"
+            raise DataError(problem, path=table.path, row=number)
         indices = [k for k, token in enumerate(tokens) if str(token).strip()]
         masks = [[bool(mask[k]) for k in indices] for mask in maps]
         annotations = {"tokens": [tokens[k] for k in indices], "rationale_masks": [mask for mask in masks if any(mask)]}
