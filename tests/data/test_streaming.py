@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -156,7 +157,7 @@ def forbid_reading(monkeypatch):
     def refuse(*_):
         raise AssertionError("the file was read again")
 
-    monkeypatch.setattr(LabelsBuilder, "see", refuse)
+    monkeypatch.setattr(LabelsBuilder, "parse", refuse)
 
 
 def test_a_second_reading_is_from_the_cache(tmp_path, monkeypatch):
@@ -193,7 +194,7 @@ def test_damaged_caches_are_made_again(tmp_path):
     stream_corpus(path, cache_dir=cache)
     (folder,) = cache.iterdir()
     files = sorted(file.relative_to(folder) for file in folder.rglob("*") if file.is_file())
-    assert len(files) == 6
+    assert len(files) == 5
     for name in files:
         content = (folder / name).read_bytes()
         for damage in (content[:-1], bytes([content[0] ^ 1]) + content[1:], None):
@@ -210,15 +211,15 @@ def test_half_written_caches_are_nobodys(tmp_path, monkeypatch):
         (folder / "train" / "examples.jsonl").write_text("half a li")
     for stale in (old / "train" / "examples.jsonl", old / "train", old):
         os.utime(stale, (0, 0))
-    keep = LabelsBuilder.keep
+    add = LabelsBuilder.add
 
     def interrupted(self, label, number):
         if number == 9:
             raise KeyboardInterrupt
-        keep(self, label, number)
+        add(self, label, number)
 
     with monkeypatch.context() as patch:
-        patch.setattr(LabelsBuilder, "keep", interrupted)
+        patch.setattr(LabelsBuilder, "add", interrupted)
         with pytest.raises(KeyboardInterrupt):
             stream_corpus(path, cache_dir=cache)
     assert [each.name for each in cache.iterdir()] == [fresh.name]  # another process may be writing it
@@ -241,6 +242,19 @@ def test_a_process_that_was_slower_leaves_the_cache_of_the_faster_one(tmp_path, 
     assert [folder.stat().st_ino for folder in cache.iterdir()] == faster
 
 
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_cache_can_be_built_by_several_at_once(tmp_path, damaged):
+    path, cache = write(tmp_path / "x.jsonl", MARKED), tmp_path / "cache"
+    expected = read_corpus(path)
+    if damaged:
+        stream_corpus(path, cache_dir=cache)
+        next(cache.rglob("record.json")).write_text("")
+    with ThreadPoolExecutor(4) as pool:
+        corpora = list(pool.map(lambda _: stream_corpus(path, cache_dir=cache), range(8)))
+    assert all(list(corpus.train) == expected.train for corpus in corpora)
+    assert len([folder for folder in cache.iterdir() if not folder.name.startswith(".")]) == 1
+
+
 def test_the_digest_is_made_once(tmp_path, monkeypatch):
     path, cache = write(tmp_path / "x.jsonl", MARKED), tmp_path / "cache"
     expected = stream_corpus(path, cache_dir=cache).digest
@@ -251,7 +265,7 @@ def test_the_digest_is_made_once(tmp_path, monkeypatch):
     def refuse(_):
         raise AssertionError("all examples were read again")
 
-    monkeypatch.setattr(DiskExamples, "contents", refuse)
+    monkeypatch.setattr(DiskExamples, "__iter__", refuse)
     assert stream_corpus(path, cache_dir=cache).digest == expected
     other = stream_corpus(path, seed=1, cache_dir=cache)
     with pytest.raises(AssertionError, match="read again"):
@@ -264,19 +278,19 @@ def test_examples_by_number(tmp_path):
     ours, theirs = corpus.train, expected.train
     assert [ours[k] for k in (5, 0, -1)] == [theirs[k] for k in (5, 0, -1)]
     assert list(ours[3:9:2]) == list(theirs[3:9:2])
-    assert list(ours.taken(np.array([7, 2]))) == [theirs[7], theirs[2]]
+    assert list(ours.select(np.array([7, 2]))) == [theirs[7], theirs[2]]
     assert list(pickle.loads(pickle.dumps(ours))) == list(theirs)
     with pytest.raises(IndexError):
         ours[len(theirs)]
-    few = ours.taken(np.array([4, 1]))  # counted as they are, not as all but the others
+    few = ours.select(np.array([4, 1]))  # counted as they are, not as all but the others
     assert word_counts(few) == word_counts([theirs[4], theirs[1]])
 
 
 def test_examples_far_apart_are_read_one_by_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("rationalizer.data.disk_examples.BLOCK", 3)
+    monkeypatch.setattr("rationalizer.data.disk_examples.BATCH", 3)
     expected, corpus = both(write(tmp_path / "x.jsonl", MARKED), tmp_path / "cache")
     mixed = np.random.default_rng(0).permutation(len(corpus.train))
-    assert list(corpus.train.taken(mixed)) == [expected.train[k] for k in mixed]
+    assert list(corpus.train.select(mixed)) == [expected.train[k] for k in mixed]
     assert list(corpus.train) == expected.train
 
 

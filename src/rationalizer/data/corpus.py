@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from rationalizer.data.disk_examples import DiskExamples, contents, remembered
+from rationalizer.data.disk_examples import DiskExamples, cached_text
 from rationalizer.text import AnyExample, Budget, PairExample, SplitRule
 
 Task = Literal["classification", "regression"]
@@ -56,7 +56,7 @@ class Corpus:
     def digest(self) -> str:
         """A fingerprint of the texts and labels that training and early stopping depend on."""
         if isinstance(self.train, DiskExamples):
-            return remembered(self._digest, "digest", self.train, self.dev)
+            return cached_text(self._digest, "digest", self.train, self.dev)
         return self._digest()
 
     @cached_property
@@ -72,9 +72,11 @@ class Corpus:
     def _digest(self) -> str:
         sha = hashlib.sha256()
         for split in (self.train, self.dev):
-            for texts, label, lengths in contents(split):
-                words = "\x1d".join(map("\x1f".join, texts))
-                sha.update(f"{words}\x1f{label!r}\x1f{lengths or ''}\n".encode("utf-8", "surrogatepass"))
+            for example in split:
+                words = "\x1d".join("\x1f".join(text.tokens) for text in example.texts)
+                lengths = [text.sentence_lengths for text in example.texts if text.sentence_lengths is not None]
+                content = f"{words}\x1f{example.label!r}\x1f{lengths or ''}\n"
+                sha.update(content.encode("utf-8", "surrogatepass"))
             sha.update(b"\x1e")
         return sha.hexdigest()
 

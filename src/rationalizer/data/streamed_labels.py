@@ -1,9 +1,9 @@
-"""A column of labels that is too long for memory: what they mean is known only when all have been seen."""
+"""The labels of files larger than memory: what they mean is known only when all have been seen."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,104 +12,101 @@ from numpy.typing import NDArray
 
 from rationalizer.data.bad_rows import BadRows
 from rationalizer.data.corpus import Task
-from rationalizer.data.disk_examples import label_type
 from rationalizer.data.labels import Label, Labels, MixedLabels, infer_labels, plain
 from rationalizer.text.errors import DataError
 
-UNUSABLE = -1  # in the place of a class that a label does not name; of a value it is NaN
-PIECE = 1 << 20  # labels that are numbered at once
+UNUSABLE = -1  # the class of a label that is not among the classes; as a value it is NaN
 
 
 class LabelsBuilder:
-    """Labels of the rows of several files, in 12 bytes each, and 8 more if fractional.
+    """Labels of the rows of several files, in 12 bytes each, and 8 more for fractions.
 
-    Classes are few: each stands once in a list, and is numbered. Of fractions, which are all different, the value is
-    kept; a class they cannot be.
+    Each distinct class is stored once and numbered. Fractions are mostly distinct, and cannot be classes: their values
+    are stored.
     """
 
     def __init__(self) -> None:
         self._number: dict[tuple[type, Label], int] = {}
-        self._seen: list[Label] = []  # different ones, in the order in which they first came
-        self._places: list[tuple[Path, int]] = []  # where they did
-        self._count = 0  # of all labels, those of rows without a text among them
-        self._kept = array("i")  # for each row its label's number, or -1: the next of the fractions
+        self._distinct: list[Label] = []  # in order of appearance
+        self._places: list[tuple[Path, int]] = []  # where each appeared first
+        self._count = 0  # of all labels, including those of rows without a text
+        self._numbers = array("i")  # per row its label's number, or -1: the next of the fractions
         self._fractions = array("d")
-        self._rows: list[tuple[Path, array[int]]] = []  # the numbers of the rows in their files
+        self._rows: list[tuple[Path, array[int]]] = []  # row numbers in their files
 
     def begin(self, path: Path) -> None:
-        """The rows that follow are of this file."""
+        """Start a file."""
         self._rows.append((path, array("q")))
 
-    def see(self, value: Any, number: int) -> Label:
-        """The label of a row; ValueError where there is none."""
+    def parse(self, value: Any, row: int) -> Label:
+        """Parse and note the label of a row, whether or not the row can be used; DataError if there is none."""
         label = plain(value)
         self._count += 1
         key = (type(label), label) if not _is_fraction(label) else (float, 0.5)
         if key not in self._number:
-            self._number[key] = len(self._seen)
-            self._seen.append(label)
-            self._places.append((self._rows[-1][0], number))
+            self._number[key] = len(self._distinct)
+            self._distinct.append(label)
+            self._places.append((self._rows[-1][0], row))
         return label
 
-    def keep(self, label: Label, number: int) -> None:
-        """One that was seen, of a row that is used."""
+    def add(self, label: Label, row: int) -> None:
+        """Add a parsed label of a row that is used."""
         if isinstance(label, float) and _is_fraction(label):
-            self._kept.append(-1)
+            self._numbers.append(-1)
             self._fractions.append(label)
         else:
-            self._kept.append(self._number[type(label), label])
-        self._rows[-1][1].append(number)
+            self._numbers.append(self._number[type(label), label])
+        self._rows[-1][1].append(row)
 
     def infer(self, task: Task | None, classes: Sequence[str] | None) -> Labels:
-        """What the labels mean; DataError where they do not fit together."""
+        """Infer the task and the classes; DataError if the labels do not fit together."""
         try:
-            return infer_labels(self._seen, task, classes, count=self._count)
+            return infer_labels(self._distinct, task, classes, count=self._count)
         except MixedLabels as error:
             path, row = self._places[error.position]
             raise DataError.from_error(error, path=path, row=row) from None
         except ValueError as error:
             raise DataError.from_error(error, path=self._rows[0][0]) from None
 
-    def encoded(self, labels: Labels, bad: BadRows) -> Iterator[NDArray[Any]]:
-        """The labels as numbers, in pieces; rows whose label is none of these are added to `bad`."""
-        wrong: dict[int, ValueError] = {}
-        values = labels.task == "regression"
-        table = np.array([_encoded(labels, label, k, wrong) for k, label in enumerate(self._seen)], dtype=np.float64)
-        kept, fractions = np.frombuffer(self._kept, dtype=np.int32), 0
-        for start in range(0, len(kept), PIECE):
-            numbers = kept[start : start + PIECE]
-            piece = table[numbers]
-            for place in np.flatnonzero(numbers < 0).tolist():
-                piece[place] = _encoded(labels, self._fractions[fractions], -1 - start - place, wrong)
-                fractions += 1
-            for place in np.flatnonzero(np.isnan(piece)).tolist():
-                number = int(numbers[place])
-                bad.add(*self._place(start + place), wrong[number if number >= 0 else -1 - start - place])
-                if bad.is_full:
-                    bad.raise_if_any()
-            yield (piece if values else np.nan_to_num(piece, nan=UNUSABLE)).astype(label_type(values=values))
+    def encode(self, labels: Labels, bad: BadRows) -> NDArray[Any]:
+        """The labels as int64 class indices or float64 values. Rows with an unknown label are added to `bad`."""
+        errors: dict[Label, ValueError] = {}
 
-    def _place(self, position: int) -> tuple[Path, int]:
+        def encode(label: Label) -> float:
+            try:
+                return labels.encode(label)
+            except ValueError as error:
+                errors[label] = error
+                return np.nan
+
+        numbers = np.frombuffer(self._numbers, dtype=np.int32)
+        encoded = np.array([*map(encode, self._distinct), np.nan], dtype=np.float64)[numbers]
+        fractions = iter(self._fractions)
+        for k in np.flatnonzero(numbers < 0).tolist():
+            label = next(fractions)
+            encoded[k] = encode(label)
+            if label in errors:
+                bad.add(*self._place(k), errors[label])
+            if bad.is_full:
+                bad.raise_if_any()
+        for k in np.flatnonzero(np.isnan(encoded) & (numbers >= 0)).tolist():
+            bad.add(*self._place(k), errors[self._distinct[numbers[k]]])
+            if bad.is_full:
+                bad.raise_if_any()
+        return encoded if labels.task == "regression" else np.nan_to_num(encoded, nan=UNUSABLE).astype(np.int64)
+
+    def _place(self, index: int) -> tuple[Path, int]:
         for path, numbers in self._rows:
-            if position < len(numbers):
-                return path, numbers[position]
-            position -= len(numbers)
-        raise IndexError(position)
+            if index < len(numbers):
+                return path, numbers[index]
+            index -= len(numbers)
+        raise IndexError(index)
 
 
-def usable(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which of the encoded labels are some."""
-    found: NDArray[np.bool_] = ~np.isnan(labels) if labels.dtype.kind == "f" else labels != UNUSABLE
-    return found
+def is_usable(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which of the encoded labels are usable."""
+    return np.asarray(~np.isnan(labels) if labels.dtype.kind == "f" else labels != UNUSABLE)
 
 
 def _is_fraction(label: Label) -> bool:
     return isinstance(label, float) and not label.is_integer()
-
-
-def _encoded(labels: Labels, label: Label, key: int, wrong: dict[int, ValueError]) -> float:
-    try:
-        return labels.encode(label)
-    except ValueError as error:
-        wrong[key] = error
-        return np.nan

@@ -1,9 +1,10 @@
-"""Users' own files that are larger than memory: read once, cut into words once, and kept in a cache on disk.
+"""Users' files that are larger than memory: read once, split into words once, and kept in a cache on disk.
 
-Files are read row by row, and what `stored.py` makes of them is kept in a folder named after a hash of the files' bytes
-and of all that decides what becomes of them. The folder is made under another name and renamed when it is complete; its
-files' checksums are compared whenever it is used. From then on any text can be read by its number, so a training goes
-through all texts in a new random order each epoch, exactly as it does with texts in memory: there is no shuffle buffer.
+Files are read row by row, and their examples are written to Arrow files (see `disk_examples`) in a folder named after a
+hash of the files' bytes and of everything else that decides the result. The folder is built under a temporary name and
+renamed when it is complete; its files' checksums are compared whenever it is used. From then on any example can be read
+by its index, so a training visits all examples in a new random order each epoch, as it does with examples in memory:
+there is no shuffle buffer.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -25,29 +26,29 @@ from rationalizer.data.bad_rows import BadRow, BadRows
 from rationalizer.data.column_names import Columns
 from rationalizer.data.corpus import Corpus, default_budget
 from rationalizer.data.corpus_files import check_one_kind, find_splits
-from rationalizer.data.disk_examples import DiskExamples, Writer, close, signed, unsigned
+from rationalizer.data.disk_examples import DiskExamples, Writer, signed, unsigned
 from rationalizer.data.examples import example_from_row
 from rationalizer.data.labels import Labels
 from rationalizer.data.read_options import OnProgress, ReadOptions
 from rationalizer.data.splitting import dev_mask
-from rationalizer.data.streamed_labels import LabelsBuilder, usable
+from rationalizer.data.streamed_labels import LabelsBuilder, is_usable
 from rationalizer.data.table_files import Table, columns_of, ending, stem, stream_table
 from rationalizer.text.errors import DataError
 from rationalizer.text.word_splitting import rule_version
 
-# Bytes of files, above which they are read so without being asked: in memory short texts take ten times as much.
+# Bytes: larger files are streamed by default. In memory, short texts take ten times as much.
 LARGE = 100_000_000
-PACKED = 4  # how much larger Parquet and .gz files are when they are unpacked, about
-LAYOUT = 1  # of a cache; other ones are not used
+PACKED = 4  # approximate ratio by which Parquet and .gz files grow when they are unpacked
+LAYOUT = 2  # of the cache; caches with another one are not used
 RECORD = "record.json"
-ABANDONED = 24 * 3600  # seconds without a word after which a half-written cache is nobody's any more
+ABANDONED = 24 * 3600  # seconds without a write after which a half-written cache is deleted
 REPORT_EVERY = 1000  # rows
 
 Parts = Mapping[str, Sequence[Path]]
 
 
 def is_large(source: str | Path) -> bool:
-    """Whether a file or folder is better not read into memory."""
+    """Whether a file or folder is too large to be read into memory by default."""
     source = Path(source)
     paths = [path for part in find_splits(source).values() for path in part] if source.is_dir() else [source]
     packed = [path.stat().st_size for path in paths if ending(path) == ".parquet" or path.suffix.lower() == ".gz"]
@@ -55,7 +56,7 @@ def is_large(source: str | Path) -> bool:
 
 
 def default_cache() -> Path:
-    """`rationalizer` in the user's folder for caches."""
+    """`rationalizer` in the user's cache folder."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rationalizer"
 
 
@@ -86,17 +87,17 @@ def stream_corpus(source: str | Path, options: ReadOptions | None = None, **sett
     cache, key = options.cache_dir or default_cache(), _cache_key(parts, options)
     record = _read_record(cache / key)
     if record is None:
-        with _folder(cache, key) as folder, _progress(parts, options.on_progress) as on_rows:
+        with _new_folder(cache, key) as folder, _progress(parts, options.on_progress) as on_rows:
             record = _write(folder, parts, options, resolved, on_rows)
     labels = Labels(record["task"], tuple(record["classes"]))
     values = labels.task == "regression"
-    stored = {name: DiskExamples(cache / key / name, values=values) for name in record["parts"]}
-    stored = {name: part.taken(usable(part.labels)) for name, part in stored.items()}
+    stored = {name: DiskExamples(cache / key / name) for name in record["parts"]}
+    stored = {name: part.select(is_usable(part.labels)) for name, part in stored.items()}
     train, dev, test = (stored.get(name, ()) for name in ("train", "dev", "test"))
     assert isinstance(train, DiskExamples)
     if not dev:
         mask = dev_mask(train.labels, options.dev_fraction, seed=options.seed, stratify=not values)
-        train, dev = train.taken(~mask), train.taken(mask)
+        train, dev = train.select(~mask), train.select(mask)
     return Corpus(
         source.name if source.is_dir() else stem(source),
         labels.task,
@@ -130,10 +131,10 @@ def _write(
             column.begin(path)
             _write_file(path, options, resolved[path], writer, column, bad, on_rows)
         labels = labels or column.infer(options.task, options.classes)
-        writer.finish(column.encoded(labels, bad))
-        if writer.count:
+        writer.finish(column.encode(labels, bad))
+        if len(writer):
             written.append(name)
-        if name == "train" and not bad.is_fatal and not writer.count:
+        if name == "train" and not bad.is_fatal and not len(writer):
             raise DataError("there are no rows to train on", path=parts["train"][0])
     bad.raise_if_any()
     check_one_kind(resolved)
@@ -147,7 +148,8 @@ def _write(
     }
     with (folder / RECORD).open("wb") as file:
         file.write(signed(json.dumps(record).encode()))
-        close(file)
+        file.flush()
+        os.fsync(file.fileno())
     return record
 
 
@@ -168,9 +170,9 @@ def _write_file(
             bad.add(path, number, row.error)
         else:
             try:
-                label = column.see(row.get(columns.label), number)
+                label = column.parse(row.get(columns.label), number)
                 writer.add(example_from_row(row, columns, None, rule))
-                column.keep(label, number)
+                column.add(label, number)
             except ValueError as error:
                 bad.add(path, number, error)
         if bad.is_full:
@@ -201,24 +203,39 @@ def _count_rows(paths: Iterator[Path]) -> int | None:
 
 
 @contextmanager
-def _folder(cache: Path, key: str) -> Iterator[Path]:
-    """A new folder, which is called `key` when all is done, and gone if anything went wrong."""
+def _new_folder(cache: Path, key: str) -> Iterator[Path]:
+    """A temporary folder that is renamed to `key` at the end, or deleted after an error."""
     cache.mkdir(parents=True, exist_ok=True)
     for left in cache.glob(".*.tmp"):  # of a process that was killed
-        if time.time() - max(path.stat().st_mtime for path in (left, *_files(left))) > ABANDONED:
-            shutil.rmtree(left, ignore_errors=True)
+        with suppress(OSError):  # another process deletes it, too
+            if time.time() - max(path.stat().st_mtime for path in (left, *_files(left))) > ABANDONED:
+                shutil.rmtree(left, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=f".{key}.", suffix=".tmp", dir=cache))
     try:
         yield folder
-        if _read_record(cache / key) is None:  # else another process was faster, with the same result
-            shutil.rmtree(cache / key, ignore_errors=True)  # damaged
-            os.rename(folder, cache / key)
+        _publish(folder, cache / key)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _publish(folder: Path, target: Path) -> None:
+    """Rename the folder to `target`. A valid cache that another process has put there stays: it is the same."""
+    for attempt in range(10):
+        try:
+            os.rename(folder, target)
+            return
+        except OSError:  # there is a folder already
+            if _read_record(target) is not None:
+                return
+            if attempt == 9:
+                raise
+            with suppress(OSError):  # a damaged one is moved away, unless another process was first
+                os.rename(target, folder.with_name(f".{target.name}.{folder.name[-10:-4]}{attempt}.old.tmp"))
+    raise AssertionError
+
+
 def _read_record(folder: Path) -> dict[str, Any] | None:
-    """What stands in a cache, if it is whole."""
+    """The record of a cache; None if there is none, or if a file is missing or damaged."""
     try:
         record: dict[str, Any] = json.loads(unsigned((folder / RECORD).read_bytes()))
         whole = all(_sha256(folder / name) == known for name, known in record["files"].items())
