@@ -7,7 +7,7 @@ import pytest
 
 from rationalizer import Rationalizer
 from rationalizer.bulk import Explainer
-from rationalizer.bulk.batch_explainer import array
+from rationalizer.bulk.batch_explainer import make_array
 from rationalizer.data import Columns, DataError, generated_pairs
 from rationalizer.drawing.result_columns import result_values
 
@@ -75,4 +75,4 @@ def test_rows_that_cannot_be_used(small):
 
 
 def test_half_a_surrogate_pair_is_written():
-    assert array(["good \ud83d", None], pa.string()).to_pylist() == ["good ?", None]
+    assert make_array(["good \ud83d", None], pa.string()).to_pylist() == ["good ?", None]

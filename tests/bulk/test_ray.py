@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from rationalizer.bulk import BulkResult, Explainer, explain, explain_files
-from rationalizer.bulk import ray_workers as on_ray
+from rationalizer.bulk import BulkResult, Explainer, explain, explain_files, ray_workers
 from rationalizer.data import Columns
 from rationalizer.ray_cluster import ray_session
 from tests.bulk.conftest import ROWS
@@ -45,7 +44,7 @@ def workers():
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            if (folder / "cmdline").read_bytes().startswith(b"ray::PieceWorker"):
+            if (folder / "cmdline").read_bytes().startswith(b"ray::ChunkWorker"):
                 found.append(int(folder.name))
         except OSError:  # gone meanwhile
             continue
@@ -91,15 +90,15 @@ def what_ends_every_process_does_not_go_on_for_ever(monkeypatch):
         def explain(self, item):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    monkeypatch.setattr(on_ray, "RETRIES", 1)
-    with pytest.raises(ChildProcessError, match="again and again of the item"):
-        list(on_ray.each(Deadly, (), ["the item"], 1, None))
+    monkeypatch.setattr(ray_workers, "ITEM_RETRIES", 1)
+    with pytest.raises(ChildProcessError, match="on the item"):
+        list(ray_workers.map_on_ray(Deadly, (), ["the item"], 1, None))
 
 
 def gpus_are_those_of_each_worker(small, table):
-    with pytest.raises(ValueError, match=r"Ray has 0 GPUs here, but each worker asks for 0\.5"):
+    with pytest.raises(ValueError, match=r"0 GPUs.* 0\.5"):
         explain(ray.data.from_arrow(table), small, gpus=0.5)
     with pytest.raises(ValueError, match="gpus must be at least 0, got -1"):
         explain(ray.data.from_arrow(table), small, gpus=-1)
-    assert on_ray._share(3, 0.5) == (3, {"num_gpus": 0.5}, {"device": "cuda"})
-    assert on_ray._share(None, 0) == (2, {"num_cpus": 1}, {"threads": 1})
+    assert ray_workers._resources(3, 0.5) == (3, {"num_gpus": 0.5}, {"device": "cuda"})
+    assert ray_workers._resources(None, 0) == (2, {"num_cpus": 1}, {"threads": 1})

@@ -1,4 +1,4 @@
-"""Explaining more texts than one process can: files as shards that can be resumed, Ray datasets, Spark tables."""
+"""Explain more texts than one process can: files into resumable shards, Ray datasets, Spark tables."""
 
 from rationalizer.bulk.batch_explainer import Explainer, shared_explainer
 from rationalizer.bulk.explain_files import BulkResult, explain_file, explain_files

@@ -1,4 +1,4 @@
-"""One worker: a model that was loaded once, called with one batch of rows after the other."""
+"""Explain batches of rows with a model that is loaded once per process."""
 
 from __future__ import annotations
 
@@ -19,30 +19,22 @@ from rationalizer.model import Rationalizer
 from rationalizer.models.devices import check_device
 
 Batch = TypeVar("Batch", pa.Table, pa.RecordBatch)
-_LABELS = {"str": pa.string(), "bool": pa.bool_(), "int": pa.int64(), "float": pa.float64()}
-
-
-def array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    try:
-        return pa.array(values, kind)
-    except UnicodeEncodeError:  # half a surrogate pair, which no file can hold
-        return pa.array([value and value.encode("utf-8", "replace").decode() for value in values], kind)
+_LABEL_TYPES = {"str": pa.string(), "bool": pa.bool_(), "int": pa.int64(), "float": pa.float64()}
 
 
 class Explainer:
-    """Adds to batches of rows what a model says of them; made once in every process that takes part.
+    """Add the columns of explanations to batches of rows.
 
     >>> explainer = Explainer("sentiment")
     >>> explainer(pyarrow.table({"text": ["A warm, funny film."]})).to_pylist()
 
     Args:
-        model: a `Rationalizer`, with the budget and the constraints that it shall keep to; or what `Rationalizer.load`
-            takes.
-        columns: what the columns of texts are called, if neither as usual nor as in training.
-        batch_size: texts that the model reads at once.
-        device: what to move the model to, by default nothing; "cuda" is the GPU that Ray or Spark gave to the process.
-        threads: of PyTorch in this process; by default as many as it takes.
-        skip_bad: whether a row that cannot be used is kept without an explanation; otherwise it is an error.
+        model: a `Rationalizer`, used with its budget and constraints; or an argument of `Rationalizer.load`.
+        columns: names of the text columns, if neither the usual ones nor those of the training.
+        batch_size: number of texts per forward pass.
+        device: where to move the model, by default nowhere; "cuda" is the GPU that Ray or Spark gave the process.
+        threads: number of PyTorch threads in this process; by default PyTorch's own.
+        skip_bad: keep a row that cannot be used, without an explanation, instead of raising `DataError`.
     """
 
     def __init__(
@@ -61,28 +53,26 @@ class Explainer:
         if device is not None:
             self.model.trained.model.to(check_device(device))
         self.columns = (columns or Columns()).without_annotations()
-        self.batch_size = batch_size
-        self.skip_bad = skip_bad
+        self.batch_size, self.skip_bad = batch_size, skip_bad
 
     def __call__(self, batch: Batch) -> Batch:
-        """The Arrow table or record batch with the columns that `explain --out x.csv` adds, too."""
-        bad = BadRows(skip=self.skip_bad)
-        return self.with_cells(batch, list(self.rows_of(batch, Path("batch"), bad)))
+        """Return the Arrow table or record batch with the columns that `explain --out x.csv` adds."""
+        return self.explain_batch(batch, Path("batch"), BadRows(skip=self.skip_bad))
 
-    def columns_in(self, names: Sequence[str], source: Path) -> Columns:
-        """What the texts are read from; an error where the model cannot read a file of these columns."""
-        trained, stream = self.model.trained, Stream(source, iter(()), dict.fromkeys(names))
-        return resolve_columns(
-            self.columns.with_model_columns(trained.description.columns, names), stream, pairs=self.model.pairs
-        )
-
-    def rows_of(self, batch: Batch, source: Path, bad: BadRows, first: int = 1) -> Iterator[InputRow]:
-        """What there is to explain; `source` and `first` name a row that cannot be used."""
+    def explain_batch(self, batch: Batch, source: Path, bad: BadRows, first: int = 1) -> Batch:
+        """Add the columns to a batch; errors name `source` and the row, counted from `first`."""
         names = batch.schema.names
-        needed = [name for name in names if name in self.columns_in(names, source).names()]
-        return self.given(Stream(source, iter(batch.select(needed).to_pylist()), dict.fromkeys(names)), bad, first)
+        text_columns = self.resolve_columns(names, source).names()
+        rows = batch.select([name for name in names if name in text_columns]).to_pylist()
+        stream = Stream(source, iter(rows), dict.fromkeys(names))
+        return self.add_columns(batch, list(self.iter_rows(stream, bad, first)))
 
-    def given(self, stream: Stream, bad: BadRows, first: int = 1) -> Iterator[InputRow]:
+    def resolve_columns(self, names: Sequence[str], source: Path) -> Columns:
+        """Return the columns of the texts among `names`; raise `DataError` if there are none for this model."""
+        columns = self.columns.with_model_columns(self.model.trained.description.columns, names)
+        return resolve_columns(columns, Stream(source, iter(()), dict.fromkeys(names)), pairs=self.model.pairs)
+
+    def iter_rows(self, stream: Stream, bad: BadRows, first: int = 1) -> Iterator[InputRow]:
         trained = self.model.trained
         return iter_rows(
             stream,
@@ -95,31 +85,33 @@ class Explainer:
             first=first,
         )
 
-    def with_cells(self, batch: Batch, rows: Sequence[InputRow]) -> Batch:
-        """The batch with the cells of its rows, which are null where a row has nothing to explain."""
-        explained = self.model.explain_rows(rows, batch_size=self.batch_size)
-        cells = zip(*map(result_values, explained), strict=True) if rows else [()] * len(self._types())
+    def add_columns(self, batch: Batch, rows: Sequence[InputRow]) -> Batch:
+        """Explain the rows of a batch; rows without a text have null in all added columns."""
         schema = self.schema(batch.schema)
-        added: list[Any] = list(map(array, cells, schema.types[len(batch.schema) :]))
-        return type(batch).from_arrays([*batch.columns, *added], schema=schema)
+        types: list[Any] = schema.types[len(batch.schema) :]
+        explanations = self.model.explain_rows(rows, batch_size=self.batch_size)
+        values: Any = zip(*map(result_values, explanations), strict=True) if rows else [()] * len(types)
+        return type(batch).from_arrays([*batch.columns, *map(make_array, values, types)], schema=schema)
 
-    def schema(self, given: pa.Schema) -> pa.Schema:
-        """The columns of what comes out, of what goes in."""
-        names = result_columns(given.names, pairs=self.model.pairs)
-        for name, kind in zip(names, self._types(), strict=True):
-            given = given.append(pa.field(name, kind))
-        return given
-
-    def _types(self) -> list[Any]:
-        """Of the cells: the label, its probability, the rationale in two forms, the warnings."""
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of the result for the schema of a batch."""
         description = self.model.trained.description
-        label = pa.float64() if description.task == "regression" else _LABELS[description.label_type]
-        rests_on = pa.string() if self.model.pairs else pa.list_(pa.list_(pa.int32()))
-        return [label, pa.float64(), pa.string(), rests_on, pa.string()]
+        label = pa.float64() if description.task == "regression" else _LABEL_TYPES[description.label_type]
+        spans_or_words = pa.string() if self.model.pairs else pa.list_(pa.list_(pa.int32()))
+        types = [label, pa.float64(), pa.string(), spans_or_words, pa.string()]
+        for name, kind in zip(result_columns(schema.names, pairs=self.model.pairs), types, strict=True):
+            schema = schema.append(pa.field(name, kind))
+        return schema
 
 
 @cache
-def shared_explainer(model: str | Path, **how: Any) -> Explainer:
-    """The `Explainer` of this process, made when it is first asked for: for engines that call a function again and
-    again, such as Spark's `mapInArrow`."""
-    return Explainer(model, **how)
+def shared_explainer(model: str | Path, **options: Any) -> Explainer:
+    """Return this process's `Explainer`, for engines that call a function repeatedly, such as Spark's `mapInArrow`."""
+    return Explainer(model, **options)
+
+
+def make_array(values: Sequence[Any], kind: pa.DataType) -> Any:
+    try:
+        return pa.array(values, kind)
+    except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot encode
+        return pa.array([value and value.encode("utf-8", "replace").decode() for value in values], kind)

@@ -1,20 +1,22 @@
-"""Files of any number and size, explained into a folder of Parquet shards that can be resumed, or one into another."""
+"""Explain files of any number and size into a folder of Parquet shards, or one file into one Parquet file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from rationalizer.bulk import ray_workers as on_ray
+from rationalizer.bulk import ray_workers
 from rationalizer.bulk.batch_explainer import Explainer
-from rationalizer.bulk.filesystems import find, is_remote, opened
-from rationalizer.bulk.parquet_shards import Shards, write
-from rationalizer.bulk.work_units import Piece, explained, pieces_of
+from rationalizer.bulk.chunks import Chunk, explain_chunk, split_file
+from rationalizer.bulk.filesystems import find_files, is_remote, resolve
+from rationalizer.bulk.shards import ShardFolder, write_parquet
 from rationalizer.data import BadRows, Columns, Dialect
+from rationalizer.drawing.result_columns import TEXT_COLUMNS
 from rationalizer.inference.predict import BATCH
 from rationalizer.model import Rationalizer
 from rationalizer.models.atomic_files import checksum
@@ -25,19 +27,19 @@ from rationalizer.training.folder_lock import lock_folder
 
 Engine = Literal["local", "ray"]
 OnProgress = Callable[[int | None], AbstractContextManager[Callable[[int], object]]]
-ROWS = 20_000  # of a Parquet file in one shard: what a worker that dies has done for nothing
-AT_ONCE = 16  # files that are looked into together: an answer may come from far away
+ROWS = 20_000  # of a Parquet file per shard: the most that is lost when a worker dies
+CONCURRENT_FILES = 16  # opened at the same time: remote file systems have high latency
 
 
 @dataclass(frozen=True)
 class BulkResult:
-    """What came of files, or of a piece of one."""
+    """Counts for files, or for one shard."""
 
-    explained: int = 0
+    explained: int = 0  # rows
     empty: int = 0  # rows without a text, which are kept as they are
     written: int = 0  # shards
     existing: int = 0  # shards that were finished before
-    notes: tuple[str, ...] = ()  # on rows that were skipped
+    notes: tuple[str, ...] = ()  # on skipped rows
     errors: tuple[str, ...] = ()
 
     def __add__(self, other: BulkResult) -> BulkResult:
@@ -51,17 +53,18 @@ def explain_file(
     *,
     dialect: Dialect | None = None,
     on_progress: OnProgress | None = None,
-    **how: Any,
+    **options: Any,
 ) -> BulkResult:
-    """Explains the rows of one file into one Parquet file; `how` as of `Explainer`, the rest as of `explain_files`."""
-    explainer = Explainer(model, **how)
-    (found,) = find(str(source))
-    (piece,) = pieces_of(found, explainer, 10**12, dialect)
-    counts = _Counts(BadRows(skip=explainer.skip_bad))
-    schema, tables = explained(piece, explainer, counts.bad, dialect)
-    with _progress_of(on_progress, piece.rows) as advance:
-        write(str(out), schema, counts.of(tables, advance), {"made by": _made_by(explainer, dialect)})
-    return counts.outcome()
+    """Explain the rows of one file into one Parquet file.
+
+    `options` are those of `Explainer`; the other arguments are those of `explain_files`.
+    """
+    explainer = Explainer(model, **options)
+    (file,) = find_files(str(source))
+    (chunk,) = split_file(file, explainer, 10**12, dialect)
+    write = partial(write_parquet, str(out), origin={"made by": _model_key(explainer, dialect)})
+    with _progress(on_progress, chunk.rows) as advance:
+        return _write_chunk(chunk, explainer, dialect, write, advance)
 
 
 def explain_files(
@@ -82,155 +85,159 @@ def explain_files(
     gpus: float | None = None,
     on_progress: OnProgress | None = None,
 ) -> BulkResult:
-    """Explains the rows of files into Parquet shards, with all of their columns; rows without a text are kept, too.
+    """Explain the rows of files into Parquet shards, with all of their columns; rows without a text are kept.
 
-    A Parquet file gives a shard for every `rows` of its rows, any other file one. A shard has another name until it is
-    whole, so what is there is finished: nothing is lost and nothing comes twice, whatever dies on the way. A row that
-    cannot be used is an error of its shard alone, told when the others are written.
+    A Parquet file becomes one shard per `rows` rows, any other file one shard. A shard has a temporary name until it is
+    complete, so a run that is killed can be resumed: no row is lost or explained twice. A row that cannot be used
+    fails only its own shard; the error is raised after all other shards are written.
 
     Args:
-        source: a file, a folder, or a pattern such as "reviews/*.parquet"; or the address of one in pyarrow's file
-            systems, such as "s3://bucket/reviews/*.parquet".
-        out: the folder of the shards, or its address.
-        model: a `Rationalizer`, with the budget and the constraints that it shall keep to; or what `Rationalizer.load`
-            takes.
-        engine: "local", one shard after the other in this process; or "ray" (extra `ray`), many at a time.
+        source: a file, a folder, a pattern such as "reviews/*.parquet", or a URI of pyarrow's file systems, such as
+            "s3://bucket/reviews/*.parquet".
+        out: the folder of the shards, or its URI.
+        model: a `Rationalizer`, used with its budget and constraints; or an argument of `Rationalizer.load`.
+        engine: "local" writes one shard after the other in this process; "ray" (extra `ray`) many in parallel.
         columns, batch_size, skip_bad: see `Explainer`.
-        dialect: how text files are written, where it is not found out.
-        rows: of a Parquet file in one shard.
-        resume: keep the shards that this model has made of these files, and make the others.
-        overwrite: remove the shards that are there.
-        address: of a Ray cluster; by default Ray is started on this machine, and stopped in the end.
-        workers: of Ray; by default one for every core, with `gpus` as many as there are GPUs for.
-        gpus: of each worker; 0.25 is a quarter of one.
+        dialect: format of text files, if it cannot be detected.
+        rows: rows of a Parquet file per shard.
+        resume: keep the shards that this model made of these files, and write the others.
+        overwrite: remove existing shards first.
+        address: of a Ray cluster; by default Ray is started on this machine and stopped at the end.
+        workers: number of Ray workers; by default one per core, with `gpus` as many as there are GPUs for.
+        gpus: GPUs per worker; 0.25 is a quarter of one.
         on_progress: called with the number of rows to explain (None if unknown); returns a context manager whose value
             is called with the number of rows of each finished shard.
     """
     check_engine(engine)
     check_ranges(ranges_of(explain_files), {"rows": rows, "batch_size": batch_size})
-    on_ray.check_workers(workers, gpus)
-    how: dict[str, Any] = {"columns": columns, "batch_size": batch_size, "skip_bad": skip_bad}
-    explainer = Explainer(model, **how)
-    shards = Shards(str(out) if is_remote(str(out)) else opened(str(out))[1], _made_by(explainer, dialect))
-    pieces = _pieces(str(source), shards, explainer, rows, dialect)
+    ray_workers.check_workers(workers, gpus)
+    options: dict[str, Any] = {"columns": columns, "batch_size": batch_size, "skip_bad": skip_bad}
+    explainer = Explainer(model, **options)
+    folder = ShardFolder(str(out) if is_remote(str(out)) else resolve(str(out))[1], _model_key(explainer, dialect))
+    chunks = _find_chunks(str(source), folder, explainer, rows, dialect)
     total = BulkResult()
-    with nullcontext() if shards.are_remote else lock_folder(shards.folder):
-        left = pieces if overwrite else _left(pieces, shards, resume)
-        on_cluster = engine == "ray" and bool(left)
-        if on_cluster:
-            on_ray.check_can_be_sent(explainer.model)
-        with ray_session(address, workers) if on_cluster else nullcontext():
+    with nullcontext() if folder.is_remote else lock_folder(folder.address):
+        remaining = chunks if overwrite else _remaining(chunks, folder, resume)
+        use_ray = engine == "ray" and bool(remaining)
+        if use_ray:
+            ray_workers.check_on_cpu(explainer.model)
+        with ray_session(address, workers) if use_ray else nullcontext():
             if overwrite:
-                shards.clear()
-            arguments = (explainer.model, shards, dialect, how)
-            outcomes: Iterator[BulkResult]
-            if on_cluster:
-                outcomes = on_ray.each(PieceWorker, arguments, left, workers, gpus)
+                folder.clear()
+            arguments = (explainer.model, folder, dialect, options)
+            results: Iterator[BulkResult]
+            if use_ray:
+                results = ray_workers.map_on_ray(ChunkWorker, arguments, remaining, workers, gpus)
             else:
-                outcomes = map(PieceWorker(*arguments).explain, left)
-            known = all(piece.rows is not None for piece in left)
+                results = map(ChunkWorker(*arguments).explain, remaining)
+            counts = [chunk.rows for chunk in remaining]
+            known = None if None in counts else sum(count or 0 for count in counts)
             try:
-                with _progress_of(on_progress, sum(piece.rows or 0 for piece in left) if known else None) as advance:
-                    for outcome in outcomes:
-                        total += outcome
-                        advance(outcome.explained + outcome.empty)
+                with _progress(on_progress, known) as advance:
+                    for result in results:
+                        total += result
+                        advance(result.explained + result.empty)
             finally:
-                shards.clear_leftovers()
+                folder.clear_temporary_files()
     if total.errors:
-        raise DataError(_complaint(total))
-    return total + BulkResult(existing=len(pieces) - len(left))
+        raise _error(total)
+    return total + BulkResult(existing=len(chunks) - len(remaining))
 
 
 def check_engine(name: str) -> None:
     if name not in get_args(Engine):
-        raise ValueError(f"there is no engine {name!r}; known are {', '.join(get_args(Engine))}")
+        raise ValueError(f"there is no engine {name!r}; use one of {', '.join(get_args(Engine))}")
 
 
-class PieceWorker:
-    """Explains pieces into shards. A piece may come twice, if a worker died: it has one shard, which is replaced."""
+class ChunkWorker:
+    """Explain chunks into shards. If a worker dies its chunk is explained again, and its shard replaced."""
 
     def __init__(
-        self, model: Rationalizer, shards: Shards, dialect: Dialect | None, how: dict[str, Any], **on: Any
+        self, model: Rationalizer, folder: ShardFolder, dialect: Dialect | None, options: dict[str, Any], **device: Any
     ) -> None:
-        self.explainer = Explainer(model, **how, **on)
-        self.shards, self.dialect = shards, dialect
+        self.explainer = Explainer(model, **options, **device)
+        self.folder, self.dialect = folder, dialect
 
-    def explain(self, piece: Piece) -> BulkResult:
-        counts = _Counts(BadRows(skip=self.explainer.skip_bad))
+    def explain(self, chunk: Chunk) -> BulkResult:
         try:
-            schema, tables = explained(piece, self.explainer, counts.bad, self.dialect)
-            self.shards.write(piece, schema, counts.of(tables))
-        except (ValueError, OSError) as error:  # of this piece: the others go on
+            return _write_chunk(chunk, self.explainer, self.dialect, partial(self.folder.write, chunk))
+        except (ValueError, OSError) as error:  # fails this shard only
             return BulkResult(errors=(str(error),))
-        return counts.outcome()
 
 
-class _Counts:
-    """What passes."""
+def _write_chunk(
+    chunk: Chunk,
+    explainer: Explainer,
+    dialect: Dialect | None,
+    write: Callable[[Any, Iterator[Any]], None],
+    on_rows: Callable[[int], object] = lambda rows: None,
+) -> BulkResult:
+    bad = BadRows(skip=explainer.skip_bad)
+    schema, tables = explain_chunk(chunk, explainer, bad, dialect)
+    label = len(schema) - len(TEXT_COLUMNS)  # the first added column; null if a row has no explanation
+    rows = empty = 0
 
-    def __init__(self, bad: BadRows) -> None:
-        self.bad, self.rows, self.empty = bad, 0, 0
-
-    def of(self, tables: Iterable[Any], advance: Callable[[int], object] = lambda _: None) -> Iterator[Any]:
+    def counted() -> Iterator[Any]:
+        nonlocal rows, empty
         for table in tables:
             yield table
-            self.rows += table.num_rows
-            self.empty += table.column(table.num_columns - 4).null_count  # the labels
-            advance(table.num_rows)
+            rows += table.num_rows
+            empty += table.column(label).null_count
+            on_rows(table.num_rows)
 
-    def outcome(self) -> BulkResult:
-        return BulkResult(self.rows - self.empty, self.empty - len(self.bad), written=1, notes=self.bad.messages())
+    write(schema, counted())
+    return BulkResult(rows - empty, empty - len(bad), written=1, notes=bad.messages())
 
 
-def _progress_of(on_progress: OnProgress | None, total: int | None) -> AbstractContextManager[Callable[[int], object]]:
+def _progress(on_progress: OnProgress | None, total: int | None) -> AbstractContextManager[Callable[[int], object]]:
     return nullcontext(lambda _: None) if on_progress is None else on_progress(total)
 
 
-def _made_by(explainer: Explainer, dialect: Dialect | None) -> str:
-    """What tells a model and how it reads from others."""
+def _model_key(explainer: Explainer, dialect: Dialect | None) -> str:
+    """Identify the model's weights and settings, and how files are read."""
     trained = explainer.model.trained
     reading = {"columns": explainer.columns.by_kind(), "dialect": str(dialect)}
     weights = {name: tensor.cpu() for name, tensor in trained.model.state_dict().items()}
     return checksum(weights, [trained.description.to_json(), reading])
 
 
-def _pieces(source: str, shards: Shards, explainer: Explainer, rows: int, dialect: Dialect | None) -> list[Piece]:
-    found = find(source)
-    folder = opened(shards.folder)[1]
-    inside = [each.address for each in found if opened(each.address)[1].startswith(f"{folder}/")]
-    if inside:
-        raise ValueError(f"{inside[0]} lies in {folder}, the folder to write to; give another --out")
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        of_each = pool.map(lambda one: pieces_of(one, explainer, rows, dialect), found)
-        return [piece for pieces in of_each for piece in pieces]
+def _find_chunks(
+    source: str, folder: ShardFolder, explainer: Explainer, rows: int, dialect: Dialect | None
+) -> list[Chunk]:
+    files = find_files(source)
+    out = resolve(folder.address)[1]
+    inside = next((file.address for file in files if resolve(file.address)[1].startswith(f"{out}/")), None)
+    if inside is not None:
+        raise ValueError(f"{inside} lies in {out}, the folder to write to; give another --out")
+    with ThreadPoolExecutor(CONCURRENT_FILES) as pool:
+        per_file = pool.map(lambda file: split_file(file, explainer, rows, dialect), files)
+        return [chunk for chunks in per_file for chunk in chunks]
 
 
-def _left(pieces: Sequence[Piece], shards: Shards, resume: bool) -> list[Piece]:
-    """The pieces to explain, after a look at what is in the folder."""
-    shards.clear_leftovers()
-    there = shards.names()
-    if there and not resume:
+def _remaining(chunks: Sequence[Chunk], folder: ShardFolder, resume: bool) -> list[Chunk]:
+    """Return the chunks without a finished shard; raise if the folder's shards cannot be continued."""
+    folder.clear_temporary_files()
+    existing = folder.names()
+    if existing and not resume:
         raise FileExistsError(
-            f"{shards.folder} holds {min(there)}; go on with it by --resume, replace all by --overwrite, or give "
+            f"{folder.address} holds {min(existing)}; use --resume to continue, --overwrite to replace all shards, or "
             "another --out"
         )
-    if others := there - {piece.shard for piece in pieces}:
+    if unknown := existing - {chunk.shard for chunk in chunks}:
         raise ValueError(
-            f"{shards.folder} holds {min(others)}, which is of none of these files; give those it was made of, another "
-            "--out, or --overwrite"
+            f"{folder.address} holds {min(unknown)}, which belongs to none of these files; give the files it was made "
+            "of, another --out, or --overwrite"
         )
-    begun = [piece for piece in pieces if piece.shard in there]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        finished = dict(zip(begun, pool.map(shards.is_finished, begun), strict=True))
-    return [piece for piece in pieces if not finished.get(piece)]
+    started = [chunk for chunk in chunks if chunk.shard in existing]
+    with ThreadPoolExecutor(CONCURRENT_FILES) as pool:
+        finished = dict(zip(started, pool.map(folder.is_finished, started), strict=True))
+    return [chunk for chunk in chunks if not finished.get(chunk)]
 
 
-def _complaint(total: BulkResult) -> str:
+def _error(total: BulkResult) -> DataError:
     failed = len(total.errors)
     if failed == 1 and not total.written:
-        return total.errors[0]
-    shown = "; ".join(total.errors[:3]) + (f"; and {failed - 3} more" if failed > 3 else "")
-    return (
-        f"{failed} of {failed + total.written} shards could not be written: {shown}. The others are there; the same "
-        "command with --resume goes on"
-    )
+        return DataError(total.errors[0])
+    listed = "; ".join(total.errors[:3]) + (f"; and {failed - 3} more" if failed > 3 else "")
+    problem = f"{failed} of {failed + total.written} shards could not be written: {listed}"
+    return DataError(problem, "the others are complete; correct the rows and continue with --resume")

@@ -1,4 +1,4 @@
-"""Workers on Ray: one machine or a cluster."""
+"""Explain on Ray: one machine or a cluster."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from rationalizer.inference.predict import BATCH, BATCHES_PER_ROUND
 from rationalizer.model import Rationalizer
 from rationalizer.ray_cluster import require_ray
 
-# How often an item is tried again whose worker died, and a worker made anew: what ends every process that reads it must
-# not do so for ever.
-RETRIES, DEATHS = 5, 20
+# Retries of an item whose worker died, and restarts of a worker: bounded, as an item may kill every worker.
+ITEM_RETRIES, WORKER_RESTARTS = 5, 20
 
 
 def explain(
@@ -27,34 +26,34 @@ def explain(
     workers: int | None = None,
     gpus: float | None = None,
 ) -> Any:
-    """A Ray Dataset with what a model says of each row in further columns, as `Rationalizer.explain` adds to a table.
+    """Add the columns of explanations to a Ray Dataset, as `Rationalizer.explain` does to a table.
 
     >>> explained = rationalizer.bulk.explain(ray.data.read_parquet("reviews/"), "sentiment")
     >>> explained.write_parquet("explained/")
 
-    Nothing is computed before the dataset is used, and it streams: Ray holds back what comes faster than it is
-    explained. The model is loaded here and sent to the workers, which need this package but not the model's files.
+    The result is lazy and streams, with Ray's backpressure. The model is loaded here and sent to the workers, which
+    need this package but not the model's files.
 
     Args:
         dataset: of texts, or of pairs of texts.
-        model: a `Rationalizer`, with the budget and the constraints that it shall keep to; or what `Rationalizer.load`
-            takes.
+        model: a `Rationalizer`, used with its budget and constraints; or an argument of `Rationalizer.load`.
         columns, batch_size, skip_bad: see `Explainer`.
-        workers: processes of one core each; by default one less than the cluster has cores, which reads and writes.
-        gpus: of each worker, a part of one if below 1; by default there are then as many workers as there are GPUs for.
+        workers: number of processes of one core each; by default all cores of the cluster but one, which reads and
+            writes.
+        gpus: GPUs per worker, may be a fraction; `workers` is then by default as many as there are GPUs for.
     """
     check_workers(workers, gpus)
     require_ray()
     from ray.data import ActorPoolStrategy
 
     model = model if isinstance(model, Rationalizer) else Rationalizer.load(model)
-    check_can_be_sent(model)
-    count, resources, on = _share(workers, gpus, spare=1)
-    how = {"columns": columns, "batch_size": batch_size, "skip_bad": skip_bad, **on}
+    check_on_cpu(model)
+    count, resources, device = _resources(workers, gpus, spare=1)
+    options = {"columns": columns, "batch_size": batch_size, "skip_bad": skip_bad, **device}
     return dataset.map_batches(
         Explainer,
         fn_constructor_args=(model,),
-        fn_constructor_kwargs=how,
+        fn_constructor_kwargs=options,
         batch_size=BATCHES_PER_ROUND * batch_size,
         batch_format="pyarrow",
         zero_copy_batch=True,
@@ -63,58 +62,60 @@ def explain(
     )
 
 
-def each(
+def map_on_ray(
     worker: type, arguments: tuple[Any, ...], items: Sequence[Any], workers: int | None, gpus: float | None
 ) -> Iterator[Any]:
-    """What workers' `explain` says of items, as they finish, while Ray is connected. A worker is made once in each
-    process; one that dies is made anew, and its item comes again."""
+    """Yield the results of `worker(*arguments).explain(item)`, as they finish.
+
+    Each process creates its worker once; if it dies, the worker is created again and its item is retried.
+    """
     ray = require_ray()
-    count, resources, on = _share(workers, gpus)
-    actor = ray.remote(max_restarts=DEATHS, max_task_retries=RETRIES, **resources)(worker)
-    sent = [ray.put(argument) for argument in arguments]  # once, however many workers
-    pool = [actor.remote(*sent, **on) for _ in range(min(count, len(items)))]
-    # An item goes to a worker that is there: a cluster may have no room for some until it has grown.
-    busy = {one.__ray_ready__.remote(): (one, None) for one in pool}
-    waiting, answers = list(reversed(items)), 0
-    while answers < len(items):
-        (done,), _ = ray.wait(list(busy), num_returns=1)
-        one, item = busy.pop(done)
+    count, resources, device = _resources(workers, gpus)
+    actor = ray.remote(max_restarts=WORKER_RESTARTS, max_task_retries=ITEM_RETRIES, **resources)(worker)
+    references = [ray.put(argument) for argument in arguments]  # sent once per node
+    pool = [actor.remote(*references, **device) for _ in range(min(count, len(items)))]
+    # Only workers that are ready get an item: a cluster may have no room for some of them until it has grown.
+    running = {one.__ray_ready__.remote(): (one, None) for one in pool}
+    waiting, finished = list(reversed(items)), 0
+    while finished < len(items):
+        (reference,), _ = ray.wait(list(running), num_returns=1)
+        one, item = running.pop(reference)
         try:
-            answer = ray.get(done)
+            result = ray.get(reference)
         except ray.exceptions.RayActorError:
-            what = "when they were made" if item is None else f"of {item}"
-            raise ChildProcessError(f"workers died again and again {what}; is there enough memory?") from None
+            during = "during start" if item is None else f"on {item}"
+            raise ChildProcessError(f"workers died repeatedly {during}; check the available memory") from None
         if waiting:
             following = waiting.pop()
-            busy[one.explain.remote(following)] = one, following
+            running[one.explain.remote(following)] = one, following
         if item is not None:
-            answers += 1
-            yield answer
+            finished += 1
+            yield result
 
 
-def _share(workers: int | None, gpus: float | None, spare: int = 0) -> tuple[int, dict[str, Any], dict[str, Any]]:
-    """How many workers, what each takes of the cluster, and what each is told of it."""
-    there = require_ray().cluster_resources()
+def _resources(workers: int | None, gpus: float | None, spare: int = 0) -> tuple[int, dict[str, Any], dict[str, Any]]:
+    """Return the number of workers, the Ray resources of each, and the `Explainer` options of each."""
+    available = require_ray().cluster_resources()
     if not gpus:
-        return workers or max(1, int(there.get("CPU", 1)) - spare), {"num_cpus": 1}, {"threads": 1}
-    count = workers or int(there.get("GPU", 0) / gpus)
-    if not count:  # a cluster that grows has them later, but only its owner knows how many
+        return workers or max(1, int(available.get("CPU", 1)) - spare), {"num_cpus": 1}, {"threads": 1}
+    count = workers or int(available.get("GPU", 0) / gpus)
+    if not count:  # a cluster that grows may have them later, but only its owner knows how many
         raise ValueError(
-            f"Ray has {there.get('GPU', 0):g} GPUs here, but each worker asks for {gpus:g}; leave gpus out, or say by "
-            "workers how many there shall be"
+            f"Ray has {available.get('GPU', 0):g} GPUs, but each worker needs {gpus:g}; leave gpus out, or give the "
+            "number of workers"
         )
     return count, {"num_gpus": gpus}, {"device": "cuda"}
 
 
-def check_can_be_sent(model: Rationalizer) -> None:
+def check_on_cpu(model: Rationalizer) -> None:
     if model.trained.device.type != "cpu":
         raise ValueError(
             f"the model is on {model.trained.device}, which other processes do not have; load it on the CPU, and give "
-            "gpus for workers that move it to theirs"
+            "gpus to move it to the workers' GPUs"
         )
 
 
 def check_workers(workers: int | None, gpus: float | None) -> None:
-    for name, count, least in (("workers", workers, 1), ("gpus", gpus, 0)):
-        if count is not None and not count >= least:
-            raise ValueError(f"{name} must be at least {least}, got {count}")
+    for name, count, minimum in (("workers", workers, 1), ("gpus", gpus, 0)):
+        if count is not None and not count >= minimum:
+            raise ValueError(f"{name} must be at least {minimum}, got {count}")
