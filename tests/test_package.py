@@ -13,6 +13,7 @@ import rationalizer
 PACKAGE = Path(rationalizer.__file__).parent
 # Bottom to top: a module may import its own layer and those before it.
 ORDER = [
+    "progress",
     "subprocesses",
     "ray_cluster",
     "suggestions",

@@ -37,13 +37,13 @@ def test_train_evaluate_and_explain(table, tmp_path):
     folder = tmp_path / "run"
     done = run("train", table, *NAMED, "--method", "budget", "--budget", "3", "--out", folder, *SMALL)
     assert "budget, faithful, budget 3 pairs" in done.stdout
-    assert "gold alignments in train, dev (not learned from)" in done.stdout
+    assert "gold alignments in train, dev (not used in training)" in done.stdout
     assert "alignment-F1" in done.stdout
     run("evaluate", folder, "--json", tmp_path / "scores.json")
     scores = json.loads((tmp_path / "scores.json").read_text())["scores"]
     assert scores["violation"] == 0
     assert 0 < scores["alignments"] <= 3
-    assert "defined for single texts" in refused("evaluate", folder, "--faithfulness")
+    assert "single texts" in refused("evaluate", folder, "--faithfulness")
 
 
 def test_compare_names_variants(table, tmp_path):
@@ -54,7 +54,7 @@ def test_compare_names_variants(table, tmp_path):
     assert "violation" in text
     assert (tmp_path / "study" / "mine-score-size.svg").is_file()
     said = refused("compare", table, *NAMED, "--methods", "spectra", "--out", tmp_path / "other")
-    assert "there is no method 'spectra' for pairs of texts" in said
+    assert "'spectra'" in said
     refused("compare", table, "reviews", *NAMED, "--out", tmp_path / "other")
 
 
@@ -90,7 +90,7 @@ def test_hans(table, tmp_path):
     found = json.loads((tmp_path / "out" / "hans.json").read_text())
     assert set(found) == {"vanilla", "augmented"}
     trained = run("train", "snli", "--data-dir", snli, "--out", tmp_path / "run", *SMALL)
-    assert "left out for their label: 1 of train, 1 of dev" in trained.stdout
+    assert "dropped because of their label: 1 of train, 1 of dev" in trained.stdout
     assert set(found["vanilla"]) == {
         f"{label} / {heuristic}"
         for label in ("entailment", "non-entailment")
@@ -116,7 +116,7 @@ def test_hans_with_own_pairs(tmp_path):
             csv.writer(file).writerows([["premise", "hypothesis", "label"], *rows])
     options = ["--hans-dir", tmp_path / "hans", "--out", tmp_path / "out", *SMALL]
     said = refused("hans", tmp_path / "two.csv", *options)
-    assert "is added to a corpus with the classes entailment, neutral, contradiction; got" in said
+    assert "entailment, neutral, contradiction; got" in said
     assert not (tmp_path / "out").exists()  # said before an hour of training, not after it
     run("hans", tmp_path / "mine.csv", *options)
     assert len(json.loads((tmp_path / "out" / "hans.json").read_text())["augmented"]) == 6
@@ -133,9 +133,7 @@ def test_classes_are_known_by_name_whatever_their_order(table, tmp_path):
     run("evaluate", tmp_path / "run", tmp_path / "test.csv", "--json", tmp_path / "file.json")
     named, own = (json.loads((tmp_path / f"{name}.json").read_text())["scores"] for name in ("named", "file"))
     assert named["accuracy"] == own["accuracy"]
-    assert "the run predicts contradiction, entailment, neutral, but reviews has" in refused(
-        "evaluate", tmp_path / "run", "reviews"
-    )
+    assert "predicts contradiction, entailment, neutral, but" in refused("evaluate", tmp_path / "run", "reviews")
 
 
 def test_a_column_can_be_left_out(table, tmp_path):
@@ -165,9 +163,9 @@ def test_demo(tmp_path, monkeypatch):
 
 def test_the_demo_ends_with_programs_that_the_shell_finds(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    for line in demo_module._next(demo_module._bin(), tmp_path):
+    for line in demo_module._next_commands(demo_module._program_folder(), tmp_path):
         assert Path(line.split()[0]).is_file()
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
-    assert {line.split()[0] for line in demo_module._next(demo_module._bin(), tmp_path)} == {"rationalizer"}
+    assert {line.split()[0] for line in demo_module._next_commands(demo_module._program_folder(), tmp_path)} == {"rationalizer"}
     monkeypatch.setitem(sys.modules, "fastapi", None)
-    assert any(line.startswith('pip install ".[web]"') for line in demo_module._next("", tmp_path))
+    assert any(line.startswith('pip install ".[web]"') for line in demo_module._next_commands("", tmp_path))

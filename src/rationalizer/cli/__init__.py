@@ -1,4 +1,4 @@
-"""The command line: one file per command, `base` and `options` for what they share."""
+"""The command line: one module per command; `base` and `options` hold what commands share."""
 
 import gc
 
@@ -9,7 +9,6 @@ from rationalizer.cli import demo, models, explain, serve, train, evaluate, comp
 
 
 def main() -> None:
-    # Modules are many objects, none of them garbage: by default Python looks through all of them dozens of times while
-    # they load, which takes a fifth of the time.
+    # Importing creates many objects and no garbage; the collector's default thresholds cost a fifth of the start-up.
     gc.set_threshold(50_000, 20, 20)
     app()

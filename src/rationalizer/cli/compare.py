@@ -10,14 +10,15 @@ import typer
 from rationalizer.cli.base import command, err, out, show_table
 from rationalizer.cli.options import (
     METHODS,
-    Column,
     Device,
     Encoder,
     Precision,
-    Task,
+    SourceOptions,
     Vectors,
+    check_engine_options,
+    check_output_folder,
     collect_settings,
-    require_folder,
+    resolve_source,
 )
 from rationalizer.progress import show_progress
 from rationalizer.suggestions import did_you_mean
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from rationalizer.compare.single_run import RunOutcome
 
 ENGINES = ("local", "ray", "slurm")
-LEFT_OUT = ("token_f1_paper", "iou_f1", "auprc")  # the files have them
+OMITTED = ("token_f1_paper", "iou_f1", "auprc")  # from the printed tables; the files have them
 HEADLINE = ("macro_f1", "mse", "size", "alignments")
 
 
@@ -37,113 +38,116 @@ HEADLINE = ("macro_f1", "mse", "size", "alignments")
     "rationalizer compare mine.csv --methods all --budgets 5,10,20 --out study",
     "rationalizer compare reviews --engine slurm --slurm partition=gpu --slurm gres=gpu:1 --slurm time=2:00:00",
     "rationalizer compare pairs --methods at-most-one,budget,budget:not-faithful,softmax:not-faithful",
-    stopped="Stopped. What is finished stays; the same command goes on from here.",
+    stopped="Stopped. Finished runs are kept; the same command continues.",
 )
 def compare(
-    sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="One or several, as of train.")],
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="One or several sources, as for train.")],
+    *,
     methods: Annotated[str, typer.Option(help=f"all, or names such as spectra,sfe,sfe:contiguous. {METHODS}")] = "all",
-    seeds: Annotated[str, typer.Option(help="Separated by commas.")] = "0,1,2",
-    budgets: Annotated[str | None, typer.Option(help="A sweep in percent, as 2,5,10,15,20.")] = None,
-    out_dir: Annotated[Path, typer.Option("--out", help="Where to keep runs and tables.")] = Path("study"),
+    seeds: Annotated[str, typer.Option(help="Random seeds, separated by commas.")] = "0,1,2",
+    budgets: Annotated[str | None, typer.Option(help="Several budgets in percent, such as 2,5,10,15,20.")] = None,
+    out_dir: Annotated[Path, typer.Option("--out", help="Folder of the runs and tables.")] = Path("study"),
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Trainings at once; by default 1, on a cluster as many as it takes.")
+        int | None, typer.Option(min=1, help="Runs at the same time; 1 by default, on a cluster as many as it accepts.")
     ] = None,
-    threads: Annotated[int, typer.Option(min=1, help="Threads of each training.")] = 1,
-    split: Annotated[str | None, typer.Option(help="test or dev; by default test, or dev if none.")] = None,
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads of each run.")] = 1,
+    split: Annotated[str | None, typer.Option(help="test or dev; by default test, or dev if there is none.")] = None,
     note: Annotated[
         list[str] | None,
-        typer.Option(metavar="[NAME=]NOTE", help="What the data is, if not what its folder or size says."),
+        typer.Option(
+            metavar="[NAME=]NOTE", help="A remark on the data for the tables; by default from its folder or size."
+        ),
     ] = None,
-    data_dir: Annotated[list[str] | None, typer.Option(metavar="[NAME=]DIR", help="A dataset's local copy.")] = None,
+    data_dir: Annotated[
+        list[str] | None, typer.Option(metavar="[NAME=]DIR", help="A folder with a local copy of the dataset.")
+    ] = None,
     aspect: Annotated[list[str] | None, typer.Option(metavar="[NAME=]ASPECT", help="What the label is about.")] = None,
-    column: Column = None,
-    task: Task = None,
+    reading: SourceOptions,
     encoder: Encoder = None,
     embeddings: Vectors = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="[METHOD.]KEY=VALUE", help="Any setting (see rationalizer settings)."),
+        typer.Option(
+            "--set",
+            metavar="[METHOD.]KEY=VALUE",
+            help="Any setting, of all methods or of one; `rationalizer settings METHOD` lists them.",
+        ),
     ] = None,
     device: Device = "auto",
     precision: Precision = None,
-    engine: Annotated[str, typer.Option(help="Where the runs run: local, ray or slurm.")] = "local",
-    address: Annotated[str | None, typer.Option(help="ray: a running cluster, as auto or ray://head:10001.")] = None,
-    gpus: Annotated[float | None, typer.Option(min=0, help="ray: GPUs of each run; 0.25 is a quarter of one.")] = None,
+    engine: Annotated[str, typer.Option(help="Where to run: local, ray or slurm.")] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="ray: address of a running cluster, such as auto or ray://head:10001.")
+    ] = None,
+    gpus: Annotated[float | None, typer.Option(min=0, help="ray: GPUs per run; 0.25 is a quarter of one.")] = None,
     slurm: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="KEY=VALUE", help="slurm: an option of sbatch, as partition=gpu, gres=gpu:1, time=2:00:00."
+            metavar="KEY=VALUE", help="slurm: an option of sbatch, such as partition=gpu, gres=gpu:1, time=2:00:00."
         ),
     ] = None,
 ) -> None:
-    """Train methods × seeds (× budgets) and write tables; go on where an earlier call stopped."""
-    from rationalizer import compare as study
+    """Train methods × seeds (× budgets) and write result tables; finished runs of an earlier call are reused."""
+    from rationalizer import compare as comparison
     from rationalizer.compare.single_run import finished_record
-    from rationalizer.data import DataSource
     from rationalizer.models.devices import check_device
 
-    require_folder(out_dir)
-    runs_on = _engine(engine, workers, address, gpus, slurm, out_dir)
+    check_output_folder(out_dir)
+    chosen_engine = _make_engine(engine, workers, address, gpus, slurm, out_dir)
     if engine == "local":
         check_device(device)
-    columns = study.parse_assignments(column, "--column")
-    dirs, aspects = (
-        study.values_by_source(data_dir, sources, "--data-dir"),
-        study.values_by_source(aspect, sources, "--aspect"),
-    )
-    places = [
-        DataSource.resolve(source, dirs.get(source), aspects.get(source), columns, task=task) for source in sources
-    ]
-    notes = study.values_by_source(note, sources, "--note", every=True)
+    folders = comparison.values_by_source(data_dir, sources, "--data-dir")
+    aspects = comparison.values_by_source(aspect, sources, "--aspect")
+    notes = comparison.values_by_source(note, sources, "--note", every=True)
+    data = {source: resolve_source(source, reading, folders.get(source), aspects.get(source)) for source in sources}
     if split not in (None, "dev", "test"):
-        raise ValueError(f"--split is dev or test, got {split!r}")
-    kinds = {place.pairs for place in places}
+        raise ValueError(f"--split must be dev or test, got {split!r}")
+    kinds = {each.pairs for each in data.values()}
     if len(kinds) > 1:
         raise ValueError("single texts and pairs of texts have different methods; compare them in two calls")
-    runs = study.plan_runs(
-        places,
-        study.parse_methods(methods, *kinds),
-        study.parse_seeds(seeds),
-        study.parse_budgets(budgets) if budgets is not None else None,
+    runs = comparison.plan_runs(
+        list(data.values()),
+        comparison.parse_methods(methods, *kinds),
+        comparison.parse_seeds(seeds),
+        comparison.parse_budgets(budgets) if budgets is not None else None,
         collect_settings(settings, encoder=encoder, embeddings=embeddings),
         out_dir,
     )
-    out.print(f"{len(runs)} runs in {out_dir}; those that are finished are not run again")
+    out.print(f"{len(runs)} runs in {out_dir}; finished ones are reused")
 
     with show_progress("Training", sum(finished_record(run) is None for run in runs)) as advance:
 
-        def ended(count: int, outcome: RunOutcome) -> None:
+        def on_run_end(count: int, outcome: RunOutcome) -> None:
             out.print(f"{count}: {outcome.run.title}: {_headline(outcome)}", markup=False)
             advance(1)
 
-        done = study.compare(
+        result = comparison.compare(
             runs,
             out_dir,
-            engine=runs_on,
+            engine=chosen_engine,
             threads=threads,
             device=device,
             precision=precision,
             split=split,
-            notes={place.name: notes[source] for place, source in zip(places, sources, strict=True) if source in notes},
-            on_run_end=ended,
+            notes={each.name: notes[source] for source, each in data.items() if source in notes},
+            on_run_end=on_run_end,
         )
-    _print_comparison(done)
-    if done.failed:
+    _print_comparison(result)
+    if result.failed:
         raise typer.Exit(1)
 
 
-def _engine(
+def _make_engine(
     name: str, workers: int | None, address: str | None, gpus: float | None, slurm: list[str] | None, out_dir: Path
 ) -> Engine | None:
-    """None: this process."""
+    """None to run in this process."""
     from rationalizer.compare import parse_assignments
     from rationalizer.compare.engines import LocalEngine, RayEngine, SlurmEngine
 
     if name not in ENGINES:
-        raise ValueError(f"there is no engine {name!r}; {did_you_mean(name, ENGINES)}")
-    for option, given, owner in (("--address", address, "ray"), ("--gpus", gpus, "ray"), ("--slurm", slurm, "slurm")):
-        if given is not None and name != owner:
-            raise ValueError(f"{option} is for --engine {owner}; leave it out, or write --engine {owner}")
+        raise ValueError(f"unknown engine {name!r}; {did_you_mean(name, ENGINES)}")
+    check_engine_options(name, "ray", address=address, gpus=gpus)
+    check_engine_options(name, "slurm", slurm=slurm)
     if name == "ray":
         return RayEngine(address, gpus or 0, workers)
     if name == "slurm":
@@ -165,13 +169,13 @@ def _headline(outcome: RunOutcome) -> str:
     return ", ".join([*named, f"{record['epochs']} epochs, {record['seconds']:.0f} s"])
 
 
-def _print_comparison(done: Comparison) -> None:
+def _print_comparison(result: Comparison) -> None:
     from rationalizer.compare.result_tables import COLUMNS, result_table
 
-    shown = [metric for metric in COLUMNS if metric.name not in LEFT_OUT]
-    for dataset in dict.fromkeys(row.dataset for row in done.rows):
-        rows = [row for row in done.rows if row.dataset == dataset]
+    shown = [metric for metric in COLUMNS if metric.name not in OMITTED]
+    for dataset in dict.fromkeys(row.dataset for row in result.rows):
+        rows = [row for row in result.rows if row.dataset == dataset]
         show_table(*result_table(rows, shown), title=rows[0].data)
-    for outcome in done.failed:
+    for outcome in result.failed:
         err.print(f"failed: {outcome.run.title}: {outcome.error}", style="red", markup=False)
-    out.print(f"{done.trained} trained now; {', '.join(map(str, done.files))}", markup=False)
+    out.print(f"{result.trained} runs trained now; files: {', '.join(map(str, result.files))}", markup=False)

@@ -13,27 +13,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rationalizer.cli.base import command, out, show_table
+from rationalizer.cli.evaluation_views import print_explanations
 
 if TYPE_CHECKING:
-    from rationalizer.drawing import AnyExplanation, Label, Section
+    from rationalizer.drawing import Section
     from rationalizer.metrics import Scores
     from rationalizer.text import AnyExample
 
-SHOWN = 3  # trained model's examples in the terminal
+PRINTED = 3  # examples of the trained model in the terminal
 REPORTED = 8  # and in the report
-SETTINGS: dict[str, Any] = {"epochs": 8, "patience": 3}  # fewer seconds than the defaults, which wait for improvements
-STARTED = (
+SETTINGS: dict[str, Any] = {"epochs": 8, "patience": 3}  # faster than the defaults, which wait longer for improvements
+STARTER_SECTIONS = (
     (
         "sentiment",
         "Texts",
-        "A model that comes with the package says whether a text is for or against what it speaks of. It reads at most "
-        "20% of the words: those in brackets, or coloured. The others it never sees.",
+        "A model that comes with the package predicts whether a text is positive or negative. It reads at most 20% of "
+        "the words, those in brackets or coloured, and never sees the others.",
     ),
     (
         "nli",
         "Pairs of sentences",
-        "Another one says whether the second sentence follows from the first. It sees the first one only through the "
-        "words that it aligns with the second's.",
+        "Another model predicts whether the second sentence follows from the first. It sees the first sentence only "
+        "through the words that it aligns with words of the second.",
     ),
 )
 
@@ -41,57 +42,57 @@ STARTED = (
 @command(
     "rationalizer demo",
     "rationalizer demo --out /tmp/demo",
-    stopped="Stopped. The same command goes on from here.",
+    stopped="Stopped. The same command continues.",
 )
 def demo(
-    out_dir: Annotated[Path, typer.Option("--out", help="Where to keep the model and the report.")] = Path("runs/demo"),
+    out_dir: Annotated[Path, typer.Option("--out", help="Folder of the model and the report.")] = Path("runs/demo"),
 ) -> None:
-    """See the reasons of the models that come with the package, then train a small one, offline, in a minute.
+    """Explain texts with the starter models, then train a small model, offline, in a minute.
 
-    The one that is trained labels reviews of hotel stays. They are generated, so that the words which decide are known.
-    A second call shows the same again.
+    The small model classifies generated reviews of hotel stays, for which the decisive words are known. A second call
+    reuses the trained model.
     """
     import torch
 
     from rationalizer.drawing import to_html_page
     from rationalizer.models.atomic_files import write_bytes
 
-    torch.set_num_threads(1)  # models this small gain nothing from more, and on a busy machine they lose much
+    torch.set_num_threads(1)  # more threads slow down models this small on a busy machine
     started = time.perf_counter()
-    sections = [_started(*part) for part in STARTED]
-    sections.append(_trained(out_dir))
+    sections = [_starter_section(*part) for part in STARTER_SECTIONS]
+    sections.append(_training_section(out_dir))
     page = out_dir / "report.html"
-    lead = "Two models that come with the package and one trained just now, and what they based their answers on."
+    lead = "Two models that come with the package and one trained just now, with the rationales of their predictions."
     write_bytes(page, to_html_page(title="rationalizer demo", lead=lead, sections=sections).encode())
-    out.print(f"\nDone in {time.perf_counter() - started:.0f} s. The same as a page: {page}\n", style="bold")
+    out.print(f"\nDone in {time.perf_counter() - started:.0f} s. The same as a web page: {page}\n", style="bold")
     out.print("Next:")
-    for line in _next(_bin(), out_dir):
+    for line in _next_commands(_program_folder(), out_dir):
         out.print(f"  {line}", markup=False)
 
 
-def _next(folder: str, out_dir: Path) -> list[str]:
-    """Calls to try, of the programs in this folder."""
+def _next_commands(folder: str, out_dir: Path) -> list[str]:
+    """Commands to try next; `folder` is the prefix of the programs."""
     program = f"{folder}rationalizer"
-    web = [f'{folder}pip install ".[web]"   # in the checkout, once'] if find_spec("fastapi") is None else []
+    web = [f'{folder}pip install ".[web]"   # once, in the checkout'] if find_spec("fastapi") is None else []
     return [
         f'{program} explain sentiment "The rooms were filthy but the staff was lovely."',
         *web,
-        f"{program} serve   # a web page of both models",
+        f"{program} serve   # a web page with both starter models",
         f"{program} evaluate {out_dir / 'stays'} --report report.html",
         f"{program} train your.csv --budget 20%   # columns: text,label",
     ]
 
 
-def _bin() -> str:
-    """What stands before a program of this environment for the shell to find it: nothing in an active one."""
+def _program_folder() -> str:
+    """The prefix with which a shell finds programs of this environment: empty if the environment is active."""
     folder = Path(sys.executable).parent
     if str(folder) in os.environ.get("PATH", "").split(os.pathsep):
         return ""
     return f"{folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder}{os.sep}"
 
 
-def _started(name: str, title: str, about: str) -> Section:
-    """What a model of the package says of its own examples."""
+def _starter_section(name: str, title: str, about: str) -> Section:
+    """Explain a starter model's own examples."""
     from rationalizer.drawing import Section
     from rationalizer.hub import starter
     from rationalizer.model import Rationalizer
@@ -100,12 +101,12 @@ def _started(name: str, title: str, about: str) -> Section:
     out.print(f"{about}\n")
     model = Rationalizer.load(starter(name).folder)
     explained = model.explain(starter(name).examples)
-    _show(explained[: SHOWN if model.pairs else None], [None] * len(explained))
+    print_explanations(explained[: PRINTED if model.pairs else None], legend=True)
     return Section(title, text=about, explanations=explained)
 
 
-def _trained(out_dir: Path) -> Section:
-    """A model that is trained on the embedded reviews of stays."""
+def _training_section(out_dir: Path) -> Section:
+    """Train a model on the embedded reviews of hotel stays."""
     from rationalizer.compare import describe_method
     from rationalizer.data import DataSource
     from rationalizer.drawing import HtmlTable, Section
@@ -116,23 +117,23 @@ def _trained(out_dir: Path) -> Section:
 
     title = "A model of your own"
     about = (
-        "Trained just now on generated reviews of hotel stays: SPECTRA's H:SeqBudget, at most 20% of each review's "
-        "words. Those that decide the label are known from the making and underlined."
+        "Trained just now on generated reviews of hotel stays, with SPECTRA's H:SeqBudget, at most 20% of the words of "
+        "each review. The words that decide the label are known, because the reviews are generated, and underlined."
     )
-    where = DataSource.resolve("stays")
-    corpus = where.load()
-    config = configure(None, {"budget": where.budget, **SETTINGS}, pairs=where.pairs)
+    data = DataSource.resolve("stays")
+    corpus = data.load()
+    config = configure(None, {"budget": data.budget, **SETTINGS}, pairs=data.pairs)
     out.rule(title, align="left")
     out.print(f"{about}\n\nTraining on {len(corpus.train)} reviews ({describe_method(config)}) ...")
-    done = run(corpus, config, out_dir / "stays", source=where, resume=True, accelerator="cpu")
-    trained, scores = done.trained, done.scores["test"]
+    result = run(corpus, config, out_dir / "stays", source=data, resume=True, accelerator="cpu")
+    trained, scores = result.trained, result.scores["test"]
     lines = score_rows({"test": scores}, headline_metrics())
-    out.print(f"{len(trained.history['epochs'])} epochs, {trained.seconds:.0f} s. Against the known truth:")
-    show_table(["score", f"{scores.documents} held out"], lines)
+    out.print(f"{len(trained.history['epochs'])} epochs, {trained.seconds:.0f} s. Scores against the known truth:")
+    show_table(["score", f"{scores.documents} test reviews"], lines)
     model = Rationalizer.from_trained(trained)
     examples = _mixed(corpus.test, REPORTED)
     explained, truths = model.explain_examples(examples), [model.label_of(example) for example in examples]
-    _show(explained[:SHOWN], truths[:SHOWN])
+    print_explanations(explained[:PRINTED], truths[:PRINTED], legend=True)
     return Section(
         title,
         text=about,
@@ -152,26 +153,9 @@ def _figures(scores: Scores) -> list[tuple[str, str]]:
 
 
 def _mixed(examples: Sequence[AnyExample], count: int) -> list[AnyExample]:
-    """One of each class in turn, the shorter ones, which are read at a glance."""
+    """Examples of each class in turn, rather short ones, which are quick to read."""
     by_label: dict[Any, list[AnyExample]] = {}
     for example in sorted(examples, key=lambda one: max(one.shape)):
         by_label.setdefault(example.label, []).append(example)
-    longest = [group[len(group) // 3 :] for _, group in sorted(by_label.items())]
-    return [group[k] for k in range(count) for group in longest if k < len(group)][:count]
-
-
-def _show(explained: Sequence[AnyExplanation], truths: Sequence[Label | None]) -> None:
-    from rich.text import Text
-
-    from rationalizer.drawing import to_terminal
-
-    colour = out.is_terminal and not out.no_color
-    for k, (explanation, truth) in enumerate(zip(explained, truths, strict=False)):
-        drawn = to_terminal(
-            explanation,
-            truth=truth,
-            colour=colour,
-            width=min(out.width, 100) if out.is_terminal else None,
-            legend=k == len(explained) - 1,
-        )
-        out.print(Text.from_ansi(drawn) if colour else Text(drawn), end="\n\n")
+    short = [group[len(group) // 3 :] for _, group in sorted(by_label.items())]
+    return [group[k] for k in range(count) for group in short if k < len(group)][:count]

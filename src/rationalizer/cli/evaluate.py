@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rationalizer.cli.annotator_tables import show_people
-from rationalizer.cli.attribution_tables import beside_attributions, show_beside
-from rationalizer.cli.base import command, err, out, show_table
+from rationalizer.cli.base import command, out, show_table, warn
+from rationalizer.cli.evaluation_views import (
+    compare_attributions,
+    print_annotator_comparison,
+    print_overview,
+    scores_by_budget,
+)
 from rationalizer.cli.options import (
     Aspect,
-    Column,
     DataDir,
-    Delimiter,
     Device,
-    Encoding,
-    NoHeader,
+    OtherBudget,
     OtherConstraint,
     RunArgument,
-    SkipBad,
-    dialect_of,
+    TableOptions,
     find_model,
+    resolve_source,
 )
-from rationalizer.cli.overview_tables import show_overview
-from rationalizer.cli.report_pages import write_report
 from rationalizer.progress import show_progress
 
 if TYPE_CHECKING:
@@ -45,48 +44,49 @@ def evaluate(
     run: RunArgument,
     source: Annotated[
         str | None,
-        typer.Argument(metavar="[SOURCE]", help="Other texts than those of the training; of a file, all rows."),
+        typer.Argument(metavar="[SOURCE]", help="Other data than that of the training; all rows of a file are scored."),
     ] = None,
-    split: Annotated[str | None, typer.Option(help="train, dev or test; by default test, or dev if none.")] = None,
+    *,
+    split: Annotated[
+        str | None, typer.Option(help="train, dev or test; by default test, or dev if there is none.")
+    ] = None,
     data_dir: DataDir = None,
     aspect: Aspect = None,
-    column: Column = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    no_header: NoHeader = False,
-    skip_bad: SkipBad = False,
-    budget: Annotated[str | None, typer.Option(help="If not the one of the training.")] = None,
+    reading: TableOptions,
+    budget: OtherBudget = None,
     constraint: OtherConstraint = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the scores to this file.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Also write a page of scores, plots and examples.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Also write an HTML page with scores, charts and examples to this file.")
+    ] = None,
     overview: Annotated[
         bool,
-        typer.Option("--overview", help="Also the classes one by one, their words, and the texts to look at."),
+        typer.Option("--overview", help="Also print results by class, selected words, and texts worth looking at."),
     ] = False,
     faithfulness: Annotated[
-        bool, typer.Option("--faithfulness", help="Also comprehensiveness, sufficiency and their AOPC.")
+        bool, typer.Option("--faithfulness", help="Also compute comprehensiveness, sufficiency and their AOPC.")
     ] = False,
     attributions: Annotated[
         str | None,
         typer.Option(
             metavar="METHOD",
-            help='Also the selections beside those of "integrated-gradients" on whole texts (extra "captum").',
+            help='Also compare with an attribution method on whole texts: "integrated-gradients" (extra "captum").',
         ),
     ] = None,
     device: Device = "cpu",
 ) -> None:
-    """Score a trained model: everything that the data allows."""
+    """Score a trained model with every metric that the data allows."""
     from dataclasses import asdict
 
-    from rationalizer.compare import describe_method, parse_assignments
-    from rationalizer.data import DataSource
-    from rationalizer.inference import evaluate as measure
+    from rationalizer.compare import describe_method
+    from rationalizer.drawing.evaluation_report import Report, evaluation_report
+    from rationalizer.inference import evaluate as score
     from rationalizer.inference import predict
     from rationalizer.inference.evaluate import FAITHFULNESS_PASSES
     from rationalizer.metrics import score_rows
     from rationalizer.model import Rationalizer
     from rationalizer.models import TrainedModel
-    from rationalizer.models.atomic_files import write_json
+    from rationalizer.models.atomic_files import write_bytes, write_json
     from rationalizer.models.devices import check_device
     from rationalizer.text import Budget
     from rationalizer.training import degeneration_findings, read_source
@@ -97,92 +97,95 @@ def evaluate(
         trained = trained.with_budget(Budget.parse(budget))
     if constraint:
         trained = trained.with_constraints(constraint)
-    stored = read_source(folder)
+    data = stored = read_source(folder)
     if source is not None:
-        columns, dialect = parse_assignments(column, "--column"), dialect_of(delimiter, encoding, no_header)
-        where = DataSource.resolve(source, data_dir, aspect, columns, dialect=dialect, skip_bad=skip_bad)
-    elif stored is None:
-        raise ValueError(f"{run} does not say which texts it was trained on; name a SOURCE")
-    elif data_dir or aspect or column or delimiter or encoding or no_header or skip_bad:
-        raise ValueError("--data-dir, --aspect, --column and the like say how to read a SOURCE; name one")
-    else:
-        where = stored
-    chosen, examples = _examples(trained, where, split, whole=where != stored)
+        data = resolve_source(source, reading, data_dir, aspect)
+    elif reading.is_set() or data_dir or aspect:
+        raise ValueError("--data-dir, --aspect, --column and similar options describe a SOURCE; add a SOURCE")
+    if data is None:
+        raise ValueError(f"{run} does not record its training data; add a SOURCE")
+    split, examples = _read_examples(trained, data, split, whole_file=data != stored)
     passes = 1 + FAITHFULNESS_PASSES * (faithfulness and bool(trained.classes))
-    with show_progress("Scoring", passes * len(examples)) as done:
-        predictions = predict(trained, examples, on_batch=done)
-        scores = measure(trained, examples, faithfulness=faithfulness, predictions=predictions, on_batch=done)
-    shown = scores.replace(seconds_per_epoch=None)  # which says nothing of these texts
+    with show_progress("Scoring", passes * len(examples)) as on_batch:
+        predictions = predict(trained, examples, on_batch=on_batch)
+        scores = score(trained, examples, faithfulness=faithfulness, predictions=predictions, on_batch=on_batch)
+    shown = scores.replace(seconds_per_epoch=None)  # a fact about the training, not about these texts
     model = Rationalizer.from_trained(trained)
     explanations = model.explain_examples(examples, predictions=predictions)
     truths = [label for example in examples if (label := model.label_of(example)) is not None] or None
-    out.print(f"{run}: {describe_method(trained.config)}; {where.name}, {chosen}")
-    show_table(["score", chosen], score_rows({chosen: shown}))
-    people = show_people(trained, examples)
+    method = describe_method(trained.config)
+    out.print(f"{run}: {method}; {data.name}, {split}")
+    show_table(["score", split], score_rows({split: shown}))
+    annotators = print_annotator_comparison(trained, examples)
     if faithfulness:
         remark = "p(y|x) is this model's predictor on the whole text"
         out.print(remark if trained.classes else "comprehensiveness and sufficiency are not defined for a regression")
     if overview:
-        show_overview(explanations, truths)
-    beside = None
+        print_overview(explanations, truths)
+    attribution = None
     if attributions is not None:
-        beside = beside_attributions(model, examples, predictions, attributions)
-        show_beside(beside)
-    found = degeneration_findings(trained.config.method, scores)
-    for finding in found:
-        err.print(f"warning: {finding.message}", style="yellow", markup=False)
+        attribution = compare_attributions(model, examples, predictions, attributions)
+    findings = degeneration_findings(trained.config.method, scores)
+    warn(f"warning: {finding.message}" for finding in findings)
     if json_file is not None:
-        kept: dict[str, Any] = {
+        record = {
             "run": str(run),
-            "source": where.to_json(),
-            "split": chosen,
+            "source": data.to_json(),
+            "split": split,
             "budget": str(trained.config.budget),
             "constraints": [str(each) for each in trained.config.constraints],
+            "scores": scores.as_dict(),
+            "findings": [asdict(finding) for finding in findings],
         }
-        kept |= {"scores": scores.as_dict(), "findings": [asdict(finding) for finding in found]}
-        kept |= {} if people is None else {"people": people}
-        write_json(json_file, kept)
+        write_json(json_file, record if annotators is None else {**record, "people": annotators})
     if report is not None:
-        facts = {"model": run.resolve().name, "method": describe_method(trained.config)}
-        facts |= {"data": f"{where.name}, {chosen}"}
-        write_report(report, trained, examples, explanations, truths, shown, found, facts, beside)
-        out.print(f"{report} has the report", markup=False)
+        name, described = run.resolve().name, f"{data.name}, {split}"
+        page = Report(
+            title=f"{name} on {described}",
+            scores=shown,
+            explanations=explanations,
+            truths=truths,
+            findings=findings,
+            facts={"model": name, "method": method, "data": described},
+            budgets=scores_by_budget(trained, examples, shown),
+            attribution=attribution,
+        )
+        write_bytes(report, evaluation_report(page).encode())
+        out.print(f"Report: {report}", markup=False)
 
 
-def _examples(
-    trained: TrainedModel, where: DataSource, split: str | None, *, whole: bool
+def _read_examples(
+    trained: TrainedModel, data: DataSource, split: str | None, *, whole_file: bool
 ) -> tuple[str, Sequence[AnyExample]]:
-    """What to score the model on. `whole`: a file is taken as it is, nothing of it is held out."""
+    """Return the examples to score and the name of their split; with `whole_file`, all rows of a file."""
     from dataclasses import replace
 
     from rationalizer.data import BadRows, Labels, pick_split, read_examples
     from rationalizer.text import DataError
 
-    if where.is_file and whole:
+    if data.is_file and whole_file:
         if split is not None:
-            raise ValueError(f"{where.source} is one file, all of which is scored; leave --split out")
-        bad = BadRows(skip=where.skip_bad)
+            raise ValueError(f"all rows of the file {data.source} are scored; omit --split")
+        bad = BadRows(skip=data.skip_bad)
         rows = read_examples(
-            where.source,
-            columns=where.column_names,
+            data.source,
+            columns=data.column_names,
             model_columns=trained.description.columns,
             labels=Labels(trained.task, trained.classes),
             rule=trained.encoder.rule,
-            dialect=where.dialect,
+            dialect=data.dialect,
             bad=bad,
         )
-        for note in bad.messages():
-            err.print(note, style="yellow", markup=False)
+        warn(bad.messages())
         return "all rows", rows
-    corpus = where.load(trained.encoder.rule, on_progress=show_progress)
-    if len(corpus.classes) == 1:  # nothing to predict: what people marked is what there is to score
-        chosen, examples = pick_split(corpus, split)
+    corpus = data.load(trained.encoder.rule, on_progress=show_progress)
+    chosen, examples = pick_split(corpus, split)
+    if len(corpus.classes) == 1:  # no label to predict, only annotations to score
         return chosen, [replace(example, label=None) for example in examples]
     if sorted(corpus.classes) != sorted(trained.classes):
-        ours = ", ".join(trained.classes) or "values"
-        raise DataError(f"the run predicts {ours}, but {where.name} has {', '.join(corpus.classes) or 'values'}")
-    chosen, examples = pick_split(corpus, split)
-    if corpus.classes != trained.classes:  # the same ones in another order
-        number = {k: trained.classes.index(name) for k, name in enumerate(corpus.classes)}
-        examples = [replace(example, label=number[example.label]) for example in examples]
+        own, other = (", ".join(classes) or "numbers" for classes in (trained.classes, corpus.classes))
+        raise DataError(f"the model predicts {own}, but the labels of {data.name} are {other}; choose other data")
+    if corpus.classes != trained.classes:  # the same classes in another order
+        index = {k: trained.classes.index(name) for k, name in enumerate(corpus.classes)}
+        examples = [replace(example, label=index[example.label]) for example in examples]
     return chosen, examples

@@ -20,24 +20,30 @@ from rationalizer.cli.options import DataDir, Device, Encoder, Precision, Settin
 def hans(
     source: Annotated[
         str,
-        typer.Argument(metavar="SOURCE", help="What to train on: mnli, snli, own pairs; or a trained model's folder."),
+        typer.Argument(
+            metavar="SOURCE", help="Training data: mnli, snli or your own pairs; or the folder of a trained model."
+        ),
     ],
-    hans_dir: Annotated[Path | None, typer.Option(help="A local copy of HANS; without it the Hub is asked.")] = None,
-    method: Annotated[str, typer.Option(help="The alignment layer.")] = "at-most-one",
-    out_dir: Annotated[Path, typer.Option("--out", help="Where to keep both runs and the table.")] = Path("runs/hans"),
+    hans_dir: Annotated[
+        Path | None, typer.Option(help="A folder with a local copy of HANS; by default it is downloaded from the Hub.")
+    ] = None,
+    method: Annotated[str, typer.Option(help="The alignment method.")] = "at-most-one",
+    out_dir: Annotated[Path, typer.Option("--out", help="Folder of both runs and the table.")] = Path("runs/hans"),
     data_dir: DataDir = None,
     encoder: Encoder = None,
     embeddings: Vectors = None,
     settings: Setting = None,
     note: Annotated[
-        str | None, typer.Option(help="What the data is, as rebuilt; by default what its folder or its size says.")
+        str | None,
+        typer.Option(help="A remark on the data for the table, such as rebuilt; by default from its folder or size."),
     ] = None,
     device: Device = "auto",
     precision: Precision = None,
 ) -> None:
-    """Does a model go by word overlap? Train on SOURCE (vanilla) and on SOURCE with HANS' training pairs
-    (augmented), and score both on the six parts of HANS' evaluation set. Goes on where an earlier call stopped.
-    The folder of a trained model is scored alone.
+    """Test whether a model relies on word overlap (HANS).
+
+    Train on SOURCE (vanilla) and on SOURCE plus the training pairs of HANS (augmented), and score both on the six
+    parts of the HANS evaluation set. Finished runs of an earlier call are reused. A trained model is only scored.
     """
     from rationalizer.compare import describe_method
     from rationalizer.data import DataSource, load
@@ -50,32 +56,31 @@ def hans(
     if (Path(source) / "model.safetensors").is_file():
         trained = TrainedModel.load(source, check_device(device))
         accuracy = hans_accuracy(trained, load("hans", data_dir=hans_dir, rule=trained.encoder.rule))
-        where = read_source(Path(source))
-        name = f"{trained.config.method}{'' if where is None else f', trained on {where.name}'}"
+        data = read_source(Path(source))
+        name = f"{trained.config.method}{'' if data is None else f', trained on {data.name}'}"
         show_table(*hans_table({name: accuracy}), title="Accuracy on HANS")
         return
-    on = accelerator_settings(device)
+    accelerator = accelerator_settings(device)
     vanilla = DataSource.resolve(source, data_dir)
     augmented = replace(vanilla, hans="" if hans_dir is None else str(hans_dir.absolute()))
-    given = {"budget": vanilla.budget, **collect_settings(settings, encoder=encoder, embeddings=embeddings)}
-    config = configure(method, given, dataset=vanilla.dataset, pairs=True)
+    chosen = {"budget": vanilla.budget, **collect_settings(settings, encoder=encoder, embeddings=embeddings)}
+    config = configure(method, chosen, dataset=vanilla.dataset, pairs=True)
     evaluation = load("hans", data_dir=hans_dir, rule=config.word_splitting)
-    # Both before any training: data that cannot be augmented are refused at once.
-    parts = {
-        "vanilla": (vanilla, vanilla.load(config.word_splitting)),
-        "augmented": (augmented, augmented.load(config.word_splitting)),
-    }
+    # Load both before any training, so that data that cannot be augmented fails at once.
+    sources = {"vanilla": vanilla, "augmented": augmented}
+    corpora = {name: data.load(config.word_splitting) for name, data in sources.items()}
     note = vanilla.note(config.word_splitting) if note is None else note
     columns = {}
-    for name, (where, corpus) in parts.items():
-        out.print(f"{name}: {len(corpus.train)} training pairs, {describe_method(config)}: {out_dir / name}")
-        done = run(corpus, config, out_dir / name, source=where, resume=True, precision=precision, **on)
-        columns[name] = hans_accuracy(done.trained, evaluation)
+    for name, corpus in corpora.items():
+        folder = out_dir / name
+        out.print(f"{name}: {len(corpus.train)} training pairs, {describe_method(config)}: {folder}")
+        result = run(corpus, config, folder, source=sources[name], resume=True, precision=precision, **accelerator)
+        columns[name] = hans_accuracy(result.trained, evaluation)
     show_table(*hans_table(columns), title="Accuracy on HANS")
     about = (
         f"Accuracy of {describe_method(config)}, trained on {vanilla.name}{f' ({note})' if note else ''}, without "
-        "and with the training pairs of HANS. The paper's figures are of M:AtMostOne2 trained on the whole of MNLI."
+        "and with the training pairs of HANS. The paper's figures are for M:AtMostOne2 trained on all of MNLI."
     )
     write_bytes(out_dir / "hans.md", hans_markdown(columns, about).encode())
     write_json(out_dir / "hans.json", hans_json(columns))
-    out.print(f"written: {out_dir / 'hans.md'}, {out_dir / 'hans.json'}")
+    out.print(f"Written: {out_dir / 'hans.md'}, {out_dir / 'hans.json'}")

@@ -11,34 +11,34 @@ from rich.table import Table
 from rich.text import Text
 
 from rationalizer.cli.base import command, out
-from rationalizer.cli.options import RunArgument, find_model
+from rationalizer.cli.options import RunArgument, describe_size, find_model, folder_size
 
 
 @command("rationalizer info runs/mine", "rationalizer info runs/mine --json")
 def info(
     run: RunArgument,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs: one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
 ) -> None:
-    """Tell what is in a saved model: method, budget, data, task, scores, size, versions."""
-    facts = collect(find_model(run))
+    """Describe a saved model: method, budget, data, task, scores, size, versions."""
+    facts = collect_facts(find_model(run))
     if as_json:
         typer.echo(json.dumps(facts, indent=1, ensure_ascii=False))
         return
-    shown = Table.grid(padding=(0, 2))
-    for name, words in _in_words(facts).items():
-        shown.add_row(Text(name, style="bold"), Text(words))
-    out.print(shown, soft_wrap=not out.is_terminal)
+    table = Table.grid(padding=(0, 2))
+    for name, words in _describe(facts).items():
+        table.add_row(Text(name, style="bold"), Text(words))
+    out.print(table, soft_wrap=not out.is_terminal)
 
 
-def collect(run: Path) -> dict[str, Any]:
-    """The facts as plain values."""
+def collect_facts(run: Path) -> dict[str, Any]:
+    """Return the facts about a model as plain values, ready for JSON."""
     from rationalizer.models import TrainedModel
     from rationalizer.models.trained_model import CONFIG, ENCODER_FILE, HISTORY, MODEL, VECTORS
     from rationalizer.training import read_source
     from rationalizer.training.runs import read_run_record
 
     trained = TrainedModel.load(run)
-    config, metrics, source = trained.config, trained.history, read_source(run)
+    config, history, source = trained.config, trained.history, read_source(run)
     parameters = list(trained.model.parameters())
     record = read_run_record(run)
     return {
@@ -52,9 +52,9 @@ def collect(run: Path) -> dict[str, Any]:
         "data": None if source is None else source.to_json(),
         "task": trained.task,
         "classes": list(trained.classes),
-        "best": {"score": metrics["score"], "value": metrics["best"], "epoch": metrics["best_epoch"]},
+        "best": {"score": history["score"], "value": history["best"], "epoch": history["best_epoch"]},
         "scores": {} if record is None else record["scores"],
-        "epochs": len(metrics["epochs"]),
+        "epochs": len(history["epochs"]),
         "seconds": trained.seconds,
         "seed": config.seed,
         "encoder": config.encoder,
@@ -62,17 +62,17 @@ def collect(run: Path) -> dict[str, Any]:
         "words": trained.encoder.summary(),
         "parameters": sum(parameter.numel() for parameter in parameters),
         "trainable": sum(parameter.numel() for parameter in parameters if parameter.requires_grad),
-        "versions": metrics.get("versions"),
+        "versions": history.get("versions"),
         "bytes": sum(
             path.stat().st_size
             for name in (CONFIG, HISTORY, MODEL, ENCODER_FILE, VECTORS)
             if (path := run / name).is_file()
         ),
-        "bytes_with_logs": sum(path.stat().st_size for path in run.rglob("*") if path.is_file()),
+        "bytes_with_logs": folder_size(run),
     }
 
 
-def _in_words(facts: dict[str, Any]) -> dict[str, str]:
+def _describe(facts: dict[str, Any]) -> dict[str, str]:
     from rationalizer.data import DataSource
     from rationalizer.metrics import METRICS
     from rationalizer.text import Budget
@@ -80,7 +80,7 @@ def _in_words(facts: dict[str, Any]) -> dict[str, str]:
     options = ", ".join(f"{name} {value}" for name, value in facts["options"].items())
     best = facts["best"]
     unit = "word" if facts["faithful"] is None else "pair"
-    followed = "" if facts["follows_budget"] else ", which the method does not follow"
+    followed = "" if facts["follows_budget"] else ", but the method does not follow it"
     words = {
         "method": f"{facts['method']}{f' ({options})' if options else ''}",
         "reads": facts["reads"] + _faithfulness(facts["faithful"]),
@@ -102,23 +102,14 @@ def _in_words(facts: dict[str, Any]) -> dict[str, str]:
     options = ", ".join(f"{name} {value}" for name, value in facts["encoder_options"].items())
     words["encoder"] = f"{facts['encoder']} ({options})"
     words["words"] = ", ".join(f"{name} {value}" for name, value in facts["words"].items())
-    words["parameters"] = f"{facts['parameters']:,}, of which {facts['trainable']:,} were trained"
+    words["parameters"] = f"{facts['parameters']:,}, {facts['trainable']:,} of them trained"
     versions = facts["versions"]
     words["trained with"] = ", ".join(f"{name} {v}" for name, v in versions.items()) if versions else "unknown"
-    words["on disk"] = f"{size_in_words(facts['bytes'])}, with logs {size_in_words(facts['bytes_with_logs'])}"
+    words["on disk"] = f"{describe_size(facts['bytes'])}, with logs {describe_size(facts['bytes_with_logs'])}"
     return words
 
 
 def _faithfulness(faithful: bool | None) -> str:
     if faithful is None:
         return ""
-    return ", the premise through the alignment only" if faithful else ", the premise also past the alignment"
-
-
-def size_in_words(count: float) -> str:
-    """A number of bytes."""
-    for unit in ("bytes", "KB", "MB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} GB"
+    return ", the premise only through the alignment" if faithful else ", the premise also outside the alignment"

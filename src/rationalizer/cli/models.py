@@ -7,20 +7,20 @@ from rationalizer.cli.base import command, out
 
 @command("rationalizer models", 'rationalizer explain sentiment "A warm, funny film."')
 def models() -> None:
-    """List the starter models: small ones that come with the package and work without training."""
+    """List the starter models: small models that come with the package and need no training."""
     from rationalizer.hub import STARTERS, starter
     from rationalizer.hub.model_card import CARD
     from rationalizer.metrics import METRICS
 
     for one in map(starter, STARTERS):
-        learned = [row for row in one.facts.data if row["use"].startswith("training")]
+        training = [row for row in one.facts.data if row["use"].startswith("training")]
         accuracy = METRICS["accuracy"]
         facts = {
-            "tells": [one.facts.about],
-            "learned from": [f"{row['name']} ({row['terms']})" for row in learned],
+            "task": [one.facts.about],
+            "trained on": [f"{row['name']} ({row['terms']})" for row in training],
             "accuracy": [f"{accuracy.format_value(row['accuracy'])} on {row['data']}" for row in one.facts.scores],
-            "size": [f"{one.bytes / 1e6:.1f} MB, word vectors of the package apart"],
-            "card": [str(one.folder / CARD)],
+            "size": [f"{one.bytes / 1e6:.1f} MB, plus the word vectors of the package"],
+            "model card": [str(one.folder / CARD)],
         }
         out.print(one.name, style="bold")
         for name, lines in facts.items():

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rationalizer.cli.base import err
+from rationalizer.cli.base import warn
 
 if TYPE_CHECKING:
-    from rationalizer.data import Dialect
+    from rationalizer.data import Columns, DataSource, Dialect
 
 METHODS = (
     "Texts: spectra (default), pair-budget, sfe, sfe-baseline, gumbel, hardkuma, sparsemax, fusedmax, full-text; "
@@ -20,110 +21,177 @@ METHODS = (
 )
 SourceArgument = Annotated[
     str,
-    typer.Argument(metavar="SOURCE", help="reviews, stays or pairs (embedded), a dataset's name, a file or a folder."),
+    typer.Argument(
+        metavar="SOURCE", help="The training data: reviews, stays or pairs (embedded), a dataset, a file or a folder."
+    ),
 ]
-# A name, too, passes for a path: whoever reads it looks for a folder first.
+# A path also for names: `hub.locate` looks for a folder first.
 RunArgument = Annotated[
     Path,
     typer.Argument(
         metavar="RUN",
-        help="A trained model: its folder, a starter (see `models`), or org/name of the Hub.",
+        help="A trained model: its folder, a starter model (see `models`), or org/name of the Hugging Face Hub.",
     ),
 ]
-DataDir = Annotated[Path | None, typer.Option(help="A local copy of the dataset.")]
+DataDir = Annotated[Path | None, typer.Option(help="A folder with a local copy of the dataset.")]
 Aspect = Annotated[str | None, typer.Option(help="What the label is about, for beer, beer-binary, hotels and reviews.")]
-Column = Annotated[
-    list[str] | None, typer.Option(metavar="KIND=NAME", help="A column's name, as text=review; text= leaves it out.")
-]
 Constraint = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=VALUE",
-        help="What a selection keeps to, beside the budget: spans=2, span-length=3-8, whole-sentences, per-sentence=3, "
-        "never=stopwords, must=words:a,b, ends=pattern:...; repeat for more.",
+        help="A constraint on rationales besides the budget: spans=2, span-length=3-8, whole-sentences, "
+        "per-sentence=3, never=stopwords, must=words:a,b, ends=pattern:...; repeat for more.",
     ),
 ]
 OtherConstraint = Annotated[
     list[str] | None,
-    typer.Option("--constraint", metavar="NAME=VALUE", help="If not those of the training (see train); none: without."),
-]
-Task = Annotated[
-    str | None, typer.Option(help="classification or regression, where the labels of a file leave it open.")
-]
-Delimiter = Annotated[
-    str | None, typer.Option(metavar="CHAR", help="Between the fields of a text file: ';', tab, ...; by default found.")
-]
-Encoding = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Of a text file: cp1252, utf-16, ...; by default UTF-8.")
-]
-NoHeader = Annotated[
-    bool, typer.Option("--no-header", help="The first line is a row, not names; columns are called 1, 2, 3, ...")
-]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Pass over rows that cannot be used, and list them.")]
-Stream = Annotated[
-    bool | None,
     typer.Option(
-        "--stream/--no-stream",
-        help="Whether texts stay on disk, for files larger than memory; by default those over 100 MB (Parquet: 25 MB).",
+        "--constraint",
+        metavar="NAME=VALUE",
+        help="Replace the constraints of the training (see train); none: drop them.",
     ),
 ]
-CacheDir = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Where they stay; by default ~/.cache/rationalizer.")
-]
+OtherBudget = Annotated[str | None, typer.Option(help="Replace the budget of the training: 20%, 0.2, or 5 words.")]
 Setting = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Any setting; `rationalizer settings METHOD` lists them."),
 ]
 Vectors = Annotated[
     str | None,
-    typer.Option(help="Pretrained word vectors: a file, glove-6b-50d, or none; by default English ones."),
+    typer.Option(help="Pretrained word vectors: a file, glove-6b-50d, or none; English vectors by default."),
 ]
 Encoder = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="A transformer of the Hugging Face Hub, or a folder; by default a BiLSTM."),
+    typer.Option(metavar="NAME", help="A transformer from the Hugging Face Hub or a folder; a BiLSTM by default."),
 ]
-Device = Annotated[str, typer.Option(metavar="NAME", help="cpu, cuda, cuda:1, mps; or auto: a GPU if there is one.")]
+Device = Annotated[str, typer.Option(metavar="NAME", help="cpu, cuda, cuda:1, mps; or auto: a GPU if available.")]
 Precision = Annotated[
     str | None,
-    typer.Option(help="As of Lightning's Trainer: 32-true, bf16-mixed (the default for transformers on a GPU), ..."),
+    typer.Option(help="As in Lightning: 32-true, bf16-mixed (the default for transformers on a GPU), ..."),
 ]
 
 
-def dialect_of(delimiter: str | None, encoding: str | None, no_header: bool) -> Dialect | None:
-    """How text files are written, where an option says anything of it."""
-    from rationalizer.data import Dialect
+@dataclass(frozen=True)
+class TableOptions:
+    """Options for reading a table: how a file is written, and what its columns are called."""
 
-    given = Dialect(delimiter, encoding, not no_header)
-    return None if given == Dialect() else given
+    column: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KIND=NAME", help="Name of a column, such as text=review; label= ignores that column."),
+    ] = None
+    delimiter: Annotated[
+        str | None,
+        typer.Option(metavar="CHAR", help="Field separator of a text file: ';', tab, ...; detected by default."),
+    ] = None
+    encoding: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Encoding of a text file: cp1252, utf-16, ...; UTF-8 by default.")
+    ] = None
+    no_header: Annotated[
+        bool, typer.Option("--no-header", help="The first line is data; the columns are called 1, 2, 3, ...")
+    ] = False
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip and report rows that cannot be used.")] = False
+
+    def is_set(self) -> bool:
+        """Return whether any option was given."""
+        return any(astuple(self))
+
+    def columns(self) -> Columns | None:
+        """The column names, or None if --column was not given."""
+        from rationalizer.data import DataSource
+
+        return DataSource.resolve("", columns=self.column_names()).column_names
+
+    def column_names(self) -> dict[str, str]:
+        from rationalizer.compare import parse_assignments
+
+        return parse_assignments(self.column, "--column")
+
+    def dialect(self) -> Dialect | None:
+        from rationalizer.data import Dialect
+
+        dialect = Dialect(self.delimiter, self.encoding, not self.no_header)
+        return None if dialect == Dialect() else dialect
+
+
+@dataclass(frozen=True)
+class SourceOptions(TableOptions):
+    """Options for reading a dataset, a file or a folder to train on."""
+
+    task: Annotated[
+        str | None, typer.Option(help="classification or regression, if the labels of a file leave it open.")
+    ] = None
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--no-stream",
+            help="Keep texts on disk, for files larger than memory; by default above 100 MB (Parquet: 25 MB).",
+        ),
+    ] = None
+    cache_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for streamed texts; by default ~/.cache/rationalizer.")
+    ] = None
+
+
+def resolve_source(
+    source: str, options: TableOptions, data_dir: Path | str | None = None, aspect: str | None = None
+) -> DataSource:
+    """The data source that the command line describes."""
+    from rationalizer.data import DataSource
+
+    own = {"column", "delimiter", "encoding", "no_header"}
+    others = {field.name: getattr(options, field.name) for field in fields(options) if field.name not in own}
+    return DataSource.resolve(source, data_dir, aspect, options.column_names(), dialect=options.dialect(), **others)
 
 
 def find_model(model: Path) -> Path:
-    """The folder of the model that is called so."""
+    """Return the folder of a model, and print the warnings of the search."""
     from rationalizer.hub import locate
 
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         folder = locate(model)
-    for warning in told:
-        err.print(f"note: {warning.message}", style="yellow", markup=False)
+    warn(f"note: {warning.message}" for warning in caught)
     return folder
 
 
-def require_folder(path: Path) -> None:
-    """An error, before any work is done, where a file stands in the way of a folder."""
-    for place in (path, *path.parents):
-        if place.exists() and not place.is_dir():
-            raise NotADirectoryError(f"{place} is a file, and --out names a folder; give another --out")
+def check_output_folder(path: Path) -> None:
+    """Raise an error, before any work is done, if a file is where --out needs a folder."""
+    for folder in (path, *path.parents):
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(f"{folder} is a file, but --out needs a folder; choose another --out")
+
+
+def check_engine_options(engine: str, owner: str, **options: Any) -> None:
+    """Raise an error for an option of the engine `owner` if another engine is used."""
+    for name, value in options.items():
+        if value is not None and engine != owner:
+            raise ValueError(f"--{name.replace('_', '-')} needs --engine {owner}; omit it, or add --engine {owner}")
 
 
 def collect_settings(pairs: Sequence[str] | None, **options: Any) -> dict[str, Any]:
-    """Settings by --set, and those that have an option of their own."""
+    """Combine the settings given by --set with those that have an option of their own."""
     from rationalizer.compare import parse_assignments
 
-    given: dict[str, Any] = dict(parse_assignments(pairs, "--set"))
+    settings: dict[str, Any] = dict(parse_assignments(pairs, "--set"))
     for key, value in options.items():
-        if value is not None and key in given:
-            raise ValueError(f"{key} is given by --{key} and by --set {key}={given[key]}; leave one out")
+        if value is not None and key in settings:
+            raise ValueError(f"{key} is given twice, by --{key} and by --set {key}={settings[key]}; remove one")
         if value is not None:
-            given[key] = value
-    return given
+            settings[key] = value
+    return settings
+
+
+def folder_size(path: Path) -> int:
+    """The size of all files in a folder, in bytes."""
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def describe_size(size: float) -> str:
+    """A number of bytes, such as "12.3 MB"."""
+    if size < 1000:
+        return f"{size:.0f} bytes"
+    for unit in ("KB", "MB"):
+        size /= 1000
+        if size < 1000:
+            return f"{size:.1f} {unit}"
+    return f"{size / 1000:.1f} GB"

@@ -1,4 +1,4 @@
-"""Explanations written out: as lines that can be continued, or as one document."""
+"""The formats in which explanations are written: lines that can be continued, or one document."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rationalizer.drawing import AnyExplanation, Label
-    from rationalizer.text import AnyExample
 
 FORMATS = ("terminal", "jsonl", "csv", "parquet", "html", "svg")
-ENDINGS = {
+FORMAT_OF_SUFFIX = {
     ".jsonl": "jsonl",
     ".json": "jsonl",
     ".csv": "csv",
@@ -24,31 +23,28 @@ ENDINGS = {
     ".html": "html",
     ".htm": "html",
     ".svg": "svg",
+    ".txt": "terminal",
+    "": "terminal",
 }
 RESUMABLE = ("jsonl", "csv")
 
 
-def choose_format(wanted: str | None, out: Path | None) -> str:
-    """The format asked for, or the one that the file's ending tells; without a file, for people to read."""
-    if wanted is not None:
-        if wanted not in FORMATS:
-            raise ValueError(f"there is no format {wanted!r}; known are {', '.join(FORMATS)}")
-        return wanted
-    if out is None:
-        return "terminal"
-    ending = out.suffix.lower()
-    if ending in ENDINGS:
-        return ENDINGS[ending]
-    if ending in ("", ".txt"):
-        return "terminal"
-    raise ValueError(
-        f"{out}: what should a {ending} file hold? End it in {', '.join(ENDINGS)} or .txt, or give --format"
-    )
+def choose_format(name: str | None, out: Path | None) -> str:
+    """Return the given format, or the one that belongs to the file's suffix; "terminal" without a file."""
+    if name is not None:
+        if name not in FORMATS:
+            raise ValueError(f"unknown format {name!r}; available formats: {', '.join(FORMATS)}")
+        return name
+    suffix = "" if out is None else out.suffix.lower()
+    if suffix not in FORMAT_OF_SUFFIX:
+        known = ", ".join(filter(None, FORMAT_OF_SUFFIX))
+        raise ValueError(f"{out}: no format belongs to the suffix {suffix}; use one of {known}, or add --format")
+    return FORMAT_OF_SUFFIX[suffix]
 
 
 @dataclass(frozen=True)
-class Said:
-    """What is written of one row: the row itself, what the model says of it (None: nothing), the true label."""
+class ExplainedRow:
+    """An input row, its explanation (None if it has no text), and its true label if known."""
 
     row: Mapping[str, Any]
     explanation: AnyExplanation | None
@@ -56,82 +52,79 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Layout:
-    """How explanations become text: what stands before them, each of them, and what stands after."""
+class OutputFormat:
+    """How explained rows become text."""
 
-    opening: str
-    record: Callable[[int, Said], str]  # the first argument counts from 0
-    closing: str = ""
-    columns: tuple[str, ...] = ()  # CSV: the input's own, which come first
+    header: str
+    record: Callable[[int, ExplainedRow], str]  # of the row with this index
+    footer: str = ""
+    columns: tuple[str, ...] = ()  # CSV: the columns of the input, which come first
 
 
-def layout(
-    form: str, *, pairs: bool, columns: Sequence[str], table: bool, title: str, colour: bool, width: int | None
-) -> Layout:
-    """`columns` are the input's; those of a `table` are all kept, of lines and arguments the texts only."""
-    from rationalizer import drawing as render
+def make_format(
+    name: str, *, pairs: bool, columns: Sequence[str], table: bool, title: str, colour: bool, width: int | None
+) -> OutputFormat:
+    """Make a format for an input with these columns.
+
+    With `table`, the whole input row is written; for lines and arguments, only the texts.
+    """
+    from rationalizer import drawing
     from rationalizer.drawing.result_columns import result_columns
 
-    if form == "jsonl":
-        return Layout("", lambda _, said: _json_line(said, pairs, table))
-    if form == "csv":
+    if name == "jsonl":
+        return OutputFormat("", lambda _, row: _json_line(row, pairs, table))
+    if name == "csv":
         names = [*columns, *result_columns(columns, pairs=pairs)]
-        return Layout(_csv_line(names), lambda _, said: _csv_record(said, columns), columns=tuple(columns))
+        return OutputFormat(_csv_line(names), lambda _, row: _csv_record(row, columns), columns=tuple(columns))
 
-    def drawn(draw: Callable[[int, AnyExplanation, Label | None], str]) -> Callable[[int, Said], str]:
-        return lambda number, said: "" if said.explanation is None else draw(number, said.explanation, said.truth)
+    def draw_html(index: int, explanation: AnyExplanation, truth: Label | None) -> str:
+        return drawing.article(explanation, truth, legend=index == 0)
 
-    if form == "html":
-        return Layout(
-            render.html_opening(title),
-            drawn(lambda number, one, truth: render.article(one, truth, legend=number == 0)),
-            render.html_closing(),
-        )
-    if form == "svg":
-        return Layout("", drawn(_only_svg))
+    def draw_svg(index: int, explanation: AnyExplanation, truth: Label | None) -> str:
+        if index:
+            raise ValueError("an SVG shows one text, but there are several; use --format html, or one call per text")
+        return drawing.to_svg(explanation, truth=truth)
 
-    def in_terminal(number: int, one: AnyExplanation, truth: Label | None) -> str:
-        # The key to the colours is needed once.
-        shown = render.to_terminal(one, truth=truth, colour=colour, width=width, legend=number == 0)
-        return f"{shown}\n\n"
+    def draw_text(index: int, explanation: AnyExplanation, truth: Label | None) -> str:
+        drawn = drawing.to_terminal(explanation, truth=truth, colour=colour, width=width, legend=index == 0)
+        return f"{drawn}\n\n"
 
-    return Layout("", drawn(in_terminal))
-
-
-def _only_svg(number: int, explanation: AnyExplanation, truth: Label | None) -> str:
-    from rationalizer.drawing import to_svg
-
-    if number:
-        raise ValueError("an SVG shows one text, and there are more; use --format html, or call it for each text")
-    return to_svg(explanation, truth=truth)
+    draw = {"html": draw_html, "svg": draw_svg, "terminal": draw_text}[name]
+    header, footer = (drawing.html_opening(title), drawing.html_closing()) if name == "html" else ("", "")
+    return OutputFormat(
+        header,
+        lambda index, row: "" if row.explanation is None else draw(index, row.explanation, row.truth),
+        footer,
+    )
 
 
-def _json_line(said: Said, pairs: bool, table: bool) -> str:
-    row = _unsaid(said.row, pairs, table) if said.explanation is None else said.explanation.to_dict()
-    if said.truth is not None:
-        row["truth"] = said.truth
+def _json_line(row: ExplainedRow, pairs: bool, table: bool) -> str:
+    if row.explanation is not None:
+        record = row.explanation.to_dict()
+    else:
+        names = ("premise", "hypothesis") if pairs else ("text",)
+        record = {**{name: None if table else row.row[name] for name in names}, "label": None}
+    if row.truth is not None:
+        record["truth"] = row.truth
     if table:
-        row["input"] = said.row
+        record["input"] = row.row
     try:
-        line = json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) + "\n"
-    except ValueError:  # a number of the input that JSON has no word for
-        row["input"] = _finite(row["input"])
-        line = json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) + "\n"
-    # Half a surrogate pair can be written in JSON's own way only.
-    return line if line.isascii() or writable(line) == line else json.dumps(row, allow_nan=False, default=str) + "\n"
+        line = json.dumps(record, ensure_ascii=False, allow_nan=False, default=str) + "\n"
+    except ValueError:  # the input has a number that JSON cannot represent
+        record["input"] = _replace_nonfinite(record["input"])
+        line = json.dumps(record, ensure_ascii=False, allow_nan=False, default=str) + "\n"
+    # A lone surrogate can only be written as an escape.
+    return (
+        line if line.isascii() or encodable(line) == line else json.dumps(record, allow_nan=False, default=str) + "\n"
+    )
 
 
-def _unsaid(row: Mapping[str, Any], pairs: bool, table: bool) -> dict[str, Any]:
-    """What stands for a row that has nothing to explain."""
-    names = ("premise", "hypothesis") if pairs else ("text",)
-    return {**{name: None if table else row[name] for name in names}, "label": None}
-
-
-def _finite(value: Any) -> Any:
+def _replace_nonfinite(value: Any) -> Any:
+    """Replace NaN and infinities by None."""
     if isinstance(value, Mapping):
-        return {name: _finite(item) for name, item in value.items()}
+        return {name: _replace_nonfinite(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_finite(item) for item in value]
+        return [_replace_nonfinite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -141,101 +134,19 @@ def _csv_line(cells: Sequence[Any]) -> str:
     return line.getvalue()
 
 
-def _csv_record(said: Said, columns: Sequence[str]) -> str:
+def _csv_record(row: ExplainedRow, columns: Sequence[str]) -> str:
     from rationalizer.drawing.result_columns import result_values
 
-    return _csv_line([*map(_cell, map(said.row.get, columns)), *map(_cell, result_values(said.explanation))])
+    return _csv_line([*map(_csv_cell, map(row.row.get, columns)), *map(_csv_cell, result_values(row.explanation))])
 
 
-def _cell(value: Any) -> Any:
-    """As CSV holds it: lists and objects as JSON, nothing as nothing."""
+def _csv_cell(value: Any) -> Any:
+    """Lists and objects as JSON, None and NaN as an empty cell."""
     if isinstance(value, (list, dict)):
         return json.dumps(value, ensure_ascii=False, default=str)
     return "" if value is None or value != value else value
 
 
-def writable(text: str) -> str:
-    """The text with a "?" for each half of a surrogate pair, which no UTF-8 file and no terminal can hold."""
+def encodable(text: str) -> str:
+    """Replace lone surrogates, which UTF-8 cannot represent, by "?"."""
     return text.encode("utf-8", "replace").decode()
-
-
-def texts_of(example: AnyExample) -> tuple[str, ...]:
-    return tuple(writable(text.text) for text in example.texts)
-
-
-@dataclass(frozen=True)
-class Written:
-    """The finished records of an output file; a crash may have left a part of another one behind them."""
-
-    path: Path
-    form: str
-    shape: Layout
-
-    @property
-    def opening(self) -> str:
-        return self.shape.opening
-
-    def key_of(self, record: Mapping[str, Any]) -> tuple[str, ...]:
-        """What tells which row a record is of: the row itself."""
-        if self.form == "csv":
-            return tuple(record[name] for name in self.shape.columns)
-        texts = (record["text"],) if "text" in record else (record["premise"], record["hypothesis"])
-        return (json.dumps(record.get("input", texts), sort_keys=True),)
-
-    def said_of(self, record: Mapping[str, Any]) -> tuple[str, str]:
-        """What a record says: the label, and what it rests on."""
-        if self.form == "csv":
-            label, _, *rests_on, _ = list(record.values())[-5:]
-            return label, " ".join(rests_on)
-        return str(record.get("label")), json.dumps(record.get("spans", record.get("pairs")))
-
-    def records(self) -> Iterator[tuple[dict[str, Any], int]]:
-        """Each record, and the byte at which it ends."""
-        with self.path.open("rb") as file:
-            end = 0
-            if self.opening:
-                head = file.read(len(self.opening.encode()))
-                if head != self.opening.encode():
-                    if self.opening.encode().startswith(head):  # stopped within the first line
-                        return
-                    raise ValueError(f"{self.path} has other columns than this command writes; give another --out")
-                end = len(head)
-            for number, record in enumerate(_whole_records(file, self.form), 1):
-                end += len(record)
-                yield self.parsed(number, record), end
-
-    def again(self, number: int, said: Said) -> dict[str, Any]:
-        """A record as it would be written, and read again."""
-        return self.parsed(number, writable(self.shape.record(number, said)).encode())
-
-    def cut_after(self, end: int) -> None:
-        with self.path.open("r+b") as file:
-            file.truncate(end)
-
-    def parsed(self, number: int, record: bytes) -> dict[str, Any]:
-        from rationalizer.data.safe_json import parse_json
-
-        try:
-            if self.form == "jsonl":
-                parsed = parse_json(record)
-            else:
-                names = next(csv.reader([self.opening]))
-                cells = next(csv.reader(io.StringIO(record.decode(), newline="")))
-                parsed = dict(zip(names, cells, strict=True))
-            self.key_of(parsed)  # whether it has what tells the row
-            return dict(parsed)
-        except (ValueError, TypeError, KeyError, AttributeError, csv.Error):
-            raise ValueError(
-                f"record {number} of {self.path} is not one that this command writes; give another --out"
-            ) from None
-
-
-def _whole_records(file: IO[bytes], form: str) -> Iterator[bytes]:
-    """Records with their line end; one that breaks off is left out."""
-    record = b""
-    for line in file:
-        record += line
-        # Within quotes a CSV record goes on over line ends; a quote inside quotes is written twice.
-        if line.endswith(b"\n") and (form == "jsonl" or record.count(b'"') % 2 == 0):
-            yield record
-            record = b""

@@ -12,7 +12,7 @@ import typer
 
 from rationalizer.cli import text_inputs as inputs
 from rationalizer.cli.base import command, err
-from rationalizer.cli.options import Column, Device, OtherConstraint
+from rationalizer.cli.options import Device, OtherConstraint, TableOptions
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rationalizer.models.sample_texts import SampleText
     from rationalizer.server import ServedModel
 
-OFFERED = 6  # examples of a file
-AT_HOME = ("localhost", "127.0.0.1", "::1")
+OFFERED = 6  # rows of a file that the page offers as examples
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
 @command(
@@ -35,37 +35,43 @@ def serve(
     runs: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[RUN]...", help="Trained models, as for `explain`; two to compare. By default the starters."
+            metavar="[RUN]...",
+            help="One trained model, or two to compare, as for `explain`; by default the starter models.",
         ),
     ] = None,
-    host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: one that is free.")] = 8000,
+    *,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 accepts other machines.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free port.")] = 8000,
     allow_host: Annotated[
-        list[str] | None, typer.Option(help="A name that clients call the server by (repeat for more); '*': any.")
+        list[str] | None,
+        typer.Option(help="A host name that clients use for the server (repeat for more); '*' for any."),
     ] = None,
     token: Annotated[
-        str | None, typer.Option(envvar="RATIONALIZER_TOKEN", help="Answer only those who send this token.")
+        str | None, typer.Option(envvar="RATIONALIZER_TOKEN", help="Answer only requests with this token.")
     ] = None,
     token_file: Annotated[
         Path | None,
-        typer.Option(envvar="RATIONALIZER_TOKEN_FILE", help="A file with the token, as containers get their secrets."),
+        typer.Option(
+            envvar="RATIONALIZER_TOKEN_FILE", help="A file that contains the token, such as a container's secret."
+        ),
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes, each with its own copy of the models.")] = 1,
-    max_batch: Annotated[int, typer.Option(min=1, help="Texts of one request.")] = 64,
-    max_characters: Annotated[int, typer.Option(min=1, help="Characters of one text.")] = 10_000,
-    max_seconds: Annotated[float, typer.Option(help="Seconds that a request may take to arrive.")] = 30,
-    access_log: Annotated[bool, typer.Option("--access-log", help="Print a line a request.")] = False,
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes, each with its own copy of the models.")] = 1,
+    max_batch: Annotated[int, typer.Option(min=1, help="Largest number of texts in a request.")] = 64,
+    max_characters: Annotated[int, typer.Option(min=1, help="Largest number of characters in a text.")] = 10_000,
+    max_seconds: Annotated[float, typer.Option(help="Longest time for a request to arrive, in seconds.")] = 30,
+    access_log: Annotated[bool, typer.Option("--access-log", help="Print a line for each request.")] = False,
     examples: Annotated[
-        Path | None, typer.Option(help="A file whose first rows the page offers, instead of the model's own.")
+        Path | None,
+        typer.Option(help="A file whose first rows the page offers as examples, instead of the model's own."),
     ] = None,
     dataset: Annotated[
-        Path | None, typer.Option(help="A file: the page also shows what is selected in all of it, and the scores.")
+        Path | None, typer.Option(help="A file; the page also shows the rationales in the whole file, and the scores.")
     ] = None,
-    column: Column = None,
+    reading: TableOptions,
     constraint: OtherConstraint = None,
     device: Device = "cpu",
 ) -> None:
-    """Open a web page and a JSON endpoint for trained models (needs the extra "web")."""
+    """Serve a web page and a JSON API for trained models (needs the extra "web")."""
     from rationalizer.server import Quotas, run
 
     if not runs:
@@ -73,32 +79,34 @@ def serve(
 
         runs = [Path(name) for name in STARTERS]
     if len(runs) > 2:
-        raise ValueError(f"the page compares two models, got {len(runs)}; leave {len(runs) - 2} out")
+        raise ValueError(f"the page shows at most two models, got {len(runs)}; remove {len(runs) - 2}")
     if token_file is not None:
         if token is not None:
-            raise ValueError(f"a token is given twice, by itself and in {token_file}; leave one out")
+            raise ValueError(f"the token is given twice, directly and in {token_file}; remove one")
         token = token_file.read_text(encoding="utf-8").strip()
     quotas = Quotas(items=max_batch, characters=max_characters, seconds=max_seconds)
     options: dict[str, Any] = {"quotas": quotas, "hosts": (host, *(allow_host or ())), "token": token}
     if dataset is not None:
-        options |= {"dataset": dataset.name, "views": _views(runs, dataset, column)}
+        options |= {"dataset": dataset.name, "views": _dataset_views(runs, dataset, reading)}
 
-    def tell(address: str) -> None:
-        err.print(f"{address} (the endpoint: {address}/docs); Ctrl-C stops it")
-        if token is None and host not in AT_HOME:
-            err.print("anybody who reaches this machine may ask; --token lets in only those who have it")
+    def on_started(address: str) -> None:
+        err.print(f"Serving on {address} (API: {address}/docs); stop with Ctrl-C")
+        if token is None and host not in LOCAL_HOSTS:
+            err.print("anyone who can reach this machine can use the models; restrict access with --token")
 
-    make = partial(_make_app, runs, examples, column, constraint, device, options)
-    run(make, host, port, workers=workers, request_timeout=quotas.seconds, access_log=access_log, on_started=tell)
+    make = partial(_make_app, runs, examples, reading, constraint, device, options)
+    run(make, host, port, workers=workers, request_timeout=quotas.seconds, access_log=access_log, on_started=on_started)
 
 
-def _views(runs: list[Path], dataset: Path, column: list[str] | None) -> dict[str, str]:
-    """What there is to see of each model: made once, before there are several processes."""
-    from rationalizer.cli.report_pages import dataset_view
+def _dataset_views(runs: list[Path], dataset: Path, reading: TableOptions) -> dict[str, str]:
+    """The page's view of the dataset for each model: computed once, before the worker processes start."""
+    from rationalizer.cli.evaluation_views import dataset_view
     from rationalizer.server import load_models
 
     return {
-        served.name: dataset_view(served.model, list(inputs.examples_of(dataset, column, served.model)), served.name)
+        served.name: dataset_view(
+            served.model, list(inputs.examples_in_file(dataset, reading, served.model)), served.name
+        )
         for served in load_models(runs)
     }
 
@@ -106,7 +114,7 @@ def _views(runs: list[Path], dataset: Path, column: list[str] | None) -> dict[st
 def _make_app(
     runs: list[Path],
     examples: Path | None,
-    column: list[str] | None,
+    reading: TableOptions,
     constraints: list[str] | None,
     device: str,
     options: dict[str, Any],
@@ -122,13 +130,13 @@ def _make_app(
         offered = [text for run, served in zip(runs, models, strict=True) for text in _own_examples(run, served)]
         offered = list(dict.fromkeys(offered))
     else:
-        rows = inputs.examples_of(examples, column, models[0].model)
+        rows = inputs.examples_in_file(examples, reading, models[0].model)
         offered = [sample_text(example) for example in islice(rows, OFFERED)]
     return create_app(models, examples=offered, **options)
 
 
 def _own_examples(run: Path, served: ServedModel) -> Sequence[SampleText]:
-    """Texts to try with a model: a starter's, or those that were kept of its data."""
+    """Texts to try with a model: those of a starter model, or those saved from its training data."""
     from rationalizer.hub import STARTERS, starter
 
     name = str(run)

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 )
 def settings(
     method: Annotated[
-        str | None, typer.Argument(metavar="[METHOD]", help="Without it, the methods are listed.")
+        str | None, typer.Argument(metavar="[METHOD]", help="A method; without it, all methods are listed.")
     ] = None,
-    pairs: Annotated[bool, typer.Option("--pairs", help="The method for pairs, where two go by the name.")] = False,
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="The method for pairs of texts, if two methods share the name.")
+    ] = False,
     encoder: Encoder = None,
 ) -> None:
-    """List the methods, or what can be set of one by --set KEY=VALUE: names, values, defaults, meanings."""
+    """List the methods, or the settings of one method: names, defaults, values, meanings."""
     from rationalizer.models.setting_docs import describe_settings
 
     if method is None:
@@ -35,10 +37,10 @@ def settings(
         return
     found = describe_settings(method, pairs=True if pairs else None, encoder=encoder or "bilstm")
     out.print(f"{found.method}: {found.about}\n", markup=False)
-    _show(f"Of {found.method}", found.own)
-    _show(f"Of the encoder {encoder or 'bilstm'}", found.encoder)
-    _show("Of every training", found.common)
-    out.print("Set by --set KEY=VALUE, in Python by Rationalizer(KEY=VALUE).", markup=False)
+    _show(f"Settings of {found.method}", found.own)
+    _show(f"Settings of the encoder {encoder or 'bilstm'}", found.encoder)
+    _show("Settings of every training", found.common)
+    out.print("Use --set KEY=VALUE, or in Python Rationalizer(KEY=VALUE).", markup=False)
 
 
 def _list_methods() -> None:
@@ -52,7 +54,7 @@ def _list_methods() -> None:
         for name, cls in methods.items()
     ]
     show_table(["method", "for", "what it does", "its own settings"], lines)
-    out.print("rationalizer settings METHOD shows values, defaults and meanings.")
+    out.print("`rationalizer settings METHOD` shows the settings of a method.")
 
 
 def _show(title: str, described: Sequence[SettingDoc]) -> None:

@@ -1,4 +1,4 @@
-"""Texts and pairs to explain, one after the other: from arguments, from standard input, from files."""
+"""Rows to explain, one after the other: from arguments, from standard input, from files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from threading import Thread
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from rationalizer.data import BadRows, Columns, Dialect, InputRow
+    from rationalizer.cli.options import TableOptions
+    from rationalizer.data import BadRows, Dialect, InputRow
     from rationalizer.model import Rationalizer
     from rationalizer.text import AnyExample
 
@@ -23,15 +24,15 @@ def rows_from_arguments(texts: Sequence[str], model: Rationalizer) -> list[Input
     if not model.pairs:
         return [_row({"text": text}, model) for text in texts]
     if len(texts) != 2:
+        count = f"{len(texts)} {'texts' if len(texts) > 1 else 'text'}"
         raise ValueError(
-            f"this model reads pairs of texts: pass a premise and a hypothesis, each in quotes; got {len(texts)} "
-            f"{'texts' if len(texts) > 1 else 'text'}"
+            f"this model reads pairs of texts, got {count}; pass a premise and a hypothesis, each in quotes"
         )
     return [_row({"premise": texts[0], "hypothesis": texts[1]}, model)]
 
 
 def rows_from_lines(lines: IO[bytes], model: Rationalizer) -> Iterator[InputRow]:
-    """Rows from lines: one text per line; a pair as premise, tab, hypothesis, or as a JSON object.
+    """Rows from standard input: one text per line; a pair as premise, tab, hypothesis, or as a JSON object.
 
     An empty line gives a row without an example, so that row k is line k.
     """
@@ -42,9 +43,9 @@ def rows_from_lines(lines: IO[bytes], model: Rationalizer) -> Iterator[InputRow]
     names = ("premise", "hypothesis") if model.pairs else ("text",)
     for number, raw in enumerate(iter(lambda: lines.readline(LONGEST_LINE + 1), b""), 1):
         place = f"standard input, line {number}"
-        if len(raw) > LONGEST_LINE:
-            raise DataError(f"{place}: the line is longer than {LONGEST_LINE:,} bytes; write one text per line")
         try:
+            if len(raw) > LONGEST_LINE:
+                raise DataError(f"the line is longer than {LONGEST_LINE:,} bytes", "write one text per line")
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             if line.strip():
                 yield _row(_parse_pair(line) if model.pairs else {"text": line}, model, place)
@@ -53,7 +54,7 @@ def rows_from_lines(lines: IO[bytes], model: Rationalizer) -> Iterator[InputRow]
         except UnicodeDecodeError as error:
             raise DataError(f"{place}: byte 0x{raw[error.start]:02x} is not valid UTF-8") from None
         except ValueError as error:
-            raise DataError(f"{place}: {error}") from None
+            raise DataError.from_error(error, path=place) from None
 
 
 def _row(row: dict[str, Any], model: Rationalizer, place: str = "") -> InputRow:
@@ -67,72 +68,61 @@ def _parse_pair(line: str) -> dict[str, Any]:
     from rationalizer.data.safe_json import parse_json
 
     if line.lstrip().startswith("{"):
-        found = parse_json(line)
-        missing = [name for name in ("premise", "hypothesis") if name not in found]
+        record = parse_json(line)
+        missing = [name for name in ("premise", "hypothesis") if name not in record]
         if missing:
             raise ValueError(f"the JSON object has no {missing[0]!r}; it needs premise and hypothesis")
-        return {name: found[name] for name in ("premise", "hypothesis")}
+        return {name: record[name] for name in ("premise", "hypothesis")}
     parts = line.split("\t")
     if len(parts) != 2:
         tabs = f"{len(parts) - 1} tabs" if len(parts) > 1 else "no tab"
-        raise ValueError(f"a pair is premise, tab, hypothesis, or a JSON object with both; got {tabs} in {line[:60]!r}")
+        raise ValueError(f"got {tabs} in {line[:60]!r}; write a pair as premise, tab, hypothesis, or as a JSON object")
     return {"premise": parts[0], "hypothesis": parts[1]}
 
 
-def from_file(
-    path: Path,
-    columns: Columns | None,
-    model: Rationalizer,
-    dialect: Dialect | None = None,
-    bad: BadRows | None = None,
+def rows_from_file(
+    path: Path, options: TableOptions, model: Rationalizer, bad: BadRows | None = None
 ) -> Iterator[InputRow]:
-    """The rows of a table, with the labels and human rationales that it has."""
+    """The rows of a table, with its labels and annotations if it has any."""
     from rationalizer.data import Labels, iter_rows
 
     trained = model.trained
     return iter_rows(
         path,
-        columns=columns,
+        columns=options.columns(),
         model_columns=trained.description.columns,
         labels=Labels(trained.task, trained.classes),
         rule=trained.encoder.rule,
-        dialect=dialect,
+        dialect=options.dialect(),
         bad=bad,
         pairs=model.pairs,
     )
 
 
-def examples_of(path: Path, column: Sequence[str] | None, model: Rationalizer) -> Iterator[AnyExample]:
-    """What of a table can be explained."""
-    return (given.example for given in from_file(path, columns_named(column), model) if given.example is not None)
+def examples_in_file(path: Path, options: TableOptions, model: Rationalizer) -> Iterator[AnyExample]:
+    """The rows of a table that can be explained."""
+    from rationalizer.data import BadRows
+
+    rows = rows_from_file(path, options, model, BadRows(skip=options.skip_bad))
+    return (row.example for row in rows if row.example is not None)
 
 
 def count_rows(path: Path, dialect: Dialect | None = None) -> int:
-    """How many rows a table has; it is read through once."""
+    """Read the whole table once and return its number of rows."""
     from rationalizer.data.table_files import stream_table
 
     return sum(1 for _ in stream_table(path, (), dialect=dialect, blank=True).rows)
 
 
-def columns_named(column: Sequence[str] | None) -> Columns | None:
-    """What --column says; None where it is not given."""
-    if not column:
-        return None
-    from rationalizer.compare.grid import parse_assignments
-    from rationalizer.data import DataSource
-
-    return DataSource.resolve("", columns=parse_assignments(column, "--column")).column_names
-
-
-def begun(items: Iterable[T]) -> Iterator[T]:
-    """The same items, the first of which was had already: what is wrong from the start shows before output begins."""
+def with_first_read(items: Iterable[T]) -> Iterator[T]:
+    """The same items; the first is read at once, so that an error in it is raised before any output is written."""
     iterator = iter(items)
     first = list(islice(iterator, 1))
     return chain(first, iterator)
 
 
 def in_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Lists of up to `size` items. Where an item cannot be had, those before it still come, then the error."""
+    """Lists of up to `size` items. If reading an item fails, the items before it come first, then the error."""
     batch: list[T] = []
     try:
         for item in items:
@@ -148,27 +138,27 @@ def in_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def as_they_come(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """As `in_batches`, without waiting for a full one: each list has what is there when it is asked for."""
-    waiting: Queue[T | _End] = Queue(2 * size)
+def in_available_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """As `in_batches`, but without waiting for a full batch: each list has the items that are available by then."""
+    queue: Queue[T | _End] = Queue(2 * size)
 
     def read() -> None:
         try:
             for item in items:
-                waiting.put(item)
-            waiting.put(_End(None))
+                queue.put(item)
+            queue.put(_End(None))
         except Exception as error:
-            waiting.put(_End(error))
+            queue.put(_End(error))
 
     Thread(target=read, daemon=True).start()
     while True:
-        item = waiting.get()
+        item = queue.get()
         batch: list[T] = []
         while not isinstance(item, _End):
             batch.append(item)
-            if len(batch) == size or waiting.empty():
+            if len(batch) == size or queue.empty():
                 break
-            item = waiting.get()
+            item = queue.get()
         if batch:
             yield batch
         if isinstance(item, _End):

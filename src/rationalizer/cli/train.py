@@ -7,34 +7,29 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rationalizer.cli.base import command, err, out, show_table
+from rationalizer.cli.base import command, err, out, show_table, warn
 from rationalizer.cli.options import (
     METHODS,
     Aspect,
-    CacheDir,
-    Column,
     Constraint,
     DataDir,
-    Delimiter,
     Device,
     Encoder,
-    Encoding,
-    NoHeader,
     Precision,
     Setting,
-    SkipBad,
     SourceArgument,
-    Stream,
-    Task,
+    SourceOptions,
     Vectors,
+    check_output_folder,
     collect_settings,
-    dialect_of,
-    require_folder,
+    describe_size,
+    folder_size,
+    resolve_source,
 )
 from rationalizer.progress import show_progress
 
 if TYPE_CHECKING:
-    from rationalizer.data import Corpus, DiskExamples
+    from rationalizer.data import Corpus
     from rationalizer.models import Config, TrainedModel
 
 
@@ -46,48 +41,41 @@ if TYPE_CHECKING:
     "rationalizer train large.parquet --cache-dir /scratch/cache --set min_count=5",
     "rationalizer train mine.csv --encoder sentence-transformers/all-MiniLM-L6-v2",
     "rationalizer train mine.csv --column premise=question --column hypothesis=answer --method budget --budget 4",
-    stopped="Stopped. What is finished stays; the same command with --resume goes on from here.",
+    stopped="Stopped. Finished epochs are kept; the same command with --resume continues.",
 )
 def train(
     source: SourceArgument,
-    method: Annotated[
-        str | None,
-        typer.Option(help=METHODS),
-    ] = None,
+    *,
+    method: Annotated[str | None, typer.Option(help=METHODS)] = None,
     budget: Annotated[
-        str | None, typer.Option(help="0.2 or 20% of the words, or 5 words; by default 20%, for pairs 50%.")
+        str | None, typer.Option(help="0.2 or 20% of the words, or 5 words; 20% by default, 50% for pairs.")
     ] = None,
     constraint: Constraint = None,
-    out_dir: Annotated[Path | None, typer.Option("--out", help="Where to keep the run.")] = None,
+    out_dir: Annotated[Path | None, typer.Option("--out", help="Folder of the run.")] = None,
     data_dir: DataDir = None,
     aspect: Aspect = None,
-    column: Column = None,
-    task: Task = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    no_header: NoHeader = False,
-    skip_bad: SkipBad = False,
-    stream: Stream = None,
-    cache_dir: CacheDir = None,
+    reading: SourceOptions,
     encoder: Encoder = None,
     embeddings: Vectors = None,
     settings: Setting = None,
-    seed: Annotated[int | None, typer.Option(help="Of the weights, the order of texts, and all that is drawn.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    seed: Annotated[
+        int | None, typer.Option(help="Random seed of the weights, the order of the texts and all sampling.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
     device: Device = "auto",
     devices: Annotated[
-        str, typer.Option(help="How many on each node: 1, 2, auto, ... They share out every batch.")
+        str, typer.Option(help="Number of devices per node: 1, 2, auto, ... They share each batch.")
     ] = "1",
-    nodes: Annotated[int, typer.Option(min=1, help="How many machines train together.")] = 1,
+    nodes: Annotated[int, typer.Option(min=1, help="Number of machines that train together.")] = 1,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="On a CPU; by default as many as help, which is measured first.")
+        int | None, typer.Option(min=1, help="CPU threads; by default the fastest number, which is measured first.")
     ] = None,
     precision: Precision = None,
-    strategy: Annotated[str, typer.Option(help="As of Lightning's Trainer: auto, ddp, ...")] = "auto",
+    strategy: Annotated[str, typer.Option(help="As in Lightning: auto, ddp, ...")] = "auto",
 ) -> None:
-    """Train a model and keep it in a folder."""
-    from rationalizer.compare import describe_method, parse_assignments
-    from rationalizer.data import GENERATED, DataSource, DiskExamples
+    """Train a model and save it in a folder."""
+    from rationalizer.compare import describe_method
+    from rationalizer.data import GENERATED
     from rationalizer.metrics import headline_metrics, score_rows
     from rationalizer.models import configure
     from rationalizer.models.devices import accelerator_settings
@@ -95,103 +83,92 @@ def train(
     from rationalizer.training.distributed import is_first_process
     from rationalizer.training.loop import require_no_run
 
-    own = {"encoder": encoder, "embeddings": embeddings, "seed": seed, "budget": budget}
-    given = collect_settings(settings, **own, constraints=constraint or None)
-    where = DataSource.resolve(
-        source,
-        data_dir,
-        aspect,
-        parse_assignments(column, "--column"),
-        task=task,
-        dialect=dialect_of(delimiter, encoding, no_header),
-        skip_bad=skip_bad,
-        stream=stream,
-        cache_dir=cache_dir,
+    chosen = collect_settings(
+        settings, encoder=encoder, embeddings=embeddings, seed=seed, budget=budget, constraints=constraint or None
     )
-    on = accelerator_settings(device, devices)
-    config = configure(method, {"budget": where.budget, **given}, dataset=where.dataset, pairs=where.pairs)
-    directory = out_dir or Path("runs") / f"{where.name}-{config.method}"
-    require_folder(directory)
-    first = is_first_process(on["devices"], nodes)
-    if first and not resume:
-        require_no_run(directory)  # before the data is read
-    corpus = where.load(config.word_splitting, on_progress=show_progress if first else None)
-    if first:
-        out.print(_described(corpus, config, generated=where.source in GENERATED))
-        if isinstance(corpus.train, DiskExamples):
-            out.print(_stored(corpus.train), markup=False)
-        for note in corpus.skipped:
-            err.print(note, style="yellow", markup=False)
-        out.print(f"{describe_method(config)}, seed {config.seed}: {directory}")
-        _hint_at_segments(corpus)
-    with show_progress(
-        "Scoring", len(corpus.dev) + len(corpus.test), lazy=True
-    ) as scored:  # training has a bar of its own
-        done = run(
+    data = resolve_source(source, reading, data_dir, aspect)
+    accelerator = accelerator_settings(device, devices)
+    config = configure(method, {"budget": data.budget, **chosen}, dataset=data.dataset, pairs=data.pairs)
+    folder = out_dir or Path("runs") / f"{data.name}-{config.method}"
+    check_output_folder(folder)
+    is_first = is_first_process(accelerator["devices"], nodes)
+    if is_first and not resume:
+        require_no_run(folder)  # before the data is read
+    corpus = data.load(config.word_splitting, on_progress=show_progress if is_first else None)
+    if is_first:
+        out.print(_describe_corpus(corpus, config, generated=data.source in GENERATED), markup=False)
+        warn([*corpus.skipped, *_word_splitting_hint(corpus)])
+        out.print(f"{describe_method(config)}, seed {config.seed}: {folder}")
+    # Lazy, because training shows a bar of its own first.
+    with show_progress("Scoring", len(corpus.dev) + len(corpus.test), lazy=True) as on_batch:
+        result = run(
             corpus,
             config,
-            directory,
-            source=where,
-            on_batch=scored,
+            folder,
+            source=data,
+            on_batch=on_batch,
             resume=resume,
             progress=None if err.is_terminal else "lines",
-            **on,
+            **accelerator,
             threads=threads,
             precision=precision,
             strategy=strategy,
             num_nodes=nodes,
         )
-    if not first:
+    if not is_first:
         return
-    _print_training(done.trained)
-    show_table(["score", *done.scores], score_rows(done.scores, headline_metrics()))
-    for split, found in done.scores.items():
-        for finding in degeneration_findings(config.method, found):
-            err.print(f"warning ({split}): {finding.message}", style="yellow", markup=False)
-    out.print(f"Next: rationalizer evaluate {directory}{'' if corpus.pairs else ' --faithfulness'}")
+    _print_training(result.trained)
+    show_table(["score", *result.scores], score_rows(result.scores, headline_metrics()))
+    for split, scores in result.scores.items():
+        warn(f"warning ({split}): {finding.message}" for finding in degeneration_findings(config.method, scores))
+    out.print(f"Next: rationalizer evaluate {folder}{'' if corpus.pairs else ' --faithfulness'}")
 
 
-def _described(corpus: Corpus, config: Config, *, generated: bool) -> str:
+def _describe_corpus(corpus: Corpus, config: Config, *, generated: bool) -> str:
     from rationalizer.data import DiskExamples
     from rationalizer.data.column_names import ANNOTATIONS
 
     splits = {"train": corpus.train, "dev": corpus.dev, "test": corpus.test}
     counts = ", ".join(f"{len(examples)} {name}" for name, examples in splits.items() if examples)
-    target = f"classes {', '.join(corpus.classes)}" if corpus.classes else "values to regress on"
-    marked = not isinstance(corpus.train, DiskExamples) or ANNOTATIONS & corpus.columns.keys()
-    annotated = [name for name, examples in splits.items() if marked and any(one.annotated for one in examples)]
-    kind = "gold alignments" if corpus.pairs else "generated rationales" if generated else "human rationales"
-    learned = "learned from" if config.annotation_weight else "not learned from"
-    rationales = f"; {kind} in {', '.join(annotated)} ({learned})" if annotated else ""
+    parts = [counts, f"classes {', '.join(corpus.classes)}" if corpus.classes else "regression"]
+    # Reading all of a large file only to look for annotations would take minutes; its columns tell.
+    on_disk = isinstance(corpus.train, DiskExamples)
+    if not on_disk or ANNOTATIONS & corpus.columns.keys():
+        annotated = [name for name, examples in splits.items() if any(one.annotated for one in examples)]
+        kind = "gold alignments" if corpus.pairs else "generated annotations" if generated else "human annotations"
+        use = "used in training" if config.annotation_weight else "not used in training"
+        parts += [f"{kind} in {', '.join(annotated)} ({use})"] if annotated else []
     dropped = ", ".join(f"{count} of {split}" for split, count in corpus.dropped.items() if count)
-    return f"{corpus.name}: {counts}; {target}{rationales}{f'; left out for their label: {dropped}' if dropped else ''}"
+    parts += [f"dropped because of their label: {dropped}"] if dropped else []
+    described = f"{corpus.name}: {'; '.join(parts)}"
+    if isinstance(corpus.train, DiskExamples):
+        folder = corpus.train.folder.parent
+        size = describe_size(folder_size(folder))
+        described += (
+            f"\nThe texts stay on disk in {folder} ({size}); each epoch reads all of them in a new random order, "
+            "without a buffer."
+        )
+    return described
 
 
-def _stored(examples: DiskExamples) -> str:
-    from rationalizer.cli.info import size_in_words
-
-    folder = examples.folder.parent
-    size = size_in_words(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()))
-    return f"texts stay in {folder} ({size}); every epoch reads all of them in a new random order, without a buffer"
-
-
-def _hint_at_segments(corpus: Corpus) -> None:
+def _word_splitting_hint(corpus: Corpus) -> list[str]:
     from rationalizer.text.word_splitting import is_unspaced
 
     first = [text.text for example in corpus.train[:100] for text in example.texts]
-    if corpus.rule == "words" and 2 * sum(map(is_unspaced, first)) > len(first):
-        err.print(
-            'note: these texts are written without spaces; --set word_splitting=segments (extra "segment") splits them '
-            "into words",
-            style="yellow",
-            markup=False,
-        )
+    if corpus.rule != "words" or 2 * sum(map(is_unspaced, first)) <= len(first):
+        return []
+    return [
+        'note: these texts are written without spaces; --set word_splitting=segments (extra "segment") splits them '
+        "into words"
+    ]
 
 
 def _print_training(trained: TrainedModel) -> None:
-    epochs = trained.history["epochs"]
-    threads = trained.history.get("threads")
-    how = f" with {threads} {'thread' if threads == 1 else 'threads'}" if threads else ""
-    out.print(f"{len(epochs)} epochs in {trained.seconds:.1f} s{how}; epoch {trained.history['best_epoch']} is kept")
-    facts = ", ".join(f"{name} {value}" for name, value in trained.encoder.summary().items())
-    out.print(f"words: {facts}")
+    history = trained.history
+    threads = history.get("threads")
+    using = f" with {threads} {'thread' if threads == 1 else 'threads'}" if threads else ""
+    out.print(
+        f"{len(history['epochs'])} epochs in {trained.seconds:.1f} s{using}; the model of epoch "
+        f"{history['best_epoch']} is kept"
+    )
+    out.print(f"words: {', '.join(f'{name} {value}' for name, value in trained.encoder.summary().items())}")
