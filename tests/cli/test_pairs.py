@@ -166,6 +166,7 @@ def test_the_demo_ends_with_programs_that_the_shell_finds(tmp_path, monkeypatch)
     for line in demo_module._next_commands(demo_module._program_folder(), tmp_path):
         assert Path(line.split()[0]).is_file()
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
-    assert {line.split()[0] for line in demo_module._next_commands(demo_module._program_folder(), tmp_path)} == {"rationalizer"}
+    lines = demo_module._next_commands(demo_module._program_folder(), tmp_path)
+    assert {line.split()[0] for line in lines} == {"rationalizer"}
     monkeypatch.setitem(sys.modules, "fastapi", None)
     assert any(line.startswith('pip install ".[web]"') for line in demo_module._next_commands("", tmp_path))
