@@ -8,15 +8,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from soak.parts import PARTS, Tally, run_here, run_module
+from soak.runner import PARTS, Tally, run_in_processes, run_in_this_process
 
 
-def main(given: list[str] | None = None) -> int:
-    options = _options(given)
+def main(arguments: list[str] | None = None) -> int:
+    options = _options(arguments)
     seed = random.SystemRandom().randrange(10**6) if options.seed is None else options.seed
     print(f"seed {seed}, scale {options.scale:g}", flush=True)
     tallies: list[Tally] = [Tally(name, seed, options.scale) for name in options.parts]
-    run = run_here if options.here or options.case is not None else run_module
+    run = run_in_this_process if options.here or options.case is not None else run_in_processes
     stopped = False
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         try:
@@ -28,14 +28,16 @@ def main(given: list[str] | None = None) -> int:
     return 130 if stopped else int(any(tally.counts["wrong"] or tally.counts["hung"] for tally in tallies))
 
 
-def _options(given: list[str] | None) -> argparse.Namespace:
+def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m soak", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="name", help=f"of {', '.join(PARTS)}; by default all")
-    parser.add_argument("--seed", type=int, help="repeat the run that printed it; by default another one each time")
-    parser.add_argument("--scale", type=float, default=1.0, help="how many cases, as a factor; 0.05 for a short run")
-    parser.add_argument("--case", type=int, help="only the case of this number, of one part")
-    parser.add_argument("--here", action="store_true", help="in this process, for a debugger; what hangs hangs")
-    options = parser.parse_args(given)
+    parser.add_argument("--seed", type=int, help="seed of an earlier run, to repeat it; by default a new one")
+    parser.add_argument("--scale", type=float, default=1.0, help="factor on the number of cases; 0.05 for a short run")
+    parser.add_argument("--case", type=int, help="run only the case with this number, of one part")
+    parser.add_argument(
+        "--here", action="store_true", help="run in this process, for a debugger, without the limit on hanging cases"
+    )
+    options = parser.parse_args(arguments)
     for name in options.parts:
         if name not in PARTS:
             parser.error(f"there is no part {name!r}; there are: {', '.join(PARTS)}")

@@ -1,7 +1,8 @@
-"""What a part of the soak is written with: cases, each with its own random numbers and a time bound, and verdicts."""
+"""The tools of a soak test: cases, each with its own random generator and time limit, and verdicts."""
 
 from __future__ import annotations
 
+import subprocess
 import threading
 import time
 import traceback
@@ -13,26 +14,27 @@ from typing import Any
 
 import numpy as np
 
-Report = Callable[..., None]  # what happened, the case's number, and more
+Report = Callable[..., None]  # the event, the case's number, and details
+PROCESS_SECONDS = 120.0  # time limit of one subprocess
 
 
 class Wrong(Exception):
-    """The package did something that it must not do."""
+    """The package gave a wrong result."""
 
 
 class Unclear(Exception):
-    """Nothing shows the package wrong, but it should be looked at: an oracle gave up, a message says too little."""
+    """Not shown to be wrong, but worth a look: an oracle gave up, or a message says too little."""
 
 
 class Hung(Exception):
-    """It took longer than it may."""
+    """A time limit was exceeded."""
 
 
 @dataclass(frozen=True)
 class Case:
     number: int
     random: np.random.Generator
-    notes: list[str] = field(default_factory=list)  # what was drawn, for the message
+    notes: list[str] = field(default_factory=list)  # the random choices, for the message
 
     def pick(self, options: Sequence[Any]) -> Any:
         return options[int(self.random.integers(len(options)))]
@@ -46,44 +48,40 @@ class Case:
 
 @dataclass(frozen=True)
 class Soak:
-    """What a part is given."""
+    """The settings of a part, and where it reports."""
 
     seed: int
     scale: float
-    folder: Path  # for its files
+    folder: Path  # for files of the part
     report: Report
-    only: int | None = None  # this case alone
+    only: int | None = None  # run only this case
 
-    def check(self, count: int, judge: Callable[[Case], None], *, seconds: float, at_once: int = 1) -> None:
-        """Runs `judge` on so many cases (times the scale); it raises where something is not right."""
+    def check(self, count: int, check_case: Callable[[Case], None], *, seconds: float, threads: int = 1) -> None:
+        """Run `check_case`, which raises an exception on failure, on `count` cases (times the scale)."""
         numbers = range(max(1, round(count * self.scale))) if self.only is None else [self.only]
-        if at_once == 1:
+        if threads == 1:
             for number in numbers:
-                self._one(number, judge, seconds)
+                self.check_one(number, check_case, seconds=seconds)
             return
-        with ThreadPoolExecutor(at_once) as pool:
-            list(pool.map(lambda number: self._one(number, judge, seconds), numbers))
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda number: self.check_one(number, check_case, seconds=seconds), numbers))
 
-    def check_last(self, number: int, judge: Callable[[Case], None], *, seconds: float) -> None:
-        """One more case, after all others."""
-        self._one(number, judge, seconds)
-
-    def _one(self, number: int, judge: Callable[[Case], None], seconds: float) -> None:
-        # By number: a case is the same whatever ran before it, so it can be repeated alone.
+    def check_one(self, number: int, check_case: Callable[[Case], None], *, seconds: float) -> None:
+        # Seeded by number: a case does not depend on those before it, so it can be repeated alone.
         case = Case(number, np.random.default_rng([self.seed, number]))
-        self.report("begun", number, seconds)
+        self.report("started", number, seconds)
         started = time.monotonic()
-        verdict, said = "right", ""
+        verdict, message = "right", ""
         try:
-            judge(case)
+            check_case(case)
         except (Wrong, Unclear, Hung) as error:
-            verdict, said = type(error).__name__.lower(), str(error)
+            verdict, message = type(error).__name__.lower(), str(error)
         except Exception:
-            verdict, said = "wrong", traceback.format_exc(limit=-4)
+            verdict, message = "wrong", traceback.format_exc(limit=-4)
         took = time.monotonic() - started
         if verdict == "right" and took > seconds:
-            verdict, said = "hung", f"took {took:.1f} s, allowed are {seconds:g} s"
-        self.report("ended", number, verdict, "; ".join([*case.notes, said]))
+            verdict, message = "hung", f"took {took:.1f} s, the limit is {seconds:g} s"
+        self.report("ended", number, verdict, "; ".join([*case.notes, message]))
 
 
 def require(condition: Any, *facts: object) -> None:
@@ -91,8 +89,8 @@ def require(condition: Any, *facts: object) -> None:
         raise Wrong(" ".join(map(str, facts)))
 
 
-class Locked:
-    """A report that threads may share."""
+class LockedReport:
+    """A report that several threads can use."""
 
     def __init__(self, report: Report) -> None:
         self.report, self.lock = report, threading.Lock()
@@ -108,3 +106,14 @@ def wait_for(condition: Callable[[], Any], seconds: float, pause: float = 0.002)
         if time.monotonic() > deadline:
             raise Hung(f"nothing happened for {seconds:g} s")
         time.sleep(pause)
+
+
+def finish(process: subprocess.Popen) -> None:
+    """Wait for the end of a process; its exit code must be 0."""
+    try:
+        _, errors = process.communicate(timeout=PROCESS_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise Hung(f"{process.args} did not end in {PROCESS_SECONDS:g} s") from None
+    require(process.returncode == 0, process.args, "ended with code", process.returncode, errors[-2000:])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "graph"))  # no package: its files import each other
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "graph"))  # not a package
 
 import local_polytope as oracle
 from random_graphs import random_graph
@@ -17,11 +17,11 @@ from soak.cases import Case, Soak, Unclear, Wrong, require
 
 
 def run(soak: Soak) -> None:
-    soak.check(300, judge, seconds=60)
+    soak.check(300, check_case, seconds=60)
 
 
-def judge(case: Case) -> None:
-    small = case.chance(0.5)  # small enough to try every assignment
+def check_case(case: Case) -> None:
+    small = case.chance(0.5)  # small enough to enumerate all assignments
     variables = int(case.random.integers(6, 11 if small else 41))
     factors = int(case.random.integers(1, 10 if small else 21))
     scale = 10.0 ** case.random.uniform(-2, 3)
@@ -59,12 +59,12 @@ def _check_sparsemap(graph, z, values, enumerated) -> None:
     if np.abs(found - expected).max() <= 1e-6:
         return
     ours, theirs = (_quadratic_value(values, enumerated, x) for x in (found, expected))
-    # The general solver stops early on some degenerate graphs; then ours is allowed and better.
+    # The general solver stops early on some degenerate graphs; then ours is feasible and better.
     slack = 1e-9 * max(1.0, np.abs(values).max())
-    said = f"values {ours!r}, general solver {theirs!r}, z apart by {np.abs(found - expected).max():.1e}"
-    require(ours > -np.inf and not ours < theirs - slack, "lp_sparsemap is not optimal:", said)
+    message = f"values {ours!r}, general solver {theirs!r}, z differs by {np.abs(found - expected).max():.1e}"
+    require(ours > -np.inf and not ours < theirs - slack, "lp_sparsemap is not optimal:", message)
     if not ours > theirs:
-        raise Unclear(said)
+        raise Unclear(message)
 
 
 def _quadratic_value(values, enumerated, z) -> float:

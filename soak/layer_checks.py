@@ -1,4 +1,4 @@
-"""What holds for several layers: drawn numbers, projections that do not move apart, and their derivatives."""
+"""Random inputs, and checks shared by several layers: rounding, nonexpansiveness, derivatives, masks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from soak.cases import Case, Wrong, require
 
-EXACT = 1e-9  # what float64 leaves of a number of size 1 after a few thousand operations, generously
+EXACT = 1e-9  # a generous bound on float64 rounding errors after a few thousand operations on numbers of size 1
 LOW = (torch.float32, torch.float16, torch.bfloat16)
 
 
@@ -19,7 +19,7 @@ def draw_size(case: Case, longest: int = 300) -> int:
 
 
 def draw_scores(case: Case, *shape: int, largest: float = 1e9) -> Tensor:
-    """float64, but of numbers that a dtype drawn for the case holds."""
+    """Draw float64 scores of a random scale, sometimes with ties."""
     scale = case.pick([1e-9, 1e-3, 0.1, 1.0, 1.0, 3.0, 30.0, 1e3, 1e4, largest])
     values = torch.from_numpy(case.random.standard_normal(shape))
     if case.chance(0.3):
@@ -40,29 +40,29 @@ def draw_mask(case: Case, rows: int, n: int) -> Tensor | None:
 
 
 def draw_dtype(case: Case, scores: Tensor) -> torch.dtype:
-    """float64 most of the time: everything else is checked to be its rounding."""
+    """Draw float64 most of the time; other dtypes must give float64's result, rounded."""
     if case.chance(0.6) or scores.abs().max() > 1e4:  # float16 ends at 65504
         return torch.float64
     return case.pick(LOW)
 
 
 def check_rounding(found: Tensor, exact: Tensor, dtype: torch.dtype) -> None:
-    """The layers compute in float64, so any other dtype gives float64's answer, rounded."""
+    """The layers compute in float64: any other dtype must give the float64 result, rounded."""
     require(found.dtype == dtype, "dtype", found.dtype, "of", dtype)
     require(torch.equal(found, exact.to(dtype)), f"{dtype} is not float64 rounded:", found, exact)
 
 
 def close(found: Tensor, expected: Tensor, tolerance: float, what: str) -> None:
-    apart = (found - expected).abs().max().item() if found.numel() else 0.0
-    require(apart <= tolerance, f"{what}: apart by {apart:.2e}")  # NaN is not <= either
+    difference = (found - expected).abs().max().item() if found.numel() else 0.0
+    require(difference <= tolerance, f"{what}: difference {difference:.2e}")  # NaN fails as well
 
 
 def noise(scores: Tensor) -> float:
-    """What rounding of the scores alone moves an answer by."""
+    """Bound the change of a result by rounding of the scores alone."""
     return EXACT + 1e-14 * float(scores.abs().max()) * scores.shape[-1] if scores.numel() else EXACT
 
 
-def check_moves(case: Case, layer: Callable[[Tensor], Tensor], scores: Tensor) -> None:
+def check_nonexpansive(case: Case, layer: Callable[[Tensor], Tensor], scores: Tensor) -> None:
     """Projections (and proximal maps) are firmly nonexpansive: ‖z − z'‖² <= (z − z')·(s − s')."""
     step = 10.0 ** case.random.uniform(-6, 0)
     other = scores + step * torch.from_numpy(case.random.standard_normal(scores.shape))
@@ -73,9 +73,9 @@ def check_moves(case: Case, layer: Callable[[Tensor], Tensor], scores: Tensor) -
 
 
 def check_derivative(case: Case, layer: Callable[..., Tensor], *inputs: Tensor, smooth: bool = False) -> None:
-    """g·Jd from autograd against finite differences, where both sides show the same slope."""
+    """Compare g·Jd from autograd with finite differences, unless there is a kink in between."""
     if max((float(x.abs().max()) if x.numel() else 0.0) for x in inputs) > 100:
-        return  # finite differences have no digits left
+        return  # finite differences lose all digits
     inputs = tuple(x.clone().requires_grad_() for x in inputs)
     z = layer(*inputs)
     weights = torch.from_numpy(case.random.standard_normal(z.shape))
@@ -91,7 +91,7 @@ def check_derivative(case: Case, layer: Callable[..., Tensor], *inputs: Tensor, 
         bend = float((ahead + behind - 2 * z).abs().max()) if z.numel() else 0.0
         found = float(((ahead - behind) * weights).sum()) / (2 * step)
     if not smooth and bend > 1e-11:
-        return  # a kink lies in between: there is no derivative to compare with
+        return  # a kink
     size = 1.0 + float(weights.abs().sum()) * max(1.0, *(float(d.abs().max()) for d in directions if d.numel()))
     require(abs(found - expected) <= 1e-4 * size, f"derivative {expected:.8g}, finite differences {found:.8g}")
 

@@ -1,4 +1,4 @@
-"""Tables of texts, and what can be wrong with them."""
+"""Write malformed tables of texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from soak.cases import Case
 
 ROWS = [{"text": f"a lovely film number {k}", "label": "pos" if k % 2 else "neg"} for k in range(24)]
-ODD = [
+ODD_VALUES = [
     "",
     " ",
     None,
@@ -36,7 +36,7 @@ COLUMNS = ["text", "label", "rationale_spans", "rationale_mask", "rationale_char
 
 
 def write_malformed(case: Case, folder: Path) -> Path:
-    """A file of some format in which something is wrong, mostly."""
+    """Write a file of a random format, mostly with an error in it."""
     ending = case.pick(["csv", "csv", "tsv", "jsonl", "jsonl", "parquet", "csv.gz", "txt", "json", "xyz", ""])
     path = folder / (f"data.{ending}" if ending else "data")
     kind = case.pick(["cells", "cells", "columns", "bytes", "bytes", "shape", "folder", "format"])
@@ -52,7 +52,7 @@ def write_malformed(case: Case, folder: Path) -> Path:
     rows = [dict(row) for row in ROWS[: int(case.random.integers(1, len(ROWS) + 1))]]
     if kind == "cells":
         for _ in range(int(case.random.integers(1, 4))):
-            case.pick(rows)[case.pick(COLUMNS)] = case.pick(ODD)
+            case.pick(rows)[case.pick(COLUMNS)] = case.pick(ODD_VALUES)
     if kind == "columns":
         old, new = case.pick(["text", "label"]), case.pick(["texts", "", "TEXT", "label", "text", "x\ny"])
         rows = [{new if name == old else name: value for name, value in row.items()} for row in rows]
@@ -79,7 +79,7 @@ def _plain(value: object) -> str | None:
 
 
 def _as_csv(rows: list[dict], separator: str = ",") -> bytes:
-    """Without quotes on purpose: some values break the lines."""
+    """Write CSV without quotes, so that some values break the lines."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     lines = [separator.join(names), *(separator.join(str(row.get(name, "")) for name in names) for row in rows)]
     return "\n".join(lines).encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""A real `rationalizer serve` under many requests at once, among slow, large and broken ones."""
+"""`rationalizer serve` under many concurrent requests, mixed with slow, large and broken ones."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from rationalizer import Rationalizer
 from soak import small_models
 from soak.cases import Case, Hung, Soak, Unclear, Wrong, require
 
-REQUESTS, AT_ONCE = 1000, 50
+REQUESTS, CONCURRENT = 1000, 50
 BUDGETS = (None, 1, 5, 0.1, "20%", "100%")
-PATIENCE = 3  # seconds that the server gives a request to arrive
-REFUSED = (400, 413, 422)
+REQUEST_SECONDS = 3  # time limit for the arrival of a request
+ERRORS = (400, 413, 422)
 
 
 def run(soak: Soak) -> None:
     model = small_models.train_small(soak.folder / "model")
-    own = Own(model)
+    reference = ReferenceModel(model)
     server = Server(model)
     local = threading.local()
 
-    def judge(case: Case) -> None:
+    def check_case(case: Case) -> None:
         if case.number == REQUESTS:
             return _stop(case, server)
         if not hasattr(local, "client"):
@@ -40,14 +40,14 @@ def run(soak: Soak) -> None:
         kind = "slow" if case.number % 40 == 39 else "bad" if case.chance(0.1) else "good"
         case.note(kind)
         try:
-            {"slow": _slow, "bad": _bad, "good": _good}[kind](case, local.client, own)
+            {"slow": _slow, "bad": _bad, "good": _good}[kind](case, local.client, reference)
         except httpx.TimeoutException:
             raise Hung("no answer in 60 s") from None
 
     try:
-        soak.check(REQUESTS, judge, seconds=70, at_once=AT_ONCE)
+        soak.check(REQUESTS, check_case, seconds=70, threads=CONCURRENT)
         if soak.only is None:
-            soak.check_last(REQUESTS, judge, seconds=60)
+            soak.check_one(REQUESTS, check_case, seconds=60)
     finally:
         server.process.kill()
         server.process.wait()
@@ -57,7 +57,7 @@ class Server:
     def __init__(self, model: Path) -> None:
         command = [sys.executable, "-m", "rationalizer", "serve", str(model), "--port", "0"]
         self.process = subprocess.Popen(
-            [*command, "--max-seconds", str(PATIENCE)], stderr=subprocess.PIPE, text=True, start_new_session=True
+            [*command, "--max-seconds", str(REQUEST_SECONDS)], stderr=subprocess.PIPE, text=True, start_new_session=True
         )
         assert self.process.stderr is not None
         line = self.process.stderr.readline()
@@ -67,15 +67,15 @@ class Server:
         self.address, self.port = found[1], int(found[2])
 
 
-class Own:
-    """What the model itself says: computed once a text and budget, before or after the server, whoever asks."""
+class ReferenceModel:
+    """The model's own explanations, computed once per text and budget."""
 
     def __init__(self, model: Path) -> None:
         self.model, self.lock = Rationalizer.load(model), threading.Lock()
         self.trained_budget = self.model.budget
         self.texts, self.known = small_models.texts(60), {}
 
-    def says(self, text: str, budget: Any) -> Any:
+    def explain(self, text: str, budget: Any) -> Any:
         with self.lock:
             if (text, budget) not in self.known:
                 self.model.budget = self.trained_budget if budget is None else budget
@@ -83,8 +83,8 @@ class Own:
             return self.known[text, budget]
 
 
-def _good(case: Case, client: httpx.Client, own: Own) -> None:
-    texts = [case.pick(own.texts) for _ in range(int(case.pick([1, 1, 1, 3, 20])))]
+def _good(case: Case, client: httpx.Client, reference: ReferenceModel) -> None:
+    texts = [case.pick(reference.texts) for _ in range(int(case.pick([1, 1, 1, 3, 20])))]
     budget = case.pick(BUDGETS)
     case.note(f"{len(texts)} texts, budget {budget!r}")
     body = {"text": texts[0]} if len(texts) == 1 else {"texts": texts}
@@ -95,16 +95,16 @@ def _good(case: Case, client: httpx.Client, own: Own) -> None:
     found = answer.json()["explanations"]
     require(len(found) == len(texts), len(found), "answers")
     for text, one in zip(texts, found, strict=True):
-        expected = own.says(text, budget)
-        require(one["text"] == expected.text, "the answer is of another text")
-        require(one["selected"] == list(expected.selected), "other words than the model's own:", text, budget)
+        expected = reference.explain(text, budget)
+        require(one["text"] == expected.text, "the answer belongs to another text")
+        require(one["selected"] == list(expected.selected), "another rationale than the model's own:", text, budget)
         require(one["probabilities"].keys() == expected.probabilities.keys(), "other labels:", one["probabilities"])
-        apart = max(abs(one["probabilities"][label] - p) for label, p in expected.probabilities.items())
-        require(apart <= 1e-5, f"probabilities apart by {apart:.1e}")
+        difference = max(abs(one["probabilities"][label] - p) for label, p in expected.probabilities.items())
+        require(difference <= 1e-5, f"probabilities differ by {difference:.1e}")
 
 
-def _bad(case: Case, client: httpx.Client, own: Own) -> None:
-    """What must be refused, by a message in JSON."""
+def _bad(case: Case, client: httpx.Client, reference: ReferenceModel) -> None:
+    """Send an invalid request; the answer must be a JSON error."""
     content = case.pick(
         [
             b"",
@@ -131,15 +131,15 @@ def _bad(case: Case, client: httpx.Client, own: Own) -> None:
     except (httpx.WriteError, httpx.RemoteProtocolError):
         require(len(content) > 1_000_000, "the connection was closed without an answer")
         return  # a server may hang up on a body that is too large
-    require(answer.status_code in REFUSED, "status", answer.status_code, answer.text[:500])
+    require(answer.status_code in ERRORS, "status", answer.status_code, answer.text[:500])
     try:
         answer.json()
     except ValueError:
-        raise Unclear(f"refused, but not in JSON: {answer.text[:300]}") from None
+        raise Unclear(f"an error that is not JSON: {answer.text[:300]}") from None
 
 
-def _slow(case: Case, client: httpx.Client, own: Own) -> None:
-    """A client that never finishes its request is let go, and not waited for."""
+def _slow(case: Case, client: httpx.Client, reference: ReferenceModel) -> None:
+    """Send an incomplete request; the server must close the connection."""
     url = client.base_url
     head = (
         b"POST /explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
@@ -157,11 +157,11 @@ def _slow(case: Case, client: httpx.Client, own: Own) -> None:
         except ConnectionResetError:
             pass
     took = time.monotonic() - started
-    require(took < PATIENCE + 20, f"let go after {took:.1f} s")
+    require(took < REQUEST_SECONDS + 20, f"let go after {took:.1f} s")
 
 
 def _stop(case: Case, server: Server) -> None:
-    """Ctrl-C while a request is under way and another never ends: the first is answered, then the server ends."""
+    """Send Ctrl-C during a request and beside an incomplete one: the first is answered, then the server ends."""
     case.note("stopping")
     outcome: Counter[Any] = Counter()
 
@@ -172,10 +172,10 @@ def _stop(case: Case, server: Server) -> None:
         except httpx.HTTPError as error:
             outcome[repr(error)] += 1
 
-    asking = threading.Thread(target=ask)
+    thread = threading.Thread(target=ask)
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as idle:
         idle.sendall(b"POST /explain HTTP/1.1\r\nHost: local")
-        asking.start()
+        thread.start()
         deadline = time.monotonic() + 30
         while not outcome and not httpx.get(f"{server.address}/health").json()["waiting"]:
             require(time.monotonic() < deadline, "the request never arrived")
@@ -185,8 +185,8 @@ def _stop(case: Case, server: Server) -> None:
             code = server.process.wait(40)
         except subprocess.TimeoutExpired:
             raise Hung("the server did not stop in 40 s") from None
-    asking.join()
+    thread.join()
     assert server.process.stderr is not None
-    said = server.process.stderr.read()
-    require(code == 130 and said == "Stopped.\n", "ended with code", code, "and", repr(said[-1500:]))
-    require(outcome == {200: 1}, "the request under way got", dict(outcome))
+    errors = server.process.stderr.read()
+    require(code == 130 and errors == "Stopped.\n", "ended with code", code, "and", repr(errors[-1500:]))
+    require(outcome == {200: 1}, "the accepted request got", dict(outcome))

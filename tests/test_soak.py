@@ -1,4 +1,4 @@
-"""The soak itself, in seconds: what it prints, and that it can fail."""
+"""Short runs of the soak tests: their output, and that they detect planted faults."""
 
 import re
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from soak.__main__ import main
-from soak.parts import Tally
+from soak.runner import Tally
 
 from rationalizer import graph, ops
 
@@ -20,7 +20,7 @@ def table(text):
     return {name: tuple(map(int, counts)) for name, *counts in rows}
 
 
-def test_layers_and_graphs_have_no_fault():
+def test_layers_and_graphs_pass():
     command = [sys.executable, "-m", "soak", "layers", "graphs", "--seed", "1", "--scale", "0.012"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -33,7 +33,7 @@ def scaled(solve, by):
 
 
 @pytest.mark.parametrize("by", [1.001, 0.999])  # infeasible, and feasible but not optimal
-def test_a_planted_fault_of_a_layer_is_found(by, monkeypatch, capsys):
+def test_planted_fault_of_a_layer_is_detected(by, monkeypatch, capsys):
     monkeypatch.setattr(ops, "budget", scaled(ops.budget, by))
     assert main(["layers", "--seed", "1", "--scale", "0.012", "--here"]) == 1
     printed = capsys.readouterr().out
@@ -46,7 +46,7 @@ def test_a_planted_fault_of_a_layer_is_found(by, monkeypatch, capsys):
     assert main(case.split()) == 0
 
 
-def test_a_planted_fault_of_the_engine_is_found(monkeypatch, capsys):
+def test_planted_fault_of_the_graph_solver_is_detected(monkeypatch, capsys):
     solve = graph.FactorGraph.lp_sparsemap
     monkeypatch.setattr(
         graph.FactorGraph, "lp_sparsemap", lambda self, **options: solve(self, temperature=1.01, **options)
@@ -55,15 +55,15 @@ def test_a_planted_fault_of_the_engine_is_found(monkeypatch, capsys):
     assert table(capsys.readouterr().out)["graphs"][1] > 0
 
 
-def test_what_never_comes_back_is_counted(capsys):
+def test_case_that_never_returns_is_counted(capsys):
     tally = Tally("layers", 1, 1.0)
-    tally.take("begun", 7, 10.0)
-    tally.end("hung", "it did not come back")
+    tally.record("started", 7, 10.0)
+    tally.fail("hung", "a case did not return")
     assert tally.counts == {"hung": 1}
     assert "python -m soak layers --seed 1 --scale 1 --case 7" in capsys.readouterr().out
 
 
-def test_names_are_checked(capsys):
+def test_unknown_part_is_an_error(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["layer"])
     assert ended.value.code == 2

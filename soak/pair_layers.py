@@ -1,4 +1,4 @@
-"""The layers on the words of two texts."""
+"""Layers that align the words of two texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from soak.layer_checks import EXACT, close, noise, numpy
 
 
 def _sides(case: Case, pairs: int, m: int, n: int, *, exact: bool) -> dict[str, Tensor]:
-    """Masks of both sides; none where "exactly one" must stay possible."""
+    """Draw masks of both sides; none if `exact`, so that "exactly one" stays feasible."""
     if exact:
         return {}
     masks = {"row_mask": checks.draw_mask(case, pairs, m), "column_mask": checks.draw_mask(case, pairs, n)}
@@ -31,8 +31,8 @@ def _real(scores: Tensor, sides: dict[str, Tensor]) -> Tensor:
     return real
 
 
-def _kept(scores: Tensor, sides: dict[str, Tensor], b: int) -> tuple[Any, ...]:
-    """The index of one pair's real rows and columns."""
+def _unmasked(scores: Tensor, sides: dict[str, Tensor], b: int) -> tuple[Any, ...]:
+    """Return the index of the unmasked rows and columns of one pair."""
     rows = sides["row_mask"][b].nonzero()[:, 0] if "row_mask" in sides else torch.arange(scores.shape[1])
     columns = sides["column_mask"][b].nonzero()[:, 0] if "column_mask" in sides else torch.arange(scores.shape[2])
     return b, rows[:, None], columns
@@ -66,21 +66,21 @@ def matching(case: Case) -> None:
     if dtype != torch.float64:
         checks.check_rounding(ops.matching(scores.to(dtype), temperature=temperature, **options, **sides), z, dtype)
     for b in range(len(scores)):
-        place = _kept(scores, sides, b)
-        s, found = scores[place] / temperature, z[place]
+        index = _unmasked(scores, sides, b)
+        s, found = scores[index] / temperature, z[index]
         if not s.numel():
             continue
         outside = violation(found[None], **options)
-        require(outside <= EXACT, f"outside of the polytope by {outside:.2e}")
+        require(outside <= EXACT, f"violates the polytope by {outside:.2e}")
         if sides:
-            alone = ops.matching(scores[place][None], temperature=temperature, **options)[0]
-            close(alone, found, noise(s), "masked is not truncated")
+            alone = ops.matching(scores[index][None], temperature=temperature, **options)[0]
+            close(alone, found, noise(s), "masked differs from truncated")
         slope = s - found
-        if float(slope.abs().max()) < 1e6:  # the oracle's own forbidden pairs cost 1e9
+        if float(slope.abs().max()) < 1e6:  # the oracle itself gives forbidden pairs a cost of 1e9
             gap = best_value(numpy(slope), **_full(options)) - float((slope * found).sum())
             require(gap <= noise(s) * (1 + 1e-3 * float(s.abs().sum())), f"not optimal: gap {gap:.2e}")
     if case.chance(0.4):
-        checks.check_moves(case, lambda s: ops.matching(s, **options, **sides), scores / temperature)
+        checks.check_nonexpansive(case, lambda s: ops.matching(s, **options, **sides), scores / temperature)
     if case.chance(0.3):
         checks.check_derivative(case, lambda s: ops.matching(s, temperature=temperature, **options, **sides), scores)
 
@@ -93,8 +93,8 @@ def matching_map(case: Case) -> None:
     if dtype != torch.float64:
         checks.check_rounding(ops.matching_map(scores.to(dtype), **options, **sides), y, dtype)
     for b in range(len(scores)):
-        place = _kept(scores, sides, b)
-        s, found = scores[place], y[place]
+        index = _unmasked(scores, sides, b)
+        s, found = scores[index], y[index]
         if not s.numel():
             continue
         require(violation(found[None], **options) <= 0, "not a matching, or above the budget")
@@ -120,10 +120,10 @@ def sinkhorn(case: Case) -> None:
     if exact:
         close(plan.sum((-1, -2)), torch.full((pairs,), float(options["k"])), 1e-5 * (m + n), "does not align k")
     for b in range(pairs):
-        place = _kept(scores, sides, b)
-        s, found = scores[place] / epsilon, plan[place]
+        index = _unmasked(scores, sides, b)
+        s, found = scores[index] / epsilon, plan[index]
         if min(s.shape) > 1 and bool((found > 1e-200).all()):
-            # log P − s/ε is a number a row plus a number a column, so every 2 x 2 of it adds up to 0.
+            # log P − s/ε = u_i + v_j, so the alternating sum of every 2 × 2 submatrix is 0.
             rest = found.log() - s
             close(
                 rest - rest[:1] - rest[:, :1] + rest[:1, :1],
@@ -136,7 +136,7 @@ def sinkhorn(case: Case) -> None:
         try:
             checks.check_derivative(case, lambda s: ops.sinkhorn(s, **tight), scores, smooth=True)
         except ops.ConvergenceWarning:
-            return  # 1e-12 is asked for by the finite differences, not by users
+            return  # only the finite differences need 1e-12
 
 
 def gumbel_matching(case: Case) -> None:
@@ -146,20 +146,20 @@ def gumbel_matching(case: Case) -> None:
     real, training, seed = _real(scores, sides), case.chance(0.6), int(case.random.integers(2**31))
     case.note(f"masks {list(sides)}, training {training}")
 
-    def drawn() -> ops.GumbelMatching:
+    def sample() -> ops.GumbelMatching:
         generator = torch.Generator().manual_seed(seed)
         temperature = 0.5
         return ops.gumbel_matching(
             scores.to(dtype), temperature=temperature, training=training, generator=generator, **sides
         )
 
-    found, again = drawn(), drawn()
+    found, again = sample(), sample()
     near = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 0.1}[dtype]
     for name, dim, z, same in (("rows", -1, found.rows, again.rows), ("columns", -2, found.columns, again.columns)):
         checks.check_masked(z, real, name)
         require(torch.equal(z, same), "the same generator gave another sample")
-        there = real.any(dim)
-        close(z.double().sum(dim)[there], torch.ones(int(there.sum())).double(), near, f"{name} do not sum to 1")
+        nonempty = real.any(dim)
+        close(z.double().sum(dim)[nonempty], torch.ones(int(nonempty.sum())).double(), near, f"{name} do not sum to 1")
         if not training:
             best = scores.masked_fill(~real, -torch.inf).argmax(dim, keepdim=True)
             expected = torch.zeros_like(scores).scatter_(dim, best, 1.0) * real

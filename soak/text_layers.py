@@ -1,4 +1,4 @@
-"""The layers on the tokens of a text."""
+"""Layers that select words of one text."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from soak import layer_checks as checks
 from soak.cases import Case, Unclear, require
 from soak.layer_checks import EXACT, close, noise, numpy
 
-SMALL = 7  # tokens, for oracles that enumerate
+SMALL = 7  # words, for oracles that enumerate
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A batch of texts and what was asked of it; `transition` has an entry a row and edge."""
+class Inputs:
+    """The inputs of a layer for a batch of texts; `transition` has one entry per row and edge."""
 
     scores: Tensor
     mask: Tensor | None
@@ -37,7 +37,7 @@ class Drawn:
         return torch.ones_like(self.scores, dtype=torch.bool) if self.mask is None else self.mask
 
     def rows(self):
-        """Each row without what is masked: scores and transitions over the temperature, budget, where it was."""
+        """Yield for each row the unmasked scores and transitions over the temperature, the budget, and the index."""
         for b in range(len(self.scores)):
             kept = self.real[b].nonzero()[:, 0]
             edges = self.transition[b, kept[:-1]] if len(kept) > 1 else self.transition[b, :0]
@@ -45,10 +45,10 @@ class Drawn:
             yield s, r, int(self.budget[b]), (b, kept)
 
 
-Layer = Callable[[Tensor, Drawn, Tensor, Tensor | None], Tensor]  # scores, the rest, transition, mask
+Layer = Callable[[Tensor, Inputs, Tensor, Tensor | None], Tensor]  # scores, the rest, transition, mask
 
 
-def draw(case: Case, sign: str = "±") -> Drawn:
+def draw(case: Case, sign: str = "±") -> Inputs:
     rows, n = int(case.random.integers(1, 4)), checks.draw_size(case)
     scores = checks.draw_scores(case, rows, n)
     size = float(scores.abs().max()) * case.pick([0.0, 1e-3, 0.1, 1.0, 10.0])
@@ -62,49 +62,53 @@ def draw(case: Case, sign: str = "±") -> Drawn:
     temperature = case.pick([1.0, 1.0, 0.1, 5.0, 1e-3])
     case.note(f"{rows} x {n}, budgets {budget.tolist()}, temperature {temperature}, {dtype}")
     scores, transition = scores.to(dtype).double(), transition.to(dtype).double()
-    return Drawn(scores, checks.draw_mask(case, rows, n), budget, transition, temperature, dtype)
+    return Inputs(scores, checks.draw_mask(case, rows, n), budget, transition, temperature, dtype)
 
 
-def check_common(case: Case, drawn: Drawn, layer: Layer, *, soft: bool) -> Tensor:
-    """What every layer promises: finite, 0 where masked, other dtypes rounded, masked as if absent, in [0, 1]."""
-    z = layer(drawn.scores, drawn, drawn.transition, drawn.mask)
-    checks.check_masked(z, drawn.real)
+def check_common(case: Case, inputs: Inputs, layer: Layer, *, soft: bool) -> Tensor:
+    """Check what holds for every layer: finite, in [0, 1], 0 where masked, dtypes rounded, masked ≡ truncated."""
+    z = layer(inputs.scores, inputs, inputs.transition, inputs.mask)
+    checks.check_masked(z, inputs.real)
     require(z.min() >= 0 and z.max() <= 1 + EXACT, "outside of [0, 1]:", z)
-    if drawn.dtype != torch.float64:
-        low = layer(drawn.scores.to(drawn.dtype), drawn, drawn.transition.to(drawn.dtype), drawn.mask)
-        checks.check_rounding(low, z, drawn.dtype)
+    if inputs.dtype != torch.float64:
+        low = layer(inputs.scores.to(inputs.dtype), inputs, inputs.transition.to(inputs.dtype), inputs.mask)
+        checks.check_rounding(low, z, inputs.dtype)
     if case.chance(0.1):
-        strided = drawn.scores.mT.contiguous().mT  # the same numbers, laid out by columns
-        require(torch.equal(layer(strided, drawn, drawn.transition, drawn.mask), z), "depends on the memory layout")
-    if drawn.mask is not None:
-        for b, kept in ((b, kept) for *_, (b, kept) in drawn.rows() if len(kept)):
-            one = Drawn(
-                drawn.scores[b : b + 1, kept],
+        strided = inputs.scores.mT.contiguous().mT  # the same numbers in another memory layout
+        require(torch.equal(layer(strided, inputs, inputs.transition, inputs.mask), z), "depends on the memory layout")
+    if inputs.mask is not None:
+        for b, kept in ((b, kept) for *_, (b, kept) in inputs.rows() if len(kept)):
+            one = Inputs(
+                inputs.scores[b : b + 1, kept],
                 None,
-                drawn.budget[b : b + 1],
-                drawn.transition[b : b + 1, kept[:-1]],
-                drawn.temperature,
-                drawn.dtype,
+                inputs.budget[b : b + 1],
+                inputs.transition[b : b + 1, kept[:-1]],
+                inputs.temperature,
+                inputs.dtype,
             )
             alone = layer(one.scores, one, one.transition, None)
-            close(alone[0], z[b, kept], noise(drawn.scores / drawn.temperature), "masked is not truncated")
+            close(alone[0], z[b, kept], noise(inputs.scores / inputs.temperature), "masked differs from truncated")
     if soft:
-        scaled = 1 / drawn.temperature
+        scaled = 1 / inputs.temperature
         if case.chance(0.5):
-            whole = Drawn(drawn.scores, drawn.mask, drawn.budget, drawn.transition * scaled, 1.0, drawn.dtype)
-            checks.check_moves(case, lambda s: layer(s, whole, whole.transition, whole.mask), drawn.scores * scaled)
-        if case.chance(0.3) and drawn.temperature >= 0.1:
-            checks.check_derivative(case, lambda s, r: layer(s, drawn, r, drawn.mask), drawn.scores, drawn.transition)
+            whole = Inputs(inputs.scores, inputs.mask, inputs.budget, inputs.transition * scaled, 1.0, inputs.dtype)
+            checks.check_nonexpansive(
+                case, lambda s: layer(s, whole, whole.transition, whole.mask), inputs.scores * scaled
+            )
+        if case.chance(0.3) and inputs.temperature >= 0.1:
+            checks.check_derivative(
+                case, lambda s, r: layer(s, inputs, r, inputs.mask), inputs.scores, inputs.transition
+            )
     return z
 
 
-def check_budget(drawn: Drawn, z: Tensor) -> None:
-    above = (z.sum(-1) - drawn.budget).max().item()
+def check_budget(inputs: Inputs, z: Tensor) -> None:
+    above = (z.sum(-1) - inputs.budget).max().item()
     require(above <= EXACT, f"above the budget by {above:.2e}")
 
 
 def check_gap(s: Tensor, z: Tensor, best: float) -> None:
-    """z projects s if no point y of the polytope has (s − z)·y above (s − z)·z."""
+    """z is the projection of s iff (s − z)·y ≤ (s − z)·z for all points y of the polytope."""
     gap = best - float((s - z) @ z)
     allowed = noise(s) * (1 + float(s.abs().sum()) * 1e-3)
     require(gap <= allowed, f"not optimal: gap {gap:.2e}")
@@ -112,7 +116,7 @@ def check_gap(s: Tensor, z: Tensor, best: float) -> None:
 
 def check_reference(z: Tensor, s: Tensor, oracle: Callable[..., oracles.Solution], *arguments: Any) -> None:
     if float(s.abs().max()) > 1e5:
-        return  # the oracle's own digits are used up
+        return  # beyond the oracle's precision
     try:
         solution = oracle(numpy(s), *arguments)
     except RuntimeError as error:
@@ -122,98 +126,98 @@ def check_reference(z: Tensor, s: Tensor, oracle: Callable[..., oracles.Solution
 
 
 def sparsemax(case: Case) -> None:
-    drawn = draw(case)
+    inputs = draw(case)
     z = check_common(
-        case, drawn, lambda s, d, r, mask: ops.sparsemax(s, mask=mask, temperature=d.temperature), soft=True
+        case, inputs, lambda s, d, r, mask: ops.sparsemax(s, mask=mask, temperature=d.temperature), soft=True
     )
-    for s, _, _, place in drawn.rows():
+    for s, _, _, index in inputs.rows():
         if len(s):
-            require(abs(float(z[place].sum()) - 1) <= EXACT, "does not sum to 1")
-            check_gap(s, z[place], float((s - z[place]).max()))
+            require(abs(float(z[index].sum()) - 1) <= EXACT, "does not sum to 1")
+            check_gap(s, z[index], float((s - z[index]).max()))
 
 
 def fusedmax(case: Case) -> None:
-    drawn = draw(case)
+    inputs = draw(case)
     tv = case.pick([0.0, 0.01, 0.7, 5.0])
     case.note(f"tv {tv}")
     z = check_common(
-        case, drawn, lambda s, d, r, mask: ops.fusedmax(s, tv=tv, mask=mask, temperature=d.temperature), soft=True
+        case, inputs, lambda s, d, r, mask: ops.fusedmax(s, tv=tv, mask=mask, temperature=d.temperature), soft=True
     )
-    for s, _, _, place in drawn.rows():
+    for s, _, _, index in inputs.rows():
         if len(s):
-            require(abs(float(z[place].sum()) - 1) <= EXACT, "does not sum to 1")
+            require(abs(float(z[index].sum()) - 1) <= EXACT, "does not sum to 1")
             if 1 < len(s) <= SMALL:
-                check_reference(z[place], s, oracles.fusedmax, tv)
+                check_reference(z[index], s, oracles.fusedmax, tv)
 
 
 def budget(case: Case) -> None:
-    drawn = draw(case)
+    inputs = draw(case)
     z = check_common(
-        case, drawn, lambda s, d, r, mask: ops.budget(s, d.budget, mask=mask, temperature=d.temperature), soft=True
+        case, inputs, lambda s, d, r, mask: ops.budget(s, d.budget, mask=mask, temperature=d.temperature), soft=True
     )
-    check_budget(drawn, z)
-    for s, _, limit, place in drawn.rows():
-        best = (s - z[place]).clamp(min=0).sort(descending=True).values[:limit].sum()
-        check_gap(s, z[place], float(best))
+    check_budget(inputs, z)
+    for s, _, limit, index in inputs.rows():
+        best = (s - z[index]).clamp(min=0).sort(descending=True).values[:limit].sum()
+        check_gap(s, z[index], float(best))
 
 
 def pair_budget(case: Case) -> None:
-    drawn = draw(case, sign="+")
+    inputs = draw(case, sign="+")
 
     def layer(s, d, r, mask):
         return ops.pair_budget(s, d.budget, transition=r.clamp(min=0), mask=mask, temperature=d.temperature)
 
-    z = check_common(case, drawn, layer, soft=True)
-    check_budget(drawn, z)
-    for s, r, limit, place in drawn.rows():
+    z = check_common(case, inputs, layer, soft=True)
+    check_budget(inputs, z)
+    for s, r, limit, index in inputs.rows():
         if 0 < len(s) <= SMALL:
-            check_reference(z[place], s, oracles.pair_budget, numpy(r), limit)
+            check_reference(z[index], s, oracles.pair_budget, numpy(r), limit)
 
 
 def sequence_budget(case: Case) -> None:
-    drawn = draw(case)
+    inputs = draw(case)
 
     def layer(s, d, r, mask):
         return ops.sequence_budget(s, d.budget, transition=r, mask=mask, temperature=d.temperature)
 
-    z = check_common(case, drawn, layer, soft=True)
-    check_budget(drawn, z)
-    for s, r, limit, place in drawn.rows():
+    z = check_common(case, inputs, layer, soft=True)
+    check_budget(inputs, z)
+    for s, r, limit, index in inputs.rows():
         if 0 < len(s) <= SMALL:
-            check_reference(z[place], s, oracles.sequence_budget, numpy(r), limit)
+            check_reference(z[index], s, oracles.sequence_budget, numpy(r), limit)
         elif 1 < len(s) <= 40 and float(s.abs().max()) < 1e5:
-            close(z[place], _by_the_engine(s, r, limit), 1e-7 + noise(s), "not the general engine's answer")
+            close(z[index], _by_general_solver(s, r, limit), 1e-7 + noise(s), "differs from the general solver")
 
 
-def _by_the_engine(s: Tensor, r: Tensor, limit: int) -> Tensor:
+def _by_general_solver(s: Tensor, r: Tensor, limit: int) -> Tensor:
     graph = FactorGraph()
     variable = graph.variable(s[None])
     graph.add(SequenceBudget(variable, limit, r[None]))
     try:
         return graph.lp_sparsemap(solver="general")[variable][0]
     except ops.ConvergenceWarning as warning:
-        raise Unclear(f"the engine to compare with: {warning}") from None
+        raise Unclear(f"the reference solver: {warning}") from None
 
 
 def best_sequence(s: np.ndarray, r: np.ndarray, limit: int) -> float:
-    """The value of the best sequence of at most `limit` tokens, by a table over (how many, whether the last is one)."""
+    """Return the value of the best selection of at most `limit` words, by dynamic programming."""
     off, on = np.full(limit + 1, -np.inf), np.full(limit + 1, -np.inf)
     off[0] = 0.0
     for i, score in enumerate(s):
-        taken = np.maximum(off, on + (r[i - 1] if i else 0.0))[:-1] + score
-        off, on = np.maximum(off, on), np.concatenate([[-np.inf], taken])
+        selected = np.maximum(off, on + (r[i - 1] if i else 0.0))[:-1] + score
+        off, on = np.maximum(off, on), np.concatenate([[-np.inf], selected])
     return float(max(off.max(), on.max()))
 
 
 def sequence_budget_map(case: Case) -> None:
-    drawn = draw(case)
+    inputs = draw(case)
     layer = lambda s, d, r, mask: ops.sequence_budget_map(s, d.budget, transition=r, mask=mask)  # noqa: E731
-    z = check_common(case, drawn, layer, soft=False)
-    check_budget(drawn, z)
-    for s, r, limit, place in drawn.rows():
+    z = check_common(case, inputs, layer, soft=False)
+    check_budget(inputs, z)
+    for s, r, limit, index in inputs.rows():
         if not len(s):
             continue
-        y = z[place]
+        y = z[index]
         require(bool(((y == 0) | (y == 1)).all()), "not 0/1")
         value = float(y @ s + (y[1:] * y[:-1]) @ r)
         best = best_sequence(numpy(s), numpy(r), min(limit, len(s)))
@@ -221,7 +225,7 @@ def sequence_budget_map(case: Case) -> None:
 
 
 def draw_rules(case: Case) -> dict[str, int]:
-    """Constraints that are the same for all rows; each text has a selection that keeps to them."""
+    """Draw constraints that are the same for all rows and feasible for every text."""
     drawn = {"spans": case.pick([0, 1, 2, 5]), "shortest": case.pick([1, 2, 4]), "longest": case.pick([4, 5, 9])}
     rules = {name: value for name, value in drawn.items() if case.chance(0.6)}
     case.note(f"{rules}")
@@ -229,26 +233,26 @@ def draw_rules(case: Case) -> dict[str, int]:
 
 
 def spans(case: Case) -> None:
-    drawn, rules = draw(case), draw_rules(case)
+    inputs, rules = draw(case), draw_rules(case)
 
     def layer(s, d, r, mask):
         return ops.spans(s, d.budget, transition=r, mask=mask, temperature=d.temperature, **rules)
 
-    z = check_common(case, drawn, layer, soft=True)
-    check_budget(drawn, z)
-    for s, r, limit, place in drawn.rows():
+    z = check_common(case, inputs, layer, soft=True)
+    check_budget(inputs, z)
+    for s, r, limit, index in inputs.rows():
         if 0 < len(s) <= SMALL:
             oracle = partial(oracles.spans, **rules)
-            check_reference(z[place], s, oracle, numpy(r), limit)
+            check_reference(z[index], s, oracle, numpy(r), limit)
 
 
 def spans_map(case: Case) -> None:
-    drawn, rules = draw(case), draw_rules(case)
+    inputs, rules = draw(case), draw_rules(case)
     layer = lambda s, d, r, mask: ops.spans_map(s, d.budget, transition=r, mask=mask, **rules)  # noqa: E731
-    z = check_common(case, drawn, layer, soft=False)
-    for s, r, limit, place in drawn.rows():
+    z = check_common(case, inputs, layer, soft=False)
+    for s, r, limit, index in inputs.rows():
         if 0 < len(s) <= SMALL:
-            y, allowed = numpy(z[place]), oracles.allowed(len(s), limit, **rules)
+            y, allowed = numpy(z[index]), oracles.allowed(len(s), limit, **rules)
             require(bool((allowed == y).all(1).any()), "breaks a constraint:", y)
             values = oracles.sequence_scores(numpy(s), numpy(r), np.vstack([y[None], allowed]))
             size = float(s.abs().sum() + r.abs().sum())
@@ -256,25 +260,25 @@ def spans_map(case: Case) -> None:
 
 
 def top_k(case: Case) -> None:
-    drawn = draw(case)
-    z = check_common(case, drawn, lambda s, d, r, mask: ops.top_k(s, d.budget, mask=mask), soft=False)
-    for s, _, limit, place in drawn.rows():
+    inputs = draw(case)
+    z = check_common(case, inputs, lambda s, d, r, mask: ops.top_k(s, d.budget, mask=mask), soft=False)
+    for s, _, limit, index in inputs.rows():
         expected = torch.zeros_like(s)
         expected[torch.from_numpy(np.argsort(-numpy(s), kind="stable")[:limit].copy())] = 1
-        require(torch.equal(z[place], expected), "not the best", limit, "the first among equals")
+        require(torch.equal(z[index], expected), "not the best", limit, "the first among equals")
 
 
 def contiguous(case: Case) -> None:
-    drawn = draw(case)
-    z = check_common(case, drawn, lambda s, d, r, mask: ops.contiguous(s, d.budget, mask=mask), soft=False)
-    for s, _, limit, place in drawn.rows():
-        k, chosen = min(limit, len(s)), z[place].nonzero()[:, 0]
+    inputs = draw(case)
+    z = check_common(case, inputs, lambda s, d, r, mask: ops.contiguous(s, d.budget, mask=mask), soft=False)
+    for s, _, limit, index in inputs.rows():
+        k, chosen = min(limit, len(s)), z[index].nonzero()[:, 0]
         require(len(chosen) == k, len(chosen), "tokens, not", k)
         if k:
             require(int(chosen[-1] - chosen[0]) == k - 1, "not neighbours")
             sums = s.unfold(0, k, 1).sum(-1)
-            apart = float(sums.max() - sums[chosen[0]])
-            require(apart <= 1e-13 * float(s.abs().sum()), f"not the best window by {apart:.2e}")
+            shortfall = float(sums.max() - sums[chosen[0]])
+            require(shortfall <= 1e-13 * float(s.abs().sum()), f"not the best window by {shortfall:.2e}")
 
 
 LAYERS = {
