@@ -34,9 +34,9 @@ def test_a_model_that_follows_budgets(spectra_run, table, tmp_path):
 def test_overview_in_the_terminal(spectra_run, table):
     shown = run("evaluate", spectra_run, table, "--overview").stdout
     assert "precision" in shown
-    assert "true label, and how often it was taken for" in shown
+    assert "true label (rows), predicted label (columns)" in shown
     assert re.search(r"positive \(\d+\): .*\d+/\d+", shown)
-    assert "Least certain:" in shown
+    assert "Lowest confidence:" in shown
     assert "calibration error" in shown
 
 
@@ -47,7 +47,7 @@ def test_beside_an_attribution(spectra_run, table, tmp_path):
     assert re.search(r"integrated-gradients +│ [-.\d]+ +│ [-.\d]+ +│ \d+%", shown)
     assert shown.count("By integrated-gradients:") == 3
     section = page.read_text().split("<h2>Comparison with an attribution</h2>")[1]
-    assert section.count("By integrated-gradients, and what is predicted from the whole text") == 3
+    assert section.count("By integrated-gradients, and the prediction from the whole text") == 3
     message = refused("evaluate", spectra_run, table, "--attributions", "gradient")
     assert "unknown attribution 'gradient'" in message
 

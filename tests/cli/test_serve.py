@@ -32,7 +32,7 @@ def test_a_dataset_is_seen_with_and_without_labels(spectra_run, tmp_path):
     table = tmp_path / "mine.csv"
     table.write_text("text\nlovely care\nmusty room\n")
     views = _dataset_views([spectra_run], table, TableOptions())
-    assert "What is selected for which prediction" in views["spectra"]
+    assert "Words selected per prediction" in views["spectra"]
     assert "Classes" not in views["spectra"]
     table.write_text("text,label\nlovely care,positive\nmusty room,negative\n")
     views = _dataset_views([spectra_run], table, TableOptions())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rationalizer import drawing as render
 from rationalizer.drawing import HtmlTable, Section, to_html, to_html_page
 from rationalizer.drawing.charts import histogram
-from rationalizer.drawing.text_width import clean
+from rationalizer.drawing.text_width import sanitize
 from tests.drawing.samples import EMOJI, GUITAR, HOSTILE, LONG, RIGHT_TO_LEFT, SVG, align, explain
 
 TEXT = "A warm, funny film: never dull."
@@ -124,7 +124,7 @@ def test_hostile_text_stays_text():
     assert not {"script", "img", "iframe", "link", "object"} & {tag for tag, _ in tags.found}
     assert not any(name.startswith("on") or name in ("src", "href") for _, given in tags.found for name in given)
     body = paragraph(parse(to_html(explanation)))
-    assert text_of(body) == clean(HOSTILE)
+    assert text_of(body) == sanitize(HOSTILE)
     page.encode()  # a lone surrogate would fail
 
 
@@ -205,7 +205,7 @@ def test_pages_can_be_written_piece_by_piece():
 
 
 def test_truths_must_fit():
-    with pytest.raises(ValueError, match="1 explanations have 2 true labels"):
+    with pytest.raises(ValueError, match="explanations, but 2 true labels"):
         to_html_page([explain(TEXT, [1])], title="t", truths=["positive", "negative"])
 
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rationalizer.drawing import Explanation, to_heatmap_svg, to_svg
-from rationalizer.drawing.colours import FAINTEST, HEAT, HUES, STRONGEST
-from rationalizer.drawing.line_breaking import flow
+from rationalizer.drawing.colours import FAINTEST, HEAT, HIGHLIGHT_COLOURS, STRONGEST
+from rationalizer.drawing.highlights import TextRun, text_runs
+from rationalizer.drawing.line_breaking import break_lines
 from rationalizer.drawing.svg import MARGIN, SIZE
-from rationalizer.drawing.text_pieces import Piece, pieces
-from rationalizer.drawing.text_width import clean, width
+from rationalizer.drawing.text_width import sanitize, width
 from tests.drawing.samples import EMOJI, GUITAR, HOSTILE, LONG, RIGHT_TO_LEFT, SVG, align, explain, texts_of
 
 TEXT = "A warm, funny film: never dull."
@@ -59,7 +59,7 @@ def test_grounds_lie_under_their_words():
     group = body(to_svg(explanation))
     placed = {text: (x, wide) for text, x, wide in words_of(group)}
     (hue, x, wide, faint), (other, *_, strong) = grounds(group)
-    assert (hue, other) == (HUES["extra"], HUES["both"])
+    assert (hue, other) == (HIGHLIGHT_COLOURS["extra"], HIGHLIGHT_COLOURS["both"])
     assert x == pytest.approx(placed["warm,"][0], abs=2.5)
     assert x + wide == pytest.approx(sum(placed["funny"]), abs=2.5)
     assert FAINTEST < faint < strong == pytest.approx(STRONGEST, abs=0.01)
@@ -139,7 +139,7 @@ def test_every_picture_is_well_formed_and_stays_inside(explanation, style, size)
 def test_any_text_is_drawn_whole(text, chosen, size):
     explanation = explain(text, sorted(chosen))
     lines = ["".join(node.itertext()) for node in body_or_none(to_svg(explanation, width=size))]
-    assert "".join("".join(lines).split()) == "".join(clean(text).split())
+    assert "".join("".join(lines).split()) == "".join(sanitize(text).split())
 
 
 def body_or_none(svg):
@@ -149,7 +149,7 @@ def body_or_none(svg):
 
 def test_long_words_and_wide_characters_are_broken():
     for text in ("x" * 200, "电影" * 60, "👨‍👩‍👧‍👦" * 60):
-        lines = flow([Piece(text, "", 0.0, 0.0)], 200, SIZE)
+        lines = break_lines([TextRun(text, "", 0.0, 0.0)], 200, SIZE)
         assert len(lines) > 3
         assert "".join(f.text for line in lines for f in line.fragments) == text
         assert all(f.right <= 200.001 for line in lines for f in line.fragments)
@@ -158,13 +158,13 @@ def test_long_words_and_wide_characters_are_broken():
 
 def test_closing_marks_do_not_begin_a_line():
     text = "电影，" * 40
-    lines = flow([Piece(text, "", 0.0, 0.0)], 200, SIZE)
+    lines = break_lines([TextRun(text, "", 0.0, 0.0)], 200, SIZE)
     assert not any(line.fragments[0].text.startswith("，") for line in lines)
 
 
 def visual(text):
     """The words of one line as they stand from left to right."""
-    (line,) = flow([Piece(text, "", 0.0, 0.0)], 2000, SIZE)
+    (line,) = break_lines([TextRun(text, "", 0.0, 0.0)], 2000, SIZE)
     return [f.text for f in sorted(line.fragments, key=lambda f: f.x) if f.text != " "], line
 
 
@@ -206,7 +206,7 @@ def test_curves_begin_and_end_at_their_words():
         assert end[0] == pytest.approx(middle_of(group, other, -1), abs=0.2)
         assert start[1] < end[1]
     looks = [path.get("stroke") for *_, path in drawn]
-    assert looks == [HUES["missed"], HUES["both"], HUES["both"], HUES["both"], HUES["extra"]]
+    assert looks == [HIGHLIGHT_COLOURS[kind] for kind in ("missed", "both", "both", "both", "extra")]
     assert [bool(path.get("stroke-dasharray")) for *_, path in drawn] == [True, False, False, False, False]
     thick = [float(path.get("stroke-width")) for *_, path in drawn[1:]]
     assert thick == sorted(thick, reverse=True)
@@ -237,7 +237,7 @@ def test_heat_map_has_a_cell_for_every_pair():
     cells = list(body(svg).iter(f"{SVG}rect"))
     m, n = GUITAR.alignment.shape
     grid = [rect for rect in cells if rect.get("fill") == "currentColor"]
-    filled = [rect for rect in cells if rect.get("fill") in (HUES["both"], HUES["extra"])]
+    filled = [rect for rect in cells if rect.get("fill") in (HIGHLIGHT_COLOURS["both"], HIGHLIGHT_COLOURS["extra"])]
     frames = [rect for rect in cells if rect.get("fill") == "none"]
     assert (len(grid), len(filled), len(frames)) == (m * n, 4, 4)
     opacity = [float(rect.get("fill-opacity")) for rect in filled]
@@ -252,7 +252,7 @@ def test_soft_alignments_fade_out():
     soft = align("a b", "c d", {(0, 0): 0.9})
     matrix = np.array([[0.9, 0.001], [0.05, 0.0]], dtype=np.float32)
     svg = to_heatmap_svg(replace(soft, alignment=matrix))
-    filled = [rect for rect in body(svg).iter(f"{SVG}rect") if rect.get("fill") == HUES["selected"]]
+    filled = [rect for rect in body(svg).iter(f"{SVG}rect") if rect.get("fill") == HIGHLIGHT_COLOURS["selected"]]
     assert [float(rect.get("fill-opacity")) for rect in filled] == pytest.approx([HEAT, HEAT / 18], abs=0.005)
 
 
@@ -283,7 +283,7 @@ def test_methods_draw_the_same():
     assert explanation.to_svg(truth="positive", width=500) == to_svg(explanation, truth="positive", width=500)
     assert GUITAR.to_svg(style="heatmap") == to_heatmap_svg(GUITAR)
     assert to_svg(GUITAR) == to_svg(GUITAR)
-    assert pieces(explanation) == pieces(explanation)
+    assert text_runs(explanation) == text_runs(explanation)
 
 
 def test_what_is_not_faithful_says_so():

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from rich.text import Text
 
 from rationalizer.drawing import to_terminal
-from rationalizer.drawing.terminal import BLUE, ORANGE
-from rationalizer.drawing.text_width import cells, clean
+from rationalizer.drawing.colours import TERMINAL_COLOURS
+from rationalizer.drawing.text_width import sanitize, terminal_width
 from tests.drawing.samples import EMOJI, GUITAR, HOSTILE, RIGHT_TO_LEFT, explain
 
 TEXT = "A warm, funny film: never dull."
@@ -50,11 +50,11 @@ def test_colours_and_lines():
     explanation = explain(TEXT, [1, 3, 6], weights=[0.1, 1.0, 1.0], annotation=[3, 7])
     shown = to_terminal(explanation)
     (both,), (extra,), (missed,) = (styles(shown, word) for word in ("funny", "never", "dull"))
-    assert (both.bgcolor.number, both.underline) == (BLUE[-1], True)
-    assert (extra.bgcolor.number, bool(extra.underline)) == (ORANGE[-1], False)
+    assert (both.bgcolor.number, both.underline) == (TERMINAL_COLOURS["both"][-1], True)
+    assert (extra.bgcolor.number, bool(extra.underline)) == (TERMINAL_COLOURS["extra"][-1], False)
     assert (missed.bgcolor, missed.underline) == (None, True)
     (faint,) = styles(shown, "warm")
-    assert faint.bgcolor.number == ORANGE[0]
+    assert faint.bgcolor.number == TERMINAL_COLOURS["extra"][0]
     assert styles(shown, "film") == []
     assert TEXT in bare(shown)
 
@@ -69,7 +69,7 @@ def test_head():
     assert "abc" not in to_terminal(explain(TEXT, [1]), legend=False)
     of_one_class = explain(TEXT, [1], label="text", probabilities={"text": 1.0})
     assert to_terminal(of_one_class, truth="text", colour=False).splitlines()[0] == (
-        "no label  the model has learned to select words, not to tell labels apart"
+        "no label  the model has learned to select words, not to predict labels"
     )
 
 
@@ -78,9 +78,9 @@ def test_head():
 @pytest.mark.parametrize("width", [10, 37, 80])
 def test_lines_are_no_wider_than_asked(text, colour, width):
     shown = bare(to_terminal(explain(text, [1, 2, 3, 7], annotation=[2, 3]), colour=colour, width=width, legend=False))
-    assert all(cells(line) <= width for line in shown.splitlines())
+    assert all(terminal_width(line) <= width for line in shown.splitlines())
     if colour:
-        assert "".join(clean(text).split()) in "".join(shown.split())
+        assert "".join(sanitize(text).split()) in "".join(shown.split())
 
 
 @given(st.text(alphabet=st.characters(), max_size=50), st.sets(st.integers(0, 20)))

@@ -11,7 +11,7 @@ from rationalizer.progress import show_progress
 
 if TYPE_CHECKING:
     from rationalizer.drawing import AnyExplanation, Label
-    from rationalizer.drawing.attribution_section import AttributionReport
+    from rationalizer.drawing.evaluation_report import AttributionReport
     from rationalizer.inference import Predictions
     from rationalizer.metrics import Scores
     from rationalizer.model import Rationalizer
@@ -93,7 +93,7 @@ def print_overview(explanations: Sequence[AnyExplanation], truths: Sequence[Labe
         out.print(f"  {group.name} ({group.texts}): {words}", markup=False)
     is_regression = any(one.probabilities is None for one in explanations)
     titles = {"Largest errors" if is_regression else "Most confident errors": found.surprising}
-    for title, indices in (titles | {"Least certain": found.uncertain}).items():
+    for title, indices in (titles | {"Lowest confidence": found.uncertain}).items():
         chosen = None if truths is None else [truths[k] for k in indices]
         print_explanations([explanations[k] for k in indices], chosen, title=title)
 
@@ -104,7 +104,7 @@ def compare_attributions(
     """Compare the model's rationales with the words that an attribution method selects, and print the result."""
     import numpy as np
 
-    from rationalizer.drawing.attribution_section import AttributionReport, AttributionRow, attribution_table
+    from rationalizer.drawing.evaluation_report import AttributionReport, attribution_table
     from rationalizer.inference import compare_with_attributions
     from rationalizer.inference.attribution_comparison import PASSES
 
@@ -118,10 +118,7 @@ def compare_attributions(
     drawn = np.argsort(-np.array(difference), kind="stable")[:EXAMPLES].tolist()
     own = model.explain_examples(plain, predictions=predictions)
     attributed = model.explain_examples(plain, predictions=result.as_predictions())
-    rows = [
-        AttributionRow(way.name, way.comprehensiveness, way.sufficiency, way.overlap)
-        for way in (result.own, result.attributed, result.chance)
-    ]
+    rows = (result.own, result.attributed, result.chance)
     report = AttributionReport(rows, method, [own[k] for k in drawn], [attributed[k] for k in drawn])
     table = attribution_table(report)
     show_table(table.heads, table.lines)

@@ -1,4 +1,4 @@
-"""Predictions with their reasons, and how they are drawn: pure functions from explanations to text."""
+"""Explanations, and functions that draw them as terminal text, HTML or SVG."""
 
 from rationalizer.drawing.explanation import AnyExplanation, Explanation, Explanations, Label, PairExplanation
 from rationalizer.drawing.html import HtmlTable, Section, article, html_closing, html_opening, to_html, to_html_page

@@ -1,37 +1,46 @@
-"""Alignments as pictures: two lines of words with curves between them, or a matrix of shades."""
+"""Drawings of alignments: two lines of words connected by curves, or a heat map."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rationalizer.drawing.colours import HEAT, HUES
+from rationalizer.drawing.colours import HEAT, HIGHLIGHT_COLOURS
 from rationalizer.drawing.explanation import PairExplanation
-from rationalizer.drawing.svg_shapes import FAINT, Group, dotted, fitted, frame, ground, label, underline
-from rationalizer.drawing.text_pieces import CHOSEN, Look, kind_of, shades
-from rationalizer.drawing.text_width import clean, escape, is_right_to_left, shorten, width
+from rationalizer.drawing.highlights import SELECTED, Highlight, highlight_of, relative_weights
+from rationalizer.drawing.svg_shapes import (
+    FAINT,
+    Block,
+    background,
+    dotted_underline,
+    fitted_tspan,
+    frame,
+    label,
+    underline,
+)
+from rationalizer.drawing.text_width import escape, is_right_to_left, sanitize, truncate, width
 
-SIZES = (16.0, 15.0, 14.0, 13.0)  # of the words, the first at which two lines fit
-GAP = 0.8  # between words, in their size
+SIZES = (16.0, 15.0, 14.0, 13.0)  # font sizes; the first at which both lines fit is used
+GAP = 0.8  # between words, relative to the font size
 CAPTION = 12.0
-ROW = 27.0  # of a word in a column
-CELL, SMALLEST_CELL = 34.0, 15.0
-LONGEST_WORD = 150.0
-NARROWEST = 80.0  # for the names of the texts
+ROW = 27.0  # height of a word in a column
+MAX_CELL, MIN_CELL = 34.0, 15.0
+MAX_WORD = 150.0
+MIN_LINE = 80.0  # room for the names of the texts
 
 
 @dataclass(frozen=True)
 class _Link:
     row: int
     column: int
-    kind: Look
+    kind: Highlight
     weight: float
     shade: float
 
 
 @dataclass(frozen=True)
 class _Box:
-    """A drawn word: where its ground lies."""
+    """The background of a drawn word."""
 
     x: float
     y: float
@@ -43,31 +52,31 @@ class _Box:
         return self.x + self.width / 2
 
 
-def lines(explanation: PairExplanation, room: float) -> Group:
-    """Premise above, hypothesis below, curves between aligned words; side by side in columns if they are too long."""
+def draw_lines(explanation: PairExplanation, room: float) -> Block:
+    """Draw the premise above the hypothesis with curves between aligned words; long texts as two columns."""
     links, words = _links(explanation), _words(explanation)
-    size = _size_of_lines(words, room)
+    size = _font_size(words, room)
     if size is None:
-        return _in_columns(explanation, words, links, room)
-    return _in_lines(explanation, words, links, room, size)
+        return _draw_in_columns(explanation, words, links, room)
+    return _draw_in_lines(explanation, words, links, room, size)
 
 
-def width_of_lines(explanation: PairExplanation, room: float) -> float | None:
-    """How much of the room the longer text takes as one line; None if it does not fit."""
+def lines_width(explanation: PairExplanation, room: float) -> float | None:
+    """The width of the longer text as one line; None if it does not fit into `room`."""
     words = _words(explanation)
-    size = _size_of_lines(words, room)
-    return None if size is None else max(NARROWEST, *(_line_width(side, size) for side in words))
+    size = _font_size(words, room)
+    return None if size is None else max(MIN_LINE, *(_line_width(side, size) for side in words))
 
 
-def heatmap(explanation: PairExplanation, room: float) -> Group:
-    """A row for every word of the premise, a column for every word of the hypothesis, weights as shades.
+def draw_heatmap(explanation: PairExplanation, room: float) -> Block:
+    """Draw a row for each word of the premise, a column for each word of the hypothesis, and weights as shades.
 
-    What people aligned has a frame, dashed where the model missed it.
+    Annotated pairs have a frame, dashed if the model missed them.
     """
-    rows, columns = ([shorten(word, LONGEST_WORD, 13) for word in side] for side in _words(explanation))
+    rows, columns = ([truncate(word, MAX_WORD, 13) for word in side] for side in _words(explanation))
     left = max([width(word, 13) for word in rows], default=0.0) + 10
     top = max([width(word, 13) for word in columns], default=0.0) + 10
-    cell = min(max((room - left) / max(len(columns), 1), SMALLEST_CELL), CELL)
+    cell = min(max((room - left) / max(len(columns), 1), MIN_CELL), MAX_CELL)
     size = min(13.0, cell - 3)
     drawn = [
         label(left - 8, top + (i + 0.5) * cell + size / 3, word, size, anchor="end") for i, word in enumerate(rows)
@@ -75,13 +84,13 @@ def heatmap(explanation: PairExplanation, room: float) -> Group:
     for j, word in enumerate(columns):
         x, y = left + (j + 0.5) * cell + size / 3, top - 8
         drawn.append(label(x, y, word, size, more=f' transform="rotate(-90 {x:.1f} {y:.1f})"'))
-    drawn += _cells(explanation, left, top, cell)
-    return Group(drawn, left + len(columns) * cell, top + len(rows) * cell)
+    drawn += _heatmap_cells(explanation, left, top, cell)
+    return Block(drawn, left + len(columns) * cell, top + len(rows) * cell)
 
 
-def _cells(explanation: PairExplanation, left: float, top: float, cell: float) -> list[str]:
+def _heatmap_cells(explanation: PairExplanation, left: float, top: float, cell: float) -> list[str]:
     matrix = explanation.alignment
-    relative = shades([float(weight) for weight in matrix.ravel()])
+    relative = relative_weights([float(weight) for weight in matrix.ravel()])
     annotation = None if explanation.annotation is None else set(explanation.annotation)
     pairs = set(explanation.pairs)
     graded = len({round(shade, 2) for shade in relative} - {0.0, 1.0}) > 0
@@ -89,40 +98,42 @@ def _cells(explanation: PairExplanation, left: float, top: float, cell: float) -
     for k, shade in enumerate(relative):
         i, j = divmod(k, matrix.shape[1])
         x, y = left + j * cell, top + i * cell
-        human = None if annotation is None else (i, j) in annotation
-        kind = kind_of(True, human)
-        place = f'x="{x + 1:.1f}" y="{y + 1:.1f}" width="{cell - 2:.1f}" height="{cell - 2:.1f}" rx="3"'
-        drawn.append(f'<rect {place} fill="currentColor" fill-opacity=".05"/>')
+        annotated = None if annotation is None else (i, j) in annotation
+        kind = highlight_of(True, annotated)
+        box = f'x="{x + 1:.1f}" y="{y + 1:.1f}" width="{cell - 2:.1f}" height="{cell - 2:.1f}" rx="3"'
+        drawn.append(f'<rect {box} fill="currentColor" fill-opacity=".05"/>')
         if shade >= 0.005:
-            edge = f' stroke="{HUES[kind]}"' if (i, j) in pairs else ""
-            drawn.append(f'<rect {place} fill="{HUES[kind]}" fill-opacity="{HEAT * shade:.2f}"{edge}/>')
+            edge = f' stroke="{HIGHLIGHT_COLOURS[kind]}"' if (i, j) in pairs else ""
+            drawn.append(f'<rect {box} fill="{HIGHLIGHT_COLOURS[kind]}" fill-opacity="{HEAT * shade:.2f}"{edge}/>')
             if graded and cell >= 26 and matrix[i, j] >= 0.005:
                 value = f"{float(matrix[i, j]):.2f}".removeprefix("0")
                 drawn.append(label(x + cell / 2, y + cell / 2 + 3.5, value, 10, anchor="middle"))
-        if human:
+        if annotated:
             frames.append(frame("both" if (i, j) in pairs else "missed", x + 1, y + 1, cell - 2))
     return drawn + frames
 
 
 def _links(explanation: PairExplanation) -> list[_Link]:
-    """Aligned pairs, and those that only people aligned, the latter first: they are drawn below."""
+    """Aligned pairs, and annotated pairs that the model missed; the latter first, to be drawn below."""
     annotation = None if explanation.annotation is None else set(explanation.annotation)
     weights = [float(explanation.alignment[pair]) for pair in explanation.pairs]
-    found = [_Link(*pair, "missed", 0.0, 0.0) for pair in sorted((annotation or set()) - set(explanation.pairs))]
-    for pair, weight, shade in zip(explanation.pairs, weights, shades(weights), strict=True):
-        found.append(_Link(*pair, kind_of(True, None if annotation is None else pair in annotation), weight, shade))
-    return found
+    links = [_Link(*pair, "missed", 0.0, 0.0) for pair in sorted((annotation or set()) - set(explanation.pairs))]
+    for pair, weight, shade in zip(explanation.pairs, weights, relative_weights(weights), strict=True):
+        links.append(
+            _Link(*pair, highlight_of(True, None if annotation is None else pair in annotation), weight, shade)
+        )
+    return links
 
 
 def _words(explanation: PairExplanation) -> tuple[list[str], list[str]]:
-    """The words as they stand in the texts."""
-    premise = [clean(explanation.premise[start:end]) for start, end in explanation.premise_offsets]
-    hypothesis = [clean(explanation.hypothesis[start:end]) for start, end in explanation.hypothesis_offsets]
+    """The words as written in the texts."""
+    premise = [sanitize(explanation.premise[start:end]) for start, end in explanation.premise_offsets]
+    hypothesis = [sanitize(explanation.hypothesis[start:end]) for start, end in explanation.hypothesis_offsets]
     return premise, hypothesis
 
 
-def _size_of_lines(words: tuple[list[str], list[str]], room: float) -> float | None:
-    """The largest size at which either text is one line."""
+def _font_size(words: tuple[list[str], list[str]], room: float) -> float | None:
+    """The largest font size at which each text fits on one line."""
     return next((size for size in SIZES if all(_line_width(side, size) <= room for side in words)), None)
 
 
@@ -130,100 +141,99 @@ def _line_width(words: Sequence[str], size: float) -> float:
     return sum(width(word, size) + GAP * size for word in words)
 
 
-def _in_lines(
+def _draw_in_lines(
     explanation: PairExplanation,
     words: tuple[list[str], list[str]],
     links: Sequence[_Link],
     room: float,
     size: float,
-) -> Group:
+) -> Block:
     height = 1.6 * size
     span = 64 + 4.0 * max([abs(link.row - link.column) for link in links], default=0)
     tops = (CAPTION + 8, CAPTION + 8 + height + min(span, 110.0))
     boxes, drawn = [], []
     for side, (top, text) in enumerate(zip(tops, (explanation.premise, explanation.hypothesis), strict=True)):
-        backwards = bool(is_right_to_left(text))
+        rtl = bool(is_right_to_left(text))
         x = (room - _line_width(words[side], size)) / 2
-        boxes.append(_placed(words[side], x, top, height, size, backwards))
-        drawn += _marks(boxes[side], links, side, _unknown(explanation)[side])
-        drawn.append(_line(words[side], boxes[side], size, backwards))
+        boxes.append(_line_boxes(words[side], x, top, height, size, rtl))
+        drawn += _word_backgrounds(boxes[side], links, side, _unknown(explanation)[side])
+        drawn.append(_line_text(words[side], boxes[side], size, rtl))
     drawn = [*_curves(links, boxes[0], boxes[1], sideways=False), *drawn]
     below = tops[1] + height + CAPTION + 4
     for y, name in ((CAPTION, "premise"), (below, "hypothesis")):
         drawn.append(label(room / 2, y, name, CAPTION, anchor="middle", more=f' fill-opacity="{FAINT}"'))
-    return Group(drawn, room, below + 4)
+    return Block(drawn, room, below + 4)
 
 
-def _placed(words: Sequence[str], x: float, y: float, height: float, size: float, backwards: bool) -> list[_Box]:
+def _line_boxes(words: Sequence[str], x: float, y: float, height: float, size: float, rtl: bool) -> list[_Box]:
     boxes = []
-    for word in reversed(words) if backwards else words:
+    for word in reversed(words) if rtl else words:
         wide = width(word, size) + GAP * size
         boxes.append(_Box(x + 2, y, wide - 4, height))
         x += wide
-    return boxes[::-1] if backwards else boxes
+    return boxes[::-1] if rtl else boxes
 
 
-def _line(words: Sequence[str], boxes: Sequence[_Box], size: float, backwards: bool) -> str:
+def _line_text(words: Sequence[str], boxes: Sequence[_Box], size: float, rtl: bool) -> str:
     parts = [
-        fitted(box.x + (GAP * size - 4) / 2, word, size, backwards=backwards)
-        for word, box in zip(words, boxes, strict=True)
+        fitted_tspan(box.x + (GAP * size - 4) / 2, word, size, rtl=rtl) for word, box in zip(words, boxes, strict=True)
     ]
     y = boxes[0].y + 1.12 * size if boxes else 0.0
-    direction = ' direction="rtl"' if backwards else ""
+    direction = ' direction="rtl"' if rtl else ""
     return f'<text y="{y:.1f}" font-size="{size:g}"{direction}>{" ".join(parts)}</text>'
 
 
-def _in_columns(
+def _draw_in_columns(
     explanation: PairExplanation, words: tuple[list[str], list[str]], links: Sequence[_Link], room: float
-) -> Group:
+) -> Block:
     size, height = SIZES[0], ROW - 4
     column = min(0.36 * room, 220.0)
     most = max(len(side) for side in words)
     boxes: list[list[_Box]] = []
     drawn = []
     for side, name in enumerate(("premise", "hypothesis")):
-        shown = [shorten(word, column - 14, size) for word in words[side]]
+        shown = [truncate(word, column - 14, size) for word in words[side]]
         first = CAPTION + 12 + (most - len(shown)) * ROW / 2
         wide = [width(word, size) + 14 for word in shown]
         lefts = [column - w if side == 0 else room - column for w in wide]
         boxes.append([_Box(x, first + k * ROW, w, height) for k, (x, w) in enumerate(zip(lefts, wide, strict=True))])
-        drawn += _marks(boxes[side], links, side, _unknown(explanation)[side])
+        drawn += _word_backgrounds(boxes[side], links, side, _unknown(explanation)[side])
         for word, full, box in zip(shown, words[side], boxes[side], strict=True):
             hint = f"<title>{escape(full)}</title>" if word != full else ""
             base = box.y + height / 2 + 0.35 * size
-            part = fitted(box.x + 7, word, size, backwards=bool(is_right_to_left(word)))
+            part = fitted_tspan(box.x + 7, word, size, rtl=bool(is_right_to_left(word)))
             direction = ' direction="rtl"' if is_right_to_left(word) else ""
             drawn.append(f'<text y="{base:.1f}" font-size="{size:g}"{direction}>{hint}{part}</text>')
         x, anchor = (column, "end") if side == 0 else (room - column, "start")
         drawn.append(label(x, CAPTION, name, CAPTION, anchor=anchor, more=f' fill-opacity="{FAINT}"'))
-    return Group([*_curves(links, boxes[0], boxes[1], sideways=True), *drawn], room, CAPTION + 12 + most * ROW)
+    return Block([*_curves(links, boxes[0], boxes[1], sideways=True), *drawn], room, CAPTION + 12 + most * ROW)
 
 
 def _unknown(explanation: PairExplanation) -> tuple[Sequence[bool], Sequence[bool]]:
     return explanation.premise_unknown, explanation.hypothesis_unknown
 
 
-def _marks(boxes: Sequence[_Box], links: Sequence[_Link], side: int, unknown: Sequence[bool]) -> list[str]:
-    """The ground of every aligned word, in the look of its best link, and the line under those that people aligned."""
+def _word_backgrounds(boxes: Sequence[_Box], links: Sequence[_Link], side: int, unknown: Sequence[bool]) -> list[str]:
+    """The background of each aligned word, highlighted as its best link, and the lines below annotated words."""
     drawn = []
-    order: tuple[Look, ...] = ("both", "selected", "extra", "missed")
+    priority: tuple[Highlight, ...] = ("both", "selected", "extra", "missed")
     for k, box in enumerate(boxes):
         if unknown[k]:
-            drawn.append(dotted(box.x + 5, box.y + box.height, box.width - 10))
+            drawn.append(dotted_underline(box.x + 5, box.y + box.height, box.width - 10))
         own = [link for link in links if (link.row, link.column)[side] == k]
         if not own:
             continue
-        best = min(own, key=lambda link: (order.index(link.kind), -link.shade))
-        if best.kind in CHOSEN:
-            drawn.append(ground(best.kind, best.shade, box.x, box.y, box.width, box.height))
-        human = sorted({link.kind for link in own} & {"both", "missed"})
-        if human:
-            drawn.append(underline(human[0], box.x + 5, box.y + box.height - 3, box.width - 10))
+        best = min(own, key=lambda link: (priority.index(link.kind), -link.shade))
+        if best.kind in SELECTED:
+            drawn.append(background(best.kind, best.shade, box.x, box.y, box.width, box.height))
+        annotated = sorted({link.kind for link in own} & {"both", "missed"})
+        if annotated:
+            drawn.append(underline(annotated[0], box.x + 5, box.y + box.height - 3, box.width - 10))
     return drawn
 
 
 def _curves(links: Sequence[_Link], above: Sequence[_Box], below: Sequence[_Box], *, sideways: bool) -> list[str]:
-    """A curve from word to word. What only people aligned is dashed; what only the model did ends in rings."""
+    """Curves between words: dashed if only people aligned them; ending in rings if only the model did."""
     drawn = []
     for link in links:
         a, b = above[link.row], below[link.column]
@@ -233,15 +243,16 @@ def _curves(links: Sequence[_Link], above: Sequence[_Box], below: Sequence[_Box]
         else:
             x1, y1, x2, y2 = a.middle, a.y + a.height, b.middle, b.y
             bend = f"{x1:.1f} {(y1 + y2) / 2:.1f} {x2:.1f} {(y1 + y2) / 2:.1f}"
-        hue = HUES[link.kind]
+        colour = HIGHLIGHT_COLOURS[link.kind]
         missed = link.kind == "missed"
-        look = f'stroke="{hue}" stroke-width="{1.6 if missed else 1.4 + 1.8 * link.shade:.1f}"'
-        look += ' stroke-dasharray="5 4"' if missed else f' stroke-opacity="{0.45 + 0.5 * link.shade:.2f}"'
-        words = "aligned in the data only" if missed else f"weight {link.weight:.3g}"
-        drawn.append(
-            f'<path d="M {x1:.1f} {y1:.1f} C {bend} {x2:.1f} {y2:.1f}" fill="none" {look}><title>{words}</title></path>'
-        )
+        stroke = f'stroke="{colour}" stroke-width="{1.6 if missed else 1.4 + 1.8 * link.shade:.1f}"'
+        stroke += ' stroke-dasharray="5 4"' if missed else f' stroke-opacity="{0.45 + 0.5 * link.shade:.2f}"'
+        hint = "aligned in the data only" if missed else f"weight {link.weight:.3g}"
+        path = f"M {x1:.1f} {y1:.1f} C {bend} {x2:.1f} {y2:.1f}"
+        drawn.append(f'<path d="{path}" fill="none" {stroke}><title>{hint}</title></path>')
         for x, y in ((x1, y1), (x2, y2)) if not missed else ():
-            fill = "none" if link.kind == "extra" else hue
-            drawn.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{fill}" stroke="{hue}" stroke-width="1.4"/>')
+            fill = "none" if link.kind == "extra" else colour
+            drawn.append(
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{fill}" stroke="{colour}" stroke-width="1.4"/>'
+            )
     return drawn

@@ -1,4 +1,4 @@
-"""What stands above and below a drawing, in words: the prediction, its probabilities, the key to the looks."""
+"""Texts above and below a drawing: the prediction, its probabilities, the legend of the highlights."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 
 from rationalizer.drawing.explanation import AnyExplanation, Label, PairExplanation
-from rationalizer.drawing.text_pieces import Look, token_kinds
+from rationalizer.drawing.highlights import Highlight, token_highlights
 
-SHOWN = 5  # classes with a bar of their own
+MAX_BARS = 5  # classes with a bar of their own
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """A prediction, and how it compares with the truth if that is known."""
+class PredictionText:
+    """A prediction, and a comparison with the true label if that is known."""
 
     label: str
     remark: str = ""
-    right: bool | None = None  # None: unknown, or a matter of degree
+    correct: bool | None = None  # None: unknown, or a regression
 
 
 def label_text(label: Label) -> str:
@@ -26,42 +26,42 @@ def label_text(label: Label) -> str:
     return str(label)
 
 
-def verdict(explanation: AnyExplanation, truth: Label | None) -> Verdict:
+def describe_prediction(explanation: AnyExplanation, truth: Label | None) -> PredictionText:
     label = label_text(explanation.label)
     guess = "" if explanation.readable else "a guess: the model knows none of the words"
-    if _knows_one_class(explanation):
-        does = "align words" if isinstance(explanation, PairExplanation) else "select words"
-        return Verdict("no label", guess or f"the model has learned to {does}, not to tell labels apart")
+    if _has_one_class(explanation):
+        selects = "align words" if isinstance(explanation, PairExplanation) else "select words"
+        return PredictionText("no label", guess or f"the model has learned to {selects}, not to predict labels")
     if truth is None:
-        return Verdict(label, guess)
+        return PredictionText(label, guess)
     remarks = [guess] if guess else []
     if explanation.probabilities is None:
-        off = abs(float(explanation.label) - float(truth))
-        return Verdict(label, "; ".join([*remarks, f"true value {label_text(truth)}, off by {off:.3g}"]))
-    right = label == label_text(truth)
-    remarks.append("right" if right else f"wrong: the true label is {label_text(truth)}")
-    return Verdict(label, "; ".join(remarks), right)
+        error = abs(float(explanation.label) - float(truth))
+        return PredictionText(label, "; ".join([*remarks, f"true value {label_text(truth)}, off by {error:.3g}"]))
+    correct = label == label_text(truth)
+    remarks.append("right" if correct else f"wrong: the true label is {label_text(truth)}")
+    return PredictionText(label, "; ".join(remarks), correct)
 
 
-def _knows_one_class(explanation: AnyExplanation) -> bool:
-    """It then is of a model that learned from what people marked, and whose 100% say nothing."""
+def _has_one_class(explanation: AnyExplanation) -> bool:
+    """Whether the model was trained on annotations without labels: its probability of 100% means nothing."""
     return explanation.probabilities is not None and len(explanation.probabilities) == 1
 
 
 def probabilities(explanation: AnyExplanation) -> list[tuple[str, float]]:
-    """The most probable classes, and what is left for the others; none where there is only one."""
-    if explanation.probabilities is None or _knows_one_class(explanation):
+    """The most probable classes, and the sum over the others; empty if there is only one class."""
+    if explanation.probabilities is None or _has_one_class(explanation):
         return []
     ordered = sorted(explanation.probabilities.items(), key=lambda item: -item[1])
-    shown = [(label_text(label), float(p)) for label, p in ordered]
-    if len(shown) <= SHOWN + 1:
-        return shown
-    rest = shown[SHOWN:]
-    return [*shown[:SHOWN], (f"{len(rest)} others", sum(p for _, p in rest))]
+    bars = [(label_text(label), float(p)) for label, p in ordered]
+    if len(bars) <= MAX_BARS + 1:
+        return bars
+    rest = bars[MAX_BARS:]
+    return [*bars[:MAX_BARS], (f"{len(rest)} others", sum(p for _, p in rest))]
 
 
 def percent(share: float) -> str:
-    """A share as a person would say it; only what is certain is called 0 or 100%."""
+    """Format a share; only exact values are shown as 0% or 100%."""
     if 0 < share < 0.0005:
         return "<0.1%"
     if 0.9995 <= share < 1:
@@ -69,44 +69,41 @@ def percent(share: float) -> str:
     return f"{share:.0%}" if 0.005 <= share < 0.995 or share in (0, 1) else f"{share:.1%}"
 
 
-WORDS: dict[Look, str] = {
+HIGHLIGHT_TEXTS: dict[Highlight, str] = {
     "selected": "read by the model",
     "both": "read by the model and marked in the data",
     "extra": "read by the model only",
     "missed": "marked in the data only",
     "unknown": "unknown to the model",
 }
-PAIR_WORDS: dict[Look, str] = {
+PAIR_HIGHLIGHT_TEXTS: dict[Highlight, str] = {
     "selected": "aligned by the model",
     "both": "aligned by the model and in the data",
     "extra": "aligned by the model only",
     "missed": "aligned in the data only",
     "unknown": "unknown to the model",
 }
+UNFAITHFUL_NOTE = "the model also read the premise past the alignment"
+SHADING_NOTE = "the stronger the colour, the larger the weight"
 
 
-UNFAITHFUL = "the model also read the premise past the alignment"
-SHADES = "the stronger the colour, the larger the weight"
-
-
-def key(explanation: AnyExplanation) -> list[tuple[Look, str]]:
-    """The looks that occur, in words; all three where a rationale is known, so that absence says something."""
+def legend_entries(explanation: AnyExplanation) -> list[tuple[Highlight, str]]:
+    """The highlights and their meanings; with an annotation always all three, also those that do not occur."""
+    kinds: list[Highlight] = ["both", "extra", "missed"] if explanation.annotation is not None else ["selected"]
     if isinstance(explanation, PairExplanation):
-        kinds: list[Look] = ["both", "extra", "missed"] if explanation.annotation is not None else ["selected"]
         kinds += ["unknown"] if any((*explanation.premise_unknown, *explanation.hypothesis_unknown)) else []
-        words = [(kind, PAIR_WORDS[kind]) for kind in kinds]
-        return words if explanation.faithful else [*words, ("", UNFAITHFUL)]
-    kinds = ["both", "extra", "missed"] if explanation.annotation is not None else ["selected"]
-    words = [(kind, WORDS[kind]) for kind in kinds]
-    if not any(token_kinds(explanation)) and len(words) == 1:
-        words = [("", "no word was read by the model")]
-    return [*words, ("unknown", WORDS["unknown"])] if any(explanation.unknown) else words
+        entries = [(kind, PAIR_HIGHLIGHT_TEXTS[kind]) for kind in kinds]
+        return entries if explanation.faithful else [*entries, ("", UNFAITHFUL_NOTE)]
+    entries = [(kind, HIGHLIGHT_TEXTS[kind]) for kind in kinds]
+    if not any(token_highlights(explanation)) and len(entries) == 1:
+        entries = [("", "no word was read by the model")]
+    return [*entries, ("unknown", HIGHLIGHT_TEXTS["unknown"])] if any(explanation.unknown) else entries
 
 
-def is_shaded(explanation: AnyExplanation) -> bool:
-    """Whether there are weights that differ, so that the shades need a word."""
+def has_shades(explanation: AnyExplanation) -> bool:
+    """Whether the weights differ, so that the legend must explain the shading."""
     if isinstance(explanation, PairExplanation):
         weights = [float(explanation.alignment[pair]) for pair in explanation.pairs]
     else:
-        weights = [w for w, chosen in zip(explanation.weights, explanation.selected, strict=True) if chosen]
+        weights = [w for w, selected in zip(explanation.weights, explanation.selected, strict=True) if selected]
     return bool(weights) and max(weights) - min(weights) > 0.005 * max(weights)

@@ -1,53 +1,73 @@
-"""A model's evaluation as one page: scores, sizes, budgets, and the texts to look at."""
+"""A model's evaluation as one page: scores, sizes, budgets, comparison with an attribution, example texts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rationalizer.drawing.attribution_section import AttributionReport, attribution_sections
 from rationalizer.drawing.charts import Point, Series, histogram, line_plot, reliability_diagram
 from rationalizer.drawing.dataset_overview import ClassResults, Overview, Unit, excerpt, overview, unit_text
 from rationalizer.drawing.explanation import AnyExplanation, Explanation, Label, PairExplanation
-from rationalizer.drawing.html import Column, Entry, HtmlTable, Section, to_html_page
+from rationalizer.drawing.html import HtmlTable, Section, WordColumn, WordEntry, to_html_page
 from rationalizer.metrics import METRICS, Finding, Scores, Summary, WordUse, score_rows
 from rationalizer.text import Budget
 
-MOST_CLASSES = 12  # of a table of confusions; of more, the commonest are listed
-COMMONEST = 10
-EXCERPTS = 3  # of texts in which a word is selected
-CURVES = (("accuracy", "macro_f1"), ("mse",), ("token_f1",), ("alignment_f1",))  # those of one plot together
+if TYPE_CHECKING:
+    from rationalizer.inference.attribution_comparison import SelectionScores
+
+MAX_CLASSES = 12  # of a confusion table; with more, the most frequent confusions are listed
+MAX_CONFUSIONS = 10
+EXCERPTS = 3  # example texts per word
+CURVES = (("accuracy", "macro_f1"), ("mse",), ("token_f1",), ("alignment_f1",))  # groups that share a plot
+
+ATTRIBUTION_TEXT = (
+    "The model selects words and reads these alone. An attribution computes, for the same predictor on the whole text, "
+    "how much each word contributes; as many words as the model selected are kept. Comprehensiveness is how far the "
+    "probability of the class predicted from the whole text falls without the words (higher is better), sufficiency "
+    "how far it falls with these words alone (lower is better)."
+)
+
+
+@dataclass(frozen=True)
+class AttributionReport:
+    """Scores of the model's rationales and of an attribution, and some texts explained in both ways."""
+
+    rows: Sequence[SelectionScores]
+    name: str  # of the attribution
+    own: Sequence[AnyExplanation]
+    attributed: Sequence[AnyExplanation]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What a report is made of: plain values that were measured before."""
+    """The contents of a report, all computed before."""
 
     title: str
-    scores: Scores | None  # None where no true labels are known
+    scores: Scores | None  # None without true labels
     explanations: Sequence[AnyExplanation]  # of the scored texts
-    truths: Sequence[Label] | None  # their true labels, of the same type as `Explanation.label`; None: not known
-    findings: Sequence[Finding] = ()  # what looks degenerate
-    facts: Mapping[str, str] = field(default_factory=dict)  # what was evaluated: method, budget, data, ...
+    truths: Sequence[Label] | None  # true labels, of the same type as `Explanation.label`; None: not known
+    findings: Sequence[Finding] = ()  # signs of degeneration
+    facts: Mapping[str, str] = field(default_factory=dict)  # method, budget, data, ...
     budgets: Mapping[Budget, Scores] = field(default_factory=dict)  # the scores at several budgets
     attribution: AttributionReport | None = None  # comparison with an attribution method
-    examples: int = 4  # texts to show of each kind
-    words: int = 20  # to show of each prediction
+    examples: int = 4  # number of texts of each kind
+    words: int = 20  # number of words per prediction
 
 
 def evaluation_report(report: Report) -> str:
-    """The report as one HTML document that needs nothing beside it."""
+    """Draw the report as a self-contained HTML document."""
     return to_html_page(title=report.title, sections=report_sections(report))
 
 
 def report_sections(report: Report) -> list[Section]:
-    seen = overview(report.explanations, report.truths, examples=report.examples)
-    sections = [_about(report), _scores(report), _classes(seen.class_results), _words(report, seen)]
-    sections += [_sizes(report), _budgets(report), _calibration(seen.class_results)]
+    summary = overview(report.explanations, report.truths, examples=report.examples)
+    sections = [_about(report), _scores(report), _classes(summary.class_results), _words(report, summary)]
+    sections += [_sizes(report), _budgets(report), _calibration(summary.class_results)]
     sections += [] if report.attribution is None else attribution_sections(report.attribution)
-    sections += _examples(report, seen)
+    sections += _examples(report, summary)
     return [section for section in sections if section is not None]
 
 
@@ -55,9 +75,9 @@ def _about(report: Report) -> Section:
     facts = [HtmlTable(("", ""), list(report.facts.items()), numbers=False)] if report.facts else []
     shown = [metric for metric in METRICS.values() if metric.large]
     large = [(name, value) for name, value in score_rows({"": report.scores}, shown)] if report.scores else []
-    found = [f"Looks degenerate: {finding.message}." for finding in report.findings]
-    said = "No sign of degeneration was found." if report.scores and not found else ""
-    return Section(text=said, notices=found, figures=large, tables=facts)
+    notices = [f"Possibly degenerate: {finding.message}." for finding in report.findings]
+    text = "No sign of degeneration was found." if report.scores and not notices else ""
+    return Section(text=text, notices=notices, figures=large, tables=facts)
 
 
 def _scores(report: Report) -> Section | None:
@@ -72,7 +92,7 @@ def _scores(report: Report) -> Section | None:
 
 
 def _sizes(report: Report) -> Section | None:
-    """How much was selected: shares of texts, or counts of aligned words."""
+    """Histogram of the shares of selected words, or of the numbers of aligned words."""
     texts = [one for one in report.explanations if isinstance(one, Explanation) and one.tokens]
     pairs = [one for one in report.explanations if isinstance(one, PairExplanation)]
     pictures = []
@@ -91,7 +111,9 @@ def _budgets(report: Report) -> Section | None:
         return None
     kinds = {budget.kind for budget in report.budgets}
     if len(kinds) > 1:
-        raise ValueError(f"budgets are shares or counts of words, not both: {', '.join(map(str, report.budgets))}")
+        raise ValueError(
+            f"budgets must be either all shares or all counts of words, got {', '.join(map(str, report.budgets))}"
+        )
     in_words = kinds == {"count"}
     pairs = any(isinstance(one, PairExplanation) for one in report.explanations)
     counted, whole = ("aligned pairs", "the shorter text") if pairs else ("words", "the words")
@@ -103,16 +125,16 @@ def _budgets(report: Report) -> Section | None:
             x_label = f"budget, {counted if in_words else f'% of {whole}'}"
             y_label = drawn if len(series) == 1 else "score"
             pictures.append(line_plot(series, title=f"{drawn} against budget", x_label=x_label, y_label=y_label))
-    text = "The same model, solved again at each budget; it was not trained anew."
+    text = "The same model at each budget, without training it again."
     return Section("Scores and budget", text=text, pictures=pictures) if pictures else None
 
 
 def _curve(budgets: Mapping[Budget, Scores], name: str) -> Series:
-    """A score at each budget where it was measured, shares in percent."""
-    found = [(budget, budgets[budget].as_dict().get(name)) for budget in sorted(budgets, key=Budget.sort_key)]
+    """A score at each budget at which it was measured; shares in percent."""
+    values = [(budget, budgets[budget].get(name)) for budget in sorted(budgets, key=Budget.sort_key)]
     points = [
         Point(budget.amount if budget.kind == "count" else round(100 * budget.amount, 6), Summary.from_values([value]))
-        for budget, value in found
+        for budget, value in values
         if value is not None
     ]
     return Series(METRICS[name].description, tuple(points))
@@ -134,20 +156,20 @@ def class_table(class_results: ClassResults) -> HtmlTable:
 
 
 def confusion_tables(class_results: ClassResults) -> list[HtmlTable]:
-    """All confusions, or the commonest of many classes; none where nothing was confused."""
-    if len(class_results.names) <= MOST_CLASSES:
+    """The confusion table, or the most frequent confusions of many classes; empty if there are none."""
+    if len(class_results.names) <= MAX_CLASSES:
         lines = [
             [name, *map(str, row)]
             for name, row in zip(class_results.names, class_results.confusions.tolist(), strict=True)
         ]
-        return [HtmlTable(["true label, and how often it was taken for", *class_results.names], lines)]
+        return [HtmlTable(["true label (rows), predicted label (columns)", *class_results.names], lines)]
     wrong = [(i, j) for i, j in zip(*np.nonzero(class_results.confusions), strict=True) if i != j]
     wrong.sort(key=lambda pair: -class_results.confusions[pair])
-    found = [
+    rows = [
         [class_results.names[i], class_results.names[j], str(class_results.confusions[i, j])]
-        for i, j in wrong[:COMMONEST]
+        for i, j in wrong[:MAX_CONFUSIONS]
     ]
-    return [HtmlTable(("true label", "taken for", "how often"), found)] if found else []
+    return [HtmlTable(("true label", "predicted", "texts"), rows)] if rows else []
 
 
 def _calibration(class_results: ClassResults | None) -> Section | None:
@@ -155,52 +177,79 @@ def _calibration(class_results: ClassResults | None) -> Section | None:
         return None
     error = METRICS["ece"].format_value(class_results.calibration.error)
     text = (
-        f"Of the predictions that the model is 80% sure of, 80% should be right. On average the two differ by {error}, "
-        "the expected calibration error. Where a bar ends below the dashed line, the model is surer than it should be; "
-        "the number counts the bar's predictions."
+        f"Of the predictions with a probability of 80%, 80% should be right. On average the two differ by {error}, the "
+        "expected calibration error. Bars below the dashed line mean that the model is overconfident; the numbers "
+        "count predictions."
     )
     picture = reliability_diagram(class_results.calibration, title="How often the model is right, by how sure it is")
     return Section("Calibration", text=text, pictures=[picture])
 
 
-def _words(report: Report, seen: Overview) -> Section | None:
+def _words(report: Report, summary: Overview) -> Section | None:
     pairs = any(isinstance(one, PairExplanation) for one in report.explanations)
     columns = [
-        Column(
+        WordColumn(
             f"{group.name} ({group.texts} {'pairs' if pairs else 'texts'})",
             [
-                Entry(unit_text(use.word), use.selected, use.seen, _excerpts(report, use))
+                WordEntry(unit_text(use.word), use.selected, use.seen, _excerpts(report, use))
                 for use in group.words[: report.words]
             ],
         )
-        for group in seen.groups
+        for group in summary.groups
         if group.words
     ]
     what, where = ("Word pairs", "pairs of texts") if pairs else ("Words", "texts")
-    done = "aligned" if pairs else "selected"
+    verb = "aligned" if pairs else "selected"
     text = (
-        f"{what} in the {where} with this prediction: in how many they are {done}, of those that have them. First come "
-        f"those that are {done} more often here than elsewhere. A click opens examples."
+        f"{what} {verb} in the {where} with this prediction: in how many of those that contain them. Those {verb} more "
+        "often here than elsewhere come first. Click to see examples."
     )
-    return Section(f"What is {done} for which prediction", text=text, columns=columns) if columns else None
+    return Section(f"{what} {verb} per prediction", text=text, columns=columns) if columns else None
 
 
 def _excerpts(report: Report, use: WordUse[Unit]) -> list[AnyExplanation]:
     return [excerpt(report.explanations[number], use.word) for number in use.documents[:EXCERPTS]]
 
 
-def _examples(report: Report, seen: Overview) -> list[Section | None]:
+def _examples(report: Report, summary: Overview) -> list[Section | None]:
     valued = any(one.probabilities is None for one in report.explanations)
-    surprising = "" if valued else "Wrong, and the true label was given the least probability."
+    surprising = "" if valued else "Wrong predictions with the lowest probability of the true label."
     return [
-        _shown(report, "Closest" if valued else "Right, and surest", seen.best),
-        _shown(report, "Farthest off" if valued else "Most surprising", seen.surprising, surprising),
-        _shown(report, "Least certain", seen.uncertain, "No label was given much more probability than another."),
+        _example_section(report, "Smallest errors" if valued else "Right, with the highest confidence", summary.best),
+        _example_section(report, "Largest errors" if valued else "Most confident errors", summary.surprising, surprising),
+        _example_section(
+            report, "Lowest confidence", summary.uncertain, "The most probable labels have similar probabilities."
+        ),
     ]
 
 
-def _shown(report: Report, title: str, numbers: Sequence[int], text: str = "") -> Section | None:
+def _example_section(report: Report, title: str, numbers: Sequence[int], text: str = "") -> Section | None:
     if not numbers:
         return None
     truths = None if report.truths is None else [report.truths[number] for number in numbers]
     return Section(title, text=text, explanations=[report.explanations[number] for number in numbers], truths=truths)
+
+
+def attribution_table(report: AttributionReport) -> HtmlTable:
+    lines = [
+        [
+            row.name,
+            METRICS["comprehensiveness"].format_value(row.comprehensiveness),
+            METRICS["sufficiency"].format_value(row.sufficiency),
+            f"{row.overlap:.0%}",
+        ]
+        for row in report.rows
+    ]
+    return HtmlTable(("words", "comprehensiveness", "sufficiency", "shared with the model"), lines)
+
+
+def attribution_sections(report: AttributionReport) -> list[Section]:
+    explanations = [one for pair in zip(report.own, report.attributed, strict=True) for one in pair]
+    captions = [
+        "The model's rationale, and the prediction from it",
+        f"By {report.name}, and the prediction from the whole text",
+    ] * len(report.own)
+    return [
+        Section("Comparison with an attribution", text=ATTRIBUTION_TEXT, tables=[attribution_table(report)]),
+        Section(text="Texts in which the two differ most.", explanations=explanations, captions=captions),
+    ]

@@ -1,4 +1,4 @@
-"""A prediction and what it was made from: words of one text, or word pairs of two."""
+"""Predictions with their rationales: words of one text, or word pairs of two."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from rationalizer.text import is_punctuation
 
 Label = str | int | float | bool
 Picture = Literal["lines", "heatmap"]  # how alignments are drawn
-MOST_DRAWN = 50  # of a list
+MAX_DRAWN = 50  # explanations of a list
 
 
-class _Drawn:
-    """Ways to look at a prediction; see `rationalizer.drawing` for more of them."""
+class _Drawable:
+    """Drawing methods; see `rationalizer.drawing` for more."""
 
     def to_html(self, *, truth: Label | None = None, style: Picture = "lines") -> str:
-        """A fragment of HTML with its style."""
+        """Draw an HTML fragment with its style."""
         from rationalizer.drawing.html import to_html
 
         return to_html(self, truth=truth, style=style)  # type: ignore[arg-type]
 
     def to_svg(self, *, truth: Label | None = None, width: int = 720, style: Picture = "lines") -> str:
-        """A picture as a file of its own."""
+        """Draw an SVG document."""
         from rationalizer.drawing.svg import to_svg
 
         return to_svg(self, truth=truth, width=width, style=style)  # type: ignore[arg-type]
@@ -40,20 +40,20 @@ class _Drawn:
 
 
 @dataclass(frozen=True)
-class Explanation(_Drawn):
-    """A prediction and the words it was made from. Token k stands at `text[slice(*offsets[k])]`."""
+class Explanation(_Drawable):
+    """A prediction and its rationale: the words that the predictor read. Token k is `text[slice(*offsets[k])]`."""
 
     text: str
     label: Label  # the predicted class, or value
     probabilities: dict[Label, float] | None  # of every class; None for regression
     tokens: tuple[str, ...]
     offsets: tuple[tuple[int, int], ...]
-    weights: tuple[float, ...]  # what the predictor multiplied each token with; 0: it did not see it
+    weights: tuple[float, ...]  # the factor of each token in the predictor; 0: not visible
     selected: tuple[bool, ...]  # the rationale as one flag per token
-    spans: tuple[tuple[int, int], ...]  # runs of selected tokens as characters of the text
+    spans: tuple[tuple[int, int], ...]  # character offsets of the runs of selected tokens
     annotation: tuple[bool, ...] | None = None  # the words that people marked, if known
-    unknown: tuple[bool, ...] = ()  # words that the model has never met and cannot tell apart
-    counted: tuple[bool, ...] = ()  # what can use up the budget: known words, not punctuation
+    unknown: tuple[bool, ...] = ()  # words that are not in the model's vocabulary
+    counted: tuple[bool, ...] = ()  # what the budget counts: known words, not punctuation
     warnings: tuple[str, ...] = ()  # why the prediction may be a guess, as sentences
 
     def __post_init__(self) -> None:
@@ -72,23 +72,24 @@ class Explanation(_Drawn):
 
     @property
     def selected_word_count(self) -> int:
-        """Out of `word_count`; punctuation that is read along counts in neither."""
+        """The number of selected words, without punctuation."""
         return sum(chosen and word for chosen, word in zip(self.selected, self.counted, strict=True))
 
     @property
     def word_count(self) -> int:
+        """The number of words that can be selected, without punctuation."""
         return sum(self.counted)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """All fields as plain values for JSON."""
         return _plain(self)
 
 
 @dataclass(frozen=True, eq=False)
-class PairExplanation(_Drawn):
-    """A prediction for two texts and the word alignment it was made from.
+class PairExplanation(_Drawable):
+    """A prediction for two texts and its word alignment.
 
-    Word i of the premise stands at `premise[slice(*premise_offsets[i])]`, likewise for the hypothesis.
+    Word i of the premise is `premise[slice(*premise_offsets[i])]`, likewise for the hypothesis.
     """
 
     premise: str
@@ -100,10 +101,10 @@ class PairExplanation(_Drawn):
     hypothesis_tokens: tuple[str, ...]
     hypothesis_offsets: tuple[tuple[int, int], ...]
     alignment: NDArray[np.float32]  # (premise words, hypothesis words) weights; 0: not aligned
-    pairs: tuple[tuple[int, int], ...]  # the aligned words, as (premise word, hypothesis word) counted from 0
-    faithful: bool = True  # whether the premise reached the prediction only through the alignment
+    pairs: tuple[tuple[int, int], ...]  # indices of aligned words: (premise word, hypothesis word)
+    faithful: bool = True  # whether the prediction depends on the premise only through the alignment
     annotation: tuple[tuple[int, int], ...] | None = None  # the word pairs that people aligned, if known
-    premise_unknown: tuple[bool, ...] = ()  # words that the model has never met and cannot tell apart
+    premise_unknown: tuple[bool, ...] = ()  # words that are not in the model's vocabulary
     hypothesis_unknown: tuple[bool, ...] = ()
     warnings: tuple[str, ...] = ()  # why the prediction may be a guess, as sentences
 
@@ -119,11 +120,11 @@ class PairExplanation(_Drawn):
 
     @property
     def words(self) -> tuple[tuple[str, str], ...]:
-        """The aligned words themselves."""
+        """The aligned words."""
         return tuple((self.premise_tokens[i], self.hypothesis_tokens[j]) for i, j in self.pairs)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """All fields as plain values for JSON."""
         return _plain(self)
 
 
@@ -131,10 +132,10 @@ AnyExplanation = Explanation | PairExplanation
 
 
 class Explanations(list[AnyExplanation]):
-    """A list that notebooks draw; a part of it, `found[:10]`, is one too."""
+    """A list of explanations that notebooks draw; a slice is one, too."""
 
-    def to_html(self, *, most: int = MOST_DRAWN) -> str:
-        """A fragment of HTML with its style: the first `most` of them, and how many there are besides."""
+    def to_html(self, *, most: int = MAX_DRAWN) -> str:
+        """Draw an HTML fragment with its style: the first `most` explanations, and the number of the others."""
         from rationalizer.drawing.html import to_html_list
 
         return to_html_list(self[:most], left_out=max(0, len(self) - most))
@@ -143,20 +144,20 @@ class Explanations(list[AnyExplanation]):
         return self.to_html()
 
     @overload
-    def __getitem__(self, place: SupportsIndex) -> AnyExplanation: ...
+    def __getitem__(self, index: SupportsIndex) -> AnyExplanation: ...
     @overload
-    def __getitem__(self, place: slice) -> Explanations: ...
-    def __getitem__(self, place: SupportsIndex | slice) -> AnyExplanation | Explanations:
-        found = super().__getitem__(place)
-        return Explanations(found) if isinstance(found, list) else found
+    def __getitem__(self, index: slice) -> Explanations: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> AnyExplanation | Explanations:
+        item = super().__getitem__(index)
+        return Explanations(item) if isinstance(item, list) else item
 
 
 def _any_known(tokens: tuple[str, ...], unknown: tuple[bool, ...]) -> bool:
-    return any(not strange and not is_punctuation(token) for token, strange in zip(tokens, unknown, strict=True))
+    return any(not flag and not is_punctuation(token) for token, flag in zip(tokens, unknown, strict=True))
 
 
 def _fill(explanation: AnyExplanation, name: str, value: bool, length: int) -> None:
-    """One flag a token, where none were given."""
+    """Set a field that was left empty to one flag per token."""
     if not getattr(explanation, name):
         object.__setattr__(explanation, name, (value,) * length)
 

@@ -1,4 +1,4 @@
-"""Explanations as HTML: a fragment for notebooks and pages, or a whole document that needs nothing else."""
+"""Explanations as HTML: a fragment for notebooks and pages, or a self-contained document."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import groupby
 
-from rationalizer.drawing.alignment_drawing import width_of_lines
-from rationalizer.drawing.captions import PAIR_WORDS, SHADES, WORDS, is_shaded, key, percent, probabilities, verdict
+from rationalizer.drawing.alignment_drawing import lines_width
+from rationalizer.drawing.captions import (
+    HIGHLIGHT_TEXTS,
+    PAIR_HIGHLIGHT_TEXTS,
+    SHADING_NOTE,
+    describe_prediction,
+    has_shades,
+    legend_entries,
+    percent,
+    probabilities,
+)
 from rationalizer.drawing.colours import PAGE_STYLE, STYLE
 from rationalizer.drawing.explanation import AnyExplanation, Label, PairExplanation, Picture
-from rationalizer.drawing.svg import drawing
-from rationalizer.drawing.text_pieces import CHOSEN, Piece, pieces, sides
+from rationalizer.drawing.highlights import SELECTED, TextRun, pair_text_runs, text_runs
+from rationalizer.drawing.svg import draw_alignment
 from rationalizer.drawing.text_width import escape
 
-ROOM = 700.0  # of drawings in pages, which scale them down a little if need be, and scroll them then
-NARROW_ROOM = 320.0  # on phones
+WIDE, NARROW = 700.0, 320.0  # widths of drawings in pages; the latter on phones
 
 
 def to_html(
@@ -26,49 +34,49 @@ def to_html(
     styled: bool = True,
     legend: bool = True,
 ) -> str:
-    """A fragment: the prediction, its probabilities, and the text with the words it was made from.
+    """Draw a fragment: the prediction, its probabilities, and the text with its rationale.
 
     Args:
-        explanation: of a text or of a pair.
+        explanation: of a text or a pair.
         truth: the true label, if known.
         style: how alignments are drawn: "lines" or "heatmap".
-        styled: with the style sheet; a page needs it once only (`html_opening` has it).
-        legend: with the key to the looks, which several explanations need once only.
+        styled: include the style sheet; a page needs it only once (`html_opening` includes it).
+        legend: include the legend; several explanations need it only once.
     """
-    key_html = f"{_key([explanation])}\n" if legend else ""
+    legend_html = f"{_legend([explanation])}\n" if legend else ""
     sheet = f"<style>{STYLE}</style>" if styled else ""
     head, body = _head(explanation, truth), _body(explanation, style)
-    return f'<figure class="rationalizer">{sheet}\n{head}\n{body}\n{key_html}</figure>\n'
+    return f'<figure class="rationalizer">{sheet}\n{head}\n{body}\n{legend_html}</figure>\n'
 
 
 def to_html_list(explanations: Sequence[AnyExplanation], *, left_out: int = 0) -> str:
-    """A fragment: explanations one below the other, under one key; `left_out` tells of those that are not drawn."""
+    """Draw a list of explanations below one legend; `left_out` is the number of those that are not drawn."""
     line = "border-top: 1px solid rgb(128 128 128 / .3); padding: .9em 0"
     drawn = "".join(f'<div style="{line}">{to_html(one, styled=False, legend=False)}</div>\n' for one in explanations)
     rest = f'<p style="{line}">and {left_out} more</p>\n' if left_out else ""
-    key_html = (
-        f'<div style="margin-bottom: .8em">{_key(explanations)}</div>' if explanations else "<p>no explanations</p>"
+    legend_html = (
+        f'<div style="margin-bottom: .8em">{_legend(explanations)}</div>' if explanations else "<p>no explanations</p>"
     )
-    return f'<div class="rationalizer"><style>{STYLE}</style>\n{key_html}\n{drawn}{rest}</div>\n'
+    return f'<div class="rationalizer"><style>{STYLE}</style>\n{legend_html}\n{drawn}{rest}</div>\n'
 
 
 def _body(explanation: AnyExplanation, style: Picture = "lines") -> str:
     """The text with its highlights, or the alignment of a pair."""
     if not isinstance(explanation, PairExplanation):
         return _texts(explanation)
-    wide = _drawing(explanation, style, ROOM)
-    # The texts themselves where they cannot be read in the drawing.
-    if style == "heatmap" or width_of_lines(explanation, NARROW_ROOM) is not None:
+    wide = _drawing(explanation, style, WIDE)
+    # Add the texts themselves if they are not readable in the drawing.
+    if style == "heatmap" or lines_width(explanation, NARROW) is not None:
         return _texts(explanation) + wide if style == "heatmap" else wide
-    # Two drawings, of which the style shows the one that fits.
-    narrow = _drawing(explanation, style, NARROW_ROOM, narrow=True)
-    if width_of_lines(explanation, ROOM) is None:
+    # The style sheet shows the one of two drawings that fits.
+    narrow = _drawing(explanation, style, NARROW, narrow=True)
+    if lines_width(explanation, WIDE) is None:
         return _texts(explanation) + _fitted(wide, narrow)
     return _fitted(wide, _texts(explanation) + narrow)
 
 
 def _drawing(explanation: PairExplanation, style: Picture, room: float, *, narrow: bool = False) -> str:
-    return f'<div class="rz-drawing">{drawing(explanation, style=style, room=room, narrow=narrow)}</div>'
+    return f'<div class="rz-drawing">{draw_alignment(explanation, style=style, room=room, narrow=narrow)}</div>'
 
 
 def _fitted(wide: str, narrow: str) -> str:
@@ -77,40 +85,41 @@ def _fitted(wide: str, narrow: str) -> str:
 
 def _texts(explanation: AnyExplanation) -> str:
     if not isinstance(explanation, PairExplanation):
-        return _paragraph(pieces(explanation))
-    premise, hypothesis = sides(explanation)
+        return _paragraph(text_runs(explanation))
+    premise, hypothesis = pair_text_runs(explanation)
     return _paragraph(premise, "premise") + _paragraph(hypothesis, "hypothesis")
 
 
-def _paragraph(cut: Sequence[Piece], name: str = "") -> str:
+def _paragraph(runs: Sequence[TextRun], name: str = "") -> str:
     named = f' aria-label="{name}"' if name else ""
-    words = PAIR_WORDS if name else WORDS
+    texts = PAIR_HIGHLIGHT_TEXTS if name else HIGHLIGHT_TEXTS
     drawn = []
-    for kind, group in groupby(cut, key=lambda piece: piece.kind):
+    for kind, group in groupby(runs, key=lambda run: run.kind):
         members = list(group)
         if not kind:
-            drawn.append("".join(map(_unmarked, members)))
-        elif kind in CHOSEN:
+            drawn.append("".join(map(_plain_text, members)))
+        elif kind in SELECTED:
             inner = "".join(
-                f'<span style="--w:{piece.shade:.2f}" title="weight {piece.weight:.3g}, {words[kind]}">'
-                f"{_unmarked(piece)}</span>"
-                for piece in members
+                f'<span style="--w:{run.shade:.2f}" title="weight {run.weight:.3g}, {texts[kind]}">'
+                f"{_plain_text(run)}</span>"
+                for run in members
             )
             drawn.append(f'<mark class="rz-{kind}">{inner}</mark>')
         else:
-            drawn.append(f'<u class="rz-missed" title="{words[kind]}">{"".join(map(_unmarked, members))}</u>')
+            drawn.append(f'<u class="rz-missed" title="{texts[kind]}">{"".join(map(_plain_text, members))}</u>')
     return f'<p class="rz-text" dir="auto"{named}>{"".join(drawn)}</p>'
 
 
-def _unmarked(piece: Piece) -> str:
-    """The text itself, in the look of words that the model does not know if it is one."""
-    text = escape(piece.text)
-    return f'<i class="rz-unknown" title="{WORDS["unknown"]}">{text}</i>' if piece.unknown else text
+def _plain_text(run: TextRun) -> str:
+    """The text without highlight; dotted below if the model does not know the word."""
+    text = escape(run.text)
+    return f'<i class="rz-unknown" title="{HIGHLIGHT_TEXTS["unknown"]}">{text}</i>' if run.unknown else text
 
 
 def _head(explanation: AnyExplanation, truth: Label | None) -> str:
-    said = verdict(explanation, truth)
-    remark = f'<span class="rz-remark{" rz-wrong" if said.right is False else ""}">{escape(said.remark)}</span>'
+    prediction = describe_prediction(explanation, truth)
+    wrong = " rz-wrong" if prediction.correct is False else ""
+    remark = f'<span class="rz-remark{wrong}">{escape(prediction.remark)}</span>'
     bars = "".join(
         f'<bdi>{escape(name)}</bdi><span class="rz-track"><span style="width:{100 * p:.1f}%"></span></span>'
         f'<span class="rz-percent">{percent(p)}</span>'
@@ -118,66 +127,66 @@ def _head(explanation: AnyExplanation, truth: Label | None) -> str:
     )
     bars = f'<span class="rz-bars">{bars}</span>' if bars else ""
     return (
-        f'<figcaption class="rz-head"><span class="rz-verdict"><bdi class="rz-label">{escape(said.label)}</bdi>'
-        f"{remark if said.remark else ''}</span>{bars}</figcaption>"
+        f'<figcaption class="rz-head"><span class="rz-verdict"><bdi class="rz-label">{escape(prediction.label)}</bdi>'
+        f"{remark if prediction.remark else ''}</span>{bars}</figcaption>"
     )
 
 
-def _key(explanations: Sequence[AnyExplanation]) -> str:
-    """The looks of all of them."""
+def _legend(explanations: Sequence[AnyExplanation]) -> str:
+    """One legend for all explanations."""
     entries = []
-    for kind, words in dict.fromkeys(entry for explanation in explanations for entry in key(explanation)):
-        sample = f'<mark class="rz-{kind}"><span>abc</span></mark>' if kind in CHOSEN else ""
+    for kind, words in dict.fromkeys(entry for explanation in explanations for entry in legend_entries(explanation)):
+        sample = f'<mark class="rz-{kind}"><span>abc</span></mark>' if kind in SELECTED else ""
         sample = '<u class="rz-missed">abc</u>' if kind == "missed" else sample
         sample = '<i class="rz-unknown">abc</i>' if kind == "unknown" else sample
         entries.append(f"<li>{sample}{words}</li>")
-    if any(is_shaded(explanation) for explanation in explanations):
-        entries.append(f"<li>{SHADES}</li>")
+    if any(has_shades(explanation) for explanation in explanations):
+        entries.append(f"<li>{SHADING_NOTE}</li>")
     return f'<ul class="rz-key">{"".join(entries)}</ul>'
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page: what stands in it is drawn in the order of the fields."""
+    """A part of a page; its contents are drawn in the order of the fields."""
 
     title: str = ""
     _: KW_ONLY
-    text: str = ""  # paragraphs are separated by empty lines
+    text: str = ""  # paragraphs, separated by empty lines
     notices: Sequence[str] = ()  # warnings
-    figures: Sequence[tuple[str, str]] = ()  # (what, how much), in large print
+    figures: Sequence[tuple[str, str]] = ()  # (name, value), in large print
     tables: Sequence[HtmlTable] = ()
     pictures: Sequence[str] = ()  # SVG, as of `rationalizer.drawing.charts`
-    columns: Sequence[Column] = ()
+    columns: Sequence[WordColumn] = ()
     explanations: Sequence[AnyExplanation] = ()
     truths: Sequence[Label | None] | None = None  # of the explanations
-    captions: Sequence[str] = ()  # of the explanations, which then stand side by side
+    captions: Sequence[str] = ()  # of the explanations, which are then drawn side by side
 
 
 @dataclass(frozen=True)
-class Column:
-    """Words with the texts that they stand in, which a click opens."""
+class WordColumn:
+    """Words with example texts, which open on a click."""
 
     title: str
-    entries: Sequence[Entry]
+    entries: Sequence[WordEntry]
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A word, how often something is so, and texts to look at."""
+class WordEntry:
+    """A word, in how many texts it is selected, and example texts."""
 
     name: str
     count: int
-    of: int
+    total: int  # texts that contain the word
     texts: Sequence[AnyExplanation]
 
 
 @dataclass(frozen=True)
 class HtmlTable:
-    """Headings and lines of plain text."""
+    """A table of plain text."""
 
     heads: Sequence[str]
     lines: Sequence[Sequence[str]]
-    numbers: bool = True  # whether all columns but the first are set as numbers
+    numbers: bool = True  # whether all columns but the first are right-aligned
 
 
 def to_html_page(
@@ -188,14 +197,14 @@ def to_html_page(
     truths: Sequence[Label | None] | None = None,
     sections: Iterable[Section] = (),
 ) -> str:
-    """One document that needs nothing beside it.
+    """Draw a self-contained document.
 
     Args:
         explanations: drawn one below the other.
         title: of the page.
-        lead: what to say before everything else.
+        lead: first paragraph.
         truths: the true labels of the explanations.
-        sections: what follows them.
+        sections: follow the explanations.
     """
     first = [Section(explanations=explanations, truths=truths)] if explanations else []
     body = "".join(section_html(section) for section in [*first, *sections])
@@ -203,8 +212,8 @@ def to_html_page(
 
 
 def html_opening(title: str, lead: str = "") -> str:
-    """The beginning of a document; fragments of `to_html(..., styled=False)` and `html_closing` may follow."""
-    # The policy holds whatever a text says: no scripts, nothing fetched.
+    """The beginning of a document, to be followed by `to_html(..., styled=False)` fragments and `html_closing`."""
+    # Whatever a text contains: no scripts, no requests.
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -216,7 +225,7 @@ def html_opening(title: str, lead: str = "") -> str:
 
 
 def to_html_fragment(sections: Iterable[Section]) -> str:
-    """Sections with their style, for a shadow tree of another page, which neither styles it nor is styled by it."""
+    """Draw sections with their style, for the shadow tree of another page."""
     return f"<style>{PAGE_STYLE}{STYLE}</style>\n" + "".join(map(section_html, sections))
 
 
@@ -227,7 +236,7 @@ def html_closing() -> str:
 def section_html(section: Section) -> str:
     truths = section.truths if section.truths is not None else [None] * len(section.explanations)
     if len(truths) != len(section.explanations):
-        raise ValueError(f"{len(section.explanations)} explanations have {len(truths)} true labels; give one for each")
+        raise ValueError(f"{len(section.explanations)} explanations, but {len(truths)} true labels")
     parts = [f"<h2>{escape(section.title)}</h2>"] if section.title else []
     parts += [f"<p>{escape(paragraph)}</p>" for paragraph in section.text.split("\n\n") if paragraph.strip()]
     parts += [f'<p class="notice">{escape(notice)}</p>' for notice in section.notices]
@@ -241,34 +250,30 @@ def section_html(section: Section) -> str:
     if section.columns:
         parts.append(f'<div class="columns">{"".join(map(_column, section.columns))}</div>')
     if section.explanations and not section.captions:
-        parts.append(f'<div class="rationalizer">{_key(section.explanations)}</div>')
-    captions = section.captions or [""] * len(section.explanations)
-    drawn = [
-        (f"<div><h3>{escape(caption)}</h3>{shown}</div>" if caption else shown)
-        for caption, shown in zip(
-            captions,
-            (article(*pair, legend=False) for pair in zip(section.explanations, truths, strict=True)),
-            strict=True,
-        )
-    ]
-    parts += [f'<div class="columns">{"".join(drawn)}</div>'] if section.captions else drawn
+        parts.append(f'<div class="rationalizer">{_legend(section.explanations)}</div>')
+    articles = [article(*pair, legend=False) for pair in zip(section.explanations, truths, strict=True)]
+    if section.captions:
+        pairs = zip(section.captions, articles, strict=True)
+        captioned = (f"<div><h3>{escape(caption)}</h3>{one}</div>" for caption, one in pairs)
+        articles = [f'<div class="columns">{"".join(captioned)}</div>']
+    parts += articles
     return "<section>\n" + "\n".join(parts) + "\n</section>\n"
 
 
 def article(explanation: AnyExplanation, truth: Label | None = None, *, legend: bool = True) -> str:
-    """An explanation as it stands in a document."""
+    """Draw an explanation as an article of a document."""
     return f"<article>{to_html(explanation, truth=truth, styled=False, legend=legend)}</article>\n"
 
 
-def _column(column: Column) -> str:
+def _column(column: WordColumn) -> str:
     entries = []
     for entry in column.entries:
-        share = 100 * entry.count / max(entry.of, 1)
+        share = 100 * entry.count / max(entry.total, 1)
         texts = "".join(f"<div>{_texts(text)}</div>" for text in entry.texts)
         entries.append(
             f"<details><summary><bdi>{escape(entry.name)}</bdi>"
             f'<span class="share"><span style="width:{share:.0f}%"></span></span>'
-            f'<span>{entry.count} of {entry.of}</span></summary><div class="rationalizer">{texts}</div></details>'
+            f'<span>{entry.count} of {entry.total}</span></summary><div class="rationalizer">{texts}</div></details>'
         )
     return f"<div><h3><bdi>{escape(column.title)}</bdi></h3>{''.join(entries)}</div>"
 

@@ -1,4 +1,4 @@
-"""Pieces of text broken into lines, every fragment with its place: what a browser does, for pictures."""
+"""Line breaking for pictures: fragments of text with their positions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from rationalizer.drawing.text_pieces import Piece
-from rationalizer.drawing.text_width import clean, clusters, is_right_to_left, is_wide, width
+from rationalizer.drawing.highlights import TextRun
+from rationalizer.drawing.text_width import graphemes, is_right_to_left, is_wide, sanitize, width
 
 _PARTS = re.compile(r"\s+|\S+")
 
@@ -17,7 +17,7 @@ _PARTS = re.compile(r"\s+|\S+")
 @dataclass(frozen=True)
 class Fragment:
     text: str
-    piece: Piece
+    run: TextRun
     x: float  # its left edge
     width: float
 
@@ -36,7 +36,7 @@ class Line:
 class _Word:
     """Fragments between which no line may break; or one space."""
 
-    parts: list[tuple[str, Piece]]
+    parts: list[tuple[str, TextRun]]
     space: bool = False
 
     @property
@@ -44,82 +44,80 @@ class _Word:
         return "".join(text for text, _ in self.parts)
 
 
-def flow(pieces: Sequence[Piece], room: float, size: float) -> list[Line]:
-    """Lines of at most `room`, broken at spaces, beside wide characters, and in words that are longer than a line.
+def break_lines(runs: Sequence[TextRun], room: float, size: float) -> list[Line]:
+    """Break text into lines of at most `room`: at spaces, next to wide characters, and inside words longer than a line.
 
-    Words run from right to left in paragraphs whose first letter does, and so do runs of such words in others.
+    Words run from right to left in paragraphs whose first letter does, and so do sequences of such words in others.
     """
     lines = []
-    for paragraph in _paragraphs(pieces):
-        words = [part for word in _words(paragraph) for part in _divided(word, room, size)]
-        backwards = bool(is_right_to_left("".join(word.text for word in words)))
-        lines += [_placed(line, backwards, room, size) for line in _broken(words, room, size)]
+    for paragraph in _paragraphs(runs):
+        words = [part for word in _words(paragraph) for part in _split_long(word, room, size)]
+        rtl = bool(is_right_to_left("".join(word.text for word in words)))
+        lines += [_position(line, rtl, room, size) for line in _fill_lines(words, room, size)]
     return lines
 
 
-def _paragraphs(pieces: Sequence[Piece]) -> Iterator[list[tuple[str, Piece]]]:
-    current: list[tuple[str, Piece]] = []
-    for piece in pieces:
-        first, *more = clean(piece.text).split("\n")
-        current.append((first, piece))
+def _paragraphs(runs: Sequence[TextRun]) -> Iterator[list[tuple[str, TextRun]]]:
+    current: list[tuple[str, TextRun]] = []
+    for run in runs:
+        first, *more = sanitize(run.text).split("\n")
+        current.append((first, run))
         for text in more:
             yield current
-            current = [(text, piece)]
+            current = [(text, run)]
     yield current
 
 
-def _words(paragraph: Sequence[tuple[str, Piece]]) -> list[_Word]:
+def _words(paragraph: Sequence[tuple[str, TextRun]]) -> list[_Word]:
     words: list[_Word] = []
-    open_word = False  # whether the next fragment belongs to the last word
-    for text, piece in paragraph:
+    open_word = False  # whether the next fragment continues the last word
+    for text, run in paragraph:
         for part in _PARTS.findall(text):
             if part.isspace():
                 if not (words and words[-1].space):
-                    words.append(_Word([(" ", piece)], space=True))
+                    words.append(_Word([(" ", run)], space=True))
                 open_word = False
                 continue
             for chunk, wide in _chunks(part):
                 closing = unicodedata.category(chunk[0]) in ("Pe", "Pf", "Po")
                 if words and not words[-1].space and (closing if wide else open_word):
-                    words[-1].parts.append((chunk, piece))
+                    words[-1].parts.append((chunk, run))
                 else:
-                    words.append(_Word([(chunk, piece)]))
+                    words.append(_Word([(chunk, run)]))
                 open_word = not wide
     return words
 
 
 def _chunks(text: str) -> Iterator[tuple[str, bool]]:
-    """Wide characters one by one, the text between them in one."""
+    """Split between wide characters; the text between them stays in one chunk."""
     if text.isascii():
         yield text, False
         return
-    characters = [text[start:end] for start, end in clusters(text)]
-    for wide, group in groupby(characters, key=lambda character: is_wide(character[0])):
+    for wide, group in groupby(graphemes(text), key=lambda character: is_wide(character[0])):
         members = list(group)
         yield from [(character, True) for character in members] if wide else [("".join(members), False)]
 
 
-def _divided(word: _Word, room: float, size: float) -> list[_Word]:
-    """The word, in parts if it is longer than a line."""
+def _split_long(word: _Word, room: float, size: float) -> list[_Word]:
+    """Split the word if it is longer than a line."""
     if width(word.text, size) <= room:
         return [word]
-    found, used = [_Word([])], 0.0
-    for text, piece in word.parts:
-        for start, end in clusters(text):
-            character = text[start:end]
+    words, used = [_Word([])], 0.0
+    for text, run in word.parts:
+        for character in graphemes(text):
             used += width(character, size)
-            if used > room and found[-1].parts:
-                found.append(_Word([]))
+            if used > room and words[-1].parts:
+                words.append(_Word([]))
                 used = width(character, size)
-            parts = found[-1].parts
-            if parts and parts[-1][1] is piece:
-                parts[-1] = (parts[-1][0] + character, piece)
+            parts = words[-1].parts
+            if parts and parts[-1][1] is run:
+                parts[-1] = (parts[-1][0] + character, run)
             else:
-                parts.append((character, piece))
-    return found
+                parts.append((character, run))
+    return words
 
 
-def _broken(words: Sequence[_Word], room: float, size: float) -> list[list[_Word]]:
+def _fill_lines(words: Sequence[_Word], room: float, size: float) -> list[list[_Word]]:
     lines: list[list[_Word]] = [[]]
     used = 0.0
     for word in words:
@@ -137,39 +135,38 @@ def _broken(words: Sequence[_Word], room: float, size: float) -> list[list[_Word
     return lines
 
 
-def _placed(words: Sequence[_Word], backwards: bool, room: float, size: float) -> Line:
+def _position(words: Sequence[_Word], rtl: bool, room: float, size: float) -> Line:
     parts = [part for word in words for part in word.parts]
     if any(is_right_to_left(character) for text, _ in parts for character in text):
-        parts = [(text, piece) for whole, piece in parts for text in _of_one_direction(whole)]
-    directions = _directions([text for text, _ in parts], backwards)
+        parts = [(text, run) for whole, run in parts for text in _split_directions(whole)]
+    directions = _directions([text for text, _ in parts], rtl)
     runs = [[k for k, _ in group] for _, group in groupby(enumerate(directions), key=lambda item: item[1])]
-    order = []  # of the parts, from left to right
-    for run in reversed(runs) if backwards else runs:
+    order = []  # indices of the parts from left to right
+    for run in reversed(runs) if rtl else runs:
         order += run[::-1] if directions[run[0]] else run
     widths = [width(text, size) for text, _ in parts]
-    x = room - sum(widths) if backwards else 0.0
+    x = room - sum(widths) if rtl else 0.0
     placed: dict[int, Fragment] = {}
     for k in order:
         placed[k] = Fragment(*parts[k], x, widths[k])
         x += widths[k]
-    return Line([placed[k] for k in range(len(parts))], backwards)
+    return Line([placed[k] for k in range(len(parts))], rtl)
 
 
-def _of_one_direction(text: str) -> list[str]:
-    """Letters of either direction, and what has none, apart: a bracket may go with the words around it."""
-    characters = [text[start:end] for start, end in clusters(text)]
-    return ["".join(group) for _, group in groupby(characters, key=is_right_to_left)]
+def _split_directions(text: str) -> list[str]:
+    """Split into letters of either direction and characters without one: a bracket goes with the words around it."""
+    return ["".join(group) for _, group in groupby(graphemes(text), key=is_right_to_left)]
 
 
-def _directions(parts: Sequence[str], backwards: bool) -> list[bool]:
-    """Whether each part runs from right to left; one without letters goes with neighbours that agree."""
+def _directions(parts: Sequence[str], rtl: bool) -> list[bool]:
+    """Whether each part runs from right to left; parts without letters follow neighbours that agree."""
     own = [is_right_to_left(part) for part in parts]
-    following, after = backwards, []
+    following, after = rtl, []
     for direction in reversed(own):
         after.append(following)
         following = following if direction is None else direction
-    before, found = backwards, []
+    before, directions = rtl, []
     for direction, behind in zip(own, reversed(after), strict=True):
-        found.append((before if before == behind else backwards) if direction is None else direction)
+        directions.append((before if before == behind else rtl) if direction is None else direction)
         before = before if direction is None else direction
-    return found
+    return directions

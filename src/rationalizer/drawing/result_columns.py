@@ -1,4 +1,4 @@
-"""An explanation as the cells that a table gets beside its own columns."""
+"""The columns that explanations add to a table: label, probability, rationale, warnings."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ TEXT_COLUMNS = ("predicted", "probability", "rationale", "spans", "warnings")
 PAIR_COLUMNS = ("predicted", "probability", "alignment", "words", "warnings")
 
 
-def result_columns(taken: Collection[Any], *, pairs: bool) -> list[str]:
-    """What the added columns are called: a name that the table has already gets a number."""
+def result_columns(existing: Collection[Any], *, pairs: bool) -> list[str]:
+    """The names of the added columns; a name that already exists gets a number."""
     names: list[str] = []
     for name in PAIR_COLUMNS if pairs else TEXT_COLUMNS:
         number = 1
-        while (unique := name if number == 1 else f"{name}_{number}") in taken:
+        while (unique := name if number == 1 else f"{name}_{number}") in existing:
             number += 1
         names.append(unique)
     return names

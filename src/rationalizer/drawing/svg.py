@@ -1,25 +1,42 @@
-"""Explanations as SVG: real text, laid out by estimated widths, in one file or inside a page."""
+"""Explanations as SVG: text laid out by estimated widths, as a file or as part of a page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rationalizer.drawing.alignment_drawing import heatmap, lines, width_of_lines
-from rationalizer.drawing.captions import SHADES, is_shaded, key, percent, probabilities, verdict
-from rationalizer.drawing.colours import HUES
+from rationalizer.drawing.alignment_drawing import draw_heatmap, draw_lines, lines_width
+from rationalizer.drawing.captions import (
+    SHADING_NOTE,
+    describe_prediction,
+    has_shades,
+    legend_entries,
+    percent,
+    probabilities,
+)
+from rationalizer.drawing.colours import HIGHLIGHT_COLOURS
 from rationalizer.drawing.explanation import AnyExplanation, Explanation, Label, PairExplanation, Picture
-from rationalizer.drawing.line_breaking import Fragment, Line, flow
-from rationalizer.drawing.svg_shapes import FAINT, Group, document, dotted, fitted, frame, ground, label, underline
-from rationalizer.drawing.text_pieces import CHOSEN, Look, pieces
-from rationalizer.drawing.text_width import BOLD, shorten
+from rationalizer.drawing.highlights import SELECTED, Highlight, text_runs
+from rationalizer.drawing.line_breaking import Fragment, Line, break_lines
+from rationalizer.drawing.svg_shapes import (
+    FAINT,
+    Block,
+    background,
+    document,
+    dotted_underline,
+    fitted_tspan,
+    frame,
+    label,
+    underline,
+)
+from rationalizer.drawing.text_width import BOLD, truncate
 from rationalizer.drawing.text_width import width as text_width
 
 MARGIN, SPACING = 16.0, 16.0
 SIZE, LEADING = 16.0, 30.0
 SMALL = 13.0
 PADDING = 2.0
-BAR = 19.0  # height of a line of the bar chart
-NARROWEST = 240
+BAR = 19.0  # height of a row of the bar chart
+MIN_WIDTH = 240
 
 
 def to_svg(
@@ -29,79 +46,85 @@ def to_svg(
     width: int = 720,
     style: Picture = "lines",
 ) -> str:
-    """A picture that stands alone: the prediction, the text with the words it was made from, a key.
+    """Draw a picture of its own: the prediction, the text with its rationale, a legend.
 
     Args:
-        explanation: of a text or of a pair.
+        explanation: of a text or a pair.
         truth: the true label, if known.
-        width: in pixels; texts wrap, a heat map of many words may be wider.
+        width: in pixels; texts are wrapped, a heat map of many words can be wider.
         style: how alignments are drawn: "lines" or "heatmap".
     """
-    if width < NARROWEST:
-        raise ValueError(f"width must be at least {NARROWEST}, got {width}")
+    if width < MIN_WIDTH:
+        raise ValueError(f"width must be at least {MIN_WIDTH}, got {width}")
     room = width - 2 * MARGIN
-    body = _aligned(explanation, room, style) if isinstance(explanation, PairExplanation) else _text(explanation, room)
-    groups = [_head(explanation, truth, room), body, _key(explanation, room, style)]
-    return document(groups, _name(explanation, truth), margin=MARGIN, spacing=SPACING, least=width, alone=True)
+    body = (
+        _alignment(explanation, room, style) if isinstance(explanation, PairExplanation) else _text(explanation, room)
+    )
+    groups = [_head(explanation, truth, room), body, _legend(explanation, room, style)]
+    return document(groups, _title(explanation, truth), margin=MARGIN, spacing=SPACING, min_width=width, alone=True)
 
 
 def to_heatmap_svg(explanation: PairExplanation, *, truth: Label | None = None, width: int = 720) -> str:
-    """The alignment of a pair as a matrix of shades."""
+    """Draw the alignment of a pair as a heat map."""
     return to_svg(explanation, truth=truth, width=width, style="heatmap")
 
 
-def drawing(explanation: PairExplanation, *, style: Picture = "lines", room: float = 700, narrow: bool = False) -> str:
-    """The alignment alone, no wider than need be, to stand in a page whose text colour it takes; `narrow`, in one that
-    may be narrower still."""
-    body = _aligned(explanation, width_of_lines(explanation, room) or room if style == "lines" else room, style)
-    return document([body], "word alignment", margin=2, spacing=0, least=0, alone=False, narrow=narrow)
+def draw_alignment(
+    explanation: PairExplanation, *, style: Picture = "lines", room: float = 700, narrow: bool = False
+) -> str:
+    """Draw the alignment alone, as part of a page and in its text colour, no wider than necessary; `narrow` is for
+    narrow pages."""
+    body = _alignment(explanation, lines_width(explanation, room) or room if style == "lines" else room, style)
+    return document([body], "word alignment", margin=2, spacing=0, min_width=0, alone=False, narrow=narrow)
 
 
-def _aligned(explanation: PairExplanation, room: float, style: str) -> Group:
+def _alignment(explanation: PairExplanation, room: float, style: str) -> Block:
     if style not in ("lines", "heatmap"):
         raise ValueError(f"style must be 'lines' or 'heatmap', got {style!r}")
-    return lines(explanation, room) if style == "lines" else heatmap(explanation, room)
+    return draw_lines(explanation, room) if style == "lines" else draw_heatmap(explanation, room)
 
 
-def _name(explanation: AnyExplanation, truth: Label | None) -> str:
-    said = verdict(explanation, truth)
-    return f"predicted {said.label}{', ' if said.remark else ''}{said.remark}"
+def _title(explanation: AnyExplanation, truth: Label | None) -> str:
+    prediction = describe_prediction(explanation, truth)
+    return f"predicted {prediction.label}{', ' if prediction.remark else ''}{prediction.remark}"
 
 
-def _text(explanation: Explanation, room: float) -> Group:
+def _text(explanation: Explanation, room: float) -> Block:
     drawn: list[str] = []
-    found = flow(pieces(explanation), room, SIZE)
-    for k, line in enumerate(found):
+    broken = break_lines(text_runs(explanation), room, SIZE)
+    for k, line in enumerate(broken):
         drawn += _line(line, (k + 0.72) * LEADING)
-    return Group(drawn, room, len(found) * LEADING)
+    return Block(drawn, room, len(broken) * LEADING)
 
 
 def _line(line: Line, base: float) -> list[str]:
     drawn = []
     runs = _runs(line.fragments)
     for k, (kind, shade, x, right) in enumerate(runs):
-        if kind in CHOSEN:  # a little more room at the ends, where no other ground is next to it
-            before = 0 if k and runs[k - 1][0] in CHOSEN and x - runs[k - 1][3] < PADDING else PADDING
+        if kind in SELECTED:  # pad the ends that do not touch another background
+            before = 0 if k and runs[k - 1][0] in SELECTED and x - runs[k - 1][3] < PADDING else PADDING
             after = (
-                0 if k + 1 < len(runs) and runs[k + 1][0] in CHOSEN and runs[k + 1][2] - right < PADDING else PADDING
+                0 if k + 1 < len(runs) and runs[k + 1][0] in SELECTED and runs[k + 1][2] - right < PADDING else PADDING
             )
-            drawn.append(ground(kind, shade, x - before, base - 17, right - x + before + after, 24))
+            drawn.append(background(kind, shade, x - before, base - 17, right - x + before + after, 24))
         if kind in ("both", "missed"):
             drawn.append(underline(kind, x, base + 4, right - x))
-    drawn += [dotted(one.x, base + 7, one.width) for one in line.fragments if one.piece.unknown and one.text != " "]
+    drawn += [
+        dotted_underline(one.x, base + 7, one.width) for one in line.fragments if one.run.unknown and one.text != " "
+    ]
     parts = [
-        " " if fragment.text == " " else fitted(fragment.x, fragment.text, SIZE, backwards=line.right_to_left)
+        " " if fragment.text == " " else fitted_tspan(fragment.x, fragment.text, SIZE, rtl=line.right_to_left)
         for fragment in line.fragments
     ]
     direction = ' direction="rtl"' if line.right_to_left else ""
     return [*drawn, f'<text y="{base:.1f}" font-size="{SIZE:g}"{direction}>{"".join(parts)}</text>'] if parts else []
 
 
-def _runs(fragments: Sequence[Fragment]) -> list[tuple[Look, float, float, float]]:
-    """Neighbours of one look, from left to right: look, shade, left and right edge."""
-    runs: list[tuple[Look, float, float, float]] = []
+def _runs(fragments: Sequence[Fragment]) -> list[tuple[Highlight, float, float, float]]:
+    """Neighbours with the same highlight, from left to right: highlight, shade, left and right edge."""
+    runs: list[tuple[Highlight, float, float, float]] = []
     for fragment in sorted(fragments, key=lambda fragment: fragment.x):
-        kind, shade = fragment.piece.kind, fragment.piece.shade
+        kind, shade = fragment.run.kind, fragment.run.shade
         if not kind:
             continue
         if runs and runs[-1][:2] == (kind, shade) and abs(runs[-1][3] - fragment.x) < 0.01:
@@ -111,72 +134,69 @@ def _runs(fragments: Sequence[Fragment]) -> list[tuple[Look, float, float, float
     return runs
 
 
-def _head(explanation: AnyExplanation, truth: Label | None, room: float) -> Group:
-    """The prediction, and bars of the probabilities: beside it if there is room, else below."""
-    said, bars = verdict(explanation, truth), probabilities(explanation)
+def _head(explanation: AnyExplanation, truth: Label | None, room: float) -> Block:
+    """The prediction and bars of its probabilities, side by side if there is room."""
+    prediction, bars = describe_prediction(explanation, truth), probabilities(explanation)
     side_by_side = room >= 460 and bool(bars)
     column = 0.42 * room if side_by_side else room
     size = 18.0
-    name = shorten(said.label, column / BOLD, size)
-    remark = shorten(said.remark, column / BOLD, SMALL)
+    name = truncate(prediction.label, column / BOLD, size)
+    remark = truncate(prediction.remark, column / BOLD, SMALL)
     drawn = [label(0, 17, name, size, more=' font-weight="700"')]
     height = 24.0
     used = text_width(name, size) * BOLD
     if remark:
-        weight = ' font-weight="700"' if said.right is False else ""
+        weight = ' font-weight="700"' if prediction.correct is False else ""
         drawn.append(label(0, 38, remark, SMALL, more=weight))
         height, used = 44.0, max(used, text_width(remark, SMALL) * BOLD)
     if not bars:
-        return Group(drawn, room, height)
+        return Block(drawn, room, height)
     x, y = (max(used + 36, 150.0), 2.0) if side_by_side else (0.0, height + 4)
     drawn += _bars(bars, x, y, min(room - x, 400.0))
-    return Group(drawn, room, max(height, y + BAR * len(bars)))
+    return Block(drawn, room, max(height, y + BAR * len(bars)))
 
 
 def _bars(bars: Sequence[tuple[str, float]], x: float, y: float, room: float) -> list[str]:
-    names = [shorten(name, 0.45 * room, SMALL) for name, _ in bars]
+    names = [truncate(name, 0.45 * room, SMALL) for name, _ in bars]
     left = x + max(text_width(name, SMALL) for name in names) + 12
     track = x + room - left - max(text_width(percent(p), SMALL) for _, p in bars) - 8
     drawn = []
     for k, (name, (_, p)) in enumerate(zip(names, bars, strict=True)):
         top = y + k * BAR + 5
-        place = f'x="{left:.1f}" y="{top:.1f}" height="8" rx="4"'
+        box = f'x="{left:.1f}" y="{top:.1f}" height="8" rx="4"'
         drawn.append(label(x, top + 9, name, SMALL))
-        drawn.append(f'<rect {place} width="{track:.1f}" fill="currentColor" fill-opacity=".12"/>')
+        drawn.append(f'<rect {box} width="{track:.1f}" fill="currentColor" fill-opacity=".12"/>')
         if p * track >= 0.5:
-            drawn.append(f'<rect {place} width="{p * track:.1f}" fill="{HUES["selected"]}"/>')
+            drawn.append(f'<rect {box} width="{p * track:.1f}" fill="{HIGHLIGHT_COLOURS["selected"]}"/>')
         drawn.append(label(x + room, top + 9, percent(p), SMALL, anchor="end"))
     return drawn
 
 
-def _key(explanation: AnyExplanation, room: float, style: Picture) -> Group:
-    entries = key(explanation)
-    if is_shaded(explanation):
-        entries.append(("", SHADES))
+def _legend(explanation: AnyExplanation, room: float, style: Picture) -> Block:
+    entries = legend_entries(explanation)
+    if has_shades(explanation):
+        entries.append(("", SHADING_NOTE))
     x, y = 0.0, 14.0
     drawn: list[str] = []
+    in_cells = style == "heatmap" and isinstance(explanation, PairExplanation)
     for kind, words in entries:
         sample = 30.0 if kind else 0.0
         wide = sample + text_width(words, SMALL)
         if x and x + wide > room:
             x, y = 0.0, y + 22
         if kind:
-            framed = style == "heatmap" and isinstance(explanation, PairExplanation)
-            drawn += _framed(kind, x, y - 12) if framed else _sample(kind, x, y - 12)
+            drawn += _sample(kind, x, y - 12, in_cell=in_cells)
         drawn.append(label(x + sample, y, words, SMALL, more=f' fill-opacity="{FAINT}"'))
         x += wide + 26
-    return Group(drawn, room, y + 6)
+    return Block(drawn, room, y + 6)
 
 
-def _sample(kind: Look, x: float, y: float) -> list[str]:
-    drawn = [ground(kind, 1.0, x, y, 22, 15)] if kind in CHOSEN else []
+def _sample(kind: Highlight, x: float, y: float, *, in_cell: bool) -> list[str]:
+    """A sample of a highlight for the legend: a word, or a cell of a heat map."""
     if kind == "unknown":
-        return [dotted(x, y + 12, 22)]
-    return [*drawn, underline(kind, x + 0.5, y + 11, 21)] if kind in ("both", "missed") else drawn
-
-
-def _framed(kind: Look, x: float, y: float) -> list[str]:
-    drawn = [ground(kind, 1.0, x + 3, y, 15, 15)] if kind in CHOSEN else []
-    if kind == "unknown":
-        return [dotted(x, y + 12, 22)]
-    return [*drawn, frame(kind, x + 3, y, 15)] if kind in ("both", "missed") else drawn
+        return [dotted_underline(x, y + 12, 22)]
+    left, width = (x + 3, 15) if in_cell else (x, 22)
+    drawn = [background(kind, 1.0, left, y, width, 15)] if kind in SELECTED else []
+    if kind in ("both", "missed"):
+        drawn.append(frame(kind, left, y, 15) if in_cell else underline(kind, x + 0.5, y + 11, 21))
+    return drawn

@@ -1,4 +1,4 @@
-"""Colours: text stays legible on every ground, light and dark, and the hues differ for everybody."""
+"""Colours: text stays legible on every background, light and dark, and the hues differ for everybody."""
 
 from itertools import combinations
 
@@ -11,7 +11,7 @@ from rationalizer.drawing.colours import (
     DARK_PAPER,
     FAINTEST,
     HEAT,
-    HUES,
+    HIGHLIGHT_COLOURS,
     INK,
     PAPER,
     STRONGEST,
@@ -40,7 +40,7 @@ def over(hue, alpha, paper):
 
 @pytest.mark.parametrize("alpha", [FAINTEST, STRONGEST, HEAT])
 @pytest.mark.parametrize(("paper", "ink"), [(PAPER, INK), (DARK_PAPER, DARK_INK)])
-@pytest.mark.parametrize("hue", [BLUE, BRIGHT_BLUE, HUES["extra"]])
+@pytest.mark.parametrize("hue", [BLUE, BRIGHT_BLUE, HIGHLIGHT_COLOURS["extra"]])
 def test_text_is_legible_on_every_ground(hue, paper, ink, alpha):
     """Both blues on both papers: a notebook may be light on a dark system."""
     assert contrast(rgb(ink), over(hue, alpha, paper)) >= 4.5
@@ -49,7 +49,7 @@ def test_text_is_legible_on_every_ground(hue, paper, ink, alpha):
 @pytest.mark.parametrize(("blue", "paper"), [(BLUE, PAPER), (BRIGHT_BLUE, DARK_PAPER)])
 def test_lines_and_outlines_stand_out(blue, paper):
     assert contrast(rgb(blue), rgb(paper)) >= 3
-    assert contrast(rgb(HUES["missed"]), rgb(paper)) >= 3
+    assert contrast(rgb(HIGHLIGHT_COLOURS["missed"]), rgb(paper)) >= 3
 
 
 # What red-, green- and blue-blind people see of linear RGB (Viénot and others 1999; the last is approximate).
@@ -62,7 +62,7 @@ BLINDNESS = {
 
 @pytest.mark.parametrize("matrix", BLINDNESS.values(), ids=BLINDNESS)
 def test_hues_differ_for_the_colour_blind(matrix):
-    for one, other in combinations({HUES["both"], HUES["extra"], HUES["missed"]}, 2):
+    for one, other in combinations({HIGHLIGHT_COLOURS[kind] for kind in ("both", "extra", "missed")}, 2):
         seen = [[sum(m * c**2.2 for m, c in zip(row, rgb(hue), strict=True)) for row in matrix] for hue in (one, other)]
         assert max(abs(a - b) for a, b in zip(*seen, strict=True)) > 0.15
 

@@ -15,7 +15,7 @@ from rationalizer.drawing.charts import (
     reliability_diagram,
     scatter_plot,
 )
-from rationalizer.drawing.charts.axes import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, ticks
+from rationalizer.drawing.charts.axes import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, nice_ticks
 from rationalizer.metrics import Calibration, Summary, calibration
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -150,7 +150,7 @@ def test_nothing_cannot_be_plotted():
         lambda v, title, x_label, y_label: histogram(v, title=title, x_label=x_label),
         lambda v, title, x_label, y_label: bar_plot(v, title=title, x_label=x_label, format_value=str),
     ):
-        with pytest.raises(ValueError, match="nothing to plot as 'empty'"):
+        with pytest.raises(ValueError, match="nothing to plot for 'empty'"):
             draw([], title="empty", x_label="", y_label="")
     with pytest.raises(ValueError, match="value 1 is nan"):
         histogram([1.0, float("nan")], title="t", x_label="")
@@ -170,7 +170,7 @@ def test_styles_stay_in_their_plot():
     ("low", "high"), [(0, 1), (0.81, 0.83), (3, 3), (-5, 20), (0, 0), (1e-7, 2e-7), (0, 12345), (0.3, 0.1 + 0.2)]
 )
 def test_ticks_surround_the_range(low, high):
-    found = ticks(low, high)
+    found = nice_ticks(low, high)
     assert found[0] <= low
     assert found[-1] >= high * (1 - 1e-9)
     assert 2 <= len(found) <= 8
@@ -191,5 +191,5 @@ def test_reliability_is_a_bar_a_bin():
     assert [bar.find(f"{SVG}title").text for bar in bars][1] == "2 predictions, 90% sure on average, 50% right"
     assert {"1", "2", "how often it was right", "0.5"} <= set(words(root))
     assert words(root).count("0.4") == 1  # at the left; the axis below begins at .5
-    with pytest.raises(ValueError, match="nothing to plot as 't'"):
+    with pytest.raises(ValueError, match="nothing to plot for 't'"):
         reliability_diagram(Calibration((), 0.0), title="t")

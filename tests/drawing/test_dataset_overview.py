@@ -81,5 +81,5 @@ def test_excerpts_keep_their_highlights():
 
 def test_nothing_to_see():
     assert overview([]).groups == ()
-    with pytest.raises(ValueError, match="4 explanations have 1 true labels"):
+    with pytest.raises(ValueError, match="explanations, but 1 true labels"):
         overview(TEXTS, ["good"])

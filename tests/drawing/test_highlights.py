@@ -4,21 +4,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rationalizer.drawing.text_pieces import CHOSEN, cut, pieces, shades, sides
-from rationalizer.drawing.text_width import clusters
+from rationalizer.drawing.highlights import SELECTED, pair_text_runs, relative_weights, split_text, text_runs
+from rationalizer.drawing.text_width import GRAPHEME
 from tests.drawing.samples import EMOJI, GUITAR, HOSTILE, RIGHT_TO_LEFT, explain
 
 TEXT = "A warm, funny  film: never dull."  # A warm , funny film : never dull .
 
 
 def looks(explanation):
-    return [(piece.text, piece.kind) for piece in pieces(explanation) if piece.kind]
+    return [(run.text, run.kind) for run in text_runs(explanation) if run.kind]
 
 
-def test_neighbours_are_one_piece_with_what_stands_between():
+def test_neighbours_are_one_run_with_what_stands_between():
     explanation = explain(TEXT, [1, 2, 3, 6])
     assert looks(explanation) == [("warm, funny", "selected"), ("never", "selected")]
-    assert [piece.text for piece in pieces(explanation) if piece.kind] == [
+    assert [run.text for run in text_runs(explanation) if run.kind] == [
         TEXT[start:end] for start, end in explanation.spans
     ]
 
@@ -31,14 +31,14 @@ def test_people_and_model():
 
 
 def test_weights_cut_and_are_shades_beside_the_largest():
-    found = [piece for piece in pieces(explain(TEXT, [1, 2, 3], weights=[0.1, 0.1, 0.2])) if piece.kind]
-    assert [(piece.text, piece.weight, piece.shade) for piece in found] == [
+    found = [run for run in text_runs(explain(TEXT, [1, 2, 3], weights=[0.1, 0.1, 0.2])) if run.kind]
+    assert [(run.text, run.weight, run.shade) for run in found] == [
         ("warm, ", 0.1, 0.5),
         ("funny", 0.2, 1.0),
     ]
 
 
-def test_a_line_break_ends_a_piece():
+def test_a_line_break_ends_a_run():
     assert looks(explain("good\n\nfilm", [0, 1])) == [("good", "selected"), ("film", "selected")]
 
 
@@ -48,22 +48,22 @@ def test_selected_words_of_weight_zero_are_still_shown():
 
 @given(st.lists(st.floats(min_value=0, max_value=1), min_size=1))
 def test_shades_lie_between_0_and_1(weights):
-    found = shades(weights)
+    found = relative_weights(weights)
     assert all(0 <= shade <= 1 for shade in found)
     assert max(found) == (1 if max(weights) > 0 else 0)
 
 
 @pytest.mark.parametrize("text", [TEXT, EMOJI, HOSTILE, RIGHT_TO_LEFT, "", " ", "\n"])
 @given(chosen=st.sets(st.integers(0, 40)), named=st.sets(st.integers(0, 40)) | st.none())
-def test_pieces_are_the_text_and_respect_characters(text, chosen, named):
+def test_runs_are_the_text_and_respect_characters(text, chosen, named):
     explanation = explain(text, sorted(chosen), annotation=named)
-    found = pieces(explanation)
-    assert "".join(piece.text for piece in found) == text
+    found = text_runs(explanation)
+    assert "".join(run.text for run in found) == text
     edges, end = set(), 0
-    for piece in found:
-        end += len(piece.text)
+    for run in found:
+        end += len(run.text)
         edges.add(end)
-    assert edges <= {end for _, end in clusters(text)}
+    assert edges <= {match.end() for match in GRAPHEME.finditer(text)}
 
 
 def test_a_half_selected_character_looks_selected():
@@ -71,15 +71,15 @@ def test_a_half_selected_character_looks_selected():
     text = "Cafe\u0301 ok"
     offsets = ((0, 4), (4, 5), (6, 8))
     for kinds in (["selected", "", ""], ["", "selected", ""]):
-        marked = [piece.text for piece in cut(text, offsets, kinds, [1.0, 1.0, 1.0]) if piece.kind]
+        marked = [run.text for run in split_text(text, offsets, kinds, [1.0, 1.0, 1.0]) if run.kind]
         assert marked == (["Cafe\u0301"] if kinds[0] else ["e\u0301"])
     family = "👨‍👩‍👧‍👦"
-    marked = [piece.text for piece in cut(family, ((0, 1), (1, len(family))), ["", "selected"], [0.0, 1.0])]
+    marked = [run.text for run in split_text(family, ((0, 1), (1, len(family))), ["", "selected"], [0.0, 1.0])]
     assert marked == [family]
 
 
 def test_sides_of_a_pair():
-    premise, hypothesis = sides(GUITAR)
+    premise, hypothesis = pair_text_runs(GUITAR)
     assert [(p.text, p.kind) for p in premise if p.kind] == [
         ("man", "both"),
         ("playing", "both"),
@@ -87,5 +87,5 @@ def test_sides_of_a_pair():
         ("on", "missed"),
         ("stage", "extra"),
     ]
-    assert [p.text for p in hypothesis if p.kind in CHOSEN] == ["person", "playing", "instrument", "public"]
+    assert [p.text for p in hypothesis if p.kind in SELECTED] == ["person", "playing", "instrument", "public"]
     assert "".join(p.text for p in premise) == GUITAR.premise
