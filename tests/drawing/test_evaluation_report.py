@@ -131,7 +131,9 @@ def test_calibration_is_drawn():
 
 def test_without_truths_there_is_nothing_to_judge():
     page = Page(evaluation_report(replace(REPORT, truths=None)))
-    assert {"Classes", "Calibration", "Right, with the highest confidence", "Most confident errors"}.isdisjoint(page.sections)
+    assert {"Classes", "Calibration", "Right, with the highest confidence", "Most confident errors"}.isdisjoint(
+        page.sections
+    )
     assert "Words selected per prediction" in page.sections
     assert "right" not in page.sections["Lowest confidence"]
 

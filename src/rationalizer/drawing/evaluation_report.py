@@ -216,7 +216,9 @@ def _examples(report: Report, summary: Overview) -> list[Section | None]:
     surprising = "" if valued else "Wrong predictions with the lowest probability of the true label."
     return [
         _example_section(report, "Smallest errors" if valued else "Right, with the highest confidence", summary.best),
-        _example_section(report, "Largest errors" if valued else "Most confident errors", summary.surprising, surprising),
+        _example_section(
+            report, "Largest errors" if valued else "Most confident errors", summary.surprising, surprising
+        ),
         _example_section(
             report, "Lowest confidence", summary.uncertain, "The most probable labels have similar probabilities."
         ),
