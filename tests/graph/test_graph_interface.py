@@ -198,7 +198,7 @@ def test_infeasible_graphs_name_instance_and_factors():
     g.add(Xor(z[:, :2]))
     g.add(Xor(z[:, 2:]))
     g.add(Budget(z, torch.tensor([2, 1])))
-    with pytest.raises(InfeasibleError, match=r"instance 1 of the batch cannot all hold; they clash in: .*Xor.*Budget"):
+    with pytest.raises(InfeasibleError, match=r"instance 1 .*Xor.*Budget"):
         g.lp_sparsemap()
     with pytest.raises(InfeasibleError, match="instance 1"):
         g.lp_map()
@@ -210,7 +210,7 @@ def test_a_matching_with_too_few_columns_names_the_factors_that_clash():
     g, z = graph(1, 3, 2)
     g.add(Xor(z, dim=-1))
     g.add(AtMostOne(z, dim=-2))
-    with pytest.raises(InfeasibleError, match=r"clash in: .*Xor\(3 over 2.*AtMostOne|AtMostOne.*Xor\(3 over 2"):
+    with pytest.raises(InfeasibleError, match=r"Xor\(3 over 2.*AtMostOne|AtMostOne.*Xor\(3 over 2"):
         g.lp_sparsemap()
 
 
@@ -221,7 +221,7 @@ def test_two_xors_that_cannot_both_hold():
     g.add(Xor(z))
     g.add(Imply(z[:, 0], z[:, 2]))
     g.add(Imply(z[:, 1], z[:, 2]))
-    with pytest.raises(InfeasibleError, match="cannot all hold"):
+    with pytest.raises(InfeasibleError, match="infeasible"):
         g.lp_sparsemap()
 
 

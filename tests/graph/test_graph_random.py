@@ -46,7 +46,7 @@ def test_lp_sparsemap(first):
         feasible = local_polytope.lp_value(scores[0].numpy(), enumerated) > -np.inf
         g, z = in_engine(scores, build)
         if not feasible:
-            with pytest.raises(InfeasibleError, match="cannot all hold"):
+            with pytest.raises(InfeasibleError, match="infeasible"):
                 g.lp_sparsemap(solver="general")
             continue
         solution = g.lp_sparsemap(solver="general")
@@ -163,7 +163,7 @@ def test_map_says_when_it_does_not_finish():
     g.add(Pair(z, z[:, [1, 2, 3, 4, 0]], -2.0))
     assert not g.lp_map().integral.any()
     assert torch.equal(g.map()[z], torch.tensor([[0.0, 0, 1, 0, 1]], dtype=torch.float64))
-    with pytest.raises(RuntimeError, match=r"did not finish: after 2 programs instance 0.*raise max_nodes"):
+    with pytest.raises(RuntimeError, match=r"2 programs .*max_nodes"):
         g.map(max_nodes=2)
 
 

@@ -1,4 +1,4 @@
-"""Factor graphs: any constraint you can write becomes a differentiable layer."""
+"""Factor graphs: differentiable layers under any constraint that has a MAP oracle."""
 
 from rationalizer.graph.factors import AndOut, AtMostOne, Budget, Factor, Imply, Or, OrOut, Pair, Xor, XorOut
 from rationalizer.graph.graph import FactorGraph, Solution

@@ -1,4 +1,4 @@
-"""Factors: what may be written about a graph's variables."""
+"""Factors: constraints and scores on a graph's variables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rationalizer.graph.literals import Group, Literals, group, require_literals, stack
+from rationalizer.graph.literals import FactorGroup, Literals, group_literals, require_literals, stack
 from rationalizer.ops import _inputs
 
 if TYPE_CHECKING:
@@ -25,26 +25,26 @@ class Factor:
     dimensions, over the literals along `dim`; without it one factor over all literals of an instance. Inside, the
     factors of all instances are rows: row b · count + i is factor i of instance b.
 
-    A subclass writes `map`, and `extra` where its configurations carry scores of their own. The engine works out the
-    factor's marginals, and all gradients, from these.
+    A subclass defines `map`, and `extra` if its configurations have scores of their own. The solver derives marginals
+    and gradients from these.
     """
 
     def __init__(self, literals: Literals | Sequence[Literals], dim: Dim = None) -> None:
-        self.group: Group = group(literals, dim, type(self).__name__)
+        self.group: FactorGroup = group_literals(literals, dim, type(self).__name__)
 
     @property
     def rows(self) -> int:
-        """How many factors there are, over the whole batch."""
+        """The number of factors in the whole batch."""
         return self.group.graph.batch * self.group.count
 
     @property
     def size(self) -> int:
-        """How many literals each factor has."""
+        """The number of literals of each factor."""
         return self.group.size
 
     @property
     def mask(self) -> Tensor:
-        """(rows, size) bool, True where the literal is there: padding is not."""
+        """(rows, size) bool, False on padding."""
         graph = self.group.graph
         return torch.from_numpy(graph.present(self.group.ids).reshape(self.rows, self.size)).to(graph.device)
 
@@ -52,7 +52,7 @@ class Factor:
         """The best allowed configuration: argmax scores·y + extra(y), row by row.
 
         Args:
-            scores: (rows, size), float64. Literals that are padding have score 0; what is chosen for them is ignored.
+            scores: (rows, size), float64. Padding has score 0; its values in the result are ignored.
 
         Returns:
             (rows, size), 0 or 1.
@@ -60,12 +60,12 @@ class Factor:
         raise NotImplementedError(f"{type(self).__name__} must define map(scores), its MAP oracle")
 
     def extra(self, configurations: Tensor) -> Tensor:
-        """The scores that configurations carry beside their literals' scores; none by default.
+        """The scores of configurations beyond those of their literals; 0 by default.
 
-        Write it with differentiable torch operations: parameters used in it get gradients.
+        Use differentiable torch operations, so that parameters get gradients.
 
         Args:
-            configurations: (rows, k, size), 0 or 1; literals that are padding are 0.
+            configurations: (rows, k, size), 0 or 1; 0 on padding.
 
         Returns:
             (rows, k).
@@ -79,8 +79,8 @@ class Factor:
         return f"{type(self).__name__}({self.group.count} over {self.group.size} literals each)"
 
 
-class _Count(Factor):
-    """lower <= Σ literals <= upper. Padding does not count; a factor with nothing but padding disappears."""
+class _SumFactor(Factor):
+    """lower <= Σ literals <= upper. Padding does not count; a factor of only padding is dropped."""
 
     lower: float = -np.inf
     upper: float = np.inf
@@ -90,25 +90,25 @@ class _Count(Factor):
         builder.literal_rows(self, self.group, 1.0, self.lower, self.upper, present.any(-1))
 
 
-class Xor(_Count):
+class Xor(_SumFactor):
     """Exactly one literal is 1."""
 
     lower = upper = 1.0
 
 
-class AtMostOne(_Count):
+class AtMostOne(_SumFactor):
     """At most one literal is 1."""
 
     upper = 1.0
 
 
-class Or(_Count):
+class Or(_SumFactor):
     """At least one literal is 1."""
 
     lower = 1.0
 
 
-class Budget(_Count):
+class Budget(_SumFactor):
     """At most `budget` literals are 1; an int, or an int tensor (batch,)."""
 
     def __init__(self, literals: Literals | Sequence[Literals], budget: int | Tensor, dim: Dim = None) -> None:
@@ -119,7 +119,7 @@ class Budget(_Count):
 
 
 class Imply(Factor):
-    """`premise` implies `conclusion`: literals of one shape, one factor each. Disappears where one is padding."""
+    """`premise` implies `conclusion`: literals of one shape, one factor each. Dropped if one is padding."""
 
     def __init__(self, premise: Literals, conclusion: Literals) -> None:
         super().__init__([premise, conclusion])
@@ -129,11 +129,11 @@ class Imply(Factor):
         builder.literal_rows(self, self.group, np.array([1.0, -1.0]), -np.inf, 0.0, both)
 
 
-class _Out(Factor):
+class _OutputFactor(Factor):
     """A factor that defines the literal `out` by its inputs.
 
-    `out` has the inputs' shape without `dim` (without `dim` at all: one `out` an instance). Padded inputs drop out;
-    where `out` or all inputs are padding the factor disappears.
+    `out` has the inputs' shape without `dim` (if `dim` is None: one `out` per instance). Padded inputs are ignored; if
+    `out` or all inputs are padding the factor is dropped.
     """
 
     def __init__(self, inputs: Literals | Sequence[Literals], out: Literals, dim: Dim = None) -> None:
@@ -152,52 +152,52 @@ class _Out(Factor):
             outs = np.broadcast_to(outs, (lead, *outs.shape[1:])).reshape(lead, -1, 1)
             return np.concatenate([inputs, outs], axis=-1)
 
-        self.group = Group(out.graph, append(self.group.ids, out.ids), append(self.group.negated, out.negated))
+        self.group = FactorGroup(out.graph, append(self.group.ids, out.ids), append(self.group.negated, out.negated))
         require_literals(self.group, name)
 
-    def _holds(self, builder: Builder) -> Any:
+    def _is_active(self, builder: Builder) -> Any:
         present = builder.present(self.group)
         return present[..., :-1].any(-1) & present[..., -1]
 
 
-class XorOut(_Out):
-    """At most one input is 1, and `out` is 1 if one is: Σ inputs = out."""
+class XorOut(_OutputFactor):
+    """At most one input is 1, and `out` is 1 if one input is: Σ inputs = out."""
 
     def compile(self, builder: Builder) -> None:
         signs = np.r_[np.ones(self.group.size - 1), -1.0]
-        builder.literal_rows(self, self.group, signs, 0.0, 0.0, self._holds(builder))
+        builder.literal_rows(self, self.group, signs, 0.0, 0.0, self._is_active(builder))
 
 
-class OrOut(_Out):
-    """`out` is 1 if any input is: inputs <= out <= Σ inputs."""
+class OrOut(_OutputFactor):
+    """`out` is 1 if any input is 1: inputs <= out <= Σ inputs."""
 
     negate = False
 
     def compile(self, builder: Builder) -> None:
-        holds = self._holds(builder)
-        whole = Group(self.group.graph, self.group.ids, self.group.negated ^ self.negate)
+        active = self._is_active(builder)
+        whole = FactorGroup(self.group.graph, self.group.ids, self.group.negated ^ self.negate)
         signs = np.r_[-np.ones(whole.size - 1), 1.0]
-        builder.literal_rows(self, whole, signs, -np.inf, 0.0, holds)
+        builder.literal_rows(self, whole, signs, -np.inf, 0.0, active)
         inputs, outs = whole.ids[..., :-1], np.broadcast_to(whole.ids[..., -1:], whole.ids[..., :-1].shape)
         each = np.stack([inputs, outs], axis=-1)
         flags = [whole.negated[..., :-1], np.broadcast_to(whole.negated[..., -1:], inputs.shape)]
         shape = (whole.ids.shape[0], -1, 2)
-        pairs = Group(whole.graph, each.reshape(shape), np.stack(flags, axis=-1).reshape(shape))
+        pairs = FactorGroup(whole.graph, each.reshape(shape), np.stack(flags, axis=-1).reshape(shape))
         both = builder.present(pairs).all(-1)
         builder.literal_rows(self, pairs, np.array([1.0, -1.0]), -np.inf, 0.0, both)
 
 
 class AndOut(OrOut):
-    """`out` is 1 if all inputs are; the OR of negations, negated."""
+    """`out` is 1 if all inputs are 1: the negated OR of negations."""
 
     negate = True
 
 
 class Pair(Factor):
-    """A score for two literals being both 1: adds `scores` · first · second, of either sign.
+    """Adds `scores` · first · second, of either sign: a score for two literals that are both 1.
 
     `first` and `second` have one shape, one factor each; `scores` is a number or a differentiable tensor that
-    broadcasts to it. Disappears where one literal is padding.
+    broadcasts to it. Dropped if one literal is padding.
     """
 
     def __init__(self, first: Literals, second: Literals, scores: float | Tensor) -> None:
@@ -210,18 +210,15 @@ class Pair(Factor):
         scores = self.scores.reshape(builder.batch, -1)
         values = scores.detach().cpu().numpy()
         ids = builder.auxiliary(scores, present, upper=1.0)
-        rows = []
+        blocks = []
         for side in range(2):
-            literal = Group(
-                self.group.graph,
-                self.group.ids[..., side : side + 1],
-                self.group.negated[..., side : side + 1],
-            )
+            one = slice(side, side + 1)
+            literal = FactorGroup(self.group.graph, self.group.ids[..., one], self.group.negated[..., one])
             attract = present & (values > 0)
-            rows.append(builder.literal_rows(self, literal, -1.0, -np.inf, 0.0, attract, (ids[:, None], 1.0)))
+            blocks.append(builder.literal_rows(self, literal, -1.0, -np.inf, 0.0, attract, (ids[:, None], 1.0)))
         repel = present & (values < 0)
         builder.literal_rows(self, self.group, 1.0, -np.inf, 1.0, repel, (ids[:, None], -1.0))
-        builder.undecided_pairs(self.group, ids, rows[0], rows[1], present & (values == 0))
+        builder.zero_score_pairs(self.group, ids, blocks, present & (values == 0))
 
 
 def broadcast_scores(scores: float | Tensor, shape: Sequence[int], factor: Factor, name: str) -> Tensor:
@@ -238,5 +235,5 @@ def broadcast_scores(scores: float | Tensor, shape: Sequence[int], factor: Facto
         spread = scores.to(device=graph.device, dtype=torch.float64).expand(*shape)
     except RuntimeError:
         raise ValueError(f"{kind}: {name} of shape {tuple(scores.shape)} do not broadcast to {tuple(shape)}") from None
-    _inputs.require_finite(spread.detach(), None, f"{kind}: {name}", "only finite scores have an answer")
+    _inputs.require_finite(spread.detach(), None, f"{kind}: {name}", "scores must be finite")
     return spread

@@ -1,4 +1,4 @@
-"""The factor graph: variables, factors, and the problems that can be asked of them."""
+"""The factor graph: variables, factors, and the problems it solves."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rationalizer.graph.branch_and_bound import branch_and_bound, lp_vertex
 from rationalizer.graph.factors import Factor
-from rationalizer.graph.gradient import differentiable
+from rationalizer.graph.gradient import attach_gradient
 from rationalizer.graph.literals import BoolArray, IntArray, Literals, Variable
+from rationalizer.graph.op_dispatch import dispatch_to_op
 from rationalizer.graph.program import Builder, Program, infeasible
-from rationalizer.graph.relaxation import branch_and_bound, lp_vertex
-from rationalizer.graph.shortcuts import route
-from rationalizer.graph.solver import Result, solve
+from rationalizer.graph.solver import SolverResult, solve
 from rationalizer.ops import _inputs
 from rationalizer.ops._convergence import Info, warn_unless_converged
 
@@ -22,7 +22,7 @@ _REMEDY = "raise max_rounds, or raise the temperature"
 
 
 class Solution:
-    """The values of a graph's variables, and how they were reached, one entry per instance of the batch."""
+    """The values of a graph's variables, and the solver's convergence, one entry per instance of the batch."""
 
     def __init__(
         self, graph: FactorGraph, values: Tensor, converged: Tensor, iterations: Tensor, residual: Tensor
@@ -40,7 +40,7 @@ class Solution:
         return ((values - values.round()).abs() <= 1e-8).all(-1)
 
     def __getitem__(self, literals: Literals) -> Tensor:
-        """The values of a variable or of literals, in their shape; of negated ones 1 − value."""
+        """The values of a variable or of literals, in their shape; 1 − value for negated literals."""
         if not isinstance(literals, Literals) or literals.graph is not self._graph:
             raise KeyError("a solution is indexed by variables or literals of its own graph")
         if isinstance(literals, Variable):
@@ -55,7 +55,7 @@ class Solution:
 
 
 class FactorGraph:
-    """Binary variables with scores, and factors that say which assignments are allowed (or score them).
+    """Binary variables with scores, and factors that restrict or score assignments.
 
     >>> g = FactorGraph()
     >>> z = g.variable(scores)                 # (batch, m, n)
@@ -76,7 +76,7 @@ class FactorGraph:
 
     @property
     def size(self) -> int:
-        """How many binary variables an instance has."""
+        """The number of binary variables of an instance."""
         return self.mask.shape[1]
 
     @property
@@ -84,7 +84,7 @@ class FactorGraph:
         return self.variables[0].scores.device
 
     def present(self, ids: IntArray) -> BoolArray:
-        """For ids (1 or batch, ...): which are not padding, (batch, ...)."""
+        """Whether the entries with these ids (1 or batch, ...) are real, not padding: (batch, ...)."""
         lead = np.arange(self.batch).reshape(-1, *[1] * (ids.ndim - 1))
         return self.mask[lead, ids]
 
@@ -92,10 +92,10 @@ class FactorGraph:
         """Binary variables, one per entry of `scores` (batch, *shape).
 
         Args:
-            scores: what each variable adds to the objective where it is 1. Differentiable.
+            scores: what each variable adds to the objective if it is 1. Differentiable.
             mask: bool, `scores`' shape (or a prefix of it, e.g. (batch, n) for (batch, n, k)), True on real entries.
-                The others are absent: their value is exactly 0, they get no gradient, and factors shrink to what is
-                left (each factor's docstring says how).
+                The others are absent: their value is exactly 0, they get no gradient, and factors apply to the rest
+                (see each factor's docstring).
         """
         _inputs.check_scores(scores, dims=1, shape_hint="(batch, *shape)")
         if self.variables and scores.shape[0] != self.batch:
@@ -107,18 +107,18 @@ class FactorGraph:
         mask = _inputs.check_mask(mask, scores.shape, scores.device)
         _inputs.require_finite_scores(scores.detach(), mask)
         clean = torch.where(mask, scores, 0.0)
-        made = Variable(self, self.size, clean, mask)
+        variable = Variable(self, self.size, clean, mask)
         flat = mask.reshape(scores.shape[0], -1).cpu().numpy()
         self.mask = np.concatenate([self.mask, flat], axis=1) if self.variables else flat
-        self.variables.append(made)
-        return made
+        self.variables.append(variable)
+        return variable
 
     def add(self, factor: Factor) -> None:
-        """Add a factor (or a whole row of them: see each factor's `dim`)."""
+        """Add a factor, or one per position of its other dimensions (see `dim` of `Factor`)."""
         if not isinstance(factor, Factor):
             raise TypeError(f"add takes a factor such as Xor(z, dim=-1), got {type(factor).__name__}")
         if factor.group.graph is not self:
-            raise ValueError(f"{factor!r} is about another graph's variables")
+            raise ValueError(f"{factor!r} has variables of another graph")
         self.factors.append(factor)
 
     def lp_sparsemap(
@@ -126,30 +126,30 @@ class FactorGraph:
     ) -> Solution:
         """argmax s·z + Σ factors' own scores − ½‖z‖² over the local polytope; scores divided by `temperature`.
 
-        The local polytope: z for which every factor has a distribution over its allowed configurations with these
-        marginals. The answer is exact, and differentiable in the scores of variables and factors.
+        The local polytope is the set of z that are, for every factor, the marginals of a distribution over its allowed
+        configurations. The solution is exact, and differentiable in the scores of variables and factors.
 
         Args:
             temperature: divides all scores; lower is sparser, in the limit `lp_map`.
-            solver: "auto" hands a graph to the op of `rationalizer.ops` that covers it (budget, pair_budget,
-                sequence_budget, matching) if there is one; "general" always takes the engine's own path.
-            max_rounds: how often the oracles of structured factors are asked, at most.
+            solver: "auto" uses the op of `rationalizer.ops` that solves the same problem (budget, pair_budget,
+                sequence_budget, matching), if there is one; "general" always uses the general solver.
+            max_rounds: largest number of queries to the oracles of structured factors.
         """
         _inputs.check_temperature(temperature)
         if solver not in ("auto", "general"):
             raise ValueError(f'solver must be "auto" or "general", got {solver!r}')
         self._require_variables()
-        if solver == "auto" and (routed := route(self.variables, self.factors, temperature)) is not None:
-            return self._solution(*routed, "lp_sparsemap")
+        if solver == "auto" and (solved := dispatch_to_op(self.variables, self.factors, temperature)) is not None:
+            return self._solution(*solved, "lp_sparsemap")
         program = self._program(temperature, quadratic=True)
         result = solve(program, temperature, max_rounds)
         self._require_feasible(program, result)
-        return self._solution(differentiable(program, result, temperature), self._info(result), "lp_sparsemap")
+        return self._solution(attach_gradient(program, result, temperature), self._info(result), "lp_sparsemap")
 
     def lp_map(self, *, max_rounds: int = 500) -> Solution:
         """argmax s·z + Σ factors' own scores over the local polytope: a vertex, often but not always 0/1. No gradient.
 
-        `solution.integral` says where it is 0/1, and then it is the MAP.
+        If `solution.integral`, it is the MAP.
         """
         program = self._program(1.0, quadratic=False)
         result, _ = lp_vertex(program, max_rounds)
@@ -159,8 +159,8 @@ class FactorGraph:
     def map(self, *, max_nodes: int = 2000, max_rounds: int = 500) -> Solution:
         """The best assignment, exactly 0/1: argmax s·z + Σ factors' own scores over the allowed assignments.
 
-        Branch and bound on `lp_map`: at once where that is 0/1, otherwise a search that may take too long on graphs
-        with many loops. It then raises after `max_nodes` programs for an instance rather than return a guess.
+        Branch and bound on `lp_map`: immediate if that is 0/1, otherwise a search that may take too long on graphs with
+        many loops. Raises RuntimeError after `max_nodes` programs for an instance.
         """
         program = self._program(1.0, quadratic=False)
         values, nodes = branch_and_bound(program, max_rounds, max_nodes)
@@ -184,13 +184,13 @@ class FactorGraph:
         if not self.variables:
             raise ValueError("the graph has no variables; add one with graph.variable(scores)")
 
-    def _require_feasible(self, program: Program, result: Result) -> None:
+    def _require_feasible(self, program: Program, result: SolverResult) -> None:
         if not result.feasible.all():
             instance = int(np.argmin(result.feasible))
             blame = np.abs(result.multipliers[instance, : len(program.row_factor)])
             raise infeasible(instance, [program.row_factor[i] for i in (blame > 0.1 * blame.max()).nonzero()[0]])
 
-    def _info(self, result: Result) -> Info:
+    def _info(self, result: SolverResult) -> Info:
         arrays = (result.converged, result.iterations, result.residual)
         return Info(*(torch.from_numpy(values).to(self.device) for values in arrays))
 

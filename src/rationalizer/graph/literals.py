@@ -18,11 +18,11 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 class Literals:
-    """Entries of a graph's variables, plain or negated, with a shape (batch, *shape) that indexing and ~ work on."""
+    """Entries of a graph's variables, plain or negated, of shape (batch, *shape). Supports indexing and ~."""
 
     def __init__(self, graph: FactorGraph, ids: IntArray, negated: BoolArray) -> None:
         self.graph = graph
-        # The first dimension is 1 where all instances of the batch share the entries, as they do for most graphs.
+        # The first dimension is 1 if all instances of the batch share the entries, as in most graphs.
         self.ids = ids
         self.negated = negated
 
@@ -62,7 +62,7 @@ class Literals:
         return Literals(self.graph, take(self.ids), take(self.negated))
 
     def __invert__(self) -> Literals:
-        """The negated literals: 1 where the entries are 0."""
+        """The negated literals: 1 if the entries are 0."""
         return Literals(self.graph, self.ids, ~self.negated)
 
     def __iter__(self) -> Any:
@@ -73,7 +73,7 @@ class Literals:
 
 
 class Variable(Literals):
-    """One binary variable per entry of a score tensor; made by `FactorGraph.variable`."""
+    """One binary variable per entry of a score tensor; created by `FactorGraph.variable`."""
 
     def __init__(self, graph: FactorGraph, offset: int, scores: Tensor, mask: Tensor) -> None:
         size = scores.shape[1:].numel()
@@ -85,8 +85,8 @@ class Variable(Literals):
         self.mask = mask
 
 
-class Group:
-    """Same-shaped factors: `count` of them in each instance, each over `size` literals."""
+class FactorGroup:
+    """Factors of one shape: `count` of them per instance, each over `size` literals."""
 
     def __init__(self, graph: FactorGraph, ids: IntArray, negated: BoolArray) -> None:
         self.graph = graph
@@ -94,12 +94,9 @@ class Group:
         self.negated = negated
         self.count, self.size = ids.shape[1:]
 
-    def __len__(self) -> int:
-        return self.count
 
-
-def group(literals: Any, dim: int | Sequence[int] | None, name: str) -> Group:
-    """Literals of shape (batch, *shape), as one factor for each position of the dimensions that are not in `dim`."""
+def group_literals(literals: Any, dim: int | Sequence[int] | None, name: str) -> FactorGroup:
+    """Group literals (batch, *shape) into one factor for each position of the dimensions that are not in `dim`."""
     if isinstance(literals, (list, tuple)):
         literals = stack(literals, name)
         dim = -1
@@ -125,21 +122,21 @@ def group(literals: Any, dim: int | Sequence[int] | None, name: str) -> Group:
     size = int(np.prod([ids.shape[a] for a in axes], dtype=np.int64))
     order = (0, *others, *axes)
     shape = (ids.shape[0], count, size)
-    made = Group(literals.graph, ids.transpose(order).reshape(shape), negated.transpose(order).reshape(shape))
-    require_literals(made, name)
-    return made
+    group = FactorGroup(literals.graph, ids.transpose(order).reshape(shape), negated.transpose(order).reshape(shape))
+    require_literals(group, name)
+    return group
 
 
-def require_literals(made: Group, name: str) -> None:
-    if made.size == 0 or made.count == 0:
+def require_literals(group: FactorGroup, name: str) -> None:
+    if group.size == 0 or group.count == 0:
         raise ValueError(f"{name} has no variables; leave the factor out, or check the index")
-    ordered = np.sort(made.ids, axis=-1)
+    ordered = np.sort(group.ids, axis=-1)
     if (ordered[..., 1:] == ordered[..., :-1]).any():
-        raise ValueError(f"{name} names the same variable twice in one factor; name each once")
+        raise ValueError(f"{name} uses the same variable twice in one factor; use each once")
 
 
 def stack(literals: Sequence[Any], name: str) -> Literals:
-    """Several literals of one shape side by side, in a new last dimension."""
+    """Stack literals of one shape along a new last dimension."""
     if not literals:
         raise ValueError(f"{name} has no variables; leave the factor out, or check the index")
     for part in literals:

@@ -1,4 +1,4 @@
-"""From factors to the arrays of one batched program."""
+"""Compile factors to the arrays of one batched program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from rationalizer.graph.kernels.solver_cpu import row_profile
-from rationalizer.graph.literals import BoolArray, Group, IntArray
+from rationalizer.graph.literals import BoolArray, FactorGroup, IntArray
 
 if TYPE_CHECKING:
     from rationalizer.graph.factors import Factor
@@ -29,7 +29,7 @@ class InfeasibleError(ValueError):
 
 
 @dataclass
-class _Rows:
+class _RowBlock:
     """lower <= Σ coefficient · entry <= upper, `count` times."""
 
     factor: Factor
@@ -42,7 +42,7 @@ class _Rows:
 
 @dataclass
 class Program:
-    """The arrays that the kernels take; see `kernels.system_cpu` for the problem they state."""
+    """The arguments of the kernels; `kernels.system_cpu` states the problem."""
 
     batch: int
     variables: int  # the first entries; the others are auxiliary
@@ -58,17 +58,17 @@ class Program:
     slack_upper: Array
     row_factor: list[Factor]
     structured: list[Factor]
-    early: int  # how many rows come first because they copy a variable for the first time
+    early: int  # number of first rows, which copy a variable for the first time
     copy_rows: IntArray  # (structured factors of an instance, most literals): the rows that copy their literals
     copy_size: IntArray
-    undecided: list[tuple[Any, ...]] = field(default_factory=list)
+    zero_pairs: list[tuple[Any, ...]] = field(default_factory=list)
 
     def replace(self, **changes: Any) -> Program:
         return replace(self, **changes)
 
 
 class Builder:
-    """Collects what factors state about entries (the graph's variables first, then auxiliary ones)."""
+    """Collects the rows of factors, over entries: the graph's variables first, then auxiliary ones."""
 
     def __init__(self, graph: FactorGraph) -> None:
         self.graph = graph
@@ -76,12 +76,12 @@ class Builder:
         self._entries = graph.size
         self._costs = [variable.scores.reshape(self.batch, -1).to(torch.float64) for variable in graph.variables]
         self._upper = [graph.mask.astype(np.float64)]
-        self._copies: list[_Rows] = []
-        self._blocks: list[_Rows] = []
+        self._copies: list[_RowBlock] = []
+        self._blocks: list[_RowBlock] = []
         self._structured: list[Factor] = []
-        self._undecided: list[tuple[Any, ...]] = []
+        self._zero_pairs: list[tuple[Any, ...]] = []
 
-    def present(self, literals: Group) -> Any:
+    def present(self, literals: FactorGroup) -> Any:
         """(batch, count, size), False on padding."""
         return self.graph.present(literals.ids)
 
@@ -96,27 +96,18 @@ class Builder:
     def literal_rows(
         self,
         factor: Factor,
-        literals: Group,
+        literals: FactorGroup,
         coefficients: float | Array,
         lower: float | Array,
         upper: float | Array,
         active: BoolArray,
         auxiliary: tuple[IntArray, float] | None = None,
-    ) -> tuple[int, int]:
-        """lower <= Σ coefficient · literal (+ Σ auxiliary entries) <= upper, one row per group. Returns a handle."""
-        self._blocks.append(self._block(factor, literals, coefficients, lower, upper, active, auxiliary))
-        return len(self._blocks) - 1, literals.count
+        copies: bool = False,
+    ) -> int:
+        """lower <= Σ coefficient · literal (+ Σ auxiliary entries) <= upper, one row per factor of the group.
 
-    def _block(
-        self,
-        factor: Factor,
-        literals: Group,
-        coefficients: float | Array,
-        lower: float | Array,
-        upper: float | Array,
-        active: BoolArray,
-        auxiliary: tuple[IntArray, float] | None,
-    ) -> _Rows:
+        `copies` says that the rows copy the literals of a structured factor. Returns the number of the block of rows.
+        """
         weights = np.broadcast_to(coefficients, literals.ids.shape).astype(np.float64)
         shift = (self.present(literals) * np.where(literals.negated, weights, 0.0)).sum(-1)
         signed = np.where(literals.negated, -weights, weights)
@@ -127,33 +118,27 @@ class Builder:
             ids = np.concatenate([ids, np.broadcast_to(more, (lead, *more.shape))], axis=-1)
             signed = np.concatenate([signed, np.full((lead, *more.shape), sign)], axis=-1)
         low, high = np.asarray(lower - shift), np.asarray(upper - shift)
-        return _Rows(factor, ids, signed, low, high, np.broadcast_to(active, shift.shape))
+        blocks = self._copies if copies else self._blocks
+        blocks.append(_RowBlock(factor, ids, signed, low, high, np.broadcast_to(active, shift.shape)))
+        return len(blocks) - 1
 
     def structured(self, factor: Factor) -> None:
-        """A factor known by its oracle: each literal equals the mean of the configurations'."""
+        """A factor given by its oracle: each literal equals the mean of the configurations'."""
         literals = factor.group
         flat = (literals.ids.shape[0], -1, 1)
-        each = Group(literals.graph, literals.ids.reshape(flat), literals.negated.reshape(flat))
+        each = FactorGroup(literals.graph, literals.ids.reshape(flat), literals.negated.reshape(flat))
         present = self.present(each)[..., 0]
-        self._copies.append(self._block(factor, each, 1.0, 0.0, 0.0, present, None))
+        self.literal_rows(factor, each, 1.0, 0.0, 0.0, present, copies=True)
         self._structured.append(factor)
 
-    def undecided_pairs(
-        self,
-        literals: Group,
-        ids: IntArray,
-        first: tuple[int, int],
-        second: tuple[int, int],
-        where: BoolArray,
-    ) -> None:
-        """Pairs of score 0: absent from the problem, but their scores have a gradient (see `faces`)."""
+    def zero_score_pairs(self, literals: FactorGroup, ids: IntArray, blocks: list[int], where: BoolArray) -> None:
+        """Pairs of score 0: absent from the problem, but their scores have a gradient (see `gradient`)."""
         if where.any():
-            blocks = np.array([first[0], second[0]])
-            self._undecided.append((np.asarray(literals.ids), np.asarray(literals.negated), ids, blocks, where))
+            self._zero_pairs.append((np.asarray(literals.ids), np.asarray(literals.negated), ids, blocks, where))
 
     def build(self, temperature: float, quadratic: bool) -> Program:
-        # Rows that never bind are left out, unless others refer to rows by number.
-        blocks = self._copies + (self._blocks if self._undecided else [self._binding(block) for block in self._blocks])
+        # Omit rows that never bind, unless pairs refer to rows by number.
+        blocks = self._copies + (self._blocks if self._zero_pairs else [self._binding(block) for block in self._blocks])
         lead = max((block.ids.shape[0] for block in blocks), default=1)
         upper = np.concatenate(self._upper, axis=1)
         squares = np.zeros(self._entries)
@@ -163,20 +148,20 @@ class Builder:
         indptr, rows, coefficients = _by_entry(blocks, number, lead, self._entries)
         active, rhs, slack_upper = self._bounds(blocks, number, upper)
         groups = [factor.group for factor in self._structured]
-        copy_size = np.array([made.size for made in groups for _ in range(made.count)], np.int64)
+        copy_size = np.array([group.size for group in groups for _ in range(group.count)], np.int64)
         copy_rows = np.zeros((copy_size.size, int(copy_size.max(initial=0))), np.int64)
         first = 0
-        for made, numbers in zip(groups, number, strict=False):
-            copy_rows[first : first + made.count, : made.size] = numbers.reshape(made.count, made.size)
-            first += made.count
+        for group, numbers in zip(groups, number, strict=False):
+            copy_rows[first : first + group.count, : group.size] = numbers.reshape(group.count, group.size)
+            first += group.count
         owners: list[Any] = [None] * sum(block.ids.shape[1] for block in blocks)
         for block, numbers in zip(blocks, number, strict=True):
             for i in numbers:
                 owners[i] = block.factor
         copied = len(self._copies)
-        undecided = [
+        zero_pairs = [
             (ids, negated, pair, number[copied + pairs[0]], number[copied + pairs[1]], where)
-            for ids, negated, pair, pairs, where in self._undecided
+            for ids, negated, pair, pairs, where in self._zero_pairs
         ]
         return Program(
             batch=self.batch,
@@ -196,28 +181,28 @@ class Builder:
             early=early,
             copy_rows=copy_rows,
             copy_size=copy_size,
-            undecided=undecided,
+            zero_pairs=zero_pairs,
         )
 
-    def _binding(self, block: _Rows) -> _Rows:
-        """Without the rows that bind in no instance."""
+    def _binding(self, block: _RowBlock) -> _RowBlock:
+        """The block without the rows that bind in no instance."""
         least, most = self._reach(block, np.concatenate(self._upper, axis=1))
         binds = (block.active & ((block.upper < most) | (block.lower > least))).any(0)
         if binds.all():
             return block
         own: list[Any] = [np.broadcast_to(part, least.shape) for part in (block.lower, block.upper, block.active)]
-        return _Rows(block.factor, block.ids[:, binds], block.coefficients[:, binds], *(part[:, binds] for part in own))
+        return _RowBlock(
+            block.factor, block.ids[:, binds], block.coefficients[:, binds], *(part[:, binds] for part in own)
+        )
 
-    def _reach(self, block: _Rows, upper: Array) -> tuple[Array, Array]:
-        """(batch, count): the least and the most that a row's sum can be."""
+    def _reach(self, block: _RowBlock, upper: Array) -> tuple[Array, Array]:
+        """(batch, count): the smallest and the largest possible sum of each row."""
         reach = block.coefficients * upper[np.arange(self.batch)[:, None, None], block.ids]
         return np.minimum(reach, 0).sum(-1), np.maximum(reach, 0).sum(-1)
 
-    def _number_rows(self, blocks: list[_Rows]) -> tuple[list[IntArray], int]:
-        """First copies (see `kernels.system_cpu`), then narrow rows along the variables, then wide ones.
-
-        That keeps the kernels' matrices narrow too.
-        """
+    def _number_rows(self, blocks: list[_RowBlock]) -> tuple[list[IntArray], int]:
+        """First copies (see `kernels.system_cpu`), then narrow rows in the order of the variables, then wide ones: that
+        keeps the profile of the kernels' matrices narrow."""
         if not blocks:
             return [], 0
         of_graph = [np.where(block.ids[0] < self.graph.size, block.ids[0], -1) for block in blocks]
@@ -239,7 +224,7 @@ class Builder:
         ends = np.cumsum([block.ids.shape[1] for block in blocks])
         return np.split(position, ends[:-1]), int((~later).sum())
 
-    def _bounds(self, blocks: list[_Rows], number: list[IntArray], upper: Array) -> tuple[BoolArray, Array, Array]:
+    def _bounds(self, blocks: list[_RowBlock], number: list[IntArray], upper: Array) -> tuple[BoolArray, Array, Array]:
         """Rows as Σ + slack = rhs; rows that can never bind become inactive."""
         count = sum(block.ids.shape[1] for block in blocks)
         active = np.zeros((self.batch, count), np.bool_)
@@ -261,7 +246,9 @@ class Builder:
         return active, rhs, slack
 
 
-def _by_entry(blocks: list[_Rows], number: list[IntArray], lead: int, entries: int) -> tuple[IntArray, IntArray, Array]:
+def _by_entry(
+    blocks: list[_RowBlock], number: list[IntArray], lead: int, entries: int
+) -> tuple[IntArray, IntArray, Array]:
     """The matrix by columns: each entry's rows and coefficients, once if all instances share them."""
     if not blocks:
         return np.zeros((1, entries + 1), np.int64), np.zeros((1, 0), np.int64), np.zeros((1, 0))
@@ -289,7 +276,7 @@ def _by_entry(blocks: list[_Rows], number: list[IntArray], lead: int, entries: i
 def infeasible(instance: int, factors: list[Factor]) -> InfeasibleError:
     names = ", ".join(dict.fromkeys(repr(factor) for factor in factors))
     return InfeasibleError(
-        f"the constraints of instance {instance} of the batch cannot all hold; they clash in: {names}. "
-        "Loosen or remove one of these factors, or mask the variables that should not take part",
+        f"instance {instance} of the batch is infeasible; conflicting factors: {names}. "
+        "Relax or remove one of these factors, or mask the variables that should not take part",
         instance,
     )

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rationalizer.graph.factors import Factor, broadcast_scores
-from rationalizer.graph.literals import Group, Literals
+from rationalizer.graph.literals import FactorGroup, Literals
 from rationalizer.ops import _inputs
 from rationalizer.ops.sequence_budget_map import sequence_budget_map
 
@@ -21,8 +21,8 @@ class Sequence(Factor):
     """A linear chain: each position has exactly one of k states, and neighbours score transition[state, next state].
 
     `literals` have shape (batch, ..., n, k); `transition` is a number or a differentiable tensor that broadcasts to
-    (batch, ..., n − 1, k, k). A padded state cannot be taken; a position whose states are all padding is absent, with
-    the transitions at it.
+    (batch, ..., n − 1, k, k). A padded state cannot be taken; a position with only padded states is absent, together
+    with its transitions.
     """
 
     def __init__(self, literals: Literals, transition: float | Tensor = 0.0) -> None:
@@ -41,7 +41,7 @@ class Sequence(Factor):
         real = present.any(-1)
         starts = real.copy()
         starts[:, :, 1:] &= ~real[:, :, :-1]
-        one_state = Group(graph, ids.reshape(lead, count * n, k), negated.reshape(lead, count * n, k))
+        one_state = FactorGroup(graph, ids.reshape(lead, count * n, k), negated.reshape(lead, count * n, k))
         builder.literal_rows(self, one_state, 1.0, 1.0, 1.0, starts.reshape(batch, -1))
         if n == 1:
             return
@@ -49,10 +49,10 @@ class Sequence(Factor):
         edges = builder.auxiliary(self.transition.reshape(batch, -1), both.reshape(batch, -1), upper=2.0)
         edges = edges.reshape(count, n - 1, k, k)
         for side, sums in ((slice(None, -1), edges), (slice(1, None), edges.swapaxes(-1, -2))):
-            there = slice(1, None) if side.start is None else slice(None, -1)
+            other_side = slice(1, None) if side.start is None else slice(None, -1)
             shape = (lead, count * (n - 1) * k, 1)
-            states = Group(graph, ids[:, :, side].reshape(shape), negated[:, :, side].reshape(shape))
-            active = present[:, :, side] & real[:, :, there, None]
+            states = FactorGroup(graph, ids[:, :, side].reshape(shape), negated[:, :, side].reshape(shape))
+            active = present[:, :, side] & real[:, :, other_side, None]
             auxiliary = (sums.reshape(-1, k), 1.0)
             builder.literal_rows(self, states, -1.0, 0.0, 0.0, active.reshape(batch, -1), auxiliary)
 
@@ -61,8 +61,8 @@ class SequenceBudget(Factor):
     """A binary sequence with at most `budget` ones, where two neighbours that are both 1 score `transition`.
 
     `literals` have shape (batch, ..., n), one sequence along the last dimension; `budget` is an int or an int tensor
-    (batch,), `transition` a number or a differentiable tensor that broadcasts to (batch, ..., n − 1). Padding is closed
-    up: between neighbours a < b counts the transition that leaves a.
+    (batch,), `transition` a number or a differentiable tensor that broadcasts to (batch, ..., n − 1). Padding is
+    skipped: between neighbours a < b the transition that leaves a counts.
     """
 
     def __init__(self, literals: Literals, budget: int | Tensor, transition: float | Tensor = 0.0) -> None:
@@ -73,10 +73,10 @@ class SequenceBudget(Factor):
         edges = (*literals.shape[:-1], max(self.size - 1, 0))
         self.transition = broadcast_scores(transition, edges, self, "transition")
         real = self.mask.cpu().numpy()
-        following = np.full((self.rows, self.size), self.size)
+        next_real = np.full((self.rows, self.size), self.size)
         for i in range(self.size - 2, -1, -1):
-            following[:, i] = np.where(real[:, i + 1], i + 1, following[:, i + 1])
-        self._following = torch.from_numpy(following).to(self.budget.device)
+            next_real[:, i] = np.where(real[:, i + 1], i + 1, next_real[:, i + 1])
+        self._next = torch.from_numpy(next_real).to(self.budget.device)
 
     def map(self, scores: Tensor) -> Tensor:
         budget = self.budget.repeat_interleave(self.group.count)
@@ -84,7 +84,7 @@ class SequenceBudget(Factor):
         return sequence_budget_map(scores, budget, transition=transition, mask=self.mask)
 
     def extra(self, configurations: Tensor) -> Tensor:
-        ended = torch.nn.functional.pad(configurations, (0, 1))
-        index = self._following[:, None, :-1].expand(-1, configurations.shape[1], -1)
-        both = configurations[..., :-1] * ended.gather(-1, index)
+        padded = torch.nn.functional.pad(configurations, (0, 1))
+        index = self._next[:, None, :-1].expand(-1, configurations.shape[1], -1)
+        both = configurations[..., :-1] * padded.gather(-1, index)
         return torch.einsum("rke,re->rk", both, self.transition.reshape(self.rows, -1))

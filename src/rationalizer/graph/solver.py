@@ -1,9 +1,9 @@
-"""Solve a program exactly: interior point and polish for what is explicit, column generation for what has an oracle.
+"""Solve a program exactly: an interior-point method and a polish for explicit rows, column generation for oracles.
 
-Structured factors enter through known configurations. Each round solves the program over these, asks every oracle for
-the best configuration under the current multipliers, and adds it; when no oracle has anything better, the solution
-over the known configurations is the solution over all. Early rounds stop the interior point far from the boundary:
-central multipliers find good configurations sooner than extreme ones.
+Structured factors enter through known configurations. Each round solves the program over these, queries every oracle
+for the best configuration under the current multipliers, and adds it; if no oracle returns a better one, the solution
+over the known configurations is optimal over all. Early rounds stop the interior point far from the boundary, since
+central multipliers lead to good configurations sooner than extreme ones.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from rationalizer.graph.configurations import Columns, ask, grown
+from rationalizer.graph.column_pool import ColumnPool, enlarge, query_oracles
 from rationalizer.graph.kernels.interior_cpu import INFEASIBLE
 from rationalizer.graph.kernels.solver_cpu import EXACT, solve_rows
 from rationalizer.graph.literals import BoolArray, IntArray
@@ -25,14 +26,14 @@ _TOLERANCE = 1e-9
 
 
 @dataclass
-class Result:
-    """What a solver found, instance by instance."""
+class SolverResult:
+    """The solution of each instance."""
 
     x: Array  # (batch, entries)
-    weights: Array  # (batch, capacity of the columns)
+    weights: Array  # (batch, capacity of the pool)
     multipliers: Array  # (batch, rows + structured factors)
     status: Any  # (batch, entries + rows + capacity), int8: the face
-    columns: Columns
+    columns: ColumnPool
     iterations: IntArray
     residual: Array
     tolerance: Array
@@ -43,10 +44,10 @@ class Result:
         return self.residual <= self.tolerance
 
     def fit_columns(self) -> None:
-        """Make room for columns added since the last solve."""
+        """Enlarge arrays for the columns added since the last solve."""
         plain = self.status.shape[1] - self.weights.shape[1]
-        self.weights = grown(self.weights, self.columns.capacity)
-        self.status = grown(self.status, plain + self.columns.capacity)
+        self.weights = enlarge(self.weights, self.columns.capacity)
+        self.status = enlarge(self.status, plain + self.columns.capacity)
 
 
 def solve(
@@ -55,56 +56,57 @@ def solve(
     max_rounds: int,
     *,
     fixed: IntArray | None = None,
-    columns: Columns | None = None,
+    columns: ColumnPool | None = None,
     todo: BoolArray | None = None,
-) -> Result:
-    """Solve the instances in `todo`; `fixed` (batch, variables) holds 0 or 1 where branching has decided, else −1."""
+) -> SolverResult:
+    """Solve the instances in `todo`; `fixed` (batch, variables) is 0 or 1 for variables fixed by branching, else −1."""
     batch, n_rows = program.active.shape
     base = np.zeros_like(program.upper)
     if fixed is not None:
-        program, base = restricted(program, fixed)
-    columns = Columns(program) if columns is None else columns
+        program, base = fix_variables(program, fixed)
+    columns = ColumnPool(program) if columns is None else columns
     costs = host(program.costs)
     scale = np.abs(np.where(program.upper > 0, costs, 0.0)).max(axis=1, initial=1.0)
-    result = blank(program, columns, scale)
+    result = empty_result(program, columns, scale)
     todo = np.ones(batch, np.bool_) if todo is None else todo.copy()
     result.residual[~todo] = 0.0
     if not program.structured:
-        ended = run(program, costs, np.full(batch, EXACT), todo, result)
-        result.feasible = ended != INFEASIBLE
+        outcome = solve_known_columns(program, costs, np.full(batch, EXACT), todo, result)
+        result.feasible = outcome != INFEASIBLE
         result.x += base
         return result
     fresh = todo & (columns.known == 0)
     if fresh.any():
-        ask(program, columns, temperature, _literal_scores(program, costs), _nothing(program), fresh)
+        scores = literal_values(program, costs)  # first configurations are chosen by the literals' scores
+        query_oracles(program, columns, temperature, scores, np.full((batch, program.copy_size.size), -np.inf), fresh)
     gap = np.full(batch, _COARSE)
     for remaining in range(max_rounds, 0, -1):
         if remaining == 1:
-            gap[:] = EXACT  # so that what is returned lies on a face, optimal or not
-        ended = run(program, costs, gap, todo, result)
-        # Multipliers at the price of a violation make the oracles look for configurations that end it.
-        stuck = todo & (ended == INFEASIBLE) & (gap <= EXACT)
-        duals, limits = result.multipliers[:, :n_rows], result.multipliers[:, n_rows:]
+            gap[:] = EXACT  # so that the returned solution lies on a face, optimal or not
+        outcome = solve_known_columns(program, costs, gap, todo, result)
+        # Multipliers at the cost of a violation lead the oracles to configurations that end it.
+        stuck = todo & (outcome == INFEASIBLE) & (gap <= EXACT)
+        duals, thresholds = result.multipliers[:, :n_rows], result.multipliers[:, n_rows:]
         noise = np.maximum(result.tolerance, 1e-10 * np.abs(result.multipliers).max(axis=1))
-        better, added = ask(program, columns, temperature, duals, limits, todo, margin=-noise)
+        excess, added = query_oracles(program, columns, temperature, duals, thresholds, todo, margin=-noise)
         result.feasible &= ~stuck | added
         at_end = todo & (gap <= EXACT) & ~stuck
         ends = at_end & ~added
-        result.residual[at_end] = np.maximum(result.residual[at_end], better[at_end])
+        result.residual[at_end] = np.maximum(result.residual[at_end], excess[at_end])
         todo &= ~ends & result.feasible
         if not todo.any():
             break
-        gap = np.minimum(gap, 0.1 * np.maximum(better, 0.0) / scale)
+        gap = np.minimum(gap, 0.1 * np.maximum(excess, 0.0) / scale)
         gap[(gap < 1e-7) | ~added] = EXACT
     result.fit_columns()
     result.x += base
     return result
 
 
-def blank(program: Program, columns: Columns, scale: Array) -> Result:
+def empty_result(program: Program, columns: ColumnPool, scale: Array) -> SolverResult:
     batch, n_rows = program.active.shape
     entries = program.upper.shape[1]
-    return Result(
+    return SolverResult(
         x=np.zeros((batch, entries)),
         weights=np.zeros((batch, columns.capacity)),
         multipliers=np.zeros((batch, n_rows + program.copy_size.size)),
@@ -112,31 +114,31 @@ def blank(program: Program, columns: Columns, scale: Array) -> Result:
         columns=columns,
         iterations=np.zeros(batch, np.int64),
         residual=np.full(batch, np.inf),
-        # Scores of 1e5 are known to 1e-11 only.
+        # The rounding error of scores of 1e5 is 1e-11.
         tolerance=_TOLERANCE * np.maximum(1.0, 1e-4 * scale),
         feasible=np.ones(batch, np.bool_),
     )
 
 
-def run(program: Program, costs: Array, gap: Array, todo: BoolArray, result: Result) -> IntArray:
-    """One solve over the known columns, into `result`; returns how each instance ended."""
+def solve_known_columns(program: Program, costs: Array, gap: Array, todo: BoolArray, result: SolverResult) -> IntArray:
+    """Solve over the known columns, into `result`; returns the outcome of each instance."""
     result.fit_columns()
     columns = result.columns
-    ended, steps = np.zeros(program.batch, np.int64), np.zeros(program.batch, np.int64)
+    outcome, steps = np.zeros(program.batch, np.int64), np.zeros(program.batch, np.int64)
     result.residual[todo] = np.inf
     for_rows(
         solve_rows, program.batch, 10**9, todo, gap, result.tolerance, program.indptr, program.rows,
         program.coefficients, program.early, program.row_first, program.quadratic, program.copy_rows, program.copy_size,
         program.active, costs, program.upper, program.slack_upper, program.rhs, columns.known, columns.configurations,
-        columns.owner, columns.costs, result.x, result.weights, result.multipliers, result.status, ended, steps,
+        columns.owner, columns.costs, result.x, result.weights, result.multipliers, result.status, outcome, steps,
         result.residual,
     )  # fmt: skip
     result.iterations += steps
-    return ended
+    return outcome
 
 
-def restricted(program: Program, fixed: IntArray) -> tuple[Program, Array]:
-    """The program with the entries that `fixed` decides moved to the right-hand side, and those entries' values."""
+def fix_variables(program: Program, fixed: IntArray) -> tuple[Program, Array]:
+    """The program with fixed entries moved to the right-hand side, and the values of these entries."""
     base = np.zeros_like(program.upper)
     base[:, : fixed.shape[1]] = fixed == 1
     upper = program.upper.copy()
@@ -154,18 +156,14 @@ def row_values(program: Program, x: Array) -> Array:
     return np.where(program.active, out, 0.0)
 
 
-def _nothing(program: Program) -> Array:
-    return np.full((program.batch, program.copy_size.size), -np.inf)
-
-
-def _literal_scores(program: Program, costs: Array) -> Array:
-    """The scores of the structured factors' literals, row by row: what their first configurations are chosen by."""
+def literal_values(program: Program, entries: npt.NDArray[Any]) -> Array:
+    """(batch, rows): signed values of the structured factors' literals, from values of the entries; 0 on padding."""
     out = np.zeros(program.active.shape)
     first = 0
     for factor in program.structured:
-        literals = factor.group
-        picked = costs[np.arange(program.batch)[:, None, None], literals.ids]
-        signed = np.where(literals.negated, -picked, picked) * literals.graph.present(literals.ids)
-        out[:, program.copy_rows[first : first + literals.count, : literals.size]] = signed
-        first += literals.count
+        group = factor.group
+        picked = entries[np.arange(program.batch)[:, None, None], group.ids].astype(np.float64)
+        signed = np.where(group.negated, -picked, picked) * group.graph.present(group.ids)
+        out[:, program.copy_rows[first : first + group.count, : group.size]] = signed
+        first += group.count
     return out

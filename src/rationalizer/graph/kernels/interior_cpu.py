@@ -1,7 +1,7 @@
 """A primal–dual interior-point method (Mehrotra's predictor–corrector) for one instance.
 
-Rows are elastic: each may be violated, by `over` or `under`, at a price far above any score. So every program has an
-interior, and one that cannot be satisfied shows it by what it pays.
+Rows are elastic: each may be violated, by `over` or `under`, at a cost far above any score. So every program has an
+interior, and in an infeasible one violations remain.
 """
 
 import numpy as np
@@ -14,14 +14,14 @@ _MAX_ITERATIONS = 150
 _TO_BOUNDARY = 0.999
 _NEAR = 1e-7
 # In units of the largest score. Multipliers of 0/1 programs stay far below it.
-_PRICE = 1e4
+_VIOLATION_COST = 1e4
 _START = 1e-4
 _VIOLATED = 1e-5
-_PART = 1e-3  # of the complementarity: steps need be no more exact than that
+_RELATIVE_ERROR = 1e-3  # relative to the complementarity: sufficient accuracy of a step
 
 
 @jit
-def _bounded(step, values, change):
+def _limit_step(step, values, change):
     for j in range(values.shape[0]):
         if values[j] + step * change[j] < 0.0:
             step = -values[j] / change[j]
@@ -29,8 +29,8 @@ def _bounded(step, values, change):
 
 
 @jit
-def _refined(p, system, inverse, weight, damping, dual_side, primal_side, enough, dx, dy):
-    """`solve_system`, and again for what it left over, if more than `enough`: D spans many orders of magnitude."""
+def _solve_refined(p, system, inverse, weight, damping, dual_side, primal_side, enough, dx, dy):
+    """`solve_system` with iterative refinement to the residual `enough`: D spans many orders of magnitude."""
     rows = p.active.shape[0]
     n, m = dx.shape[0], dy.shape[0]
     eliminated = inverse.shape[0]
@@ -63,12 +63,12 @@ def _refined(p, system, inverse, weight, damping, dual_side, primal_side, enough
 
 
 @jit
-def interior_point(p, system, gap, afresh, x, room, y, lower_dual, upper_dual, violations):
-    """Solve to complementarity `gap`; costs and `quadratic` must be scaled to about 1. Returns (how it ended, steps).
+def interior_point(p, system, gap, cold_start, x, room, y, lower_dual, upper_dual, violations):
+    """Solve to complementarity `gap`; costs and `quadratic` must be scaled to about 1. Returns (outcome, steps).
 
-    `x` ends strictly between its bounds and `room` is upper − x without the cancellation; `y` holds the rows'
-    multipliers, `lower_dual` and `upper_dual` the bounds', `violations` how far each row is over and under. Unless
-    `afresh` it goes on from what they hold.
+    `x` ends strictly between its bounds, and `room` is upper − x without cancellation. `y` holds the multipliers of the
+    rows, `lower_dual` and `upper_dual` those of the bounds, `violations` the excess and the shortfall of each row.
+    Without `cold_start` it continues from their values.
     """
     rows, known, sums = p.active.shape[0], p.owner.shape[0], p.copy_rows.shape[0]
     n, m = p.upper.shape[0], rows + sums
@@ -81,9 +81,9 @@ def interior_point(p, system, gap, afresh, x, room, y, lower_dual, upper_dual, v
     bend_l, bend_u = np.zeros(n), np.zeros(n)  # the second-order terms of the corrector
     over, under, d_over, d_under = violations[0], violations[1], np.zeros(m), np.zeros(m)
     bend_over, bend_under, damping = np.zeros(m), np.zeros(m), np.zeros(m)
-    # Reciprocals of x, room, high and low: a division takes as long as all else that is done to an entry.
-    of_x, of_room, of_high, of_low = np.zeros(n), np.zeros(n), np.zeros(m), np.zeros(m)
-    # Copies of fixed variables say little; undamped they would swamp the weights.
+    # Reciprocals of x, room, high and low: a division takes as long as all other work on an entry.
+    inverse_x, inverse_room, inverse_high, inverse_low = np.zeros(n), np.zeros(n), np.zeros(m), np.zeros(m)
+    # Copies of fixed variables carry little information; undamped they would dominate the weights.
     copies_fixed = np.zeros(m, np.bool_)
     copies_fixed[: p.early] = True
     for v in range(eliminated - rows):
@@ -91,7 +91,7 @@ def interior_point(p, system, gap, afresh, x, room, y, lower_dual, upper_dual, v
             for a in range(p.indptr[v], p.indptr[v + 1]):
                 copies_fixed[p.rows[a]] = False
     pairs = 2 * (np.count_nonzero(p.active) + np.count_nonzero(p.upper > 0.0))
-    if afresh:
+    if cold_start:
         y[:] = 0.0
         for i in range(rows):
             over[i] = under[i] = _START if p.active[i] else 0.0
@@ -102,13 +102,13 @@ def interior_point(p, system, gap, afresh, x, room, y, lower_dual, upper_dual, v
                 slope = p.cost[j] - p.quadratic[j] * x[j]
                 lower_dual[j] = 1.0 + max(0.0, -slope)
                 upper_dual[j] = 1.0 + max(0.0, slope)
-    high, low = _PRICE + y, _PRICE - y  # from here on kept without the cancellation
+    high, low = _VIOLATION_COST + y, _VIOLATION_COST - y  # updated without cancellation from here on
     if pairs == 0:
         return SOLVED, 0
     best, waited, iteration = np.inf, 0, 0
     best_x, best_room, best_lower, best_upper = x.copy(), room.copy(), lower_dual.copy(), upper_dual.copy()
     best_y, best_over, best_under = y.copy(), over.copy(), under.copy()
-    ended, step = STALLED, 1.0
+    outcome, step = STALLED, 1.0
     while iteration < _MAX_ITERATIONS:
         times_transposed(p, y, transposed)
         times(p, x, product)
@@ -126,10 +126,10 @@ def interior_point(p, system, gap, afresh, x, room, y, lower_dual, upper_dual, v
                 mu += x[j] * lower_dual[j] + room[j] * upper_dual[j]
                 error = max(error, abs(dual_error[j]))
         mu /= pairs
-        if error <= max(1e-11, _PART * gap) * size and mu <= gap:
-            ended = SOLVED
+        if error <= max(1e-11, _RELATIVE_ERROR * gap) * size and mu <= gap:
+            outcome = SOLVED
             break
-        # Near the end rounding may spoil a step; the best point so far is the answer then.
+        # Near the end rounding may spoil a step; then the best point so far is the solution.
         if error + mu < _NEAR:
             waited = 0 if error + mu < 0.7 * best else waited + 1
         elif best < _NEAR or step < 1e-6:
@@ -144,16 +144,16 @@ def interior_point(p, system, gap, afresh, x, room, y, lower_dual, upper_dual, v
             break
         for j in range(n):
             if p.upper[j] > 0.0:
-                of_x[j], of_room[j] = 1.0 / x[j], 1.0 / room[j]
-                d = p.quadratic[j] + lower_dual[j] * of_x[j] + upper_dual[j] * of_room[j]
+                inverse_x[j], inverse_room[j] = 1.0 / x[j], 1.0 / room[j]
+                d = p.quadratic[j] + lower_dual[j] * inverse_x[j] + upper_dual[j] * inverse_room[j]
                 if j < eliminated:
                     inverse[j] = 1.0 / d
                 else:
                     weight[j - eliminated] = d
         for i in range(rows):
             if p.active[i]:
-                of_high[i], of_low[i] = 1.0 / high[i], 1.0 / low[i]
-                damping[i] = over[i] * of_high[i] + under[i] * of_low[i]
+                inverse_high[i], inverse_low[i] = 1.0 / high[i], 1.0 / low[i]
+                damping[i] = over[i] * inverse_high[i] + under[i] * inverse_low[i]
                 if copies_fixed[i]:
                     damping[i] += 1e-6
         factorize_system(p, system, inverse, weight, damping)
@@ -161,46 +161,46 @@ def interior_point(p, system, gap, afresh, x, room, y, lower_dual, upper_dual, v
         for phase in range(2):
             for j in range(n):
                 if p.upper[j] > 0.0:
-                    dual_side[j] = dual_error[j] + (target - bend_l[j] * phase) * of_x[j] - lower_dual[j]
-                    dual_side[j] -= (target - bend_u[j] * phase) * of_room[j] - upper_dual[j]
+                    dual_side[j] = dual_error[j] + (target - bend_l[j] * phase) * inverse_x[j] - lower_dual[j]
+                    dual_side[j] -= (target - bend_u[j] * phase) * inverse_room[j] - upper_dual[j]
             for i in range(m):
                 primal_side[i] = primal_error[i]
                 if i < rows and p.active[i]:
-                    primal_side[i] -= (target - bend_over[i] * phase) * of_high[i] - over[i]
-                    primal_side[i] += (target - bend_under[i] * phase) * of_low[i] - under[i]
-            _refined(p, system, inverse, weight, damping, dual_side, primal_side, _PART * mu, dx, dy)
+                    primal_side[i] -= (target - bend_over[i] * phase) * inverse_high[i] - over[i]
+                    primal_side[i] += (target - bend_under[i] * phase) * inverse_low[i] - under[i]
+            _solve_refined(p, system, inverse, weight, damping, dual_side, primal_side, _RELATIVE_ERROR * mu, dx, dy)
             step = 1.0 / _TO_BOUNDARY
             for j in range(n):
                 if p.upper[j] > 0.0:
-                    dl[j] = (target - bend_l[j] * phase - lower_dual[j] * dx[j]) * of_x[j] - lower_dual[j]
-                    du[j] = (target - bend_u[j] * phase + upper_dual[j] * dx[j]) * of_room[j] - upper_dual[j]
+                    dl[j] = (target - bend_l[j] * phase - lower_dual[j] * dx[j]) * inverse_x[j] - lower_dual[j]
+                    du[j] = (target - bend_u[j] * phase + upper_dual[j] * dx[j]) * inverse_room[j] - upper_dual[j]
                     if step * dx[j] > room[j]:
                         step = room[j] / dx[j]
             for i in range(rows):
                 if p.active[i]:
-                    d_over[i] = (target - bend_over[i] * phase - over[i] * dy[i]) * of_high[i] - over[i]
-                    d_under[i] = (target - bend_under[i] * phase + under[i] * dy[i]) * of_low[i] - under[i]
+                    d_over[i] = (target - bend_over[i] * phase - over[i] * dy[i]) * inverse_high[i] - over[i]
+                    d_under[i] = (target - bend_under[i] * phase + under[i] * dy[i]) * inverse_low[i] - under[i]
                     if -step * dy[i] > high[i]:
                         step = -high[i] / dy[i]
                     elif step * dy[i] > low[i]:
                         step = low[i] / dy[i]
-            step = _bounded(_bounded(_bounded(step, x, dx), lower_dual, dl), upper_dual, du)
-            step = _TO_BOUNDARY * _bounded(_bounded(step, over, d_over), under, d_under)
+            step = _limit_step(_limit_step(_limit_step(step, x, dx), lower_dual, dl), upper_dual, du)
+            step = _TO_BOUNDARY * _limit_step(_limit_step(step, over, d_over), under, d_under)
             if phase == 0:
-                ahead = 0.0
+                predicted = 0.0
                 for j in range(n):
                     if p.upper[j] > 0.0:
-                        ahead += (x[j] + step * dx[j]) * (lower_dual[j] + step * dl[j])
-                        ahead += (room[j] - step * dx[j]) * (upper_dual[j] + step * du[j])
+                        predicted += (x[j] + step * dx[j]) * (lower_dual[j] + step * dl[j])
+                        predicted += (room[j] - step * dx[j]) * (upper_dual[j] + step * du[j])
                         bend_l[j] = dx[j] * dl[j]
                         bend_u[j] = -dx[j] * du[j]
                 for i in range(rows):
                     if p.active[i]:
-                        ahead += (over[i] + step * d_over[i]) * (high[i] + step * dy[i])
-                        ahead += (under[i] + step * d_under[i]) * (low[i] - step * dy[i])
+                        predicted += (over[i] + step * d_over[i]) * (high[i] + step * dy[i])
+                        predicted += (under[i] + step * d_under[i]) * (low[i] - step * dy[i])
                         bend_over[i] = d_over[i] * dy[i]
                         bend_under[i] = -d_under[i] * dy[i]
-                target = mu * (ahead / pairs / mu) ** 3
+                target = mu * (predicted / pairs / mu) ** 3
         if not np.all(np.isfinite(dx)) or not np.all(np.isfinite(dy)):
             break
         for j in range(n):
@@ -215,10 +215,10 @@ def interior_point(p, system, gap, afresh, x, room, y, lower_dual, upper_dual, v
             over[i] += step * d_over[i]
             under[i] += step * d_under[i]
         iteration += 1
-    if ended == STALLED and best < _NEAR:
+    if outcome == STALLED and best < _NEAR:
         x[:], room[:], lower_dual[:], upper_dual[:] = best_x, best_room, best_lower, best_upper
         y[:], over[:], under[:] = best_y, best_over, best_under
     for i in range(rows):
         if over[i] > _VIOLATED or under[i] > _VIOLATED:
-            ended = INFEASIBLE
-    return ended, iteration
+            outcome = INFEASIBLE
+    return outcome, iteration

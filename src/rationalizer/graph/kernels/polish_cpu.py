@@ -1,14 +1,13 @@
-"""Exact solutions on a face: the polish of an interior point, and the projection that is the layer's
-Jacobian.
+"""Exact solutions on a face: the polish of an interior point, and the projection that is the layer's Jacobian.
 
-A face is a status per coordinate of x: AT_LOWER and AT_UPPER are fixed, FREE is not. A row whose slack is
-FREE does not bind.
+A face is a status per coordinate of x: AT_LOWER and AT_UPPER are fixed, FREE is not. A row whose slack is FREE does
+not bind.
 """
 
 import numpy as np
 
 from rationalizer.graph.kernels.system_cpu import (
-    Program,
+    InstanceProgram,
     factorize_system,
     solve_system,
     times,
@@ -17,20 +16,19 @@ from rationalizer.graph.kernels.system_cpu import (
 from rationalizer.ops.kernels.numba_runtime import jit
 
 AT_LOWER, FREE, AT_UPPER = -1, 0, 1
-# Proximal terms that make the systems regular; refinement takes their effect out again.
+# Proximal terms that make the systems regular; refinement removes their effect.
 _PRIMAL_DAMPING = 1e-7
 _ROW_DAMPING = 1e-9
 _REFINEMENTS = 30
-_DOUBT = 1e-6
+_AMBIGUOUS = 1e-6
 
 
 @jit
 def solve_on_face(p, system, quadratic, cost, rhs, status, x, y):
-    """argmin ½ Σ quadratic x² − cost·x s.t. A x = rhs, FREE coordinates only; starts from, and overwrites,
-    `x` and `y`.
+    """argmin ½ Σ quadratic x² − cost·x s.t. A x = rhs over FREE coordinates; starts from and overwrites `x` and `y`.
 
-    Among several solutions (weights of dependent configurations, multipliers of dependent rows) it ends in
-    one near the start. Returns the largest residual of the linear equations.
+    Of several solutions (weights of dependent configurations, multipliers of dependent rows) it finds one near the
+    start. Returns the largest residual of the linear equations.
     """
     rows, known, sums = p.active.shape[0], p.owner.shape[0], p.copy_rows.shape[0]
     n = quadratic.shape[0]
@@ -43,29 +41,18 @@ def solve_on_face(p, system, quadratic, cost, rhs, status, x, y):
                 inverse[j] = 1.0 / (quadratic[j] + (0.0 if quadratic[j] > 0.0 else _PRIMAL_DAMPING))
             else:
                 weight[j - eliminated] = _PRIMAL_DAMPING
-    # Rows that do not bind leave the system: their multiplier is 0 and their slack takes what is left.
+    # Rows that do not bind leave the system: their multiplier is 0, and their slack absorbs the difference.
     binding = p.active.copy()
     for i in range(rows):
         if status[entries + i] == FREE:
             binding[i] = False
             y[i] = 0.0
             x[entries + i] = 0.0
-    face = Program(
-        p.indptr,
-        p.rows,
-        p.coefficients,
-        p.early,
-        binding,
-        p.configurations,
-        p.owner,
-        p.copy_rows,
-        p.copy_size,
-        p.quadratic,
-        p.cost,
-        p.upper,
-        p.rhs,
-    )
-    # The copy of a fixed variable says nothing new about weights of a right face; damped, it does not swamp them.
+    face = InstanceProgram(
+        p.indptr, p.rows, p.coefficients, p.early, binding, p.configurations, p.owner, p.copy_rows, p.copy_size,
+        p.quadratic, p.cost, p.upper, p.rhs,
+    )  # fmt: skip
+    # The copy of a fixed variable carries no information on a correct face; damping keeps it from dominating.
     damping = np.full(rows + sums, _ROW_DAMPING)
     damping[: p.early] = 1.0
     for v in range(entries):
@@ -128,7 +115,7 @@ def residual(p, x, y):
 
 @jit
 def guess_face(p, x, room, lower_dual, upper_dual, status):
-    """Of each bound's distance and multiplier the interior point drives one to 0: the smaller tells which."""
+    """The interior point drives either the distance to a bound or its multiplier to 0: the smaller one decides."""
     for j in range(x.shape[0]):
         status[j] = AT_LOWER
         if p.upper[j] > 0.0:
@@ -142,10 +129,9 @@ def guess_face(p, x, room, lower_dual, upper_dual, status):
 
 @jit
 def polish(p, system, tolerance, attempts, x, y, status):
-    """Solve exactly on the face `status`, correcting the face where the solution leaves it. Returns the
-    residual.
+    """Solve exactly on the face `status`, correcting the face if the solution leaves it. Returns the residual.
 
-    `x`, `y` and `status` end as the best found; with a residual above `tolerance` they are not optimal.
+    `x`, `y` and `status` become the best found; with a residual above `tolerance` they are not optimal.
     """
     n = p.upper.shape[0]
     best = np.inf
@@ -159,7 +145,7 @@ def polish(p, system, tolerance, attempts, x, y, status):
                 trial_x[j] = p.upper[j]
         solve_on_face(p, system, p.quadratic, p.cost, p.rhs, trial, trial_x, trial_y)
         times_transposed(p, trial_y, transposed)
-        # Rounding leaves coordinates a hair outside: on the face they are at the bound.
+        # Rounding leaves coordinates slightly outside; on the face they are at the bound.
         solution = trial_x.copy()
         used = trial.copy()
         changed = False
@@ -188,25 +174,24 @@ def polish(p, system, tolerance, attempts, x, y, status):
 
 
 @jit
-def beyond_doubt(p, x, y, status):
-    """Whether no coordinate is near the other side of `status`: at a bound with hardly a slope towards it, or free and
-    hardly off one. An interior point that goes to the end decides those in doubt as the whole optimal face does."""
+def is_unambiguous(p, x, y, status):
+    """Whether no coordinate is near a change of `status`: at a bound with almost no slope towards it, or free but
+    almost at one. An interior point that runs to the end decides ambiguous ones as the whole optimal face does."""
     n = p.upper.shape[0]
     transposed = np.empty(n)
     times_transposed(p, y, transposed)
     for j in range(n):
         if p.upper[j] > 0.0:
             slope = p.cost[j] - p.quadratic[j] * x[j] - transposed[j]
-            clear = min(x[j], p.upper[j] - x[j]) if status[j] == FREE else slope * status[j]
-            if clear < _DOUBT:
+            margin = min(x[j], p.upper[j] - x[j]) if status[j] == FREE else slope * status[j]
+            if margin < _AMBIGUOUS:
                 return False
     return True
 
 
 @jit
 def make_orthogonal(points, direction):
-    """Take out of `direction` all that differences of `points` (k, n) span: Gram–Schmidt, twice for
-    accuracy."""
+    """Make `direction` orthogonal to the differences of `points` (k, n): Gram–Schmidt, twice for accuracy."""
     k, n = points.shape
     basis = np.empty((max(k, 1), n))
     count = 0

@@ -1,12 +1,12 @@
 """LDLᵀ of a symmetric quasi-definite matrix in skyline storage.
 
-Row i keeps the entries from its first nonzero column to the diagonal, at `values[start[i] : start[i + 1]]`. The factor
-fills in nothing outside that profile, so chains cost O(n) and small dense graphs what a dense factorization costs.
+Row i stores the entries from its first nonzero column to the diagonal, at `values[start[i] : start[i + 1]]`. The factor
+has no fill-in outside that profile, so chains cost O(n), and small dense graphs as much as a dense factorization.
 """
 
 from rationalizer.ops.kernels.numba_runtime import jit, reordering
 
-# A pivot this much smaller than its diagonal is rounding: the row depends on earlier ones.
+# A pivot this much smaller than its diagonal is a rounding error: the row depends on earlier ones.
 _DEPENDENT = 1e-13
 _IGNORED = 1e100
 _REGULAR = 1e-12
@@ -26,8 +26,7 @@ def factorize(first, start, values, pivots, positive):
     """Overwrite `values` with L (its diagonal is unused) and `pivots` with D.
 
     `positive[i]` is the sign that pivot i must have. A positive row that depends on earlier ones gets an infinite
-    pivot, which makes its unknown 0: for the consistent systems met here that is a solution. A negative one is
-    regularized.
+    pivot, which makes its unknown 0; for the consistent systems here that is a solution. A negative one is regularized.
     """
     n = first.shape[0]
     for i in range(n):

@@ -1,19 +1,19 @@
-"""Whole instances over a batch: solve, and project onto the face of a solution."""
+"""Solve the instances of a batch, and project onto the faces of their solutions."""
 
 import numpy as np
 
 from rationalizer.graph.kernels.interior_cpu import INFEASIBLE, interior_point
-from rationalizer.graph.kernels.polish_cpu import beyond_doubt, guess_face, polish, solve_on_face
-from rationalizer.graph.kernels.system_cpu import Program, make_system
+from rationalizer.graph.kernels.polish_cpu import guess_face, is_unambiguous, polish, solve_on_face
+from rationalizer.graph.kernels.system_cpu import InstanceProgram, make_system
 from rationalizer.ops.kernels.numba_runtime import jit
 
 EXACT = 1e-15
-_EARLY = 1e-6  # how near the solution its face mostly shows
+_EARLY = 1e-6  # complementarity at which the face is usually identified
 _EARLY_ATTEMPTS, _POLISH_ATTEMPTS = 3, 15
 
 
 @jit
-def _joined(entries, slacks, weights):
+def _concatenate(entries, slacks, weights):
     out = np.empty(entries.shape[0] + slacks.shape[0] + weights.shape[0])
     out[: entries.shape[0]] = entries
     out[entries.shape[0] : entries.shape[0] + slacks.shape[0]] = slacks
@@ -25,9 +25,9 @@ def _joined(entries, slacks, weights):
 def solve_rows(
     first, last, todo, gap, tolerance, indptr, rows, coefficients, early, row_first, quadratic, copy_rows, copy_size,
     active, cost, upper, slack_upper, rhs, known, configurations, owner, weight_cost,
-    x, weights, y, status, ended, iterations, residuals,
+    x, weights, y, status, outcome, iterations, residuals,
 ):  # fmt: skip
-    """Interior point, then (where `gap` asks for exactness) polish, for the instances marked in `todo`."""
+    """Interior point, then, if `gap` requires exactness, polish, for the instances in `todo`."""
     n_rows, sums, entries = active.shape[1], copy_rows.shape[0], upper.shape[1]
     for b in range(first, last):
         if not todo[b]:
@@ -35,15 +35,15 @@ def solve_rows(
         shared = b if indptr.shape[0] > 1 else 0
         k = known[b]
         n = entries + n_rows + k
-        costs = _joined(cost[b], np.zeros(n_rows), weight_cost[b, :k])
-        uppers = _joined(upper[b], slack_upper[b], np.full(k, 2.0))
-        squares = _joined(quadratic, np.zeros(n_rows), np.zeros(k))
+        costs = _concatenate(cost[b], np.zeros(n_rows), weight_cost[b, :k])
+        uppers = _concatenate(upper[b], slack_upper[b], np.full(k, 2.0))
+        squares = _concatenate(quadratic, np.zeros(n_rows), np.zeros(k))
         sides = np.concatenate((rhs[b], np.ones(sums)))
         scale = 1.0
         for j in range(n):
             if uppers[j] > 0.0:
                 scale = max(scale, abs(costs[j]))
-        scaled = Program(
+        scaled = InstanceProgram(
             indptr[shared], rows[shared], coefficients[shared], early, active[b], configurations[b, :k], owner[b, :k],
             copy_rows, copy_size, squares / scale, costs / scale, uppers, sides,
         )  # fmt: skip
@@ -51,7 +51,7 @@ def solve_rows(
         point, room, lower_dual, upper_dual = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
         multipliers, violations = np.zeros(n_rows + sums), np.zeros((2, n_rows + sums))
         exactly = gap[b] <= EXACT
-        ended[b], steps = interior_point(
+        outcome[b], steps = interior_point(
             scaled, system, _EARLY if exactly else gap[b], True, point, room, multipliers, lower_dual, upper_dual,
             violations,
         )  # fmt: skip
@@ -59,26 +59,26 @@ def solve_rows(
         solution, face = point.copy(), np.zeros(n, np.int8)
         y[b] = scale * multipliers
         if exactly:
-            exact = Program(
+            exact = InstanceProgram(
                 indptr[shared], rows[shared], coefficients[shared], early, active[b], configurations[b, :k],
                 owner[b, :k], copy_rows, copy_size, squares, costs, uppers, sides,
             )  # fmt: skip
             found = False
-            if ended[b] != INFEASIBLE:
+            if outcome[b] != INFEASIBLE:
                 guess_face(scaled, point, room, lower_dual, upper_dual, face)
                 residuals[b] = polish(exact, system, tolerance[b], _EARLY_ATTEMPTS, solution, y[b], face)
-                found = residuals[b] <= tolerance[b] and beyond_doubt(exact, solution, y[b], face)
+                found = residuals[b] <= tolerance[b] and is_unambiguous(exact, solution, y[b], face)
             if not found:
-                ended[b], steps = interior_point(
+                outcome[b], steps = interior_point(
                     scaled, system, gap[b], False, point, room, multipliers, lower_dual, upper_dual, violations
                 )
                 iterations[b] += steps
                 solution[:] = point
                 y[b] = scale * multipliers
-                if ended[b] != INFEASIBLE:
+                if outcome[b] != INFEASIBLE:
                     guess_face(scaled, point, room, lower_dual, upper_dual, face)
                     residuals[b] = polish(exact, system, tolerance[b], _POLISH_ATTEMPTS, solution, y[b], face)
-            if ended[b] != INFEASIBLE:
+            if outcome[b] != INFEASIBLE:
                 status[b, :n] = face
         x[b] = solution[:entries]
         weights[b, :k] = solution[entries + n_rows :]
@@ -89,19 +89,19 @@ def project_rows(
     first, last, indptr, rows, coefficients, early, row_first, quadratic, copy_rows, copy_size,
     active, known, configurations, owner, status, g, h, weight_h,
 ):  # fmt: skip
-    """h = the projection of `g` onto the directions of the face `status`: min ½‖h‖² − g·h over its directions.
+    """h = argmin ½‖h‖² − g·h over the directions of the face `status`: the projection of `g`.
 
-    Only coordinates with `quadratic` 1 count in ‖h‖; the others follow (and give the gradient of their costs).
+    Only coordinates with `quadratic` 1 count in ‖h‖; the others follow, and give the gradients of their costs.
     """
     n_rows, sums, entries = active.shape[1], copy_rows.shape[0], quadratic.shape[0]
     for b in range(first, last):
         shared = b if indptr.shape[0] > 1 else 0
         k = known[b]
         n = entries + n_rows + k
-        squares = _joined(quadratic, np.zeros(n_rows), np.zeros(k))
-        costs = _joined(g[b], np.zeros(n_rows), np.zeros(k))
+        squares = _concatenate(quadratic, np.zeros(n_rows), np.zeros(k))
+        costs = _concatenate(g[b], np.zeros(n_rows), np.zeros(k))
         sides = np.zeros(n_rows + sums)
-        p = Program(
+        p = InstanceProgram(
             indptr[shared], rows[shared], coefficients[shared], early, active[b], configurations[b, :k], owner[b, :k],
             copy_rows, copy_size, squares, costs, np.ones(n), sides,
         )  # fmt: skip

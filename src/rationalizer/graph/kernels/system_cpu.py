@@ -1,4 +1,4 @@
-"""The program of one instance, and the linear systems that its solvers need.
+"""The program of one instance, and the linear systems of its solvers.
 
     minimise ½ Σ quadratic_j x_j² − cost·x   s.t.   A x = rhs,  0 <= x <= upper
 
@@ -15,8 +15,8 @@ import numpy as np
 from rationalizer.graph.kernels.skyline_cpu import factorize, solve
 from rationalizer.ops.kernels.numba_runtime import jit
 
-Program = namedtuple(
-    "Program",
+InstanceProgram = namedtuple(
+    "InstanceProgram",
     "indptr rows coefficients early active configurations owner copy_rows copy_size quadratic cost upper rhs",
 )
 System = namedtuple("System", "first start values pivots positive")
@@ -26,9 +26,9 @@ System = namedtuple("System", "first start values pivots positive")
 def make_system(p, row_first):
     """Storage for [[A_d D⁻¹ A_dᵀ, −A_w], [−A_wᵀ, −D_w]]: entries and slacks eliminated, weights (w) kept.
 
-    Order: early rows, weights, other rows. Early rows meet no other row but through weights, so that a structured
-    factor costs O(size · known²) where eliminating its weights would cost size³; the others may depend on them (two
-    copies of one variable, a constraint on copied ones) until the weights are eliminated, and so come last.
+    Order: early rows, weights, other rows. Early rows are coupled to other rows only by weights, so that a structured
+    factor costs O(size · known²), while eliminating its weights would cost size³. Other rows may depend on early ones
+    (two copies of one variable, a constraint on copied ones) until the weights are eliminated, so they come last.
     """
     rows, known, sums = p.active.shape[0], p.owner.shape[0], p.copy_rows.shape[0]
     n = rows + known + sums
@@ -61,7 +61,7 @@ def _position(p, row):
 
 @jit
 def _entry(system, i, j):
-    """Where the matrix keeps (i, j)."""
+    """The index of matrix entry (i, j) in `values`."""
     low, high = min(i, j), max(i, j)
     return system.start[high] + low - system.first[high]
 
@@ -111,7 +111,7 @@ def factorize_system(p, system, inverse, weight, damping):
 
 @jit
 def solve_system(p, system, inverse, weight, dual_side, primal_side, dx, dy):
-    """D dx + Aᵀ dy = dual_side, A dx − damping · dy = primal_side, as `factorize_system` was told."""
+    """Solve D dx + Aᵀ dy = dual_side, A dx − damping · dy = primal_side, after `factorize_system`."""
     rows, known, sums = p.active.shape[0], p.owner.shape[0], p.copy_rows.shape[0]
     eliminated = p.indptr.shape[0] - 1 + rows
     side = np.zeros(rows + known + sums)

@@ -1,4 +1,4 @@
-"""The known configurations of structured factors, and the oracles that they come from."""
+"""The known configurations of structured factors (columns of the program), and queries to their oracles."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rationalizer.graph.literals import BoolArray, IntArray
 from rationalizer.graph.program import Array, Program
 
 
-class Columns:
-    """Configurations by instance; the first `known[b]` of instance b are there."""
+class ColumnPool:
+    """Configurations by instance: the first `known[b]` rows of instance b are in use."""
 
     def __init__(self, program: Program) -> None:
         batch = program.batch
@@ -29,7 +29,7 @@ class Columns:
         return self.owner.shape[1]
 
     def add(self, instance: int, owner: int, configuration: Array, cost: float) -> bool:
-        """False if it was known already."""
+        """Add a configuration; return False if it was already known."""
         key = (owner, np.packbits(configuration > 0.5).tobytes())
         if key in self._seen[instance]:
             return False
@@ -37,8 +37,8 @@ class Columns:
         k = int(self.known[instance])
         if k == self.capacity:
             size = max(8, 2 * k)
-            self.configurations, self.owner = grown(self.configurations, size), grown(self.owner, size)
-            self.costs = grown(self.costs, size)
+            for name in ("configurations", "owner", "costs"):
+                setattr(self, name, enlarge(getattr(self, name), size))
         self.configurations[instance, k, : configuration.size] = configuration
         self.owner[instance, k] = owner
         self.costs[instance, k] = cost
@@ -46,7 +46,7 @@ class Columns:
         return True
 
 
-def grown(values: Any, size: int) -> Any:
+def enlarge(values: Any, size: int) -> Any:
     """`values` with its second dimension extended to `size` by zeros."""
     if values.shape[1] == size:
         return values
@@ -55,41 +55,41 @@ def grown(values: Any, size: int) -> Any:
     return out
 
 
-def ask(
+def query_oracles(
     program: Program,
-    columns: Columns,
+    columns: ColumnPool,
     temperature: float,
     scores: Array,
-    limits: Array,
+    thresholds: Array,
     todo: BoolArray,
     at: Array | None = None,
     margin: float | Array = 0.0,
 ) -> tuple[Array, BoolArray]:
-    """Ask every oracle for its best configuration under `scores` (batch, rows), and keep those that beat `limits`.
+    """Query every oracle for its best configuration under `scores` (batch, rows); add those that exceed `thresholds`.
 
-    With `at`, configurations are searched under `scores` but valued under `at`, and kept from `margin` below the limit.
-    Returns by how much the best beat the limits, and where a configuration was new.
+    With `at`, configurations are searched under `scores` but valued under `at`. Configurations are added from `margin`
+    below the threshold on. Returns the largest excess over the thresholds, and whether a new configuration was added.
     """
-    better = np.full(program.batch, -np.inf)
+    excess = np.full(program.batch, -np.inf)
     added = np.zeros(program.batch, np.bool_)
     first_owner = 0
-    threshold = np.broadcast_to(-np.asarray(margin), (program.batch,))
+    least = np.broadcast_to(-np.asarray(margin), (program.batch,))
     for factor in program.structured:
         count, size = factor.group.count, factor.group.size
         copies = program.copy_rows[first_owner : first_owner + count, :size]
-        found, costs = _best(program, factor, scores[:, copies].reshape(-1, size), temperature)
-        values = (found * (scores if at is None else at)[:, copies].reshape(-1, size)).sum(-1) + costs
-        gains = values.reshape(-1, count) - limits[:, first_owner : first_owner + count]
-        for b, i in zip(*(todo[:, None] & (gains > threshold[:, None])).nonzero(), strict=True):
+        configurations, costs = _query_oracle(program, factor, scores[:, copies].reshape(-1, size), temperature)
+        values = (configurations * (scores if at is None else at)[:, copies].reshape(-1, size)).sum(-1) + costs
+        gains = values.reshape(-1, count) - thresholds[:, first_owner : first_owner + count]
+        for b, i in zip(*(todo[:, None] & (gains > least[:, None])).nonzero(), strict=True):
             row = b * count + i
-            added[b] |= columns.add(b, first_owner + i, found[row], costs[row])
-        better = np.maximum(better, gains.max(axis=1))
+            added[b] |= columns.add(b, first_owner + i, configurations[row], costs[row])
+        excess = np.maximum(excess, gains.max(axis=1))
         first_owner += count
-    return better, added
+    return excess, added
 
 
-def _best(program: Program, factor: Factor, scores: Array, temperature: float) -> tuple[Array, Array]:
-    """The factor's best configurations and their own costs, checked."""
+def _query_oracle(program: Program, factor: Factor, scores: Array, temperature: float) -> tuple[Array, Array]:
+    """The factor's best configurations and their own scores, checked."""
     name = type(factor).__name__
     rows = torch.from_numpy(scores).to(program.costs.device)
     with torch.no_grad():
@@ -110,20 +110,20 @@ def _own_costs(factor: Factor, configurations: Tensor, temperature: float) -> Te
     if costs.shape != configurations.shape[:2]:
         wanted = tuple(configurations.shape[:2])
         raise ValueError(f"{type(factor).__name__}.extra must return shape {wanted}, got {tuple(costs.shape)}")
-    # A factor with nothing but padding has disappeared, scores and all.
+    # A factor of only padding is dropped, with its scores.
     return torch.where(factor.mask.any(-1, keepdim=True), costs.to(torch.float64), 0.0) / temperature
 
 
-def differentiable_costs(program: Program, columns: Columns, temperature: float) -> Tensor:
-    """(batch, capacity): the configurations' own costs, connected to the factors' parameters."""
+def differentiable_costs(program: Program, columns: ColumnPool, temperature: float) -> Tensor:
+    """(batch, capacity) the configurations' own scores, differentiable in the factors' parameters."""
     out = torch.zeros(columns.costs.shape, dtype=torch.float64, device=program.costs.device)
-    there = np.arange(columns.capacity) < columns.known[:, None]
+    in_use = np.arange(columns.capacity) < columns.known[:, None]
     first_owner = 0
     for factor in program.structured:
         count, size = factor.group.count, factor.group.size
-        b, k = (there & (columns.owner >= first_owner) & (columns.owner < first_owner + count)).nonzero()
+        b, k = (in_use & (columns.owner >= first_owner) & (columns.owner < first_owner + count)).nonzero()
         row = b * count + columns.owner[b, k] - first_owner
-        # Number the configurations of each factor: its rank among equal rows.
+        # The slot of a configuration is its rank among those of the same row.
         order = np.argsort(row, kind="stable")
         starts = np.r_[0, np.cumsum(np.bincount(row, minlength=factor.rows))[:-1]]
         slot = np.empty(row.size, np.int64)
@@ -131,7 +131,7 @@ def differentiable_costs(program: Program, columns: Columns, temperature: float)
         known = np.zeros((factor.rows, int(slot.max(initial=-1)) + 1, size))
         known[row, slot] = columns.configurations[b, k, :size]
         costs = _own_costs(factor, torch.from_numpy(known).to(out.device), temperature)
-        at, of = (tuple(torch.from_numpy(i).to(out.device) for i in pair) for pair in ((b, k), (row, slot)))
-        out = out.index_put(at, costs[of])
+        target, source = (tuple(torch.from_numpy(i).to(out.device) for i in pair) for pair in ((b, k), (row, slot)))
+        out = out.index_put(target, costs[source])
         first_owner += count
     return out

@@ -1,4 +1,4 @@
-"""Graphs that an op of `rationalizer.ops` covers, recognised and handed to it: same answer, sooner."""
+"""Recognise graphs whose problem an op of `rationalizer.ops` solves, and call it: the same solution, faster."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from torch import Tensor
 
 from rationalizer import ops
 from rationalizer.graph.factors import AtMostOne, Budget, Factor, Pair, Xor
-from rationalizer.graph.literals import Group, Variable
+from rationalizer.graph.literals import FactorGroup, Variable
 from rationalizer.graph.sequence_factors import SequenceBudget
 from rationalizer.ops._convergence import Info
 
 _SUMS: dict[type[Factor], str] = {Xor: "exactly_one", AtMostOne: "at_most_one"}
 
 
-def route(variables: list[Variable], factors: list[Factor], temperature: float) -> tuple[Tensor, Info] | None:
-    """z (batch, variables) and how it was reached, if one op states the whole graph; otherwise None."""
+def dispatch_to_op(variables: list[Variable], factors: list[Factor], temperature: float) -> tuple[Tensor, Info] | None:
+    """z (batch, variables) and convergence, if one op solves the whole graph; otherwise None."""
     if len(variables) != 1 or not factors:
         return None
     z = variables[0]
     scores, mask = z.scores, z.mask
     budgets = [f for f in factors if type(f) is Budget]
     others = [f for f in factors if type(f) is not Budget]
-    if len(budgets) > 1 or (budgets and not _is_plain(budgets[0].group, z.ids.reshape(1, 1, -1))):
+    if len(budgets) > 1 or (budgets and not _covers(budgets[0].group, z.ids.reshape(1, 1, -1))):
         return None
     limit = budgets[0].budget.to(scores.device) if budgets else None
     if limit is not None and not others:
@@ -33,17 +33,13 @@ def route(variables: list[Variable], factors: list[Factor], temperature: float) 
         return flat, _closed_form(flat)
     if len(others) == 1 and scores.dim() == 2:
         other = others[0]
-        if type(other) is SequenceBudget and limit is None and _is_plain(other.group, z.ids[:, None]):
-            options: dict[str, Any] = {
-                "transition": other.transition,
-                "mask": mask,
-                "temperature": temperature,
-            }
+        if type(other) is SequenceBudget and limit is None and _covers(other.group, z.ids[:, None]):
+            options: dict[str, Any] = {"transition": other.transition, "mask": mask, "temperature": temperature}
             answer: tuple[Tensor, Info] = ops.sequence_budget(scores, other.budget, return_info=True, **options)
             return answer
         neighbours = np.stack([z.ids[:, :-1], z.ids[:, 1:]], axis=-1)
-        if type(other) is Pair and limit is not None and _is_plain(other.group, neighbours):
-            # The op closes gaps in the mask up; Pair does not.
+        if type(other) is Pair and limit is not None and _covers(other.group, neighbours):
+            # Across gaps in the mask the op pairs neighbours; Pair does not.
             gaps = (mask[:, 1:] & ~mask[:, :-1]).any()
             if not gaps and (other.scores >= 0).all():
                 flat = ops.pair_budget(scores, limit, transition=other.scores, mask=mask, temperature=temperature)
@@ -62,7 +58,7 @@ def _matching(
         if kind is None:
             return None
         for side, ids in (("rows", z.ids), ("columns", z.ids.swapaxes(1, 2))):
-            if _is_plain(factor.group, ids) and side not in sides:
+            if _covers(factor.group, ids) and side not in sides:
                 sides[side] = kind
                 break
         else:
@@ -74,7 +70,7 @@ def _matching(
         return None
     counts = {"rows": row_mask.sum(-1), "columns": column_mask.sum(-1)}
     for side, other in (("rows", "columns"), ("columns", "rows")):
-        # What cannot be satisfied is left to the engine, which says which factors clash.
+        # Infeasible problems go to the general solver, which names the conflicting factors.
         if sides[side] == "exactly_one" and (limit is not None or (counts[side] > counts[other]).any()):
             return None
     matched, info = ops.matching(
@@ -90,7 +86,7 @@ def _matching(
     return _flat(matched), info
 
 
-def _is_plain(group: Group, ids: Any) -> bool:
+def _covers(group: FactorGroup, ids: Any) -> bool:
     return not group.negated.any() and group.ids.shape == ids.shape and bool((group.ids == ids).all())
 
 

@@ -1,4 +1,4 @@
-"""LP-MAP: a vertex of the local polytope that maximises the scores; and branch and bound on top of it."""
+"""LP-MAP, a vertex of the local polytope that maximises the scores; and MAP by branch and bound."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from rationalizer.graph.configurations import Columns
+from rationalizer.graph.column_pool import ColumnPool
 from rationalizer.graph.gradient import project
 from rationalizer.graph.literals import BoolArray, IntArray
 from rationalizer.graph.program import Array, InfeasibleError, Program
-from rationalizer.graph.solver import Result, solve
+from rationalizer.graph.solver import SolverResult, solve
 from rationalizer.ops.kernels.numba_runtime import host
 
 _INTEGRAL = 1e-7
@@ -23,13 +23,13 @@ def lp_vertex(
     max_rounds: int,
     *,
     fixed: IntArray | None = None,
-    columns: Columns | None = None,
+    columns: ColumnPool | None = None,
     todo: BoolArray | None = None,
-) -> tuple[Result, Array]:
-    """Solve the LP; where it has several optima, move to a vertex of the optimal face. Also returns the values.
+) -> tuple[SolverResult, Array]:
+    """Solve the LP; if it has several optima, move to a vertex of the optimal face. Also returns the values.
 
-    An interior point ends in the middle of the optimal face. Scores disturbed generically have one optimum, a vertex;
-    its value under the true scores shows whether it is a vertex of that face.
+    An interior-point method converges to the middle of the optimal face. Generically perturbed scores have one optimum,
+    a vertex; its value under the true scores shows whether it belongs to that face.
     """
     todo = np.ones(program.batch, np.bool_) if todo is None else todo
     result = solve(program, 1.0, max_rounds, fixed=fixed, columns=columns, todo=todo)
@@ -40,12 +40,12 @@ def lp_vertex(
     moves, _ = project(program.replace(quadratic=np.ones_like(program.quadratic)), result, generic)
     moving = np.abs(moves[:, : program.variables]).max(axis=1, initial=0.0) > 1e-6
     several = todo & result.feasible & result.converged & moving
-    for disturbance in (1e-5, 1e-7):
+    for perturbation in (1e-5, 1e-7):
         if not several.any():
             break
-        costs = program.costs.detach() + torch.from_numpy(disturbance * generic).to(program.costs.device)
-        disturbed = program.replace(costs=costs)
-        vertex = solve(disturbed, 1.0, max_rounds, fixed=fixed, columns=result.columns, todo=several)
+        costs = program.costs.detach() + torch.from_numpy(perturbation * generic).to(program.costs.device)
+        perturbed = program.replace(costs=costs)
+        vertex = solve(perturbed, 1.0, max_rounds, fixed=fixed, columns=result.columns, todo=several)
         result.iterations += vertex.iterations
         optimal = vertex.converged & (_values(program, vertex) >= values - 1e-11 * size)
         result.x[several & optimal] = vertex.x[several & optimal]
@@ -55,7 +55,7 @@ def lp_vertex(
     return result, values
 
 
-def _values(program: Program, result: Result) -> Array:
+def _values(program: Program, result: SolverResult) -> Array:
     columns = result.columns
     known = np.arange(result.weights.shape[1]) < columns.known[:, None]
     own = (columns.costs[:, : result.weights.shape[1]] * result.weights * known).sum(1)
@@ -64,22 +64,22 @@ def _values(program: Program, result: Result) -> Array:
 
 @dataclass(order=True)
 class _Node:
-    bound: float  # minus the parent's value: heaps pop the smallest
+    bound: float  # minus the parent's value: a heap pops the smallest
     order: int
     fixed: IntArray = field(compare=False)
 
 
 def branch_and_bound(program: Program, max_rounds: int, max_nodes: int) -> tuple[Array, IntArray]:
-    """The best 0/1 assignment of every instance (batch, variables), and how many programs each took.
+    """The best 0/1 assignment of every instance (batch, variables), and the number of programs solved for each.
 
-    Best bound first; branches on the variable nearest to ½. One node of every unfinished instance a round.
+    Best bound first; branches on the variable nearest to ½. Each round solves one node of every unfinished instance.
     """
     batch, size = program.batch, program.variables
     heaps = [[_Node(-np.inf, 0, np.full(size, -1))] for _ in range(batch)]
     best = np.full(batch, -np.inf)
-    answer = np.zeros((batch, size))
+    assignment = np.zeros((batch, size))
     nodes = np.zeros(batch, np.int64)
-    columns = Columns(program)
+    columns = ColumnPool(program)
     slack = 1e-9 * np.abs(host(program.costs)).sum(axis=1, initial=1.0)
     while True:
         fixed = np.full((batch, size), -1)
@@ -102,7 +102,7 @@ def branch_and_bound(program: Program, max_rounds: int, max_nodes: int) -> tuple
                 continue
             middle = np.abs(z - 0.5)
             if np.all(middle == 0.5):
-                best[b], answer[b] = values[b], z
+                best[b], assignment[b] = values[b], z
                 continue
             split = int(middle.argmin())
             for value in (0, 1):
@@ -112,13 +112,13 @@ def branch_and_bound(program: Program, max_rounds: int, max_nodes: int) -> tuple
     if np.isinf(best).any():
         instance = int(np.isinf(best).argmax())
         raise InfeasibleError(f"no 0/1 assignment satisfies all factors of instance {instance} of the batch", instance)
-    return answer, nodes
+    return assignment, nodes
 
 
 def _unfinished(instance: int, nodes: int, best: Array, heaps: list[list[_Node]]) -> RuntimeError:
     bound = max((-node.bound for node in heaps[instance]), default=np.inf)
-    found = f"the best found scores {best[instance]:.6g}" if np.isfinite(best[instance]) else "none was found"
+    found = f"best score so far {best[instance]:.6g}" if np.isfinite(best[instance]) else "none found so far"
     return RuntimeError(
-        f"map() did not finish: after {nodes} programs instance {instance} of the batch has no proven best assignment "
-        f"({found}, the bound is {bound:.6g}); raise max_nodes, or use lp_map(), which is always exact for the LP"
+        f"map() stopped after {nodes} programs without a proven best assignment of instance {instance} of the batch "
+        f"({found}, upper bound {bound:.6g}); raise max_nodes, or use lp_map(), which solves the LP exactly"
     )
