@@ -2,15 +2,13 @@
 
 from fastapi.testclient import TestClient
 
-from rationalizer.cli.options import TableOptions
 from rationalizer.cli.serve import _dataset_views, _make_app
+from rationalizer.data import ReadOptions
 from rationalizer.models import TrainedModel
 
 
 def page_of(runs, examples=None, options=None):
-    return TestClient(
-        _make_app(runs, examples, TableOptions(), None, "cpu", options or {}), base_url="http://localhost"
-    )
+    return TestClient(_make_app(runs, examples, ReadOptions(), None, "cpu", options or {}), base_url="http://localhost")
 
 
 def test_the_first_model_with_texts_of_its_own_offers_them(spectra_run, sparsemax_run, make_run):
@@ -31,10 +29,10 @@ def test_texts_of_a_file(spectra_run, tmp_path):
 def test_a_dataset_is_seen_with_and_without_labels(spectra_run, tmp_path):
     table = tmp_path / "mine.csv"
     table.write_text("text\nlovely care\nmusty room\n")
-    views = _dataset_views([spectra_run], table, TableOptions())
+    views = _dataset_views([spectra_run], table, ReadOptions())
     assert "Words selected per prediction" in views["spectra"]
     assert "Classes" not in views["spectra"]
     table.write_text("text,label\nlovely care,positive\nmusty room,negative\n")
-    views = _dataset_views([spectra_run], table, TableOptions())
+    views = _dataset_views([spectra_run], table, ReadOptions())
     assert {"Classes", "Calibration", "Scores"} <= set(views["spectra"].replace("<", ">").split(">"))
     assert page_of([spectra_run], options={"views": views}).get("/views/spectra").text == views["spectra"]

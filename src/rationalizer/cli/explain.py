@@ -30,7 +30,7 @@ from rationalizer.cli.resumed_output import PartialOutput
 from rationalizer.progress import show_progress
 
 if TYPE_CHECKING:
-    from rationalizer.data import InputRow
+    from rationalizer.data import InputRow, ReadOptions
     from rationalizer.model import Rationalizer
 
 
@@ -99,12 +99,9 @@ def explain(
         raise ValueError("--column, --delimiter and similar options describe a --file; add --file")
     if resume and overwrite:
         raise ValueError("--resume and --overwrite exclude each other; remove one")
-    options: dict[str, Any] = {
-        "columns": reading.columns(),
-        "dialect": reading.dialect(),
-        "skip_bad": reading.skip_bad,
-        "batch_size": batch_size,
-    }
+    read = reading.read_options()
+    options: dict[str, Any] = {"columns": read.columns, "dialect": read.dialect, "skip_bad": read.skip_bad}
+    options["batch_size"] = batch_size
     ray = {"address": address, "workers": workers, "gpus": gpus}
     if writes_shards(engine, file_name):
         source, folder = check_shard_options(engine, file_name, out_name, form, device, **ray)
@@ -123,7 +120,7 @@ def explain(
         explain_to_parquet(file, out_file, model, **options)
         return
     title = f"Explained by {run.resolve().name}"
-    _explain_as_text(model, texts, file, out_file, format_name, resume, reading, batch_size, title)
+    _explain_as_text(model, texts, file, out_file, format_name, resume, read, batch_size, title)
 
 
 def _explain_as_text(
@@ -133,7 +130,7 @@ def _explain_as_text(
     out_file: Path | None,
     format_name: str,
     resume: bool,
-    reading: TableOptions,
+    options: ReadOptions,
     batch_size: int,
     title: str,
 ) -> None:
@@ -147,11 +144,11 @@ def _explain_as_text(
     interactive = from_stdin and sys.stdin.isatty()
     if interactive:
         err.print(f"One {'pair per line (premise, tab, hypothesis)' if model.pairs else 'text per line'}; end: Ctrl-D.")
-    bad = BadRows(skip=reading.skip_bad)
+    bad = BadRows(skip=options.skip_bad)
     columns: Sequence[str] = ("premise", "hypothesis") if model.pairs else ("text",)
     if file is not None:
-        rows = inputs.with_first_read(inputs.rows_from_file(file, reading, model, bad))
-        columns = columns_of(file, reading.dialect()) if format_name == "csv" else ()
+        rows = inputs.with_first_read(inputs.rows_from_file(file, options, model, bad))
+        columns = columns_of(file, options.dialect) if format_name == "csv" else ()
     elif from_stdin:
         rows = inputs.with_first_read(inputs.rows_from_lines(_open_stdin(), model))
     else:
@@ -177,7 +174,7 @@ def _explain_as_text(
     if resume and out_file is not None and out_file.exists():
         start, rows = PartialOutput(out_file, format_name, form).skip_finished(rows, explain_rows, round_size)
     shown = (out_file is not None or _stdout_is_file()) and not interactive
-    total = inputs.count_rows(file, reading.dialect()) - start if shown and file is not None else None
+    total = inputs.count_rows(file, options) - start if shown and file is not None else None
     # A file is explained in rounds of one size, so that it can be resumed; other programs and people get their answers
     # without waiting for a full round.
     batches = (inputs.in_available_batches if from_stdin else inputs.in_batches)(rows, round_size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +13,7 @@ import typer
 from rationalizer.cli.base import warn
 
 if TYPE_CHECKING:
-    from rationalizer.data import Columns, DataSource, Dialect
+    from rationalizer.data import DataSource, ReadOptions
 
 METHODS = (
     "Texts: spectra (default), pair-budget, sfe, sfe-baseline, gumbel, hardkuma, sparsemax, fusedmax, full-text; "
@@ -95,22 +95,17 @@ class TableOptions:
         """Return whether any option was given."""
         return any(astuple(self))
 
-    def columns(self) -> Columns | None:
-        """The column names, or None if --column was not given."""
-        from rationalizer.data import DataSource
-
-        return DataSource.resolve("", columns=self.column_names()).column_names
-
     def column_names(self) -> dict[str, str]:
         from rationalizer.compare import parse_assignments
 
         return parse_assignments(self.column, "--column")
 
-    def dialect(self) -> Dialect | None:
-        from rationalizer.data import Dialect
+    def read_options(self) -> ReadOptions:
+        from rationalizer.data import DataSource, Dialect, ReadOptions
 
+        columns = DataSource.resolve("", columns=self.column_names()).column_names
         dialect = Dialect(self.delimiter, self.encoding, not self.no_header)
-        return None if dialect == Dialect() else dialect
+        return ReadOptions.merge(None, {"columns": columns, "dialect": dialect, "skip_bad": self.skip_bad})
 
 
 @dataclass(frozen=True)
@@ -131,16 +126,31 @@ class SourceOptions(TableOptions):
         Path | None, typer.Option(metavar="DIR", help="Folder for streamed texts; by default ~/.cache/rationalizer.")
     ] = None
 
+    def read_options(self) -> ReadOptions:
+        from rationalizer.data import ReadOptions
+
+        own = {"task": self.task, "stream": self.stream, "cache_dir": self.cache_dir}
+        return ReadOptions.merge(super().read_options(), own)
+
 
 def resolve_source(
-    source: str, options: TableOptions, data_dir: Path | str | None = None, aspect: str | None = None
+    source: str, reading: TableOptions, data_dir: Path | str | None = None, aspect: str | None = None
 ) -> DataSource:
-    """The data source that the command line describes."""
+    """Return the data source that the command line describes."""
     from rationalizer.data import DataSource
 
-    own = {"column", "delimiter", "encoding", "no_header"}
-    others = {field.name: getattr(options, field.name) for field in fields(options) if field.name not in own}
-    return DataSource.resolve(source, data_dir, aspect, options.column_names(), dialect=options.dialect(), **others)
+    options = reading.read_options()
+    return DataSource.resolve(
+        source,
+        data_dir,
+        aspect,
+        reading.column_names(),
+        task=options.task,
+        dialect=options.dialect,
+        skip_bad=options.skip_bad,
+        stream=options.stream,
+        cache_dir=options.cache_dir,
+    )
 
 
 def find_model(model: Path) -> Path:

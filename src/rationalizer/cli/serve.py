@@ -17,6 +17,7 @@ from rationalizer.cli.options import Device, OtherConstraint, TableOptions
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from rationalizer.data import ReadOptions
     from rationalizer.models.sample_texts import SampleText
     from rationalizer.server import ServedModel
 
@@ -87,25 +88,25 @@ def serve(
     quotas = Quotas(items=max_batch, characters=max_characters, seconds=max_seconds)
     options: dict[str, Any] = {"quotas": quotas, "hosts": (host, *(allow_host or ())), "token": token}
     if dataset is not None:
-        options |= {"dataset": dataset.name, "views": _dataset_views(runs, dataset, reading)}
+        options |= {"dataset": dataset.name, "views": _dataset_views(runs, dataset, reading.read_options())}
 
     def on_started(address: str) -> None:
         err.print(f"Serving on {address} (API: {address}/docs); stop with Ctrl-C")
         if token is None and host not in LOCAL_HOSTS:
             err.print("anyone who can reach this machine can use the models; restrict access with --token")
 
-    make = partial(_make_app, runs, examples, reading, constraint, device, options)
+    make = partial(_make_app, runs, examples, reading.read_options(), constraint, device, options)
     run(make, host, port, workers=workers, request_timeout=quotas.seconds, access_log=access_log, on_started=on_started)
 
 
-def _dataset_views(runs: list[Path], dataset: Path, reading: TableOptions) -> dict[str, str]:
+def _dataset_views(runs: list[Path], dataset: Path, options: ReadOptions) -> dict[str, str]:
     """The page's view of the dataset for each model: computed once, before the worker processes start."""
     from rationalizer.cli.evaluation_views import dataset_view
     from rationalizer.server import load_models
 
     return {
         served.name: dataset_view(
-            served.model, list(inputs.examples_in_file(dataset, reading, served.model)), served.name
+            served.model, list(inputs.examples_in_file(dataset, options, served.model)), served.name
         )
         for served in load_models(runs)
     }
@@ -114,7 +115,7 @@ def _dataset_views(runs: list[Path], dataset: Path, reading: TableOptions) -> di
 def _make_app(
     runs: list[Path],
     examples: Path | None,
-    reading: TableOptions,
+    read_options: ReadOptions,
     constraints: list[str] | None,
     device: str,
     options: dict[str, Any],
@@ -130,7 +131,7 @@ def _make_app(
         offered = [text for run, served in zip(runs, models, strict=True) for text in _own_examples(run, served)]
         offered = list(dict.fromkeys(offered))
     else:
-        rows = inputs.examples_in_file(examples, reading, models[0].model)
+        rows = inputs.examples_in_file(examples, read_options, models[0].model)
         offered = [sample_text(example) for example in islice(rows, OFFERED)]
     return create_app(models, examples=offered, **options)
 

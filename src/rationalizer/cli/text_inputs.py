@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from queue import Queue
@@ -11,8 +11,7 @@ from threading import Thread
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from rationalizer.cli.options import TableOptions
-    from rationalizer.data import BadRows, Dialect, InputRow
+    from rationalizer.data import BadRows, InputRow, ReadOptions
     from rationalizer.model import Rationalizer
     from rationalizer.text import AnyExample
 
@@ -81,7 +80,7 @@ def _parse_pair(line: str) -> dict[str, Any]:
 
 
 def rows_from_file(
-    path: Path, options: TableOptions, model: Rationalizer, bad: BadRows | None = None
+    path: Path, options: ReadOptions, model: Rationalizer, bad: BadRows | None = None
 ) -> Iterator[InputRow]:
     """The rows of a table, with its labels and annotations if it has any."""
     from rationalizer.data import Labels, iter_rows
@@ -89,29 +88,25 @@ def rows_from_file(
     trained = model.trained
     return iter_rows(
         path,
-        columns=options.columns(),
-        model_columns=trained.description.columns,
+        replace(options, rule=trained.encoder.rule),
         labels=Labels(trained.task, trained.classes),
-        rule=trained.encoder.rule,
-        dialect=options.dialect(),
+        model_columns=trained.description.columns,
         bad=bad,
         pairs=model.pairs,
     )
 
 
-def examples_in_file(path: Path, options: TableOptions, model: Rationalizer) -> Iterator[AnyExample]:
+def examples_in_file(path: Path, options: ReadOptions, model: Rationalizer) -> Iterator[AnyExample]:
     """The rows of a table that can be explained."""
-    from rationalizer.data import BadRows
-
-    rows = rows_from_file(path, options, model, BadRows(skip=options.skip_bad))
+    rows = rows_from_file(path, options, model)
     return (row.example for row in rows if row.example is not None)
 
 
-def count_rows(path: Path, dialect: Dialect | None = None) -> int:
+def count_rows(path: Path, options: ReadOptions) -> int:
     """Read the whole table once and return its number of rows."""
     from rationalizer.data.table_files import stream_table
 
-    return sum(1 for _ in stream_table(path, (), dialect=dialect, blank=True).rows)
+    return sum(1 for _ in stream_table(path, (), dialect=options.dialect, blank=True).rows)
 
 
 def with_first_read(items: Iterable[T]) -> Iterator[T]:
