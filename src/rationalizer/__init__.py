@@ -19,7 +19,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> object:
-    # The layers are of use without the models, and the command line's help without either; PyTorch takes seconds.
+    # Lazy, because importing PyTorch takes seconds and the help of the command line does not need it.
     if name in _LAZY:
         return getattr(importlib.import_module(_LAZY[name]), name)
     if name in ("graph", "ops"):

@@ -1,4 +1,4 @@
-"""Did you mean ...? What to say of a name that nothing goes by."""
+"""Suggestions for unknown names: "did you mean ...?"."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from difflib import get_close_matches
 
 
 def closest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
-    """The known name that `name` most likely was meant to be; None where none is like it."""
+    """Return the known name most similar to `name`, or None if none is similar."""
     return next(iter(get_close_matches(name, list(known), n=1, cutoff=cutoff)), None)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the likely one, or all there are."""
+    """Return the end of a message about an unknown name: the most similar name, or all names."""
     known = list(known)
     guess = closest(name, known)
-    return f"did you mean {guess!r}?" if guess else f"known are {', '.join(known)}"
+    return f"did you mean {guess!r}?" if guess else f"available: {', '.join(known)}"

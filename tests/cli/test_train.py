@@ -38,7 +38,7 @@ def test_texts_stay_on_disk_if_asked(table, tmp_path, monkeypatch):
     (folder,) = (tmp_path / "cache").iterdir()
     assert f"texts stay on disk in {folder}" in told.stdout.replace("\n", "")
     assert "row 60: the text is empty" in told.stderr.replace("\n", " ")
-    monkeypatch.delattr("rationalizer.data.streamed_labels.LabelsBuilder.see")  # the file is not read again
+    monkeypatch.delattr("rationalizer.data.streamed_labels.LabelsBuilder.add")  # the file is not read again
     assert "dev" in run("evaluate", tmp_path / "run").stdout
     stored = json.loads((tmp_path / "run" / "data.json").read_text())["source"]
     assert (stored["stream"], stored["cache_dir"]) == (True, str(tmp_path / "cache"))

@@ -106,7 +106,7 @@ def test_a_folder_of_that_name_wins_and_says_so(spectra_run, tmp_path, monkeypat
     with pytest.warns(UserWarning, match="sentiment"):
         assert Rationalizer.load("sentiment").trained.encoder.vectors is None
     done = run("info", "sentiment", "--json")
-    assert "note: the folder sentiment is read, not the starter" in done.stderr
+    assert "note: loading the folder sentiment" in done.stderr
     assert json.loads(done.stdout)["data"]["source"] == "reviews"
 
 
@@ -114,7 +114,7 @@ def test_names_that_are_none(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError, match="'sentiment'"):
         Rationalizer.load("sentimnt")
-    assert "there is no folder runs; starter models are sentiment, nli" in refused("explain", "runs", "A text.")
+    assert "no folder runs; starter models: sentiment, nli" in refused("explain", "runs", "A text.")
 
 
 def test_on_the_command_line():

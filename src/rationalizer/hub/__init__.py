@@ -1,4 +1,4 @@
-"""Models that come from elsewhere or go there: those of the package, those of the Hugging Face Hub, and their cards."""
+"""Find and share models: starter models, models on the Hugging Face Hub, and model cards."""
 
 from rationalizer.hub.lookup import locate
 from rationalizer.hub.model_card import Facts, write_card

@@ -1,7 +1,7 @@
-"""Models of the Hugging Face Hub, through the optional package `huggingface_hub`.
+"""Download and upload models of the Hugging Face Hub, through the optional package `huggingface_hub`.
 
-Only safetensors, JSON and the card are ever fetched or sent: a model is read without unpickling anything, and a file
-of another kind in somebody's repository stays there.
+Only safetensors, JSON and the model card are transferred: loading a model never unpickles anything, and other files in
+a repository are not downloaded.
 """
 
 from __future__ import annotations
@@ -10,34 +10,33 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-FETCHED = ["*.json", "*.safetensors"]
-SENT = ["*.json", "*.safetensors", "README.md", "example.svg"]
-OFFLINE = "check the connection, or give the folder of a copy"
+DOWNLOADED = ["*.json", "*.safetensors"]
+UPLOADED = ["*.json", "*.safetensors", "README.md", "example.svg"]
 
 
-def fetch(name: str, revision: str | None = None) -> Path:
-    """The folder that holds a model of the Hub, as of a branch, a tag or a commit; fetched unless it is there."""
+def download(name: str, revision: str | None = None) -> Path:
+    """Download a model, at a branch, tag or commit, unless it is cached; return its folder."""
     package = _package(name)
     try:
-        return Path(package.snapshot_download(name, revision=revision, allow_patterns=FETCHED))
-    except Exception as error:  # the client's own, and of two HTTP libraries
-        raise OSError(_in_words(package, error, name, revision)) from error
+        return Path(package.snapshot_download(name, revision=revision, allow_patterns=DOWNLOADED))
+    except Exception as error:  # of the client, or of one of two HTTP libraries
+        raise OSError(_describe_error(package, error, name, revision)) from error
 
 
 def push(folder: Path, name: str, *, private: bool, revision: str | None, token: str | None) -> str:
-    """Sends a saved model to the Hub, where its repository is made if there is none; the address of what was sent."""
+    """Upload a saved model, creating its repository if necessary; return the URL of the commit."""
     package = _package(name)
     api = package.HfApi(token=token)
     try:
         api.create_repo(name, private=private, exist_ok=True)
         if revision is not None:
             api.create_branch(name, branch=revision, exist_ok=True)
-        paths = sorted(path for pattern in SENT for path in folder.glob(pattern))
+        paths = sorted(path for pattern in UPLOADED for path in folder.glob(pattern))
         files = [package.CommitOperationAdd(path.name, path) for path in paths]
-        sent = api.create_commit(name, files, commit_message="A model of rationalizer", revision=revision)
-    except Exception as error:  # the client's own, and of two HTTP libraries
-        raise OSError(_in_words(package, error, name, revision)) from error
-    return str(sent.commit_url)
+        commit = api.create_commit(name, files, commit_message="Upload a rationalizer model", revision=revision)
+    except Exception as error:  # of the client, or of one of two HTTP libraries
+        raise OSError(_describe_error(package, error, name, revision)) from error
+    return str(commit.commit_url)
 
 
 def _package(name: str) -> ModuleType:
@@ -45,30 +44,33 @@ def _package(name: str) -> ModuleType:
         import huggingface_hub
     except ImportError as error:
         raise ImportError(
-            f"there is no folder {name}, and asking the Hugging Face Hub for a model of that name needs the package "
+            f"no folder {name}, and downloading a model of that name from the Hugging Face Hub needs the package "
             'huggingface_hub: pip install ".[hub]" in a checkout'
         ) from error
     return huggingface_hub
 
 
-def _in_words(package: Any, error: Exception, name: str, revision: str | None) -> str:
-    """One line that says which model, what is wrong and what to do."""
+def _describe_error(package: Any, error: Exception, name: str, revision: str | None) -> str:
+    """Return one line: which model, what is wrong, what to do."""
     errors = package.errors
     status = getattr(getattr(error, "response", None), "status_code", None)
     if isinstance(error, errors.RevisionNotFoundError):
-        return f"the model {name} of the Hugging Face Hub has no revision {revision!r}; name a branch, tag or commit"
+        return f"the model {name} on the Hugging Face Hub has no revision {revision!r}; use a branch, tag or commit"
     if isinstance(error, errors.GatedRepoError) or status in (401, 403):
-        return f"the Hugging Face Hub does not let you use {name}; log in by `hf auth login`, or set HF_TOKEN"
+        return f"no access to {name} on the Hugging Face Hub; log in with `hf auth login`, or set HF_TOKEN"
     if isinstance(error, errors.RepositoryNotFoundError):
         return (
-            f"there is no folder {name}, and no model of that name on the Hugging Face Hub; check the name, or, if it "
-            "is private, log in by `hf auth login`"
+            f"no folder {name}, and no model of that name on the Hugging Face Hub; check the name, or log in with "
+            "`hf auth login` if it is private"
         )
     if isinstance(error, errors.HfHubHTTPError) and status is not None:
-        return f"the Hugging Face Hub answered {status} about {name} ({_first_line(error)}); try again later"
+        return f"the Hugging Face Hub answered with status {status} for {name} ({_first_line(error)}); try again later"
     if isinstance(error, errors.HFValidationError):
-        return f"{name} is no name of a model on the Hugging Face Hub ({_first_line(error)})"
-    return f"the Hugging Face Hub could not be asked for {name} ({_first_line(error)}); {OFFLINE}"
+        return f"{name} is not a valid model name on the Hugging Face Hub ({_first_line(error)})"
+    return (
+        f"the Hugging Face Hub could not be reached for {name} ({_first_line(error)}); check the connection, or use "
+        "the folder of a local copy"
+    )
 
 
 def _first_line(error: Exception) -> str:

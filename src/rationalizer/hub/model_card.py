@@ -1,4 +1,4 @@
-"""The model card: what somebody must know who finds a model without its maker. `README.md` beside the model."""
+"""The model card, `README.md` in a model's folder: what a user must know about the model."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from rationalizer.models.atomic_files import write_bytes
 from rationalizer.training.runs import RunRecord
 
 CARD, PICTURE = "README.md", "example.svg"
-# In every card that was written here; a card without it is somebody's own and stays.
-OURS = "<!-- Written by rationalizer. Without this line the next save leaves the card as it is. -->"
-LIMITS = (
-    "The words that are shown are all that the prediction was made from. They are not all that could have led to it, "
-    "and which words are shown depends on the whole text.",
-    "Words that the model does not know are marked in its explanations and are never shown as reasons.",
+# Marks the cards written by this module; a card without it was edited by a user and is kept.
+MARKER = "<!-- Written by rationalizer. Without this line the next save leaves the card as it is. -->"
+TEXT_LIMITATIONS = (
+    "The prediction is based only on the words of the rationale. Other words might have led to the same prediction, "
+    "and the selection of the words depends on the whole text.",
+    "Words that the model does not know are marked in its explanations and are never part of a rationale.",
 )
-LIMITS_OF_PAIRS = (
-    "The alignment says which words were compared. The state of an aligned word comes from its whole sentence and may "
-    "know of its neighbours.",
-    "A word that is not aligned is not compared, but which words are aligned depends on both sentences.",
+PAIR_LIMITATIONS = (
+    "The alignment shows which words were compared. The state of an aligned word is computed from its whole sentence "
+    "and may contain information about its neighbours.",
+    "Words that are not aligned are not compared, but the choice of the aligned words depends on both sentences.",
 )
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a model's files do not say of it, and its maker does."""
+    """Facts for a model card that are not in the model's files."""
 
-    about: str = ""  # in a sentence
+    about: str = ""  # one sentence
     data: Sequence[Mapping[str, str]] = ()  # each with `name`, `use` and `terms`
-    scores: Sequence[Mapping[str, Any]] = ()  # each with `data` and the scores by their names
+    scores: Sequence[Mapping[str, Any]] = ()  # each with `data` and the scores by name
     limits: Sequence[str] = ()
-    licence: str = ""  # as the Hub abbreviates it
+    licence: str = ""  # the Hub's identifier
     language: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)  # what training was called with
+    settings: Mapping[str, Any] = field(default_factory=dict)  # further settings of the training
 
 
 def write_card(
@@ -51,18 +51,18 @@ def write_card(
     example: AnyExplanation | None = None,
     facts: Facts | None = None,
 ) -> None:
-    """Writes `README.md`, and `example.svg` if there is an example, unless somebody wrote a card of their own.
+    """Write `README.md`, and `example.svg` if there is an example, unless a user has edited the card.
 
     Args:
-        folder: where the model is.
+        folder: the model's folder.
         trained: the model.
-        name: what it is loaded by; the folder's if not given.
-        record: what was measured after its training (`learn.runs.record_of`).
-        example: an explanation to be drawn.
-        facts: what else is known.
+        name: the name to load it by; by default the folder's name.
+        record: the scores of its run (`training.runs.read_run_record`).
+        example: an explanation to draw.
+        facts: further facts.
     """
     path = folder / CARD
-    if path.is_file() and OURS not in path.read_text(encoding="utf-8", errors="replace"):
+    if path.is_file() and MARKER not in path.read_text(encoding="utf-8", errors="replace"):
         return
     text = card(trained, name=name or folder.resolve().name, record=record, example=example, facts=facts)
     write_bytes(path, text.encode())
@@ -78,15 +78,15 @@ def card(
     example: AnyExplanation | None = None,
     facts: Facts | None = None,
 ) -> str:
-    """The card's text; see `write_card`."""
+    """Return the text of the card; see `write_card`."""
     facts = facts or Facts()
     parts = {
-        "": [_header(trained, facts), OURS, f"# {name}", facts.about or _about(trained), _use(trained, name)],
-        "Example": [] if example is None else _drawn(example),
+        "": [_header(trained, facts), MARKER, f"# {name}", facts.about or _about(trained), _use(trained, name)],
+        "Example": [] if example is None else _draw(example),
         "Data": _data(trained, record, facts),
         "Scores": _scores(trained, record, facts),
         "Budget": [_budget(trained)],
-        "Limits": [_listed([*(LIMITS_OF_PAIRS if trained.pairs else LIMITS), *facts.limits])],
+        "Limitations": [_bullets([*(PAIR_LIMITATIONS if trained.pairs else TEXT_LIMITATIONS), *facts.limits])],
         "Settings": [_settings(trained, facts)],
     }
     blocks: list[str] = []
@@ -107,8 +107,8 @@ def _header(trained: TrainedModel, facts: Facts) -> str:
 def _about(trained: TrainedModel) -> str:
     what = f"predicts {', '.join(trained.classes)}" if trained.classes else "predicts a number"
     if trained.pairs:
-        return f"A model of pairs of texts that {what} and shows which words it compared."
-    return f"A model of texts that {what} and reads only the words it shows."
+        return f"A model for pairs of texts that {what} and shows which words it compared."
+    return f"A model for texts that {what} and reads only the words it shows."
 
 
 def _use(trained: TrainedModel, name: str) -> str:
@@ -119,8 +119,8 @@ def _use(trained: TrainedModel, name: str) -> str:
     )
 
 
-def _drawn(example: AnyExplanation) -> list[str]:
-    return [f"```text\n{to_terminal(example, colour=False)}\n```", f"![The same, drawn]({PICTURE})"]
+def _draw(example: AnyExplanation) -> list[str]:
+    return [f"```text\n{to_terminal(example, colour=False)}\n```", f"![The same example as a picture]({PICTURE})"]
 
 
 def _data(trained: TrainedModel, record: RunRecord | None, facts: Facts) -> list[str]:
@@ -129,7 +129,7 @@ def _data(trained: TrainedModel, record: RunRecord | None, facts: Facts) -> list
         return [_table(("data", "used for", "terms"), rows)]
     source = None if record is None else record["data"]["source"]
     known = "" if source is None else f"Trained on {DataSource.from_json(source).name}. "
-    return [f"{known}The terms of the training data are not recorded; the maker of the model has to say."]
+    return [f"{known}The terms of use of the training data are not recorded; ask the author of the model."]
 
 
 def _scores(trained: TrainedModel, record: RunRecord | None, facts: Facts) -> list[str]:
@@ -140,7 +140,7 @@ def _scores(trained: TrainedModel, record: RunRecord | None, facts: Facts) -> li
     else:
         best, score = trained.history["best"], METRICS[trained.history["score"]]
         if best is None:
-            return ["None were measured after the training."]
+            return ["No scores were computed after the training."]
         return [f"{score.description} {score.format_value(best)} on the dev texts; no others were measured."]
     shown = [metric for metric in headline_metrics() if any(metric.name in scores for _, scores in measured)]
     heads = ("data", *(metric.description for metric in shown))
@@ -154,21 +154,21 @@ def _scores(trained: TrainedModel, record: RunRecord | None, facts: Facts) -> li
 def _budget(trained: TrainedModel) -> str:
     config = trained.config
     if not trained.model.method.follows_budget:
-        return f"What `{config.method}` selects does not follow a budget."
+        return f"`{config.method}` does not follow a budget."
     unit = "pair" if trained.pairs else "word"
-    of = " of the shorter text" if trained.pairs else " of a text's words, one at least"
+    of = " of the shorter text" if trained.pairs else " of a text's words, but at least one"
     amount = config.budget.describe(unit) + (of if config.budget.kind == "share" else "")
-    return f"At most {amount}. Another budget can be given at any time (`model.budget = ...`), without training."
+    return f"At most {amount}. The budget can be changed at any time (`model.budget = ...`), without training."
 
 
 def _settings(trained: TrainedModel, facts: Facts) -> str:
     config = trained.config
-    made = trained.history.get("versions") or {}
+    versions = trained.history.get("versions") or {}
     options = {**config.options, **facts.settings}
-    told = ", ".join(f"{key} {value}" for key, value in options.items())
+    listed = ", ".join(f"{key} {value}" for key, value in options.items())
     lines = [
-        f"Method `{config.method}`{f' ({told})' if told else ''}, encoder `{config.encoder}`, seed {config.seed}.",
-        f"{len(trained.history['epochs'])} epochs; made with {', '.join(f'{k} {v}' for k, v in made.items())}.",
+        f"Method `{config.method}`{f' ({listed})' if listed else ''}, encoder `{config.encoder}`, seed {config.seed}.",
+        f"{len(trained.history['epochs'])} epochs; trained with {', '.join(f'{k} {v}' for k, v in versions.items())}.",
     ]
     return " ".join(lines)
 
@@ -178,5 +178,5 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
-def _listed(points: Sequence[str]) -> str:
+def _bullets(points: Sequence[str]) -> str:
     return "\n".join(f"- {point}" for point in points)

@@ -1,7 +1,7 @@
-"""The small models that come with the package, so that a text can be explained before anything was trained.
+"""Starter models: small models that come with the package, so that texts can be explained without training.
 
-`scripts/build_starters.py` makes them. Each is a folder like that of any saved model, compact (see
-`models/compact_weights.py`), with `starter.json`: what only its makers know, and some texts to try it on.
+`scripts/build_starters.py` builds them. Each is a folder of a saved model in compact form (see
+`models/compact_weights.py`) with a file `starter.json`: facts for its model card, and texts to try it on.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 
 from rationalizer.hub.model_card import Facts
 
-DESCRIBED = "starter.json"
+FACTS_FILE = "starter.json"
 STARTERS: dict[str, Path] = {name: Path(__file__).parent.parent / "starters" / name for name in ("sentiment", "nli")}
 
 
 @dataclass(frozen=True)
 class Starter:
-    """A model of the package and what is known of it."""
+    """A starter model, the facts for its card, and example texts."""
 
     name: str
     folder: Path
@@ -32,7 +32,8 @@ class Starter:
 
 
 def starter(name: str) -> Starter:
+    """Return the starter model of this name."""
     folder = STARTERS[name]
-    stored = json.loads((folder / DESCRIBED).read_text(encoding="utf-8"))
+    stored = json.loads((folder / FACTS_FILE).read_text(encoding="utf-8"))
     examples = tuple(tuple(one) if isinstance(one, list) else one for one in stored.pop("examples"))
     return Starter(name, folder, Facts(**stored), examples)
