@@ -10,6 +10,9 @@ import pytest
 from rationalizer import Rationalizer
 from rationalizer.data import generated_pairs, generated_reviews
 from rationalizer.discovery import import_modules
+from rationalizer.drawing.evaluation_report import Report, evaluation_report
+from rationalizer.inference import ATTRIBUTIONS, compare_with_attributions, evaluate
+from rationalizer.metrics import METRICS, score_rows
 from rationalizer.models import configure
 from rationalizer.nn import ALIGNERS, ENCODERS, EXTRACTORS, OBJECTIVES
 from rationalizer.training import train
@@ -84,3 +87,19 @@ def test_objective(add_part, reviews):
     assert losses[0] != losses[1]
     with pytest.raises(ValueError, match="confidence"):
         configure(overrides={"objective": "confidence-penality"})
+
+
+def test_metric(add_part, reviews):
+    name = add_part("A metric", "rationalizer.metrics", METRICS)
+    scores = evaluate(train(reviews, configure(overrides={**SHORT, "budget": 3})), reviews.dev)
+    assert scores.span_length == scores.as_dict()[name] == pytest.approx(scores.tokens / scores.spans)
+    assert ["words per span", METRICS[name].format_value(scores[name])] in score_rows({"dev": scores})
+    assert "words per span" in evaluation_report(Report(title="", scores=scores, explanations=[], truths=None))
+
+
+def test_attribution(add_part, reviews):
+    name = add_part("An attribution", "rationalizer.inference.attributions", ATTRIBUTIONS)
+    trained = train(reviews, configure(overrides={**SHORT, "budget": 3}))
+    comparison = compare_with_attributions(trained, reviews.dev, name)
+    assert comparison.attributed.name == name
+    assert [len(values) for values in comparison.attributions] == [len(text.tokens) for text in reviews.dev]

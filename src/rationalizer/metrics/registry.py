@@ -52,7 +52,8 @@ class Metric:
 
 
 METRICS: Registry[Metric] = Registry("metric")
-_COMPUTATIONS: list[tuple[type | tuple[type, ...], Callable[[Any], Mapping[str, float | None]]]] = []
+# By metric: the types of evaluations it is defined for, and the function that computes it.
+_COMPUTATIONS: dict[str, tuple[type | tuple[type, ...], Callable[[Any], Mapping[str, float | None]]]] = {}
 
 
 def computes(*metrics: Metric, of: type | tuple[type, ...]) -> Callable[[_Compute], _Compute]:
@@ -67,10 +68,10 @@ def computes(*metrics: Metric, of: type | tuple[type, ...]) -> Callable[[_Comput
     def add(compute: _Compute) -> _Compute:
         for metric in metrics:
             METRICS.register(metric.name)(metric)
+            _COMPUTATIONS[metric.name] = of, compute
         ordered = sorted(METRICS.items(), key=lambda item: _group_order(item[1].group))
         METRICS.clear()
         METRICS.update(ordered)
-        _COMPUTATIONS.append((of, compute))
         return compute
 
     return add
@@ -83,8 +84,8 @@ def _group_order(group: str) -> int:
 def compute_values(evaluation: Any) -> dict[str, float]:
     """Compute all registered metrics that the evaluation allows, in the order of `METRICS`."""
     values: dict[str, float] = {}
-    for kind, compute in _COMPUTATIONS:
-        if isinstance(evaluation, kind):
+    for of, compute in dict.fromkeys(_COMPUTATIONS[name] for name in METRICS):
+        if isinstance(evaluation, of):
             values |= {name: value for name, value in compute(evaluation).items() if value is not None}
     if unknown := values.keys() - METRICS.keys():
         raise ValueError(f"metrics without a registered `Metric`: {', '.join(sorted(unknown))}")
