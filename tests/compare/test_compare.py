@@ -13,7 +13,7 @@ from rationalizer.inference import predict
 from rationalizer.models import TrainedModel
 from rationalizer.text import Budget, is_punctuation
 from rationalizer.training import loop as training
-from rationalizer.training.module import Learner
+from rationalizer.training.loop import TrainingLoop
 from tests.compare.small import SMALL, learned, plan_small
 from tests.training.interrupted import Killed
 
@@ -56,7 +56,7 @@ def test_a_second_call_trains_nothing(study, monkeypatch):
     out, runs, _ = study
     before = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*") if path.is_file()}
     table = json.loads((out / "table.json").read_text())
-    monkeypatch.setattr(Learner, "training_step", None)
+    monkeypatch.setattr(TrainingLoop, "training_step", None)
     done = compare(runs, out)
     assert (done.trained, done.failed) == (0, [])
     assert before == {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*") if path.is_file()}
@@ -103,14 +103,14 @@ def test_scores_of_other_texts_are_not_taken_for_these(folder, tmp_path):
 
 
 def test_a_run_that_fails_does_not_end_the_others(folder, tmp_path, monkeypatch):
-    original = Learner.training_step
+    original = TrainingLoop.training_step
 
-    def training_step(self, batch, batch_idx):
+    def training_step(self, batch):
         if self.config.method == "sparsemax":
             raise RuntimeError("out of memory")
-        return original(self, batch, batch_idx)
+        return original(self, batch)
 
-    monkeypatch.setattr(Learner, "training_step", training_step)
+    monkeypatch.setattr(TrainingLoop, "training_step", training_step)
     done = compare(plan_small(folder, tmp_path, "sparsemax,full-text", [0]), tmp_path)
     assert done.trained == 1
     assert [outcome.run.method.name for outcome in done.failed] == ["sparsemax"]
@@ -123,15 +123,15 @@ def test_a_comparison_that_was_killed_goes_on_to_the_same_end(study, folder, tmp
     runs = plan_small(folder, tmp_path, "pair-budget", [0]) + plan_small(
         folder, tmp_path, "sparsemax", [0], checkpoint_seconds=0
     )
-    taken, deadly, original = [], ("sparsemax", 13), Learner.training_step
+    taken, deadly, original = [], ("sparsemax", 13), TrainingLoop.training_step
 
-    def training_step(self, batch, batch_idx):
+    def training_step(self, batch):
         taken.append((self.config.method, self.progress.step))
         if taken.count(deadly) == 1 and taken[-1] == deadly:
             raise Killed
-        return original(self, batch, batch_idx)
+        return original(self, batch)
 
-    monkeypatch.setattr(Learner, "training_step", training_step)
+    monkeypatch.setattr(TrainingLoop, "training_step", training_step)
     with pytest.raises(Killed):
         compare(runs, tmp_path)
     assert not (tmp_path / "table.json").exists()

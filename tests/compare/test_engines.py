@@ -17,7 +17,7 @@ from rationalizer.data import DataError
 from rationalizer.ray_cluster import ray_session
 from rationalizer.subprocesses import CommandResult
 from rationalizer.training.folder_lock import LOCK
-from rationalizer.training.module import Learner
+from rationalizer.training.loop import TrainingLoop
 from tests.compare.small import learned, plan_small
 
 pytestmark = pytest.mark.long
@@ -71,11 +71,11 @@ def test_processes_learn_the_same_and_end_with_the_comparison(two, tmp_path, stu
 
     steps = []
 
-    def training_step(self, batch, batch_idx):
+    def training_step(self, batch):
         steps.append(self.progress.step)
         raise RuntimeError("enough")
 
-    monkeypatch.setattr(Learner, "training_step", training_step)
+    monkeypatch.setattr(TrainingLoop, "training_step", training_step)
     again = compare(two, tmp_path)
     assert [outcome.run for outcome in again.failed] == [endless]
     assert steps[0] > 0, "it began anew instead of going on"

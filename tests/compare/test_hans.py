@@ -9,7 +9,7 @@ from rationalizer.data import Corpus, DataError, make_examples
 from rationalizer.data import generated_pairs as pairs
 from rationalizer.models import configure
 from rationalizer.paper.hans import hans_accuracy, hans_table
-from rationalizer.training.loop import train
+from rationalizer.training import train
 
 PARTS = [(label, heuristic) for label in (0, 1) for heuristic in ("lexical_overlap", "subsequence", "constituent")]
 

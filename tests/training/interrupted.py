@@ -6,7 +6,7 @@ import torch
 from rationalizer.data import generated_reviews
 from rationalizer.models import configure
 from rationalizer.training import train
-from rationalizer.training.module import Learner
+from rationalizer.training.loop import TrainingLoop
 
 SMALL = {"hidden": 8, "epochs": 3, "min_epochs": 1, "batch_size": 16}
 
@@ -32,14 +32,14 @@ class Killed(BaseException):
 
 
 def killed_after(monkeypatch, step):
-    original = Learner.training_step
+    original = TrainingLoop.training_step
 
-    def training_step(self, batch, batch_idx):
+    def training_step(self, batch):
         if self.progress.step == step:
             raise Killed
-        return original(self, batch, batch_idx)
+        return original(self, batch)
 
-    monkeypatch.setattr(Learner, "training_step", training_step)
+    monkeypatch.setattr(TrainingLoop, "training_step", training_step)
 
 
 def require_resumable(corpus, config, steps, folder, monkeypatch, **trainer):

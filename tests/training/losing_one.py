@@ -4,16 +4,16 @@ import os
 import signal
 
 from rationalizer.cli import app
-from rationalizer.training.module import Learner
+from rationalizer.training.loop import TrainingLoop
 
-original = Learner.training_step
+original = TrainingLoop.training_step
 
 
-def training_step(self, batch, batch_idx):
-    if self.trainer.global_rank == 1 and self.progress.step == 5:
+def training_step(self, batch):
+    if self.fabric.global_rank == 1 and self.progress.step == 5:
         os.kill(os.getpid(), signal.SIGKILL)
-    return original(self, batch, batch_idx)
+    return original(self, batch)
 
 
-Learner.training_step = training_step
+TrainingLoop.training_step = training_step
 app()

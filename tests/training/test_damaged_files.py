@@ -91,7 +91,7 @@ def changed(stored, keys, change):
     return stored
 
 
-def job_of(folder):
+def planned_run(folder):
     return PlannedRun(DataSource.resolve("reviews"), Variant("spectra"), configure("spectra", SETTINGS), folder)
 
 
@@ -163,7 +163,7 @@ def test_tensors_without_a_checksum_are_refused(folder):
 @pytest.mark.parametrize("content", ["[]", "null", "{}", '{"checksum": 3}', "[" * 100_000, "", "NaN"])
 def test_content_of_another_kind(folder, name, content):
     (folder / name).write_text(content)
-    refused(rf"{name} is not .*again", TrainedModel.load, folder)
+    refused(rf"{name} .*again", TrainedModel.load, folder)
 
 
 # Keys
@@ -212,12 +212,12 @@ ENCODER_FILE = [
 
 
 @pytest.mark.parametrize(("change", "message"), ENCODER_FILE)
-def test_a_reader_with_other_keys(folder, change, message):
+def test_an_encoder_with_other_keys(folder, change, message):
     rewrite(folder / "encoder.json", change)
     refused(rf"encoder\.json.*{message}.*copy", TrainedModel.load, folder)
 
 
-METRICS = [
+HISTORY = [
     *((without(key), f"{key} is missing") for key in ("score", "best", "best_epoch", "steps", "epochs", "data")),
     (having("epochs", value=3), "epochs is 3, not a list"),
     (having("epochs", value=[3]), r"epochs\[0\] is 3, not an object"),
@@ -229,10 +229,10 @@ METRICS = [
 ]
 
 
-@pytest.mark.parametrize(("change", "message"), METRICS)
-def test_metrics_with_other_keys(folder, change, message):
+@pytest.mark.parametrize(("change", "message"), HISTORY)
+def test_history_with_other_keys(folder, change, message):
     rewrite(folder / "history.json", change)
-    refused(rf"metrics\.json.*{message}.*copy it again, or train again", TrainedModel.load, folder)
+    refused(rf"history\.json.*{message}.*copy it again, or train again", TrainedModel.load, folder)
 
 
 SCORES = [
@@ -251,9 +251,9 @@ SCORES = [
 
 @pytest.mark.parametrize(("change", "message"), SCORES)
 def test_scores_with_other_keys(folder, change, message):
-    assert finished_record(job_of(folder)) is not None
+    assert finished_record(planned_run(folder)) is not None
     rewrite(folder / "scores.json", change)
-    refused(rf"scores\.json.*{message}.*delete it", finished_record, job_of(folder))
+    refused(rf"scores\.json.*{message}.*delete it", finished_record, planned_run(folder))
 
 
 DATA = [
@@ -334,8 +334,8 @@ def test_weights_that_no_training_gives(folder, change, message):
 
 HOLD = """
 import sys, time
-from rationalizer.training.folder_lock import held
-with held(sys.argv[1]):
+from rationalizer.training.folder_lock import lock_folder
+with lock_folder(sys.argv[1]):
     print("held", flush=True)
     time.sleep(600)
 """

@@ -4,7 +4,7 @@ import torch
 from rationalizer.models import configure
 from rationalizer.training import train
 from rationalizer.training.denormals import DENORMAL, are_zero, denormals_as_zero
-from rationalizer.training.module import Learner
+from rationalizer.training.loop import TrainingLoop
 
 pytestmark = pytest.mark.skipif(not torch.set_flush_denormal(False), reason="this processor has no such mode")
 
@@ -35,8 +35,8 @@ def test_every_thread_takes_part():
 
 def test_a_model_learns_without_them(corpus, monkeypatch):
     seen = []
-    step = Learner.training_step
-    monkeypatch.setattr(Learner, "training_step", lambda *args: seen.append(are_zero()) or step(*args))
+    step = TrainingLoop.training_step
+    monkeypatch.setattr(TrainingLoop, "training_step", lambda *args: seen.append(are_zero()) or step(*args))
     train(corpus, configure("gumbel", {"epochs": 1, "hidden": 4}), accelerator="cpu", threads=1)
     assert seen
     assert all(seen)

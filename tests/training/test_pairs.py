@@ -10,7 +10,7 @@ from rationalizer.data import generated_reviews as reviews
 from rationalizer.inference import evaluate, predict
 from rationalizer.models import TrainedModel, configure
 from rationalizer.nn import ALIGNERS
-from rationalizer.training.loop import train
+from rationalizer.training import train
 
 SMALL = {"hidden": 8, "vector_size": 8, "embeddings": None, "epochs": 2, "batch_size": 16}
 
@@ -60,21 +60,21 @@ def test_resumed_run_ends_where_the_whole_one_does(corpus, tmp_path):
     class Stopped(Exception):
         pass
 
-    from rationalizer.training.module import Learner
+    from rationalizer.training.loop import TrainingLoop
 
-    original = Learner.on_train_epoch_start
+    original = TrainingLoop._train_epoch
 
     def stop(self):
         if self.progress.epoch == 1:
             raise Stopped
         original(self)
 
-    Learner.on_train_epoch_start = stop
+    TrainingLoop._train_epoch = stop
     try:
         with pytest.raises(Stopped):
             fit(corpus, "at-most-one", tmp_path / "part")
     finally:
-        Learner.on_train_epoch_start = original
+        TrainingLoop._train_epoch = original
     resumed = fit(corpus, "at-most-one", tmp_path / "part")
     for name, weight in whole.model.state_dict().items():
         assert torch.equal(weight, resumed.model.state_dict()[name]), name

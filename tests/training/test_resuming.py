@@ -17,7 +17,7 @@ from rationalizer.data import generated_reviews as reviews
 from rationalizer.models import TrainedModel, configure
 from rationalizer.models.atomic_files import read_tensors
 from rationalizer.training import train
-from rationalizer.training.module import Learner
+from rationalizer.training.loop import TrainingLoop
 from tests.training.interrupted import SMALL, Killed, killed_after, require_resumable, same, train_for_long, weights
 
 pytestmark = pytest.mark.long
@@ -64,7 +64,7 @@ def checkpoint_time(run: Path) -> int:
 def test_ended_processes_resume_to_the_same_weights(tmp_path):
     """Real processes, ended at random moments while they train and write; asked to, none says that it is done."""
     context = get_context("forkserver")  # what is imported there is imported once for both
-    context.set_forkserver_preload(["pytorch_lightning", "tests.training.interrupted"])
+    context.set_forkserver_preload(["lightning_fabric", "tests.training.interrupted"])
     run, generator, at = tmp_path / "run", random.Random(0), []
     for sign, code in ((signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)):
         process, before = context.Process(target=train_for_long, args=(run,)), checkpoint_time(run)
@@ -87,7 +87,7 @@ def test_ended_processes_resume_to_the_same_weights(tmp_path):
 def test_a_finished_run_is_loaded_not_trained_again(corpus, tmp_path, monkeypatch):
     config = configure("spectra", {**SMALL, "epochs": 1})
     trained = train(corpus, config, tmp_path)
-    monkeypatch.setattr(Learner, "training_step", None)
+    monkeypatch.setattr(TrainingLoop, "training_step", None)
     assert same(weights(train(corpus, config, tmp_path, resume=True)), weights(trained))
 
 

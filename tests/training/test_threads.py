@@ -4,9 +4,8 @@ import pytest
 import torch
 
 from rationalizer.models import configure
-from rationalizer.training import loop as training
-from rationalizer.training import train
-from rationalizer.training.threads import LONG, fewest, halved, set_threads
+from rationalizer.training import train, trainer
+from rationalizer.training.threads import LONG_STEP, fewest_threads, set_threads, time_thread_numbers
 from tests.training.interrupted import SMALL, Killed, killed_after, same, weights
 
 CONFIG = configure("sfe", {**SMALL, "embeddings": None, "epochs": 1, "constraints": "never=stopwords"})
@@ -19,7 +18,7 @@ CONFIG = configure("sfe", {**SMALL, "embeddings": None, "epochs": 1, "constraint
         ({8: 0.2, 4: 0.4}, [8, 4], 8),  # a large one: two trials tell
         ({8: 0.3, 4: 0.2, 2: 0.21, 1: 0.4}, [8, 4, 2, 1], 2),  # fewer are as good
         ({6: 0.3, 3: 0.29, 1: 0.28}, [6, 3, 1], 1),
-        ({2: 20 * LONG, 1: LONG / 2}, [2, 1], 1),  # cores that others use
+        ({2: 20 * LONG_STEP, 1: LONG_STEP / 2}, [2, 1], 1),  # cores that others use
     ],
 )
 def test_as_many_as_help_and_no_more(seconds, tried, chosen):
@@ -30,12 +29,12 @@ def test_as_many_as_help_and_no_more(seconds, tried, chosen):
         now[0] += seconds[steps[-1]]
 
     before = torch.get_num_threads()
-    taken = halved(step, max(seconds), clock=lambda: now[0])
+    taken = time_thread_numbers(step, max(seconds), clock=lambda: now[0])
     assert torch.get_num_threads() == before
     assert list(dict.fromkeys(steps)) == tried
     assert taken == pytest.approx({number: seconds[number] for number in tried})
-    assert fewest(taken) == chosen
-    assert all(steps.count(number) == 1 for number in tried if seconds[number] > LONG)
+    assert fewest_threads(taken) == chosen
+    assert all(steps.count(number) == 1 for number in tried if seconds[number] > LONG_STEP)
 
 
 def test_a_training_that_measures_is_the_one_that_is_told(corpus):
@@ -50,13 +49,13 @@ def test_a_training_that_measures_is_the_one_that_is_told(corpus):
 
 def test_a_resumed_run_keeps_its_threads(corpus, tmp_path, monkeypatch):
     config = configure("sfe", {**SMALL, "embeddings": None, "epochs": 1, "checkpoint_seconds": 0})
-    monkeypatch.setattr(training, "step_seconds", lambda learner: {2: 2.0, 1: 1.0})
+    monkeypatch.setattr(trainer, "measure_threads", lambda *_: {2: 2.0, 1: 1.0})
     with set_threads(2):
         with monkeypatch.context() as patch:
             killed_after(patch, 3)
             with pytest.raises(Killed):
                 train(corpus, config, tmp_path / "run")
-        monkeypatch.setattr(training, "step_seconds", lambda learner: {2: 1.0, 1: 2.0})
+        monkeypatch.setattr(trainer, "measure_threads", lambda *_: {2: 1.0, 1: 2.0})
         assert train(corpus, config, tmp_path / "run", resume=True).history["threads"] == 1
 
 

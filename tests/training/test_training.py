@@ -1,5 +1,6 @@
 """Training runs: repeatable, resumable after a kill at any moment, kept without pickle."""
 
+import csv
 import functools
 import json
 import random
@@ -18,8 +19,9 @@ from rationalizer.models import TrainedModel, configure
 from rationalizer.nn import EXTRACTORS
 from rationalizer.text import Example
 from rationalizer.training import train
-from rationalizer.training.loop import describe
-from rationalizer.training.module import Learner
+from rationalizer.training.averaging import Average
+from rationalizer.training.loop import TrainingLoop
+from rationalizer.training.trainer import describe_model
 from tests.training.interrupted import SMALL, same, weights
 
 
@@ -77,12 +79,11 @@ def test_run_directory(corpus, tmp_path):
         "history.json",
         "examples.json",
     }
-    assert names == {*stored, "logs"}
-    logs = tmp_path / "run/logs/part_0"
-    rows = (logs / "metrics.csv").read_text().splitlines()
-    assert len(rows) == 1 + 3
-    assert {"epoch", "loss", "macro_f1", "size", "seconds"} <= set(rows[0].split(","))
-    assert list(logs.glob("events.out.tfevents.*"))
+    assert names == {*stored, "history.csv", "logs"}
+    rows = list(csv.DictReader((tmp_path / "run/history.csv").open()))
+    assert [row["epoch"] for row in rows] == ["1", "2", "3"]
+    assert {"loss", "macro_f1", "size", "seconds"} <= rows[0].keys()
+    assert list((tmp_path / "run/logs").glob("events.out.tfevents.*"))
     metrics = json.loads((tmp_path / "run/history.json").read_text())
     assert [row["epoch"] for row in metrics["epochs"]] == [1, 2, 3]
 
@@ -119,15 +120,15 @@ def test_early_stopping_keeps_the_best_epoch(corpus, monkeypatch):
     def score(task, truth, predictions, classes):
         return {"accuracy": 0.0, "macro_f1": next(scores)}
 
-    original = Learner._keep_best
+    original = TrainingLoop._keep_best
 
     def keep_best(self, row):
         states.append({name: w.clone() for name, w in self.model.state_dict().items()} | self.average.weights)
         states[-1] = {name: w.clone() for name, w in states[-1].items()}
         original(self, row)
 
-    monkeypatch.setattr("rationalizer.training.module.score_task", score)
-    monkeypatch.setattr(Learner, "_keep_best", keep_best)
+    monkeypatch.setattr("rationalizer.training.validation.score_task", score)
+    monkeypatch.setattr(TrainingLoop, "_keep_best", keep_best)
     trained = train(corpus, configure("spectra", {**SMALL, "epochs": 9, "patience": 3, "keep_by": "score"}))
     assert (trained.history["best"], trained.history["best_epoch"]) == (0.5, 2)
     assert len(trained.history["epochs"]) == 5
@@ -138,7 +139,7 @@ def test_early_stopping_keeps_the_best_epoch(corpus, monkeypatch):
 def test_without_patience_the_last_epoch_is_kept(corpus, monkeypatch):
     scores = iter([0.9, 0.5, 0.4])
     monkeypatch.setattr(
-        "rationalizer.training.module.score_task", lambda *_: {"macro_f1": next(scores), "accuracy": 0.0}
+        "rationalizer.training.validation.score_task", lambda *_: {"macro_f1": next(scores), "accuracy": 0.0}
     )
     trained = train(corpus, configure("spectra", {**SMALL, "patience": None}))
     assert (trained.history["best"], trained.history["best_epoch"]) == (0.4, 3)
@@ -147,7 +148,7 @@ def test_without_patience_the_last_epoch_is_kept(corpus, monkeypatch):
 def test_epochs_in_which_too_much_is_selected_are_not_kept(corpus, monkeypatch):
     scores = iter([0.9, 0.5, 0.4])
     monkeypatch.setattr(
-        "rationalizer.training.module.score_task", lambda *_: {"macro_f1": next(scores), "accuracy": 0.0}
+        "rationalizer.training.validation.score_task", lambda *_: {"macro_f1": next(scores), "accuracy": 0.0}
     )
     trained = train(corpus, configure("hardkuma", {**SMALL, "target_warmup": 0.5, "keep_by": "score"}))
     assert (trained.history["best"], trained.history["best_epoch"]) == (0.5, 2)
@@ -222,9 +223,9 @@ def test_no_pickle(tmp_path, corpus, monkeypatch):
 
 
 def test_description_of_targets():
-    unit = describe(regression([0, 0.2, 0.4, 0.6, 1]), configure())
+    unit = describe_model(regression([0, 0.2, 0.4, 0.6, 1]), configure())
     assert unit.target == {"sigmoid": True}
-    wide = describe(regression([0, 2, 4, 6, 8]), configure())
+    wide = describe_model(regression([0, 2, 4, 6, 8]), configure())
     assert wide.target["sigmoid"] is False
     assert wide.target["deviation"] > 1
 
@@ -241,12 +242,10 @@ def test_progress_bar_shows_loss_score_and_size(corpus, capsys):
 
 
 def test_interrupt_stays_an_interrupt(corpus, monkeypatch):
-    """Lightning would end the process with exit code 1; a notebook must survive."""
-
-    def interrupt(*_):
+        def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rationalizer.training.module.Learner.training_step", interrupt)
+    monkeypatch.setattr("rationalizer.training.loop.TrainingLoop.training_step", interrupt)
     with pytest.raises(KeyboardInterrupt):
         train(corpus, configure("spectra", SMALL))
 
@@ -263,13 +262,13 @@ def test_the_epoch_with_the_lowest_dev_loss_is_kept(corpus):
 def test_what_is_kept_is_the_average_of_the_weights(corpus, monkeypatch):
     """w̄ ← w̄ + (1 − a)(w − w̄), computed here from the weights after every step."""
     steps = []
-    original = Learner.on_train_batch_end
+    original = Average.update
 
-    def remember(self, *arguments):
-        steps.append(self.model.head.linear.weight.detach().clone())
-        original(self, *arguments)
+    def update(self, model, step):
+        steps.append(model.head.linear.weight.detach().clone())
+        original(self, model, step)
 
-    monkeypatch.setattr(Learner, "on_train_batch_end", remember)
+    monkeypatch.setattr(Average, "update", update)
     start = train(corpus, configure("spectra", {**SMALL, "epochs": 1, "learning_rate": 0.0, "averaging": 0.0}))
     average = start.model.head.linear.weight.detach().clone()
     steps.clear()
@@ -283,15 +282,15 @@ def test_what_is_kept_is_the_average_of_the_weights(corpus, monkeypatch):
 @pytest.mark.parametrize(
     ("trainer", "message"),
     [
-        ({"devices": 99}, "99 devices were asked for, but this machine has"),
+        ({"devices": 99}, "devices=99"),
         ({"devices": 0}, "devices must be at least 1, or -1 for all GPUs, got 0"),
         ({"devices": -1}, "devices must be at least 1"),
         ({"precision": "nope"}, "Lightning cannot train with .*precision='nope'"),
-        ({"strategy": "nope"}, "Lightning cannot train with .*strategy='nope'"),
+        ({"strategy": "nope"}, "strategy 'nope'"),
         ({"accelerator": "nope"}, "Lightning cannot train with accelerator='nope'"),
         ({"num_nodes": 0}, "the number of nodes must be at least 1, got 0"),
-        ({"devices": 2, "strategy": "ddp_spawn"}, "with the strategy auto or ddp, not with 'ddp_spawn'; leave it out"),
-        ({"num_nodes": 99}, "a batch of 16 cannot be shared out among 99 processes; use fewer devices, or a larger"),
+        ({"devices": 2, "strategy": "ddp_spawn"}, "'ddp_spawn'"),
+        ({"num_nodes": 99}, "a batch of 16 among 99 processes"),
     ],
 )
 def test_what_cannot_be_trained_on_is_refused_before_anything_is_written(corpus, tmp_path, trainer, message):

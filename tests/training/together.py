@@ -18,7 +18,7 @@ from rationalizer.models import configure
 from rationalizer.models.trained_model import Description
 from rationalizer.nn import ALIGNERS, EXTRACTORS
 from rationalizer.training import train
-from rationalizer.training.module import Learner
+from rationalizer.training.loop import TrainingLoop
 
 PAIRS = "pairs: "
 DRAWN = {"sfe", "sfe-baseline", "gumbel", "hardkuma", PAIRS + "gumbel"}  # every process draws numbers of its own
@@ -69,17 +69,17 @@ def in_double_precision():
 @contextmanager
 def batches_noted():
     """(step, positions, share) of every batch that is learned from."""
-    seen, original = [], Learner.training_step
+    seen, original = [], TrainingLoop.training_step
 
-    def training_step(self, batch, batch_idx):
+    def training_step(self, batch):
         seen.append((self.progress.step, batch.index.tolist(), batch.share))
-        return original(self, batch, batch_idx)
+        return original(self, batch)
 
-    Learner.training_step = training_step
+    TrainingLoop.training_step = training_step
     try:
         yield seen
     finally:
-        Learner.training_step = original
+        TrainingLoop.training_step = original
 
 
 class Interrupted(BaseException):
@@ -88,20 +88,20 @@ class Interrupted(BaseException):
 
 @contextmanager
 def ended_at(step):
-    original = Learner.training_step
+    original = TrainingLoop.training_step
 
-    def training_step(self, batch, batch_idx):
+    def training_step(self, batch):
         if self.progress.step == step:
             raise Interrupted
-        return original(self, batch, batch_idx)
+        return original(self, batch)
 
-    Learner.training_step = training_step
+    TrainingLoop.training_step = training_step
     try:
         yield
     except Interrupted:
         pass
     finally:
-        Learner.training_step = original
+        TrainingLoop.training_step = original
 
 
 def state(trained):

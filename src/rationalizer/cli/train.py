@@ -81,7 +81,7 @@ def train(
     from rationalizer.models.devices import accelerator_settings
     from rationalizer.training import degeneration_findings, run
     from rationalizer.training.distributed import is_first_process
-    from rationalizer.training.loop import require_no_run
+    from rationalizer.training.trainer import require_no_run
 
     chosen = collect_settings(
         settings, encoder=encoder, embeddings=embeddings, seed=seed, budget=budget, constraints=constraint or None

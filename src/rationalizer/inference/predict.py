@@ -65,7 +65,7 @@ def predict(
     batch_constraints = BatchConstraints(config, trained.encoder, len(examples))
     for batch in _batches(trained.encoder, examples, batch_size, batch_constraints):
         batch = batch.to(trained.device)
-        output = model(*batch.texts, budget=config.budget, constraints=batch.limits)
+        output = model(*batch.texts, budget=config.budget, constraints=batch.constraints)
         rows.append((batch.index.cpu(), model.head.predict(output.outputs).cpu()))
         for values, padded in ((weights, output.z), (scores, output.scores)):
             for index, row in zip(batch.index.tolist(), padded.float().cpu().numpy(), strict=True):

@@ -33,16 +33,16 @@ class Batch:
     texts: tuple[WordBatch, ...]
     labels: Tensor | None  # (batch,) int64 classes or float32 values
     index: Tensor  # (batch,) int64: position of each example in its dataset
-    limits: LayerConstraints | PairLayerConstraints | None = None  # what constraints ask of these texts
+    constraints: LayerConstraints | PairLayerConstraints | None = None
     annotation: Tensor | None = None  # (batch, n) bool: what people marked; of pairs (batch, m, n): aligned
     share: float = 1.0  # what part of the whole batch this is; see `Part`
 
     def to(self, device: torch.device | str) -> Batch:
         labels = None if self.labels is None else self.labels.to(device)
-        limits = None if self.limits is None else self.limits.to(device)
+        constraints = None if self.constraints is None else self.constraints.to(device)
         annotation = None if self.annotation is None else self.annotation.to(device)
         texts = tuple(words.to(device) for words in self.texts)
-        return replace(self, texts=texts, labels=labels, limits=limits, annotation=annotation)
+        return replace(self, texts=texts, labels=labels, constraints=constraints, annotation=annotation)
 
     def __len__(self) -> int:
         return len(self.index)
@@ -74,9 +74,9 @@ def collate(
     members = [example for _, example in examples]
     texts = tuple(encoder.collate(side) for side in zip(*(example.texts for example in members), strict=True))
     index = torch.tensor([position for position, _ in examples], dtype=torch.int64)
-    limits = None if constraints is None else constraints(examples, [words.counted for words in texts])
+    built = None if constraints is None else constraints(examples, [words.counted for words in texts])
     labels = _labels([example.label for example in members])
-    return Batch(texts, labels, index, limits, _annotation(members, texts) if annotations else None)
+    return Batch(texts, labels, index, built, _annotation(members, texts) if annotations else None)
 
 
 def _annotation(examples: Sequence[AnyExample], texts: Sequence[WordBatch]) -> Tensor:
@@ -193,15 +193,15 @@ class BucketSampler(Sampler[list[int]]):
         return np.array(ends, dtype=np.int64)
 
 
-class _Parts(Dataset[Any]):
-    """The examples at positions that share a batch; of other processes' parts none is read."""
+class _Shards(Dataset[Any]):
+    """Reads this process' shard of a batch of positions, and no other examples."""
 
-    def __init__(self, examples: Sequence[AnyExample], part: Shard) -> None:
+    def __init__(self, examples: Sequence[AnyExample], shard: Shard) -> None:
         self.examples = examples
-        self.part = part
+        self.shard = shard
 
     def __getitems__(self, batch: list[int]) -> tuple[list[tuple[int, AnyExample]], float]:
-        own, share = self.part.take(batch)
+        own, share = self.shard.take(batch)
         return [(position, self.examples[position]) for position in own], share
 
     def __len__(self) -> int:
@@ -230,7 +230,7 @@ def batch_loader(
     workers: int = 0,
     constraints: BatchConstraints | None = None,
     annotations: bool = False,
-    part: Shard = Shard(),  # noqa: B008 (a tuple)
+    shard: Shard = Shard(),  # noqa: B008 (a tuple)
 ) -> DataLoader[Any]:
     """Batches of `examples`, or a part of each; its `batch_sampler` is the BucketSampler, for `set_epoch`.
 
@@ -240,7 +240,7 @@ def batch_loader(
     order: dict[str, Any] = {"shuffle": shuffle, "seed": seed, "epoch": epoch}
     sampler = BucketSampler(lengths(examples), batch_size, batch_tokens=batch_tokens, sides=sides, **order)
     return DataLoader(
-        _Parts(examples, part),
+        _Shards(examples, shard),
         batch_sampler=sampler,
         collate_fn=partial(_collated, encoder=encoder, constraints=constraints, annotations=annotations),
         num_workers=workers,

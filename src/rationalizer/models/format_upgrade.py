@@ -17,7 +17,12 @@ READABLE_FORMATS = (4, FORMAT)
 RENAMED_FILES = {"encoder.json": "reader.json", "history.json": "metrics.json"}
 RENAMED_SETTINGS = {"rationale_weight": "annotation_weight", "reading": "encoder_options", "cut": "word_splitting"}
 RENAMED_WEIGHTS = {"reader.": "encoder."}  # by the beginning of the name
-ADDED_SETTINGS: Mapping[str, Any] = {"annotation_weight": 0.0, "initial_weights": "pytorch", "batch_tokens": None}
+ADDED_SETTINGS: Mapping[str, Any] = {
+    "annotation_weight": 0.0,
+    "initial_weights": "pytorch",
+    "batch_tokens": None,
+    "objective": "full-text",
+}
 ADDED_OPTIONS: Mapping[str, Mapping[str, Any]] = {"spectra": {"mask_tolerance": 0.0}}  # by method
 
 

@@ -53,7 +53,8 @@ from rationalizer.text import Budget, SentenceRule, SplitRule
 LabelType = Literal["str", "int", "float", "bool"]
 
 CONFIG, ENCODER_FILE, MODEL, HISTORY = "config.json", "encoder.json", "model.safetensors", "history.json"
-VECTORS, CHECKPOINT, LOGS = "vectors.safetensors", "checkpoint.safetensors", "logs"
+VECTORS, CHECKPOINT = "vectors.safetensors", "checkpoint.safetensors"
+HISTORY_CSV, LOGS = "history.csv", "logs"
 EXAMPLES = "examples.json"
 
 TASKS = set(get_args(Task))
@@ -98,7 +99,7 @@ class Description:
     def pairs(self) -> bool:
         return self.config.pairs
 
-    def encoder_options(self) -> Any:
+    def build_encoder_options(self) -> Any:
         return encoder_class(self.config.encoder).Options(**self.config.encoder_options)
 
     def network(self) -> dict[str, Any]:
@@ -188,7 +189,7 @@ def read_encoder_files(directory: Path, description: Description) -> Encoder:
         for key, known in READS.items():
             if stored.get(key) not in known:
                 raise ValueError(f"{key} is {stored.get(key)!r}, not one of {', '.join(known)}")
-        encoder = kind.restore(stored, tables, description.encoder_options(), **description.network())
+        encoder = kind.restore(stored, tables, description.build_encoder_options(), **description.network())
         written = {key: None if value is None else type(value) for key, value in encoder.description().items()}
         if wrong := find_mismatch(stored, written):
             raise ValueError(wrong)

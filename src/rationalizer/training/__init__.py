@@ -6,9 +6,9 @@ __all__ = ["Run", "degeneration_findings", "read_source", "run", "train"]
 
 
 def __getattr__(name: str) -> object:
-    # Lightning takes seconds to import and only training needs it.
+    # Lightning Fabric takes a second to import and only training needs it.
     if name == "train":
-        from rationalizer.training.loop import train
+        from rationalizer.training.trainer import train
 
         return train
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,10 +1,10 @@
-"""Where a run stands, in one file: enough to go on as if it had never stopped.
+"""The state of an unfinished run in one file, from which it continues as if it had never stopped.
 
-`checkpoint.safetensors` holds the trainable weights and the method's own state (`model.*`), the best
-weights so far (`best.*`), their average (`average.*`) and Adam's moments (`optimizer.*`), and in its header, as
-JSON, the run's `Progress` with the description of the model and a digest of the data, against which a resumed run is
-checked. Random generators have no entry: every step starts them anew from (seed, step). The
-encoder, which does not change, lies beside it (see `trained.py`).
+`checkpoint.safetensors` holds the weights and buffers of the model (`model.*`), the best weights so far (`best.*`),
+their average (`average.*`) and Adam's moments (`optimizer.*`). Its header holds, as JSON, the run's `Progress`, and the
+description of the model and a digest of the data, which a resumed run is compared with. The states of random number
+generators are not stored: every step seeds them from (seed, step). The encoder's words and tables, which do not change,
+have files of their own (see `trained_model.py`).
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from rationalizer.models.config import Config, flat_settings
 from rationalizer.models.json_schema import find_mismatch, find_tensor_mismatch
 from rationalizer.models.trained_model import EPOCH, Description
 
-# Settings that do not change where a run goes, only how it gets there.
-SETTINGS_WITHOUT_EFFECT_ON_RESULT = ("workers", "checkpoint_seconds", "keep_examples")
+SETTINGS_WITHOUT_EFFECT = ("workers", "checkpoint_seconds", "keep_examples")  # on the weights
 
-RESTART_REMEDY = "copy it again, or delete it and start anew by --resume, in Python by resume=True"
+RESTART_REMEDY = "copy it again, or delete it and start anew with --resume, in Python with resume=True"
+PARTS = ("model", "best", "average", "optimizer")
 PROGRESS = {
-    **dict.fromkeys(("epoch", "batch", "step", "waited", "short"), int),
-    **dict.fromkeys(("loss", "seconds", "gap"), float),
+    **dict.fromkeys(("epoch", "batch", "step", "epochs_without_improvement", "unconverged"), int),
+    **dict.fromkeys(("loss", "seconds", "largest_gap"), float),
     **dict.fromkeys(("best", "best_value"), (float, None)),
     "best_epoch": (int, None),
     "history": [EPOCH],
     "finished": bool,
-    "threads?": (int, None),  # runs of before have not chosen
+    "threads": (int, None),
 }
 STATE = {"identity": dict, "progress": PROGRESS, "precision": dict}
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # Adam's
@@ -42,20 +42,20 @@ MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # Adam's
 
 @dataclass
 class Progress:
-    epoch: int = 0  # epochs done, validation included
-    batch: int = 0  # batches done of the next one
-    step: int = 0
+    epoch: int = 0  # finished epochs, validation included
+    batch: int = 0  # finished batches of the next epoch
+    step: int = 0  # finished batches of the run
     loss: float = 0.0  # summed over the batches of the unfinished epoch
     seconds: float = 0.0  # spent on the unfinished epoch
-    short: int = 0  # texts in it whose selection was left before the optimum,
-    gap: float = 0.0  # and how far from it the objective of any text's was, at most
+    unconverged: int = 0  # selections of the unfinished epoch whose solver stopped early
+    largest_gap: float = 0.0  # between a selection's objective and its optimum
     best: float | None = None  # the score of the epoch whose weights are kept
-    best_value: float | None = None  # by which it was chosen
+    best_value: float | None = None  # the value that epoch was chosen by
     best_epoch: int | None = None
-    waited: int = 0  # epochs since then
+    epochs_without_improvement: int = 0
     history: list[dict[str, float]] = field(default_factory=list)
     finished: bool = False
-    threads: int | None = None  # of the run, where it has chosen them
+    threads: int | None = None  # None if PyTorch's default is used
 
 
 @dataclass(frozen=True)
@@ -65,24 +65,24 @@ class Checkpoint:
     best: dict[str, Tensor]
     average: dict[str, Tensor]
     optimizer: dict[str, Tensor]
-    precision: dict[str, Any]  # the scaler's state under 16-bit precision
+    precision: dict[str, Any]  # the state of the loss scaler under 16-bit precision
 
     def find_mismatch(self, model: nn.Module) -> str | None:
-        """What keeps this from being a checkpoint of the model, in words."""
+        """Describe why this is not a checkpoint of the model; None if it is."""
         weights, trained = model.state_dict(), dict(trained_parameters(model))
         if self.progress.best_epoch is not None and not self.best:
             return "best is missing"
         moments: dict[str, Tensor] = {}
         for key in self.optimizer:
             name = key.rpartition(".")[0]
-            if name in trained:  # weights that nothing depends on have no moments
+            if name in trained:  # weights without a gradient have no moments
                 moments |= {f"{name}.{slot}": trained[name] for slot in MOMENTS}
                 moments[f"{name}.step"] = torch.zeros(())
         expected = {"model": weights, "best": weights, "average": trained, "optimizer": moments}
         for part, wanted in expected.items():
             stored = getattr(self, part)
-            if (stored or part == "model") and (wrong := find_tensor_mismatch(stored, wanted)):
-                return f"{part}.{wrong}"
+            if (stored or part == "model") and (problem := find_tensor_mismatch(stored, wanted)):
+                return f"{part}.{problem}"
         return None
 
 
@@ -94,32 +94,23 @@ class CheckpointFile:
     identity: dict[str, Any]
 
     @classmethod
-    def of(cls, path: Path, description: Description, corpus: Corpus) -> CheckpointFile:
+    def for_run(cls, path: Path, description: Description, corpus: Corpus) -> CheckpointFile:
         return cls(path, run_identity(description, corpus))
 
     def write(self, checkpoint: Checkpoint) -> None:
-        parts = {
-            "model": checkpoint.model,
-            "best": checkpoint.best,
-            "average": checkpoint.average,
-            "optimizer": checkpoint.optimizer,
-        }
-        tensors = {f"{part}.{name}": t for part, named in parts.items() for name, t in named.items()}
-        state = {
-            "identity": self.identity,
-            "progress": asdict(checkpoint.progress),
-            "precision": checkpoint.precision,
-        }
+        tensors = {f"{part}.{name}": t for part in PARTS for name, t in getattr(checkpoint, part).items()}
+        progress = asdict(checkpoint.progress)
+        state = {"identity": self.identity, "progress": progress, "precision": checkpoint.precision}
         write_tensors(self.path, tensors, state)
 
     def read(self) -> Checkpoint | None:
         if not self.path.is_file():
             return None
         tensors, state = read_tensors(self.path, RESTART_REMEDY)
-        if wrong := find_mismatch(state, STATE):
-            raise self.error(wrong)
+        if problem := find_mismatch(state, STATE):
+            raise self.error(problem)
         require_same(state["identity"], self.identity, self.path)
-        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "average": {}, "optimizer": {}}
+        parts: dict[str, dict[str, Tensor]] = {part: {} for part in PARTS}
         for name, tensor in tensors.items():
             part, _, key = name.partition(".")
             if part not in parts:
@@ -127,22 +118,21 @@ class CheckpointFile:
             parts[part][key] = tensor
         return Checkpoint(Progress(**state["progress"]), **parts, precision=state["precision"])
 
-    def error(self, wrong: str) -> ValueError:
-        return ValueError(f"{self.path} is not a checkpoint of this training: {wrong}; {RESTART_REMEDY}")
+    def error(self, problem: str) -> ValueError:
+        return ValueError(f"{self.path} is not a checkpoint of this training: {problem}; {RESTART_REMEDY}")
 
 
 def run_identity(description: Description, corpus: Corpus) -> dict[str, Any]:
-    """What must be the same for a run to be continued."""
+    """Return what must be equal for a run to be resumed."""
     described = description.to_json()
-    del described["config"], described["columns"]  # the weights do not depend on what columns were called
+    del described["config"], described["columns"]  # the weights do not depend on the names of columns
     return {**described, **run_settings(description.config), "data": data_digest(corpus, description.config)}
 
 
 def run_settings(config: Config) -> dict[str, Any]:
-    """What a run's result depends on, side by side."""
-    stored = config.to_json()
-    settings = {"method": config.method, "pairs": config.pairs, **flat_settings(stored)}
-    return {key: value for key, value in settings.items() if key not in SETTINGS_WITHOUT_EFFECT_ON_RESULT}
+    """Return the settings that a run's result depends on, in one flat dictionary."""
+    settings = {"method": config.method, "pairs": config.pairs, **flat_settings(config.to_json())}
+    return {key: value for key, value in settings.items() if key not in SETTINGS_WITHOUT_EFFECT}
 
 
 def require_same(stored: Mapping[str, Any], given: Mapping[str, Any], path: Path) -> None:
@@ -150,22 +140,22 @@ def require_same(stored: Mapping[str, Any], given: Mapping[str, Any], path: Path
         if stored.get(key) != given.get(key):
             what = "other training data" if key == "data" else f"{key} = {stored.get(key)!r}, not {given.get(key)!r}"
             raise ValueError(
-                f"{path.parent} holds a run with {what}; give what it was started with, or another directory"
+                f"{path.parent} holds a run with {what}; use the data and settings it was started with, or another "
+                "folder"
             )
 
 
 def data_digest(corpus: Corpus, config: Config) -> str:
-    """A fingerprint of what the run learns from."""
+    """Return a digest of what the run learns from."""
     return corpus.digest_with_annotations if config.annotation_weight else corpus.digest
 
 
-def host_state(model: nn.Module) -> dict[str, Tensor]:
-    """All weights and buffers, on the host. Frozen ones among them: some are drawn, and no file has them but this."""
-    return {name: t.detach().cpu().clone() for name, t in model.state_dict().items()}
+def copy_to_host(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}
 
 
 def optimizer_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Adam's moments and step counts by parameter name."""
+    """Return Adam's moments and step counts by parameter name."""
     return {
         f"{name}.{slot}": value
         for name, parameter in trained_parameters(model)
@@ -174,15 +164,15 @@ def optimizer_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[
 
 
 def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, stored: Mapping[str, Tensor]) -> None:
-    slots: dict[int, dict[str, Tensor]] = {}
     ordered = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    place = {parameter: i for i, parameter in enumerate(ordered)}
-    index = {name: place[parameter] for name, parameter in trained_parameters(model)}
+    position = {parameter: i for i, parameter in enumerate(ordered)}
+    index = {name: position[parameter] for name, parameter in trained_parameters(model)}
+    state: dict[int, dict[str, Tensor]] = {}
     for key, value in stored.items():
         name, _, slot = key.rpartition(".")
-        slots.setdefault(index[name], {})[slot] = value
+        state.setdefault(index[name], {})[slot] = value
     groups = optimizer.state_dict()["param_groups"]
-    optimizer.load_state_dict({"state": slots, "param_groups": groups})
+    optimizer.load_state_dict({"state": state, "param_groups": groups})
 
 
 def trained_parameters(model: nn.Module) -> list[tuple[str, nn.Parameter]]:

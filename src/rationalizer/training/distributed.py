@@ -1,46 +1,52 @@
-"""Several processes that train one model together: started by Lightning, torchrun, Slurm or Ray, one for each device.
+"""Several processes that train one model: started by Fabric, torchrun, Slurm or Ray Train, one for each device.
 
-Every batch is shared out among them (`batch.Part`), so that they do what one process would have done, step by step.
-The first one writes; all others find its files, or need none.
+Every batch is split among them (`batches.Shard`), so that together they take the steps of a single process. Only the
+first process writes; all others read its files, or need none.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import signal
+import threading
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, Self
 
-import pytorch_lightning as pl
 import torch
+from lightning_fabric import Fabric
+from lightning_fabric.strategies.ddp import DDPStrategy
+from lightning_fabric.strategies.single_device import SingleDeviceStrategy
+from lightning_fabric.strategies.strategy import Strategy
 from lightning_fabric.utilities.exceptions import MisconfigurationException
-from pytorch_lightning.strategies import DDPStrategy, SingleDeviceStrategy, Strategy
-from pytorch_lightning.strategies.launchers import _MultiProcessingLauncher
 
 from rationalizer.models.atomic_files import clear_leftovers
 from rationalizer.models.config import Config
 from rationalizer.training.folder_lock import lock_folder
 
-RANKS = ("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK")  # set where processes are started to work together
+RANKS = ("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK")  # set by whatever starts processes that work together
+STRATEGIES = ("auto", "ddp", "ddp_find_unused_parameters_true")
 LOST = (
-    "another process of this training has ended or cannot be reached; what it said of that stands above. What was "
-    "saved stays: the same command with --resume, in Python resume=True, goes on from there"
+    "another process of this training has ended or cannot be reached; its own message is above. Checkpoints are kept: "
+    "resume from the last one with the same command and --resume, in Python with resume=True"
 )
 
 
 def is_first_process(devices: Any = 1, num_nodes: int = 1) -> bool:
-    """Of those that train together. Slurm numbers its tasks whatever they are for: they count if several devices are
-    asked for."""
+    """Return whether this process writes. Slurm numbers the tasks of any job: its number counts only if the training
+    has several devices."""
     several = str(devices) != "1" or num_nodes > 1
     return all(os.environ.get(name, "0") == "0" for name in (*RANKS, *(("SLURM_PROCID",) if several else ())))
 
 
 @contextmanager
-def exclusive_folder(directory: Path | None, *, first: bool) -> Iterator[None]:
-    """The folder for this training only. Of several processes that train together, the first holds it for all."""
-    if directory is None or not first:
+def exclusive_folder(directory: Path | None, *, is_first: bool) -> Iterator[None]:
+    """Lock the run's folder for this training. The first of several processes locks it for all."""
+    if directory is None or not is_first:
         yield
         return
     with lock_folder(directory):
@@ -52,80 +58,114 @@ def on_gpu(accelerator: str) -> bool:
     return accelerator in ("auto", "gpu", "cuda") and torch.cuda.is_available()
 
 
-def choose_strategy(config: Config, **settings: Any) -> Any:
-    """Lightning's strategy for a training. What cannot be trained on is refused: before anything is written, and before
-    a hundred processes are started.
+def on_cpu(accelerator: str) -> bool:
+    return accelerator in ("auto", "cpu") and not on_gpu(accelerator)
+
+
+def build_fabric(config: Config, **settings: Any) -> Fabric:
+    """Return the Fabric of a training; ValueError before anything is written, and before processes are started.
 
     Args:
-        config: of what is trained.
-        settings: `accelerator`, `devices`, `num_nodes`, `precision`, `strategy` as of Lightning's Trainer.
+        config: the settings of the training.
+        settings: `accelerator`, `devices`, `num_nodes`, `precision`, `strategy`, as for `lightning_fabric.Fabric`.
     """
-    accelerator, devices = settings["accelerator"], settings["devices"]
-    if isinstance(devices, int):
-        cores = os.cpu_count() or 1
-        on_cpu = accelerator in ("auto", "cpu") and not on_gpu(accelerator)
-        if devices == 0 or devices < -1 or (on_cpu and devices == -1):
-            raise ValueError(f"devices must be at least 1, or -1 for all GPUs, got {devices}")
-        if on_cpu and devices > cores:
-            raise ValueError(f"{devices} devices were asked for, but this machine has {cores} CPU cores; use fewer")
-    if settings["num_nodes"] < 1:
-        raise ValueError(f"the number of nodes must be at least 1, got {settings['num_nodes']}")
+    _check_devices(settings["accelerator"], settings["devices"], settings["num_nodes"])
     if str(settings["precision"]) in ("16-true", "bf16-true"):
-        raise ValueError(f"the layers need more digits than precision={settings['precision']!r} keeps; use bf16-mixed")
+        raise ValueError(f"precision={settings['precision']!r} is too low for the exact layers; use bf16-mixed")
+    strategy = settings["strategy"]
+    if isinstance(strategy, str) and strategy not in STRATEGIES:
+        raise ValueError(f"unknown strategy {strategy!r} for training; use auto or ddp")
     try:
-        trainer = pl.Trainer(logger=False, enable_checkpointing=False, **settings)
+        fabric = Fabric(**settings)
+        if isinstance(fabric.strategy, DDPStrategy) and not isinstance(strategy, Strategy):
+            # Generators get no gradient in epochs on whole texts. Buffers, among them all word vectors, are equal in
+            # all processes without being sent (see `Method.global_mean`).
+            unused = config.full_text_epochs > 0 or "find_unused_parameters_true" in strategy
+            ddp = DDPStrategy(find_unused_parameters=unused, broadcast_buffers=False)
+            fabric = Fabric(**{**settings, "strategy": ddp})
     except (TypeError, ValueError, RuntimeError, MisconfigurationException) as error:
         given = ", ".join(f"{name}={value!r}" for name, value in settings.items())
         raise ValueError(f"Lightning cannot train with {given}: {error}") from None
-    _check_strategy(trainer.strategy, settings["strategy"])
-    if torch.distributed.is_torchelastic_launched() and trainer.world_size != int(os.environ["WORLD_SIZE"]):
+    if not isinstance(fabric.strategy, (DDPStrategy, SingleDeviceStrategy)):
+        # Checkpoints need the whole model in every process.
+        raise ValueError(f"unsupported strategy {strategy!r}; use auto or ddp")
+    if torch.distributed.is_torchelastic_launched() and fabric.world_size != int(os.environ["WORLD_SIZE"]):
         raise ValueError(
-            f"torchrun has started {os.environ['WORLD_SIZE']} processes, but devices × nodes is {trainer.world_size}; "
-            "give the number of its processes on each node as --devices, and of its nodes as --nodes"
+            f"torchrun has started {os.environ['WORLD_SIZE']} processes, but devices × nodes is {fabric.world_size}; "
+            "set --devices to the number of processes on each node, and --nodes to the number of nodes"
         )
-    if config.batch_tokens is None and config.batch_size < trainer.world_size:
+    if config.batch_tokens is None and config.batch_size < fabric.world_size:
         raise ValueError(
-            f"a batch of {config.batch_size} cannot be shared out among {trainer.world_size} processes; use fewer "
-            "devices, or a larger batch_size"
+            f"cannot split a batch of {config.batch_size} among {fabric.world_size} processes; use fewer devices, or a "
+            "larger batch_size"
         )
-    if isinstance(settings["strategy"], Strategy) or not isinstance(trainer.strategy, DDPStrategy):
-        return settings["strategy"]
-    # Nothing reaches the generator while whole texts are read. Buffers are the same everywhere by themselves (see
-    # `Method.global_mean`), and among them are all word vectors.
-    unreached = config.full_text_epochs > 0 or "find_unused_parameters_true" in settings["strategy"]
-    return DDPStrategy(find_unused_parameters=unreached, broadcast_buffers=False)
+    return fabric
 
 
-def _check_strategy(strategy: Strategy, asked: Any) -> None:
-    """Weights and checkpoints are whole in every process, and what was learned is in the process that asked for it."""
-    whole = isinstance(strategy, (DDPStrategy, SingleDeviceStrategy))
-    if not whole or isinstance(strategy.launcher, _MultiProcessingLauncher):
-        raise ValueError(f"models are trained with the strategy auto or ddp, not with {asked!r}; leave it out")
+def _check_devices(accelerator: str, devices: Any, num_nodes: int) -> None:
+    if isinstance(devices, int):
+        cores = os.cpu_count() or 1
+        if devices == 0 or devices < -1 or (on_cpu(accelerator) and devices == -1):
+            raise ValueError(f"devices must be at least 1, or -1 for all GPUs, got {devices}")
+        if on_cpu(accelerator) and devices > cores:
+            raise ValueError(f"devices={devices}, but this machine has {cores} CPU cores; use fewer")
+    if num_nodes < 1:
+        raise ValueError(f"the number of nodes must be at least 1, got {num_nodes}")
 
 
-def require_agreement(own: Mapping[str, Any]) -> None:
-    """An error in all processes where one has other data, settings or checkpoints than the first."""
-    each: list[Any] = [None] * torch.distributed.get_world_size()
-    torch.distributed.all_gather_object(each, dict(own))
-    first = each[0]
-    for number, other in enumerate(each):
+def require_agreement(settings: Mapping[str, Any]) -> None:
+    """Raise ValueError in all processes if one has other data, settings or checkpoints than the first."""
+    all_settings: list[Any] = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(all_settings, dict(settings))
+    first = all_settings[0]
+    for rank, other in enumerate(all_settings):
         key = next((key for key in {**first, **other} if first.get(key) != other.get(key)), None)
         if key is not None:
             raise ValueError(
-                f"process {number} trains with {key} = {other.get(key)!r}, process 0 with {key} = {first.get(key)!r}; "
-                "give all processes the same data and settings, and a folder for the run that all of them can read"
+                f"process {rank} trains with {key} = {other.get(key)!r}, process 0 with {key} = {first.get(key)!r}; "
+                "give all processes the same data and settings, and a run folder that all of them can read"
             )
+
+
+class Termination:
+    """End the training after the current batch when SIGTERM arrives, with the exit code that shells use, 143."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self.fabric = fabric
+        self.received = False
+        self.previous: Any = None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():  # Python allows handlers there only
+            self.previous = signal.signal(signal.SIGTERM, self._receive)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.previous is not None:
+            signal.signal(signal.SIGTERM, self.previous)
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if not self.received:
+            for process in getattr(self.fabric.strategy.launcher, "procs", ()):
+                process.send_signal(number)
+        self.received = True
+        if callable(self.previous):
+            self.previous(number, frame)
+
+    def exit_if_received(self) -> None:
+        if self.received:
+            raise SystemExit(128 + signal.SIGTERM)
 
 
 @contextmanager
 def report_lost_processes() -> Iterator[None]:
-    """An error that says so where another process is gone, instead of what is said about its connection."""
-    # Lightning kills this process seconds after one that it has started has failed, and tells no one but its log.
-    watcher = logging.getLogger("lightning_fabric.strategies.launchers.subprocess_script")
-    told, before = _Told(), (watcher.level, watcher.propagate)
-    watcher.addHandler(told)
-    watcher.setLevel(logging.INFO)
-    watcher.propagate = False
+    """Replace the errors of a broken connection by one that says that another process has ended."""
+    # Fabric kills this process seconds after one that it has started has failed, and reports that in its log only.
+    observer = logging.getLogger("lightning_fabric.strategies.launchers.subprocess_script")
+    handler, before = _LostProcessHandler(), (observer.level, observer.propagate)
+    observer.addHandler(handler)
+    observer.setLevel(logging.INFO)
+    observer.propagate = False
     try:
         yield
     except RuntimeError as error:
@@ -133,13 +173,27 @@ def report_lost_processes() -> Iterator[None]:
             raise
         raise ConnectionError(LOST) from error
     finally:
-        watcher.setLevel(before[0])
-        watcher.propagate = before[1]
-        watcher.removeHandler(told)
+        observer.setLevel(before[0])
+        observer.propagate = before[1]
+        observer.removeHandler(handler)
 
 
-class _Told(logging.StreamHandler[Any]):
-    """On standard error."""
+class _LostProcessHandler(logging.StreamHandler[Any]):
+    """Writes to standard error."""
 
     def format(self, record: logging.LogRecord) -> str:
         return f"error: {LOST}"
+
+
+@contextmanager
+def quiet_lightning() -> Iterator[None]:
+    """Hide Lightning's remarks on hardware and workers."""
+    logger = logging.getLogger("lightning_fabric")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module=r"lightning_fabric.*")
+            yield
+    finally:
+        logger.setLevel(level)

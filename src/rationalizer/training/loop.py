@@ -1,403 +1,382 @@
-"""Training runs: from a corpus and a config to a trained model, resumable at any moment."""
+"""The training loop, on Lightning Fabric: epochs, validation, the best weights, checkpoints."""
 
 from __future__ import annotations
 
-import logging
-import platform
-import signal
-import sys
+import math
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any
 
-import numpy as np
-import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import Callback, TQDMProgressBar
-from pytorch_lightning.callbacks.progress.tqdm_progress import Tqdm
-from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger
-from pytorch_lightning.utilities.exceptions import SIGTERMException
+from lightning_fabric import Fabric
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
 
-from rationalizer import __version__
+from rationalizer import ops
 from rationalizer.data import Corpus
-from rationalizer.data.disk_examples import DiskExamples, labels, word_counts
-from rationalizer.models.atomic_files import write_record
-from rationalizer.models.batch_constraints import check_constraints
-from rationalizer.models.batches import collate
-from rationalizer.models.config import Config, configure
-from rationalizer.models.sample_texts import choose_samples
-from rationalizer.models.trained_model import (
-    CHECKPOINT,
-    CONFIG,
-    ENCODER_FILE,
-    HISTORY,
-    LOGS,
-    Description,
-    LabelType,
-    TrainedModel,
-    read_encoder_files,
-    write_encoder_files,
-)
-from rationalizer.nn import Encoder, encoder_class
-from rationalizer.nn.initialization import draw_xavier
-from rationalizer.progress import in_notebook, is_interactive
+from rationalizer.models.batch_constraints import BatchConstraints
+from rationalizer.models.batches import Batch, BucketSampler, Shard, batch_loader
+from rationalizer.models.config import Config
+from rationalizer.nn import Model, TrainingStep, make_objective
+from rationalizer.progress import Reporter
 from rationalizer.text import AnyExample
-from rationalizer.training.checkpoint import CheckpointFile, data_digest, require_same, run_identity
-from rationalizer.training.denormals import denormals_as_zero
-from rationalizer.training.distributed import (
-    choose_strategy,
-    exclusive_folder,
-    is_first_process,
-    on_gpu,
-    report_lost_processes,
+from rationalizer.training.averaging import Average
+from rationalizer.training.checkpoint import (
+    Checkpoint,
+    CheckpointFile,
+    Progress,
+    copy_to_host,
+    data_digest,
+    optimizer_state,
+    restore_optimizer,
+    run_settings,
 )
-from rationalizer.training.module import Learner
-from rationalizer.training.seeding import preserve_rng_state, seed_all
-from rationalizer.training.threads import fewest, set_threads, step_seconds
+from rationalizer.training.distributed import Termination, require_agreement
+from rationalizer.training.history_log import HistoryLog
+from rationalizer.training.learning_rates import build_optimizer, set_rates
+from rationalizer.training.seeding import seed_all
+from rationalizer.training.validation import Validation, agreement_name, score_name
 
-START_TEXTS = 64  # that say how large states are
-EVERY = 5.0  # seconds between two lines of a log
-DOUBLE = ("64", "64-true")  # what Lightning calls double precision
-
-
-def train(
-    corpus: Corpus,
-    config: Config,
-    run_dir: str | Path | None = None,
-    *,
-    resume: bool = False,
-    progress: bool | Literal["lines"] | None = None,
-    accelerator: str = "auto",
-    devices: Any = 1,
-    precision: Any = None,
-    strategy: Any = "auto",
-    num_nodes: int = 1,
-    threads: int | None = None,
-    label_type: LabelType = "str",
-) -> TrainedModel:
-    """Trains a model. On one CPU, the same corpus, config and number of threads give the same weights bit for bit.
-
-    Args:
-        corpus: `train` is learned from; `dev` decides when to stop and which epoch's weights are kept.
-        config: see `configure`.
-        run_dir: where the run is kept (see `trained.py`); None keeps nothing.
-        resume: go on with the run in `run_dir` from its last checkpoint, to the weights it would have reached
-            without the interruption. A finished run is loaded; where there is none, one is started.
-        progress: show a progress bar, or "lines": a line every few seconds, for logs; by default a bar if standard
-            error is a terminal, and in notebooks.
-        accelerator, devices, precision, strategy, num_nodes: as of `pytorch_lightning.Trainer`; without a wish the
-            precision is "32-true", for transformers on a GPU "bf16-mixed"; what was trained in double precision
-            ("64-true") is kept in single. Several devices share out every batch, and come to the same result as one
-            does, but for rounding and for what is drawn at random.
-        threads: on a CPU, from 1 on; by default as many as help, which takes a second to be measured (see
-            `threads.py`). The model's metrics say how many there were.
-        label_type: what class labels were before they became the corpus' class names; kept with the model.
-    """
-    _check_corpus(corpus, config)
-    directory = Path(run_dir) if run_dir is not None else None
-    if directory is None and resume:
-        raise ValueError("resume=True needs the run_dir of the run to go on with")
-    description = describe(corpus, config, label_type)
-    double = str(precision) in DOUBLE
-    settings = {
-        "accelerator": accelerator,
-        "devices": devices,
-        # The model itself is double then, before a checkpoint is read; Lightning has nothing to turn any more.
-        "precision": "32-true" if double else precision or _usual_precision(config, accelerator),
-        "num_nodes": num_nodes,
-    }
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads must be at least 1, got {threads}")
-    with _quiet():
-        settings["strategy"] = choose_strategy(config, **settings, strategy=strategy)
-    first = is_first_process(devices, num_nodes)
-    with exclusive_folder(directory, first=first), preserve_rng_state():
-        return _train(corpus, description, directory, resume, progress, settings, first, double, threads)
+NOTE_SECONDS = 0.2  # between two losses on the progress bar: to read one makes the host wait for the device
 
 
-def _train(
-    corpus: Corpus,
-    description: Description,
-    directory: Path | None,
-    resume: bool,
-    progress: bool | Literal["lines"] | None,
-    settings: dict[str, Any],
-    first: bool,
-    double: bool,
-    threads: int | None,
-) -> TrainedModel:
-    config = description.config
-    if directory is not None and first and not resume:
-        require_no_run(directory)
-    if directory is not None and (directory / HISTORY).is_file():
-        finished = TrainedModel.load(directory)
-        given = run_identity(description, corpus)
-        stored = run_identity(finished.description, corpus) | {"data": finished.history["data"]}
-        require_same(stored, given, directory / HISTORY)
-        if first:
-            (directory / CHECKPOINT).unlink(missing_ok=True)
-        return finished
-    file = CheckpointFile.of(directory / CHECKPOINT, description, corpus) if directory else None
-    resumed = file.read() if file and resume else None
-    seed_all(config.seed)
-    if directory is not None and resumed and (directory / ENCODER_FILE).is_file():
-        encoder = read_encoder_files(directory, description)
-    else:
-        encoder = _reader(corpus, description)
-    check_constraints(corpus, config, encoder)
-    model = description.build(encoder)
-    if double:
-        model.double()
-    if resumed is None and config.initial_weights == "xavier":
-        draw_xavier(model)
-    if resumed is None and model.method.initializes_from_texts:  # every process does it by itself, and all alike
-        model.eval().initialize(*collate(list(enumerate(corpus.train[:START_TEXTS])), encoder).texts)
-    if file and resumed and (wrong := resumed.find_mismatch(model)):
-        raise file.error(wrong)
-    learner = Learner(model.train(), corpus, config, file, resumed)  # Lightning leaves the mode as it finds it
-    if directory is not None and first:
-        write_encoder_files(directory, encoder)
-        write_record(directory / CONFIG, description.to_json())
-    if not learner.progress.finished:
-        with denormals_as_zero():
-            learner.progress.threads = _threads(learner, threads, settings, told=progress == "lines")
-            with set_threads(learner.progress.threads):
-                _fit(learner, directory, progress, settings)
-    model.load_state_dict(learner.best, strict=False)
-    examples = choose_samples(corpus, config.keep_examples)
-    if double:
-        model.float()
-    trained = TrainedModel(description, model.eval(), _metrics(learner), examples)
-    if directory is not None and first:
-        trained.save(directory)
-        (directory / CHECKPOINT).unlink(missing_ok=True)
-    return trained
+class LossModule(nn.Module):
+    """Sends the computation of a loss through `forward`, which is where Fabric and DDP expect it."""
+
+    def __init__(self, model: Model, *, unused_parameter: bool) -> None:
+        super().__init__()
+        self.model = model
+        if unused_parameter:  # DDP warns if it has to look for unused parameters and finds none
+            self.unused = nn.Parameter(torch.zeros(1))
+
+    def forward(self, compute_loss: Callable[[], Tensor]) -> Tensor:
+        if torch.is_autocast_enabled(next(self.parameters()).device.type):
+            # A cached copy of a weight that is used several times would sum its gradients in 16 bits.
+            torch.set_autocast_cache_enabled(False)
+        return compute_loss()
 
 
-def require_no_run(directory: Path) -> None:
-    """An error where another run is kept in the folder."""
-    if (directory / CONFIG).exists():
-        raise FileExistsError(
-            f"{directory} already holds a run; go on with it by --resume, in Python by resume=True, or give another "
-            "folder"
+class TrainingLoop:
+    """Trains a model on a corpus, keeps the weights that are best on dev, and writes checkpoints."""
+
+    def __init__(
+        self,
+        model: Model,
+        corpus: Corpus,
+        config: Config,
+        fabric: Fabric,
+        file: CheckpointFile | None = None,
+        resumed: Checkpoint | None = None,
+        log: HistoryLog | None = None,
+    ) -> None:
+        self.model = model
+        self.corpus = corpus
+        self.config = config
+        self.objective = make_objective(config.objective, config)
+        self.fabric = fabric
+        self.file = file
+        self.log = log
+        self.progress = resumed.progress if resumed else Progress()
+        self.best = resumed.best if resumed else {}
+        self.resumed = resumed
+        if resumed:
+            model.load_state_dict(resumed.model, strict=False)
+        self.loss, self.unconverged, self.largest_gap = torch.zeros(3)
+        self.batches = 0  # in the epoch
+        self.share = 1.0  # of the batch that this process computes
+        self.selected = 1.0  # the share of the words, in the last batch
+        self.is_solved = False  # whether a layer reported the convergence of its solver in this epoch
+        self.clock = self.saved = self.noted = time.perf_counter()
+        self.shown: dict[str, float] = {}  # on the progress bar
+
+    @property
+    def device(self) -> torch.device:
+        return self.fabric.device
+
+    # The run
+
+    def run(self, reporter: Reporter) -> None:
+        """Train until the last epoch or until early stopping."""
+        self.fabric.launch()
+        self.reporter = reporter if self.fabric.is_global_zero else Reporter()
+        self._setup()
+        with Termination(self.fabric) as self.termination:
+            while not self.progress.finished:
+                self._train_epoch()
+                row = self._end_epoch(self._validate())
+                self._keep_best(row)
+                self._finish_epoch(row)
+
+    def _setup(self) -> None:
+        if self.fabric.world_size > 1:  # a single process does not need the digest of all texts
+            data = data_digest(self.corpus, self.config)
+            require_agreement({**run_settings(self.config), "data": data, "step": self.progress.step})
+        self.model.to(self.device).train()
+        optimizer = build_optimizer(self.model, self.config)
+        average = None
+        if self.resumed:
+            restore_optimizer(self.model, optimizer, self.resumed.optimizer)
+            average = self.resumed.average
+            if self.resumed.precision:
+                self.fabric.strategy.precision.load_state_dict(self.resumed.precision)
+        self.resumed = None
+        self.average = Average(self.model, self.config.averaging, average)
+        module = LossModule(self.model, unused_parameter=self.objective.warmup_epochs > 0)
+        self.module, self.optimizer = self.fabric.setup(module, optimizer)
+
+    def _train_epoch(self) -> None:
+        progress = self.progress
+        sums = torch.tensor((progress.loss, progress.unconverged, progress.largest_gap), dtype=torch.float64)
+        self.loss, self.unconverged, self.largest_gap = sums.to(self.device, self.sum_type)
+        self.is_solved = False
+        loader = self.load_batches(self.corpus.train, shuffle=True, seed=self.config.seed)
+        order = loader.batch_sampler
+        assert isinstance(order, BucketSampler)
+        order.set_epoch(progress.epoch, start=progress.batch)
+        self.batches = order.batches
+        self.reporter.start(f"Epoch {progress.epoch + 1}/{self.config.epochs}", self.batches, progress.batch)
+        self.clock = time.perf_counter()
+        for batch in loader:
+            self._train_batch(batch.to(self.device))
+            self.termination.exit_if_received()
+
+    def _train_batch(self, batch: Batch) -> None:
+        progress, config = self.progress, self.config
+        seed_all(config.seed, progress.step, self.fabric.global_rank)
+        self.share = batch.share
+        self.model.method.progress = self.finished_batches / (config.epochs * self.batches)
+        is_last = progress.batch + 1 == self.batches
+        is_step = (progress.batch + 1) % config.accumulate == 0 or is_last
+        with self.fabric.no_backward_sync(self.module, enabled=not is_step):
+            loss = self.module(lambda: self.training_step(batch))
+            self.fabric.backward(loss / config.accumulate)
+        if is_step:
+            self._update_weights()
+        progress.step += 1
+        progress.batch += 1
+        self._report_loss()
+        is_due = time.perf_counter() - self.saved >= config.checkpoint_seconds
+        # After an epoch's last batch comes validation, and then a checkpoint anyway. Between two steps of the
+        # optimizer there are gradients, which no checkpoint holds.
+        if is_due and is_step and not is_last:
+            self._save()
+
+    def _update_weights(self) -> None:
+        config = self.config
+        # The middle of the step's batches: neither the first step nor the last one has a rate of 0.
+        middle = max(0.5, self.finished_batches + 1 - config.accumulate / 2)
+        set_rates(self.optimizer, config, middle / (config.epochs * self.batches), self.selected)
+        self.fabric.clip_gradients(self.module, self.optimizer, max_norm=config.clip, error_if_nonfinite=False)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        self.average.update(self.model, self.progress.step)
+
+    @property
+    def finished_batches(self) -> int:
+        """Batches of the training so far, as if every epoch had as many as this one."""
+        return self.progress.epoch * self.batches + self.progress.batch
+
+    # The loss
+
+    def training_step(self, batch: Batch) -> Tensor:
+        """Return the loss of this process' shard of a batch."""
+        return self.weight * self._batch_loss(batch)
+
+    @property
+    def weight(self) -> float:
+        """The weight of a mean over this process' shard. DDP averages gradients over processes, whatever the sizes of
+        their shards; with this weight the average is the gradient of the mean over the whole batch."""
+        return self.share * self.fabric.world_size
+
+    def global_mean(self, mean: Tensor) -> Tensor:
+        """Return the mean over the whole batch, from the mean over this process' shard."""
+        return self.all_reduce(self.share * mean.detach(), "sum")
+
+    def all_reduce(self, value: Tensor, operation: str) -> Tensor:
+        if self.fabric.world_size == 1:
+            return value
+        reduced = self.fabric.all_reduce(value, reduce_op=operation)
+        assert isinstance(reduced, Tensor)
+        return reduced
+
+    def _batch_loss(self, batch: Batch) -> Tensor:
+        assert batch.labels is not None
+        scaler = getattr(self.fabric.strategy.precision, "scaler", None)
+        scale = self.weight / self.config.accumulate * (1.0 if scaler is None else float(scaler.get_scale()))
+        step = TrainingStep(
+            batch.texts,
+            batch.labels,
+            batch.constraints,
+            batch.annotation,
+            epoch=self.progress.epoch,
+            gradient_scale=scale,
+            global_mean=self.global_mean,
         )
+        loss, task_loss, output = self.objective.loss(self.model, step)
+        self.last_loss = self.global_mean(task_loss.mean())
+        self.loss += self.last_loss
+        if output is not None:
+            self._add_convergence(output.selection)
+            if self.config.slow_predictor:
+                self.selected = float(self.global_mean(self.model.size(output).mean()))
+        return loss
 
+    def _report_loss(self) -> None:
+        now = time.perf_counter()
+        if type(self.reporter) is not Reporter and now - self.noted >= NOTE_SECONDS:
+            self.noted = now
+            self._report(loss=float(self.last_loss))
+        self.reporter(1)
 
-def describe(corpus: Corpus, config: Config, label_type: LabelType = "str") -> Description:
-    target: dict[str, Any] = {}
-    if corpus.task == "regression":
-        values = labels(corpus.train).astype(np.float64)
-        unit = bool(values.min() >= 0 and values.max() <= 1)
-        target = {"sigmoid": True} if unit else _standard(values)
-    return Description(
-        config=config,
-        task=corpus.task,
-        classes=tuple(corpus.classes),
-        target=target,
-        label_type=label_type,
-        columns=dict(corpus.columns),
-    )
+    def _report(self, **values: float) -> None:
+        self.shown |= values
+        self.reporter.note(" ".join(f"{name}={value:.3f}" for name, value in self.shown.items()))
 
-
-def _standard(values: np.ndarray) -> dict[str, Any]:
-    return {"sigmoid": False, "mean": float(values.mean()), "deviation": float(values.std()) or 1.0}
-
-
-def _usual_precision(config: Config, accelerator: str) -> str:
-    """Transformers lose nothing by short numbers in their products, and are twice as fast."""
-    fast = encoder_class(config.encoder).prefers_bf16 and on_gpu(accelerator)
-    return "bf16-mixed" if fast and torch.cuda.is_bf16_supported() else "32-true"
-
-
-def _check_corpus(corpus: Corpus, config: Config) -> None:
-    if not corpus.train:
-        raise ValueError(f"the corpus {corpus.name!r} has no training examples; it can be scored by evaluate")
-    if config.annotation_weight and not any(example.annotated for example in corpus.train):
-        kind, column = ("alignment", "alignment") if corpus.pairs else ("human rationale", "rationale_mask")
-        raise ValueError(
-            f"annotation_weight is {config.annotation_weight:g}, but {corpus.name!r} has no {kind} to learn from in "
-            f"train; name its column (on the command line: --column {column}=NAME), or leave annotation_weight out"
-        )
-    if len(corpus.classes) == 1 and not config.annotation_weight:
-        raise ValueError(
-            f"all labels are {corpus.classes[0]!r}, and a classifier learns to tell classes apart; give texts of "
-            "another class, name another label column (on the command line: --column label=NAME), or learn from "
-            "what people marked alone (--set annotation_weight=1)"
-        )
-    if corpus.pairs != config.pairs:
-        configure(config.method, pairs=corpus.pairs)  # says what is wrong, unless both kinds have such a method
-        kind = "pairs of" if corpus.pairs else "single"
-        raise ValueError(f"{corpus.name!r} holds {kind} texts; configure with pairs={corpus.pairs}")
-    for split, examples in (("train", corpus.train), ("dev", corpus.dev)):
-        if isinstance(examples, DiskExamples):
-            continue  # each was looked at when it was written
-        for i, example in enumerate(examples):
-            _check_example(example, f"{corpus.name} {split}[{i}]", corpus)
-
-
-def _check_example(example: AnyExample, where: str, corpus: Corpus) -> None:
-    if not all(example.shape):
-        raise ValueError(f"{where} has no tokens; leave empty texts out")
-    if example.label is None:
-        raise ValueError(f"{where} has no label; training and validation need one for every text")
-    if corpus.classes and not (isinstance(example.label, int) and 0 <= example.label < len(corpus.classes)):
-        raise ValueError(f"{where} has the label {example.label!r}; expected 0 to {len(corpus.classes) - 1}")
-
-
-def _reader(corpus: Corpus, description: Description) -> Encoder:
-    config = description.config
-    words = word_counts(corpus.train)
-    how: dict[str, Any] = {"rule": corpus.rule, "punctuation": config.punctuation, "sentences": config.sentences}
-    how |= description.network()
-    return encoder_class(config.encoder).prepare(config.encoder, words, description.encoder_options(), **how)
-
-
-def _threads(learner: Learner, asked: int | None, settings: dict[str, Any], *, told: bool) -> int | None:
-    """How many the run takes; None: as many as PyTorch does, for a GPU, or where processes share the cores."""
-    several = str(settings["devices"]) != "1" or settings["num_nodes"] > 1
-    on_cpu = settings["accelerator"] in ("auto", "cpu") and not on_gpu(settings["accelerator"])
-    if asked is not None or several or not on_cpu:
-        return asked
-    most, before = torch.get_num_threads(), learner.progress.threads
-    if before is not None and before <= most:
-        return before
-    if most == 1:
-        return 1
-    taken = step_seconds(learner)
-    if told:
-        steps = ", ".join(f"{seconds:.2g} s with {number}" for number, seconds in sorted(taken.items()))
-        print(f"Threads: {fewest(taken)} (a step takes {steps})", file=sys.stderr, flush=True)
-    return fewest(taken)
-
-
-def _fit(
-    learner: Learner,
-    directory: Path | None,
-    progress: bool | Literal["lines"] | None,
-    settings: dict[str, Any],
-) -> None:
-    show = progress is True or (progress is None and is_interactive())
-    callbacks: list[Callback] = [_Bar()] if show else [_Lines()] if progress == "lines" else []
-    with _quiet():
-        trainer = pl.Trainer(
-            **settings,
-            max_epochs=learner.config.epochs - learner.progress.epoch,
-            gradient_clip_val=learner.config.clip,
-            accumulate_grad_batches=learner.config.accumulate,
-            logger=_loggers(directory) if directory else False,
-            callbacks=callbacks,
-            enable_progress_bar=show,
-            enable_checkpointing=False,  # Lightning's are pickles; ours are written by the learner
-            enable_model_summary=False,
-            num_sanity_val_steps=0,
-            limit_val_batches=1.0 if learner.corpus.dev else 0,
-            reload_dataloaders_every_n_epochs=1,  # an epoch's batches depend on its number
-            use_distributed_sampler=False,  # the learner shares the batches out itself
-        )
-        with _interruptible(), report_lost_processes():
-            trainer.fit(learner)
-    learner.model.to(trainer.strategy.root_device)
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Lightning answers Ctrl-C with exit code 1, and ignores it from then on; here it stays what it is. SIGTERM it
-    answers with exit code 0, as if the training had come to its end; here with the one that shells know."""
-    handler = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    except SIGTERMException:
-        raise SystemExit(128 + signal.SIGTERM) from None
-    except SystemExit as stopped:
-        if not isinstance(stopped.__context__, KeyboardInterrupt):
-            raise
-        signal.signal(signal.SIGINT, handler)
-        raise KeyboardInterrupt from None
-
-
-class _Lines(Callback):
-    """For logs: a line every `EVERY` seconds, if the training takes so long."""
-
-    def __init__(self) -> None:
-        self.begun = self.told = time.monotonic()
-
-    def on_train_batch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *rest: Any) -> None:
-        now = time.monotonic()
-        if now - self.told < EVERY or not trainer.is_global_zero:
+    def _add_convergence(self, selection: Any) -> None:
+        """Count the selections whose solver stopped early. The sums stay on the device: reading them would make the
+        host wait."""
+        info = getattr(selection, "info", None)
+        if info is None:
             return
-        self.told = now
-        assert isinstance(pl_module, Learner)
-        batch, batches = rest[-1] + 1, trainer.num_training_batches
-        epoch = f"{pl_module.progress.epoch + 1}/{pl_module.config.epochs}"
-        print(f"Epoch {epoch}: {batch} of {batches} batches ({now - self.begun:.0f} s)", file=sys.stderr, flush=True)
+        counts = self.share > 0  # a process without a text of the batch repeats one, which does not count
+        unconverged = (counts & ~info.converged).sum().to(self.sum_type)
+        gap = (counts * info.gap).max().to(self.sum_type)
+        self.unconverged = self.unconverged + self.all_reduce(unconverged, "sum")
+        self.largest_gap = torch.maximum(self.largest_gap, self.all_reduce(gap, "max"))
+        self.is_solved = True
 
+    # Data
 
-class _Bar(TQDMProgressBar):
-    """On standard error: Lightning's own would stand in a file that the output is sent to."""
+    def load_batches(self, examples: Sequence[AnyExample], *, shuffle: bool, seed: int) -> DataLoader[Batch]:
+        config = self.config
+        # Whether the constraints can be satisfied was checked before the training.
+        constraints = BatchConstraints(config, self.model.encoder, len(examples), check=False)
+        return batch_loader(
+            examples,
+            self.model.encoder,
+            batch_size=config.batch_size,
+            batch_tokens=config.batch_tokens,
+            shuffle=shuffle,
+            seed=seed,
+            workers=config.workers,
+            constraints=constraints if config.constraints else None,
+            shard=Shard(self.fabric.global_rank, self.fabric.world_size),
+            annotations=config.annotation_weight > 0,
+        )
 
-    def init_train_tqdm(self) -> Tqdm:
-        with redirect_stdout(sys.stderr):
-            return super().init_train_tqdm()
+    # The end of an epoch
 
-    def init_validation_tqdm(self) -> Tqdm:
-        if in_notebook():  # which would write a second bar on new lines, again and again
-            return Tqdm(disable=True)
-        with redirect_stdout(sys.stderr):
-            return super().init_validation_tqdm()
+    @torch.no_grad()
+    def _validate(self) -> dict[str, float]:
+        """Score the averaged weights on dev; {} without a dev set."""
+        corpus = self.corpus
+        if not corpus.dev:
+            return {}
+        self.average.swap(self.model)
+        self.model.eval()
+        validation = Validation(corpus, self.sum_type, self.device)
+        for batch in self.load_batches(corpus.dev, shuffle=False, seed=0):
+            if batch.share:
+                with self.fabric.autocast():
+                    validation.add(self.model, batch.to(self.device), self.config.budget)
+        self.model.train()
+        self.average.swap(self.model)
+        # Every process has filled in the rows of other texts; the sum has them all.
+        return validation.scores(self.all_reduce(validation.rows, "sum"))
 
-    def on_train_epoch_start(self, trainer: pl.Trainer, *_: Any) -> None:
-        super().on_train_epoch_start(trainer)
-        learner = trainer.lightning_module
-        assert isinstance(learner, Learner)
-        self.train_progress_bar.set_description(f"Epoch {learner.progress.epoch + 1}/{learner.config.epochs}")
+    def _end_epoch(self, scores: dict[str, float]) -> dict[str, float]:
+        """Return the epoch's row of the history."""
+        progress = self.progress
+        loss = float(self.loss) / max(progress.batch, 1)
+        if not math.isfinite(loss):
+            raise FloatingPointError(
+                f"the training loss is {loss} after epoch {progress.epoch + 1}; lower learning_rate "
+                f"(now {self.config.learning_rate}) or clip (now {self.config.clip})"
+            )
+        shown = {score_name(self.corpus), agreement_name(self.corpus), "size"} & scores.keys()
+        self._report(loss=float(self.last_loss), **{name: scores[name] for name in sorted(shown)})
+        self._stop_clock()
+        row = {"epoch": progress.epoch + 1, "loss": loss, **self._convergence(), **scores}
+        return row | {"seconds": round(progress.seconds, 3)}
 
-    def get_metrics(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> dict[str, Any]:
-        metrics = super().get_metrics(trainer, pl_module)
-        metrics.pop("v_num", None)
-        return metrics
+    def _convergence(self) -> dict[str, float]:
+        """Return how far the epoch's selections were from exact, and warn about those that stopped early."""
+        if not self.is_solved:
+            return {}
+        count, gap = int(self.unconverged), float(self.largest_gap)
+        if count:
+            warnings.warn(
+                f"epoch {self.progress.epoch + 1}: {count} of {len(self.corpus.train)} selections stopped before the "
+                f"optimum (gap up to {gap:.1e}); raise the temperature, or mask_tolerance",
+                ops.ConvergenceWarning,
+                stacklevel=2,
+            )
+        return {"stopped_short": count, "mask_gap": gap}
 
+    def _keep_best(self, row: dict[str, float]) -> None:
+        """Keep the weights if they are the best so far by dev loss or score. Without a dev set or without early
+        stopping the last epoch is the best. With a single class the loss is always 0, and the score decides."""
+        progress, config = self.progress, self.config
+        by_loss = config.keep_by == "loss" and len(self.corpus.classes) != 1
+        measure = "dev_loss" if by_loss else score_name(self.corpus)
+        value = row.get(measure)
+        if value is not None:
+            value = -value if measure in ("dev_loss", "mse") else value  # more is better
+        # Nothing was selected yet, or far too much: any later epoch is better.
+        if progress.epoch < self.objective.warmup_epochs or not self.model.method.is_warmed_up:
+            value = None
+        is_best = value is None or config.patience is None or progress.best_value is None or value > progress.best_value
+        if is_best:
+            progress.best, progress.best_value = row.get(score_name(self.corpus)), value
+            progress.best_epoch = progress.epoch + 1
+            progress.epochs_without_improvement = 0
+            self.best = copy_to_host(self.model.state_dict()) | copy_to_host(self.average.weights)
+        else:
+            progress.epochs_without_improvement += 1
 
-def _loggers(directory: Path) -> list[Logger]:
-    """A new folder each time the run is taken up: files of a killed process are never written over."""
-    taken = [path.name for path in (directory / LOGS).glob("part_*")]
-    part = f"part_{len(taken)}"
-    return [
-        CSVLogger(directory, name=LOGS, version=part),
-        TensorBoardLogger(directory, name=LOGS, version=part),
-    ]
+    def _finish_epoch(self, row: dict[str, float]) -> None:
+        progress, config = self.progress, self.config
+        progress.history.append(row)
+        progress.epoch += 1
+        progress.batch, progress.unconverged = 0, 0
+        progress.loss = progress.seconds = progress.largest_gap = 0.0
+        progress.finished = progress.epoch >= config.epochs or self._stops_early()
+        if self.log and self.fabric.is_global_zero:
+            self.log.write(progress.history, progress.step)
+        self._save()
 
+    def _stops_early(self) -> bool:
+        progress, patience = self.progress, self.config.patience
+        has_run_long = progress.epoch >= self.config.min_epochs
+        return patience is not None and has_run_long and progress.epochs_without_improvement >= patience
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Lightning's remarks on hardware and workers are of no use to somebody who trains a small model."""
-    names = ("pytorch_lightning", "lightning.pytorch", "lightning_fabric")
-    loggers = [logging.getLogger(name) for name in names]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", module=r"(pytorch_lightning|lightning_fabric).*")
-            warnings.filterwarnings("ignore", message=".*(num_workers|litlogger|GPU available).*")
-            yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+    # Checkpoints
 
+    @property
+    def sum_type(self) -> torch.dtype:
+        return torch.float32 if self.device.type == "mps" else torch.float64
 
-def _metrics(learner: Learner) -> dict[str, Any]:
-    progress = learner.progress
-    return {
-        "score": learner.score_name,
-        "best": progress.best,
-        "best_epoch": progress.best_epoch,
-        "steps": progress.step,
-        "seconds_per_epoch": round(float(np.median([row["seconds"] for row in progress.history])), 3),
-        "epochs": progress.history,
-        "threads": progress.threads,
-        "data": data_digest(learner.corpus, learner.config),
-        "versions": {"rationalizer": __version__, "torch": torch.__version__, "python": platform.python_version()},
-    }
+    def _stop_clock(self) -> None:
+        now = time.perf_counter()
+        self.progress.seconds += now - self.clock
+        self.clock = now
+
+    def _save(self) -> None:
+        if self.file is None or not self.fabric.is_global_zero:
+            return
+        if self.progress.batch:
+            self.progress.loss = float(self.loss)
+            self.progress.unconverged, self.progress.largest_gap = int(self.unconverged), float(self.largest_gap)
+            self._stop_clock()
+        self.file.write(
+            Checkpoint(
+                progress=self.progress,
+                model=copy_to_host(self.model.state_dict()),
+                best=self.best,
+                average=self.average.weights,
+                optimizer=optimizer_state(self.model, self.optimizer.optimizer),
+                precision=self.fabric.strategy.precision.state_dict(),
+            )
+        )
+        self.saved = time.perf_counter()

@@ -94,8 +94,8 @@ def run(
         training: further arguments of `train`, such as `resume`, `progress` and `devices`.
     """
     from rationalizer.training.distributed import is_first_process  # Lightning takes seconds to import
-    from rationalizer.training.loop import train
     from rationalizer.training.threads import set_threads
+    from rationalizer.training.trainer import train
 
     trained = train(corpus, config, directory, **training)
     if directory is None or not is_first_process(training.get("devices", 1), training.get("num_nodes", 1)):

@@ -1,8 +1,8 @@
-"""How many threads a training takes on a CPU: as many as help, by what they make of one of its own batches.
+"""The number of CPU threads of a training, measured on one of its own batches.
 
-Small models lose by threads, which wait for one another at every little operation, and where other programs use the
-cores they lose many times over; large models gain. Another number of threads adds up in another order, which changes
-the last digits of a result: a run keeps its number, and goes on with it when it is resumed.
+Small models are slower with more threads, which wait for one another at every small operation, and many times slower if
+other programs use the cores; large models are faster. Another number of threads sums in another order, which changes
+the last digits of a result: a run stores its number, and uses it again when it is resumed.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any
 
 import torch
 
+from rationalizer.data import Corpus
+from rationalizer.models.batch_constraints import BatchConstraints
 from rationalizer.models.batches import batch_loader
+from rationalizer.models.config import Config
+from rationalizer.nn import Model, TrainingStep, make_objective
 from rationalizer.training.learning_rates import build_optimizer
 from rationalizer.training.seeding import preserve_rng_state, seed_all
 
-if TYPE_CHECKING:
-    from rationalizer.training.module import Learner
-
-BATCHES = 9  # of which the one of middle size is learned from
+SAMPLED_BATCHES = 9  # the one of median size is measured
 SECONDS = 0.2  # for every number of threads
-LONG = 1.0  # seconds of a step that need not be taken again to be known
-NEAR = 1.1  # times as long as with more threads: fewer are as good
+LONG_STEP = 1.0  # seconds; longer steps are not repeated
+TOLERANCE = 1.1  # fewer threads are as good if a step takes at most this many times as long
 
 
 @contextmanager
 def set_threads(number: int | None) -> Iterator[None]:
-    """So many threads of PyTorch, and of the layers, within; None: as they are."""
+    """Use this number of threads in PyTorch and in the layers; None changes nothing."""
     before = torch.get_num_threads()
     torch.set_num_threads(number or before)
     try:
@@ -40,57 +40,62 @@ def set_threads(number: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def step_seconds(learner: Learner) -> dict[int, float]:
-    """Seconds of a training step, by number of threads: with all of them, half as many, and so on until fewer are
-    slower. The model and all random generators stay as they are."""
+def measure_threads(model: Model, corpus: Corpus, config: Config) -> dict[int, float]:
+    """Return the seconds of a training step by number of threads: all of them, half as many, and so on until fewer
+    are slower. The model and all random number generators stay as they are."""
     with preserve_rng_state():
-        return halved(_practice(learner), torch.get_num_threads())
+        return time_thread_numbers(_make_step(model, corpus, config), torch.get_num_threads())
 
 
-def halved(step: Callable[[], object], most: int, clock: Callable[[], float] = time.perf_counter) -> dict[int, float]:
-    taken: dict[int, float] = {}
+def time_thread_numbers(
+    step: Callable[[], object], most: int, clock: Callable[[], float] = time.perf_counter
+) -> dict[int, float]:
+    seconds: dict[int, float] = {}
     number = most
-    while number and (not taken or fewest(taken) == min(taken)):
+    while number and (not seconds or fewest_threads(seconds) == min(seconds)):
         with set_threads(number):
-            begun = clock()
-            step()  # warms up
-            taken[number] = clock() - begun
-            if taken[number] < LONG:
-                count, begun = 0, clock()
-                while clock() < begun + SECONDS:
+            start = clock()
+            step()  # warm-up
+            seconds[number] = clock() - start
+            if seconds[number] < LONG_STEP:
+                count, start = 0, clock()
+                while clock() < start + SECONDS:
                     step()
                     count += 1
-                taken[number] = (clock() - begun) / count
+                seconds[number] = (clock() - start) / count
         number //= 2
-    return taken
+    return seconds
 
 
-def fewest(taken: Mapping[int, float]) -> int:
-    """The least number of threads that is as good as any."""
-    best = min(taken.values())
-    return min(number for number, seconds in taken.items() if seconds <= NEAR * best)
+def fewest_threads(seconds: Mapping[int, float]) -> int:
+    """Return the smallest number of threads that is as good as any."""
+    best = min(seconds.values())
+    return min(number for number, taken in seconds.items() if taken <= TOLERANCE * best)
 
 
-def _practice(learner: Learner) -> Callable[[], None]:
-    """A step of the training, of a copy of the model, always on the same batch."""
-    config, examples = learner.config, learner.corpus.train
-    how: dict[str, Any] = {"batch_size": config.batch_size, "batch_tokens": config.batch_tokens}
-    how |= {"shuffle": True, "seed": config.seed, "constraints": learner.batch_constraints(examples)}
-    batches = list(islice(batch_loader(examples, learner.model.encoder, **how), BATCHES))
-    batch = sorted(batches, key=lambda batch: sum(words.mask.numel() for words in batch.texts))[len(batches) // 2]
-    model = copy.deepcopy(learner.model)
+def _make_step(model: Model, corpus: Corpus, config: Config) -> Callable[[], None]:
+    """Return a training step of a copy of the model, always on the same batch."""
+    constraints = BatchConstraints(config, model.encoder, len(corpus.train), check=False)
+    loader = batch_loader(
+        corpus.train,
+        model.encoder,
+        batch_size=config.batch_size,
+        batch_tokens=config.batch_tokens,
+        shuffle=True,
+        seed=config.seed,
+        constraints=constraints if config.constraints else None,
+    )
+    batches = sorted(islice(loader, SAMPLED_BATCHES), key=lambda each: sum(text.mask.numel() for text in each.texts))
+    batch = batches[len(batches) // 2]
+    model = copy.deepcopy(model)
     optimizer = build_optimizer(model, config)
-    assert batch.labels is not None
-    labels = batch.labels
+    objective = make_objective(config.objective, config)
+    texts = TrainingStep(batch.texts, batch.labels, batch.constraints, epoch=objective.warmup_epochs)
 
     def step() -> None:
         seed_all(config.seed)
         optimizer.zero_grad()
-        output = model(*batch.texts, budget=config.budget, constraints=batch.limits)
-        loss = model.method_loss(output, model.head.loss(output.outputs, labels)).loss
-        whole = model.full_text_outputs(*batch.texts) if config.full_text_weight else None
-        if whole is not None:
-            loss = loss + model.head.loss(whole, labels).mean()
+        loss = objective.loss(model, texts).loss
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
 

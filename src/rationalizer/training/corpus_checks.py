@@ -1,0 +1,44 @@
+"""Errors for corpora that cannot be trained on, before anything is written."""
+
+from __future__ import annotations
+
+from rationalizer.data import Corpus
+from rationalizer.data.disk_examples import DiskExamples
+from rationalizer.models.config import Config, configure
+from rationalizer.text import AnyExample
+
+
+def check_corpus(corpus: Corpus, config: Config) -> None:
+    """Raise ValueError if the corpus cannot be trained on with these settings."""
+    if not corpus.train:
+        raise ValueError(f"the corpus {corpus.name!r} has no training examples; evaluate can still score it")
+    if config.annotation_weight and not any(example.annotated for example in corpus.train):
+        kind, column = ("alignment", "alignment") if corpus.pairs else ("human rationale", "rationale_mask")
+        raise ValueError(
+            f"annotation_weight is {config.annotation_weight:g}, but {corpus.name!r} has no {kind} in train; name its "
+            f"column (on the command line: --column {column}=NAME), or leave annotation_weight out"
+        )
+    if len(corpus.classes) == 1 and not config.annotation_weight:
+        raise ValueError(
+            f"all labels are {corpus.classes[0]!r}, but a classifier needs at least two classes; add texts of another "
+            "class, name another label column (on the command line: --column label=NAME), or train on the annotation "
+            "alone (--set annotation_weight=1)"
+        )
+    if corpus.pairs != config.pairs:
+        configure(config.method, pairs=corpus.pairs)  # raises, unless the method exists for both kinds of texts
+        kind = "pairs of" if corpus.pairs else "single"
+        raise ValueError(f"{corpus.name!r} holds {kind} texts; configure with pairs={corpus.pairs}")
+    for split, examples in (("train", corpus.train), ("dev", corpus.dev)):
+        if isinstance(examples, DiskExamples):
+            continue  # each was checked when it was written
+        for i, example in enumerate(examples):
+            _check_example(example, f"{corpus.name} {split}[{i}]", corpus)
+
+
+def _check_example(example: AnyExample, where: str, corpus: Corpus) -> None:
+    if not all(example.shape):
+        raise ValueError(f"{where} has no words; leave empty texts out")
+    if example.label is None:
+        raise ValueError(f"{where} has no label; training and validation need a label for every text")
+    if corpus.classes and not (isinstance(example.label, int) and 0 <= example.label < len(corpus.classes)):
+        raise ValueError(f"{where} has the label {example.label!r}; expected 0 to {len(corpus.classes) - 1}")

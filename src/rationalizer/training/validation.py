@@ -1,0 +1,64 @@
+"""The scores of an epoch on the dev set."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rationalizer.data import Corpus
+from rationalizer.metrics.task_scores import score_task
+from rationalizer.models.batches import Batch
+from rationalizer.nn import Model
+from rationalizer.text import Budget
+
+
+def score_name(corpus: Corpus) -> str:
+    """Return the score that epochs are compared by; with a single class it is the agreement with the annotation."""
+    if corpus.task == "regression":
+        return "mse"
+    return agreement_name(corpus) if len(corpus.classes) == 1 else "macro_f1"
+
+
+def agreement_name(corpus: Corpus) -> str:
+    return "alignment_f1" if corpus.pairs else "token_f1"
+
+
+class Validation:
+    """Collects label, prediction, size, loss and agreement with the annotation of every text of dev."""
+
+    def __init__(self, corpus: Corpus, dtype: torch.dtype, device: torch.device) -> None:
+        self.corpus = corpus
+        self.rows = torch.zeros((len(corpus.dev), 5), dtype=dtype, device=device)
+
+    def add(self, model: Model, batch: Batch, budget: Budget) -> None:
+        assert batch.labels is not None
+        output = model(*batch.texts, budget=budget, constraints=batch.constraints)
+        predicted = model.head.predict(output.outputs)
+        predicted = predicted.argmax(-1) if self.corpus.task == "classification" else predicted
+        loss = model.head.loss(output.outputs, batch.labels)
+        agreement = loss.new_full(loss.shape, torch.nan)
+        if batch.annotation is not None:
+            agreement = f1(output.z != 0, batch.annotation)
+        columns = (batch.labels, predicted, model.size(output), loss, agreement)
+        rows = torch.stack([column.to(self.rows.dtype) for column in columns], dim=1)
+        self.rows[batch.index.to(self.rows.device)] = rows
+
+    def scores(self, rows: Tensor) -> dict[str, float]:
+        """Return the scores of the rows of all processes."""
+        corpus = self.corpus
+        truth, predicted, sizes, losses, agreement = rows.cpu().numpy().T
+        if corpus.classes:
+            truth, predicted = truth.astype(int), predicted.astype(int)
+        classes = range(len(corpus.classes)) if corpus.classes else None
+        scores = score_task(corpus.task, truth, predicted, classes)
+        scores |= {"size": float(np.mean(sizes)), "dev_loss": float(np.mean(losses))}
+        if not np.isnan(agreement).all():
+            scores[agreement_name(corpus)] = float(np.nanmean(agreement))
+        return scores
+
+
+def f1(selected: Tensor, annotation: Tensor) -> Tensor:
+    """(batch,) 2 |both| / (|selected| + |annotation|); NaN for texts without annotation."""
+    both, chosen, marked = (part.flatten(1).sum(-1) for part in (selected & annotation, selected, annotation))
+    return (2 * both / (chosen + marked)).masked_fill(marked == 0, torch.nan)
