@@ -44,7 +44,7 @@ ORDER = [
     "__init__",
 ]
 HEAVY = [
-    "pytorch_lightning",
+    "lightning_fabric",
     "matplotlib",
     "pyarrow",
     "pandas",
@@ -102,8 +102,8 @@ STEPS = {  # in one process, one after the other: what none of them may have bro
     "import rationalizer.subprocesses": ("torch", "numpy"),  # Ray and Slurm start a process that waits for each run
     "import rationalizer": ("rationalizer.training", *HEAVY),
     "import rationalizer.cli": ("torch", "numba", "fastapi"),  # for help
-    "rationalizer.Rationalizer().get_params()": ("pytorch_lightning", "pandas", "tensorboard", "sklearn"),
-    "import rationalizer.nn, rationalizer.training": ("pytorch_lightning", "transformers"),
+    "rationalizer.Rationalizer().get_params()": ("lightning_fabric", "pandas", "tensorboard", "sklearn"),
+    "import rationalizer.nn, rationalizer.training": ("lightning_fabric", "transformers"),
 }
 
 

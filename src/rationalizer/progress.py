@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -13,8 +14,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 LINE_SECONDS = 5.0  # between two lines of a log
-REDRAW_SECONDS = 0.1  # between two drawings of a notebook's bar
+REDRAW_SECONDS = 0.1  # between two drawings of a bar of text
 NOTEBOOK_DELAY = 2.0  # seconds before a notebook shows the bar of a prediction: most are faster
+
+DISABLE = "RATIONALIZER_NO_PROGRESS"  # an environment variable that hides all progress
 
 Form = Literal["bar", "lines", "none"]
 
@@ -70,7 +73,7 @@ def show_progress(
         unit: what the lines of a log count, such as "batches".
         transient: whether a terminal's bar disappears at the end.
     """
-    if not shown or form == "none":
+    if not shown or form == "none" or os.environ.get(DISABLE):
         yield Reporter()
         return
     if form is None:
@@ -78,8 +81,8 @@ def show_progress(
     reporter: Reporter
     if form == "lines":
         reporter = _Lines(unit)
-    elif in_notebook() and not sys.stderr.isatty():
-        reporter = _NotebookBar(delay)
+    elif not sys.stderr.isatty():
+        reporter = _TextBar(delay)
     else:
         reporter = _TerminalBar(transient, lazy)
     reporter.start(title, total)
@@ -166,20 +169,25 @@ class _TerminalBar(_Bar):
             self.bar.stop()
 
 
-class _NotebookBar(_Bar):
-    """One line of text, written again after a carriage return: rich's own display needs ipywidgets."""
+class _TextBar(_Bar):
+    """One line of text, rewritten after a carriage return, for notebooks (where rich needs ipywidgets) and files."""
 
     def __init__(self, delay: float) -> None:
         from rich.console import Console
 
-        self.console = Console(file=StringIO(), width=110, color_system=None, force_jupyter=False)
-        super().__init__(_build_bar(console=self.console, disable=True))
+        self.console = Console(file=StringIO(), width=160, color_system=None, force_jupyter=False)
         self.next_drawing = time.monotonic() + delay
-        self.width = 0
+        self.width = 0  # of the line shown
+        super().__init__(_build_bar(console=self.console, disable=True))
 
     def __call__(self, count: int) -> None:
         super().__call__(count)
         if time.monotonic() >= self.next_drawing:
+            self._draw()
+
+    def start(self, title: str, total: int | None, completed: int = 0) -> None:
+        super().start(title, total, completed)
+        if self.width:
             self._draw()
 
     def _draw(self) -> None:
@@ -207,6 +215,6 @@ def _build_bar(**options: object) -> Progress:
         TimeRemainingColumn,
     )
 
-    columns = [TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), MofNCompleteColumn()]
+    columns = [TextColumn("{task.description}"), BarColumn(bar_width=24), TaskProgressColumn(), MofNCompleteColumn()]
     columns += [TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[note]}")]
     return Progress(*columns, **options)  # type: ignore[arg-type]

@@ -68,7 +68,7 @@ def test_what_cannot_be_learned_from_is_refused(texts):
     with pytest.raises(ValueError, match=r"all labels are 'text'.*--set annotation_weight=1"):
         fit(without_classes(texts))
     nobody = replace(texts, train=[replace(example, annotation=None) for example in texts.train])
-    with pytest.raises(ValueError, match=r"no human rationale to learn from in train.*--column rationale_mask=NAME"):
+    with pytest.raises(ValueError, match="rationale_mask=NAME"):
         fit(nobody, annotation_weight=1)
     with pytest.raises(ValueError, match="annotation_weight needs scores to learn from people, and full-text has none"):
         configure("full-text", {"annotation_weight": 1})

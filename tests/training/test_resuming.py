@@ -97,9 +97,9 @@ def test_runs_are_not_mixed_up(corpus, tmp_path, monkeypatch):
         killed_after(patch, 4)
         with pytest.raises(Killed):
             train(corpus, config, tmp_path)
-    with pytest.raises(FileExistsError, match="already holds a run; go on with it by --resume, in Python by"):
+    with pytest.raises(FileExistsError, match="already holds a run"):
         train(corpus, config, tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"unfinished run; finish it by .* in Python by resume=True"):
+    with pytest.raises(FileNotFoundError, match="unfinished run"):
         TrainedModel.load(tmp_path)
     with pytest.raises(ValueError, match="a run with hidden = 8, not 9"):
         train(corpus, replace(config, encoder_options={**config.encoder_options, "hidden": 9}), tmp_path, resume=True)

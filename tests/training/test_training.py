@@ -242,7 +242,7 @@ def test_progress_bar_shows_loss_score_and_size(corpus, capsys):
 
 
 def test_interrupt_stays_an_interrupt(corpus, monkeypatch):
-        def interrupt(*_):
+    def interrupt(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rationalizer.training.loop.TrainingLoop.training_step", interrupt)
