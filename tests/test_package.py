@@ -17,6 +17,7 @@ ORDER = [
     "subprocesses",
     "ray_cluster",
     "suggestions",
+    "progress",
     "discovery",
     "ranges",
     "ops",

@@ -12,7 +12,7 @@ from rationalizer.data import DataSource, read_corpus
 from rationalizer.inference import predict
 from rationalizer.models import TrainedModel
 from rationalizer.text import Budget, is_punctuation
-from rationalizer.training import loop as training
+from rationalizer.training import trainer
 from rationalizer.training.loop import TrainingLoop
 from tests.compare.small import SMALL, learned, plan_small
 from tests.training.interrupted import Killed
@@ -76,7 +76,7 @@ def test_only_what_is_missing_is_trained(study, folder):
 
 def test_threads_are_as_told_and_not_measured(folder, tmp_path, monkeypatch):
     """Other runs at the same time would be measured."""
-    monkeypatch.setattr(training, "step_seconds", None)
+    monkeypatch.setattr(trainer, "measure_threads", None)
     runs = plan_small(folder, tmp_path, "full-text", seeds=(0,), epochs=1, batch_size=160)
     done = compare(runs, tmp_path, threads=2)
     assert (done.trained, done.failed) == (1, [])
@@ -85,7 +85,7 @@ def test_threads_are_as_told_and_not_measured(folder, tmp_path, monkeypatch):
 
 def test_runs_with_other_settings_are_not_taken_for_these(study, folder):
     out, _, _ = study
-    with pytest.raises(ValueError, match=r"seed-0 holds a run with hidden = 8, not 9; .*another directory"):
+    with pytest.raises(ValueError, match="hidden = 8, not 9"):
         compare(plan_small(folder, out, hidden=9), out)
     compare(plan_small(folder, out, checkpoint_seconds=5), out)  # makes no difference to the result
 
