@@ -65,7 +65,7 @@ def test_text_and_json_forms_come_back(text, constraint):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("must-align", "which words"),
+        ("must-align", "no words"),
         ("must-align=stopwords", "give equal too"),
         ("never-align=good", r"equal, stopwords or words:\.\.\. was expected, got 'good'"),
         ("never-align=words:good", r"words are pairs such as \[\('not', 'never'\)\]"),
@@ -140,8 +140,8 @@ def test_conflicts_name_the_pair_and_the_constraints(model, data):
             "monotone",
         ],
         r"no alignment by at-most-one keeps to all of them \(6 and 6 words\)": ["exactly-k=7"],
-        r"\(0, 44\) is no link of pair 1": [MustAlign(links=[(0, 44)])],
-        "links is of 2 pairs, but there are 1 pair": [MustAlign(links=[[(0, 0)], [(0, 0)]])],
+        r"\(0, 44\) .* pair 1": [MustAlign(links=[(0, 44)])],
+        "there are 1 pair": [MustAlign(links=[[(0, 0)], [(0, 0)]])],
         "cannot both hold": ["exactly-k=2", "exactly-k=3"],
         "the constraint spans=2 is for single texts": ["spans=2"],
     }

@@ -12,11 +12,11 @@ import torch
 from rationalizer import Rationalizer
 from rationalizer.constraints import (
     CONSTRAINTS,
+    BatchItem,
     ConstraintConflict,
     FactorConstraint,
     LayerConstraints,
     Spans,
-    TextInBatch,
 )
 from rationalizer.graph import Factor
 from rationalizer.nn.extractors import graph_selection
@@ -103,7 +103,7 @@ def test_decides_the_best_of_what_is_allowed_and_relaxes_it(transition, other):
     text = example("a b. c d. e f.")
     numbers = sentence_numbers(text)
     mask = torch.tensor([[token != "." for token in text.tokens]])
-    limits = LayerConstraints(factors=(FewSentences(2),), texts=(TextInBatch(text, 0, 1),), **other)
+    limits = LayerConstraints(factors=(FewSentences(2),), texts=(BatchItem(text, 0, 1),), **other)
     words = mask[0].nonzero().flatten().tolist()
     budget = torch.tensor([3])
     for seed in range(6):
@@ -138,7 +138,7 @@ def test_what_cannot_be_had_names_the_text():
         def factors(self, z, texts):
             return [Never(z, dim=-1)]
 
-    limits = LayerConstraints(factors=(All(),), texts=(TextInBatch(example(TEXT), 4, 9),))
+    limits = LayerConstraints(factors=(All(),), texts=(BatchItem(example(TEXT), 4, 9),))
     scores = torch.randn(1, len(example(TEXT).tokens), dtype=torch.float64)
     with pytest.raises(ConstraintConflict, match=r"text 5 \('A good room\. .* under all: "):
         graph_selection.decode(scores, torch.ones_like(scores).bool(), torch.tensor([2]), limits, transition=0.0)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from rationalizer import Rationalizer
-from rationalizer.constraints import ConstraintConflict, PairFactorConstraint, PairInBatch, PairLayerConstraints
+from rationalizer.constraints import BatchItem, ConstraintConflict, PairFactorConstraint, PairLayerConstraints
 from rationalizer.data import make_examples
 from rationalizer.graph import Factor
 from rationalizer.nn import ALIGNERS
@@ -22,7 +22,7 @@ M, N = 4, 3
 
 
 def pair_of(premise, hypothesis, position=0):
-    return PairInBatch(PairExample(*make_examples([premise, hypothesis])), position, 1)
+    return BatchItem(PairExample(*make_examples([premise, hypothesis])), position, 1)
 
 
 class Together(PairFactorConstraint):

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from rationalizer.constraints import CONSTRAINTS
+from rationalizer.discovery import Registry
 from rationalizer.graph import Budget, FactorGraph, Or
 
 GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "custom-factor.md"
@@ -117,7 +118,8 @@ def test_gradient_of_the_spans_price(examples):
 
 def test_the_factors_in_models_do_what_the_guide_says(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
-    known = {name: kind for name, kind in CONSTRAINTS.items() if name not in ("few-sentences", "few-far")}
+    known = Registry("constraint")
+    known.update((name, kind) for name, kind in CONSTRAINTS.items() if name not in ("few-sentences", "few-far"))
     monkeypatch.setattr("rationalizer.constraints.base.CONSTRAINTS", known)
     space = {}
     exec(compile(guide_blocks()[3], str(GUIDE), "exec"), space)

@@ -1,14 +1,12 @@
-"""Constraints by name, to combine with a budget: in Python, on the command line, in saved models, at use time.
+"""Constraints by name, to combine with a budget: in Python, on the command line, in saved models, at inference time.
 
-A new constraint is one new module in this folder: it is imported, and so registered, by being there.
+A new constraint is one new module in this folder: importing this package imports it, which registers it.
 """
-
-from importlib import import_module
-from pkgutil import iter_modules
 
 from rationalizer.constraints.alignment_constraints import ExactlyK, Monotone, MustAlign, NeverAlign
 from rationalizer.constraints.base import (
     CONSTRAINTS,
+    BatchItem,
     Constraint,
     ConstraintConflict,
     Constraints,
@@ -20,26 +18,26 @@ from rationalizer.constraints.factor_constraints import FactorConstraint, PairFa
 from rationalizer.constraints.layer_arguments import (
     LayerConstraints,
     TextConstraint,
-    TextInBatch,
     TextRequirements,
     build_layer_constraints,
 )
 from rationalizer.constraints.pair_layer_arguments import (
     PairConstraint,
-    PairInBatch,
     PairLayerConstraints,
+    PairRequirements,
     build_pair_layer_constraints,
 )
 from rationalizer.constraints.phrase_ends import Ends
 from rationalizer.constraints.sentence_constraints import PerSentence, WholeSentences
 from rationalizer.constraints.span_constraints import SpanLength, Spans
 from rationalizer.constraints.word_constraints import Must, Never
+from rationalizer.discovery import import_modules
 
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+import_modules(__name__)
 
 __all__ = [
     "CONSTRAINTS",
+    "BatchItem",
     "Constraint",
     "ConstraintConflict",
     "Constraints",
@@ -54,13 +52,12 @@ __all__ = [
     "NeverAlign",
     "PairConstraint",
     "PairFactorConstraint",
-    "PairInBatch",
     "PairLayerConstraints",
+    "PairRequirements",
     "PerSentence",
     "SpanLength",
     "Spans",
     "TextConstraint",
-    "TextInBatch",
     "TextRequirements",
     "WholeSentences",
     "build_layer_constraints",

@@ -1,14 +1,15 @@
-"""What all constraints have in common: a name, a text form, a JSON form, and a place in the registry."""
+"""What all constraints have in common: a name, a text form, a JSON form, and the registry."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
-from rationalizer.discovery import PLUGINS, load_plugins
+from rationalizer.discovery import PLUGINS, Registry, load_plugins
 from rationalizer.ranges import check_ranges, ranges_of
 from rationalizer.suggestions import did_you_mean
+from rationalizer.text import AnyExample
 from rationalizer.text.errors import InputError, short_repr
 
 
@@ -44,9 +45,41 @@ class ConstraintConflict(InputError):
         return ConstraintConflict(self.problem, self.remedy, unit=self.unit, index=self.index + count)
 
 
+class BatchItem(NamedTuple):
+    """A text or a pair of texts, and its position among those that are processed."""
+
+    example: AnyExample
+    position: int
+    total: int
+
+    @property
+    def unit(self) -> str:
+        return "text" if len(self.example.texts) == 1 else "pair"
+
+    def __str__(self) -> str:
+        return f"{self.unit} {self.position + 1} ({self._quoted()})"
+
+    def conflict(self, constraints: Constraints, reason: str, remedy: str) -> ConstraintConflict:
+        """The error that these constraints cannot be satisfied on it."""
+        problem = f"({self._quoted()}) under {', '.join(map(str, constraints))}: {reason}"
+        return ConstraintConflict(problem, remedy, unit=self.unit, index=self.position)
+
+    def own(self, name: str, key: str, values: Any) -> Any:
+        """This item's entry of a constraint's setting that has one entry per item."""
+        if len(values) != self.total:
+            count = f"1 {self.unit}" if self.total == 1 else f"{self.total} {self.unit}s"
+            raise InputError(
+                f"{name}: {key} has {len(values)} entries, but there are {count}", f"give one per {self.unit}"
+            )
+        return values[self.position]
+
+    def _quoted(self) -> str:
+        return " / ".join(short_repr(text.text) for text in self.example.texts)
+
+
 @dataclass(frozen=True)
 class Constraint:
-    """A limit on what a model may select, beside its budget. Its settings are the fields of a frozen dataclass.
+    """A constraint on a model's selection, besides its budget. Its settings are the fields of a frozen dataclass.
 
     >>> Constraint.parse("spans=2")
     Spans(2)
@@ -54,54 +87,52 @@ class Constraint:
     ('spans=2', {'name': 'spans', 'most': 2})
     """
 
-    name: ClassVar[str]  # as it is written: lower case, with hyphens
-    usage: ClassVar[str]  # how it is written, by an example
-    pairs: ClassVar[bool] = False  # whether it is for alignments of two texts, not for highlights of one
-    suggested: ClassVar[tuple[str, ...]] = ()  # those that the web page offers to click
+    name: ClassVar[str]  # lower case, with hyphens
+    usage: ClassVar[str]  # an example of the text form
+    pairs: ClassVar[bool] = False  # True if it is for alignments of two texts, not for rationales of one
+    suggested: ClassVar[tuple[str, ...]] = ()  # text forms that the web page offers
 
     def __post_init__(self) -> None:
         ranges = ranges_of(type(self))
-        for key in ranges:
-            value = getattr(self, key)
+        values = {key: getattr(self, key) for key in ranges}
+        for key, value in values.items():
             if not (value is None and ranges[key].none) and (not isinstance(value, int) or isinstance(value, bool)):
                 raise InputError(f"{self.name}: {key} must be a whole number, got {short_repr(value)}")
         try:
-            check_ranges(ranges, {key: getattr(self, key) for key in ranges})
+            check_ranges(ranges, values)
         except ValueError as error:
             raise InputError(f"{self.name}: {error}") from None
 
     @property
     def per_text(self) -> bool:
-        """Whether it says something of each of the texts at hand, so that it serves for these alone."""
+        """Whether it names words of particular texts, so that it cannot be used in training."""
         return False
-
-    # As people write it
 
     @staticmethod
     def parse(value: Any) -> Constraint:
-        """A constraint; or one written as text ("spans=2") or as JSON ({"name": "spans", "most": 2})."""
+        """Make a constraint from its text form ("spans=2") or its JSON form ({"name": "spans", "most": 2})."""
         if isinstance(value, Constraint):
             return value
         if isinstance(value, str):
             return Constraint._from_text(value)
         if isinstance(value, Mapping) and isinstance(value.get("name"), str):
             return Constraint._from_json(value)
-        raise InputError(f"a constraint was expected, got {short_repr(value)}", f"write it as one of {_usages()}")
+        usages = ", ".join(cls.usage for cls in CONSTRAINTS.values())
+        raise InputError(f"a constraint was expected, got {short_repr(value)}", f"write it as one of {usages}")
 
     @staticmethod
     def _from_text(text: str) -> Constraint:
-        """From its text form: a name, or name=value."""
-        name, equals, value = text.strip().partition("=")
+        name, _, value = text.strip().partition("=")
         cls = get_constraint(name.strip())
         try:
-            return cls.parse_value(value.strip()) if equals else cls.parse_value("")
+            return cls.parse_value(value.strip())
         except ValueError as error:
-            said = str(error).removeprefix(f"{cls.name}: ")
-            raise InputError(f"the constraint {short_repr(text)}: {said}", f"write it as {cls.usage}") from None
+            problem = str(error).removeprefix(f"{cls.name}: ")
+            raise InputError(f"the constraint {short_repr(text)}: {problem}", f"write it as {cls.usage}") from None
 
     @classmethod
     def parse_value(cls, value: str) -> Self:
-        """From what stands behind "=": nothing, or a whole number for the only field."""
+        """Parse what follows "=" in the text form: by default nothing, or a whole number for the only field."""
         settings = fields(cls)
         if not settings:
             if value:
@@ -112,11 +143,11 @@ class Constraint:
         return cls(**{settings[0].name: int(value)})
 
     def format_value(self) -> str:
-        """What stands behind "=" in the text form; `parse_value` takes it back."""
+        """What follows "=" in the text form; `parse_value` reads it."""
         return ",".join(str(value) for value in self._settings().values())
 
     def describe(self) -> str:
-        """For people to read, such as "at most 2 spans"."""
+        """A short description for people, such as "at most 2 spans"."""
         return str(self)
 
     def __str__(self) -> str:
@@ -124,82 +155,75 @@ class Constraint:
         return f"{self.name}={value}" if value else self.name
 
     def __repr__(self) -> str:
-        first = fields(self)[:1]
-        shortened = [
-            f"{value!r}" if first and key == first[0].name and len(fields(self)) == 1 else f"{key}={value!r}"
-            for key, value in self._settings().items()
-        ]
-        return f"{type(self).__name__}({', '.join(shortened)})"
-
-    # As it is stored
+        only = len(fields(self)) == 1
+        settings = [f"{value!r}" if only else f"{key}={value!r}" for key, value in self._settings().items()]
+        return f"{type(self).__name__}({', '.join(settings)})"
 
     def to_json(self) -> dict[str, Any]:
         if self.per_text:
-            raise InputError(f"{self!r} marks the texts at hand, and cannot be kept", "give it to explain or predict")
-        return {"name": self.name, **{key: _listed(value) for key, value in self._settings().items()}}
+            raise InputError(
+                f"{self!r} names words of particular texts and cannot be stored", "give it to explain or predict"
+            )
+        return {"name": self.name, **{key: _to_lists(value) for key, value in self._settings().items()}}
 
     @staticmethod
     def _from_json(stored: Mapping[str, Any]) -> Constraint:
         cls = get_constraint(stored["name"])
         known = [item.name for item in fields(cls)]
-        given = {key: value for key, value in stored.items() if key != "name"}
-        unknown = next((key for key in given if key not in known), None)
+        settings = {key: value for key, value in stored.items() if key != "name"}
+        unknown = next((key for key in settings if key not in known), None)
         if unknown is not None:
             raise InputError(f"{cls.name} has no setting {unknown!r}", did_you_mean(unknown, known))
-        missing = [item.name for item in fields(cls) if item.default is MISSING and item.name not in given]
+        missing = [item.name for item in fields(cls) if item.default is MISSING and item.name not in settings]
         if missing:
             raise InputError(f"{cls.name}: {missing[0]} is missing")
-        return cls(**given)
+        return cls(**settings)
 
     def _settings(self) -> dict[str, Any]:
-        """What is not left at its default."""
+        """The settings that differ from their defaults."""
         values = {item.name: (getattr(self, item.name), item.default) for item in fields(self)}
         return {key: value for key, (value, default) in values.items() if value != default}
 
 
-def _listed(value: Any) -> Any:
-    """As JSON gives it back."""
-    return [_listed(item) for item in value] if isinstance(value, tuple) else value
+def _to_lists(value: Any) -> Any:
+    return [_to_lists(item) for item in value] if isinstance(value, tuple) else value
 
 
 Constraints = tuple[Constraint, ...]
 
 
 def parse_constraints(values: Any) -> Constraints:
-    """Constraints as people give them: one, a list of them, or none."""
+    """Make constraints from one constraint, a list of them, or None; each may be in its text or JSON form."""
     if values is None or values == "none" or values == ["none"]:
         return ()
-    listed = [values] if isinstance(values, (str, Constraint, Mapping)) else values
-    if not isinstance(listed, Iterable):
+    items = [values] if isinstance(values, (str, Constraint, Mapping)) else values
+    if not isinstance(items, Iterable):
         raise InputError(f"constraints are a list such as [Spans(2)] or ['spans=2'], got {short_repr(values)}")
-    found: list[Constraint] = []
-    for value in listed:
-        constraint = Constraint.parse(value)
-        if constraint not in found:
-            found.append(constraint)
-    return tuple(found)
+    constraints: list[Constraint] = []
+    for item in items:
+        constraint = Constraint.parse(item)
+        if constraint not in constraints:
+            constraints.append(constraint)
+    return tuple(constraints)
 
 
-CONSTRAINTS: dict[str, type[Constraint]] = {}
+CONSTRAINTS: Registry[type[Constraint]] = Registry("constraint")
 
 _C = TypeVar("_C", bound=type[Constraint])
 
 
 def register(name: str, usage: str) -> Callable[[_C], _C]:
-    """Makes a constraint class known as `name`; `usage` shows how it is written."""
+    """Register a constraint class as `name`; `usage` is an example of its text form."""
 
     def add(cls: _C) -> _C:
-        if name in CONSTRAINTS:
-            raise InputError(f"the constraint {name!r} is already taken by {CONSTRAINTS[name].__qualname__}")
-        cls.name, cls.usage = name, usage
-        CONSTRAINTS[name] = cls
-        return cls
+        cls.usage = usage
+        return CONSTRAINTS.register(name)(cls)
 
     return add
 
 
 def get_constraint(name: str) -> type[Constraint]:
-    """The class of that name, however its words are joined and written."""
+    """The constraint class of this name; case, underscores and spaces do not matter."""
     key = name.lower().replace("_", "-").replace(" ", "-")
     if key not in CONSTRAINTS:
         load_plugins(again=True)
@@ -210,7 +234,3 @@ def get_constraint(name: str) -> type[Constraint]:
             f"registers it first, or make it an entry point of the group {PLUGINS}",
         )
     return CONSTRAINTS[key]
-
-
-def _usages() -> str:
-    return ", ".join(cls.usage for cls in CONSTRAINTS.values())

@@ -1,4 +1,4 @@
-"""Constraints of your own: a factor of a graph, by name."""
+"""Constraints given by factors of a graph."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rationalizer.text import Example, PairExample
 
 
 class FactorConstraint(TextConstraint):
-    """A constraint that is given by factors (`rationalizer.graph.Factor`). Subclass it, and register it by name.
+    """A constraint given by factors (`rationalizer.graph.Factor`). Subclass it, and register the class under a name.
 
     >>> @register("few-sentences", "few-sentences=2")
     ... @dataclass(frozen=True, repr=False)
@@ -29,11 +29,11 @@ class FactorConstraint(TextConstraint):
     """
 
     def factors(self, z: Variable, texts: Sequence[Example]) -> Iterable[Factor]:
-        """The factors of a batch.
+        """Return the factors of a batch.
 
         Args:
-            z: (batch, n), one variable a token; masked where it cannot be selected.
-            texts: the batch's; `z[b, i]` is about `texts[b].tokens[i]`.
+            z: (batch, n), one variable per token; masked where it cannot be selected.
+            texts: the batch; `z[b, i]` belongs to `texts[b].tokens[i]`.
         """
         raise NotImplementedError(f"{type(self).__name__} must define factors(z, texts)")
 
@@ -42,7 +42,7 @@ class FactorConstraint(TextConstraint):
 
 
 class PairFactorConstraint(PairConstraint):
-    """The same for alignments of two texts.
+    """A constraint on alignments given by factors.
 
     >>> @register("few-far", "few-far=1")
     ... @dataclass(frozen=True, repr=False)
@@ -54,16 +54,17 @@ class PairFactorConstraint(PairConstraint):
     ...         far = (i[:, None] - j).abs() > 3
     ...         return [Budget(z[:, far], self.most)] if far.any() else []
 
-    The layer is then LP-SparseMAP over the method's matchings and these factors, and what is decided is the best
-    matching that keeps to all of them.
+    The layer is then LP-SparseMAP over the method's matchings and these factors. The decision is the best matching that
+    satisfies all of them.
     """
 
     def factors(self, z: Variable, pairs: Sequence[PairExample]) -> Iterable[Factor]:
-        """The factors of a batch.
+        """Return the factors of a batch.
 
         Args:
-            z: (batch, m, n), one variable a pair of tokens; masked where it cannot be aligned.
-            pairs: the batch's; `z[b, i, j]` is about `pairs[b].premise.tokens[i]` and `pairs[b].hypothesis.tokens[j]`.
+            z: (batch, m, n), one variable per pair of tokens; masked where it cannot be aligned.
+            pairs: the batch; `z[b, i, j]` belongs to `pairs[b].premise.tokens[i]` and
+                `pairs[b].hypothesis.tokens[j]`.
         """
         raise NotImplementedError(f"{type(self).__name__} must define factors(z, pairs)")
 

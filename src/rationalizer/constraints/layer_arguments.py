@@ -1,11 +1,11 @@
-"""From constraints to the numbers that the layers take, for the texts of a batch."""
+"""From constraints to the arguments of the layers, for the texts of a batch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
@@ -13,74 +13,62 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rationalizer import ops
-from rationalizer.constraints.base import Constraint, ConstraintConflict, Constraints
+from rationalizer.constraints.base import BatchItem, Constraint, ConstraintConflict, Constraints
 from rationalizer.text import Budget, Example, SentenceRule, is_punctuation, sentence_numbers
-from rationalizer.text.errors import short_repr
 
-Flags = NDArray[np.bool_]
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class LayerConstraints:
-    """What is asked of a batch's selections beyond their budgets: arguments of `ops.spans` and `ops.spans_map`."""
+    """Constraints on a batch's selections besides their budgets: arguments of `ops.spans` and `ops.spans_map`."""
 
     spans: int | None = None
     shortest: int = 1
     longest: int | None = None
     unit: Tensor | None = None  # (batch, n) int64: words with the same number are selected together
-    fixed: Tensor | None = None  # (batch, n) int8: 1 must, -1 never
-    group: Tensor | None = None  # (batch, n) int64: sentences, of each of which
-    per_group: int | None = None  # at most so many words are selected
-    # What users' own factors ask, which is not for the ops: the constraints that make them, of these texts.
+    fixed: Tensor | None = None  # (batch, n) int8: 1 must be selected, -1 must not
+    group: Tensor | None = None  # (batch, n) int64: sentence numbers
+    per_group: int | None = None  # largest number of words selected in each of them
+    # Not arguments of the ops: constraints that add factors of a graph, and the texts they are for.
     factors: tuple[Any, ...] = ()
-    texts: tuple[TextInBatch, ...] = ()
+    texts: tuple[BatchItem, ...] = ()
 
     def arguments(self) -> dict[str, Any]:
         names = [item.name for item in fields(self) if item.name not in ("factors", "texts")]
         return {name: getattr(self, name) for name in names}
 
     @property
-    def has_programme(self) -> bool:
-        """Whether it asks for anything that the ops know."""
-        plain = LayerConstraints().arguments()
-        return any(isinstance(v, Tensor) or v != plain[k] for k, v in self.arguments().items())
+    def has_arguments(self) -> bool:
+        """Whether any argument of the ops differs from its default."""
+        defaults = LayerConstraints().arguments()
+        return any(isinstance(value, Tensor) or value != defaults[key] for key, value in self.arguments().items())
 
     def to(self, device: torch.device | str) -> Self:
         moved: dict[str, Any] = {k: v.to(device) for k, v in self.arguments().items() if isinstance(v, Tensor)}
         return replace(self, **moved)
 
-    def at_most(self, **most: int) -> Self:
-        """With upper limits that are no looser than these."""
-        tight: dict[str, Any] = {
-            key: n if getattr(self, key) is None else min(n, getattr(self, key)) for key, n in most.items()
+    def at_most(self, **bounds: int) -> Self:
+        """The same with these upper bounds, unless they are tighter already."""
+        tighter: dict[str, Any] = {
+            key: bound if getattr(self, key) is None else min(bound, getattr(self, key))
+            for key, bound in bounds.items()
         }
-        return replace(self, **tight)
+        return replace(self, **tighter)
 
-    def possible(self, budget: Tensor, counted: Tensor) -> Tensor:
-        """(batch,) bool: whether anything can be selected at all, under budgets (batch,) of the words `counted`."""
+    def allow_any(self, budget: Tensor, counted: Tensor) -> Tensor:
+        """(batch,) bool: whether a non-empty selection is feasible under the budgets (batch,)."""
         if self.unit is None and self.shortest == 1:  # then any single word can be
             return (counted if self.fixed is None else counted & (self.fixed >= 0)).any(-1)
         return ops.spans_map(torch.ones(counted.shape), budget, mask=counted, **self.arguments()).any(-1)
 
 
-class TextInBatch(NamedTuple):
-    """A text among those at hand."""
-
-    example: Example
-    position: int
-    of: int  # how many there are
-
-    def conflict(self, constraints: Constraints, reason: str, remedy: str) -> ConstraintConflict:
-        problem = f"({short_repr(self.example.text)}) under {_named(constraints)}: {reason}"
-        return ConstraintConflict(problem, remedy, unit="text", index=self.position)
-
-
 class TextRequirements:
-    """What is asked of the words of one text, as one constraint after the other adds to it."""
+    """The constraints on the words of one text, collected from one constraint after the other."""
 
-    def __init__(self, text: TextInBatch, rule: SentenceRule) -> None:
-        self.source = text
-        self.example = text.example
+    def __init__(self, item: BatchItem, rule: SentenceRule) -> None:
+        self.item = item
+        self.example = cast("Example", item.example)
         self._rule: SentenceRule = rule
         n = len(self.example.tokens)
         self.together = np.zeros(max(n - 1, 0), dtype=bool)  # whether a token and the next are selected together
@@ -88,130 +76,130 @@ class TextRequirements:
 
     @cached_property
     def sentence(self) -> NDArray[np.int64]:
-        """The number of each token's sentence."""
+        """The sentence number of each token."""
         return sentence_numbers(self.example, self._rule)
 
     @property
     def unit(self) -> NDArray[np.int64]:
-        """Tokens that are selected together have the same number."""
+        """A number per token, equal for tokens that are selected together."""
         return np.cumsum([False, *~self.together], dtype=np.int64)
 
     @property
     def fixed(self) -> NDArray[np.int8]:
         return self.must.astype(np.int8) - self.never.astype(np.int8)
 
-    def touched(self, start: int, end: int) -> slice:
-        """The tokens with a character in [start, end)."""
-        starts, ends = self._places
+    def tokens_in(self, start: int, end: int) -> slice:
+        """The tokens that overlap the characters [start, end)."""
+        starts, ends = self._offsets
         return slice(int(np.searchsorted(ends, start, "right")), int(np.searchsorted(starts, end, "left")))
 
     @cached_property
-    def _places(self) -> NDArray[np.int64]:
-        """(2, tokens) where tokens start and end, in their order."""
+    def _offsets(self) -> NDArray[np.int64]:
         return np.array(self.example.offsets, dtype=np.int64).reshape(-1, 2).T
 
-    def clash(self, counted: Flags, budget: int) -> str | None:
-        """What keeps the must-words from being selected, as far as it can be said in plain words."""
+    def find_conflict(self, counted: Mask, budget: int) -> str | None:
+        """Why the required words cannot all be selected, if there is a simple reason."""
         tokens, must = self.example.tokens, self.must
         unit = self.unit
         both = must & np.isin(unit, unit[self.never & counted])
         if both.any():
             word = tokens[int(both.argmax())]
-            own = "it" if self.never[int(both.argmax())] else "a word that it is selected together with"
-            return f"{word!r} must be selected, but {own} never may"
+            other = "it" if self.never[int(both.argmax())] else "a word that it is selected together with"
+            return f"{word!r} must be selected, but {other} never may"
         unknown = must & ~counted & [not is_punctuation(token) for token in tokens]
         if unknown.any():
             return f"{tokens[int(unknown.argmax())]!r} must be selected, but the model does not know the word"
-        wanted = int((np.isin(unit, unit[must & counted]) & counted).sum())
-        if wanted > budget:
-            return f"{wanted} words must be selected, but the budget allows {budget}"
+        required = int((np.isin(unit, unit[must & counted]) & counted).sum())
+        if required > budget:
+            return f"{required} words must be selected, but the budget allows {budget}"
         return None
 
 
 class TextConstraint(Constraint):
-    """A constraint on the highlights of single texts."""
+    """A constraint on the rationales of single texts."""
 
     def update_layer(self, layer: LayerConstraints) -> LayerConstraints:
-        """Tightens what is asked of all texts alike."""
+        """Return the layer's arguments, tightened for all texts alike."""
         return layer
 
     def update_text(self, text: TextRequirements) -> None:
-        """Adds to what is asked of one text's words."""
+        """Add constraints on the words of one text, in place."""
 
 
 def build_layer_constraints(
     constraints: Constraints,
-    texts: Sequence[TextInBatch],
+    texts: Sequence[BatchItem],
     counted: Tensor,
     budget: Budget,
     rule: SentenceRule,
     *,
     check: bool = True,
 ) -> LayerConstraints:
-    """The limits of a batch.
+    """The layer's arguments for a batch.
 
     Args:
         constraints: all of them `TextConstraint`.
-        texts: the batch's.
+        texts: the batch.
         counted: (batch, n) bool, True on the words that can be selected.
-        budget: what may be selected, at most.
-        rule: where sentences end.
+        budget: the largest share, or number, of words that a rationale may contain.
+        rule: how texts are split into sentences.
         check: raise `ConstraintConflict` if a text has no selection that satisfies all constraints.
     """
-    limits = LayerConstraints()
-    drafts = [TextRequirements(text, rule) for text in texts]
+    layer = LayerConstraints()
+    requirements = [TextRequirements(text, rule) for text in texts]
     for constraint in constraints:
         assert isinstance(constraint, TextConstraint), constraint
-        limits = constraint.update_layer(limits)
-        for draft in drafts:
-            constraint.update_text(draft)
-    if limits.longest is not None and limits.shortest > limits.longest:
+        layer = constraint.update_layer(layer)
+        for text in requirements:
+            constraint.update_text(text)
+    if layer.longest is not None and layer.shortest > layer.longest:
         raise ConstraintConflict(
-            f"{_named(constraints)}: a span cannot have at least {limits.shortest} words and at most {limits.longest}"
+            f"{', '.join(map(str, constraints))}: a span cannot have at least {layer.shortest} words and at most "
+            f"{layer.longest}"
         )
     n = counted.shape[1]
-    if any(draft.together.any() for draft in drafts):
-        limits = replace(limits, unit=_padded([draft.unit for draft in drafts], n))
-    if any(draft.must.any() or draft.never.any() for draft in drafts):
-        limits = replace(limits, fixed=_padded([draft.fixed for draft in drafts], n))
-    if limits.factors:
-        limits = replace(limits, texts=tuple(texts))
-    if limits.per_group is not None:
-        limits = replace(limits, group=_padded([draft.sentence for draft in drafts], n))
+    if any(text.together.any() for text in requirements):
+        layer = replace(layer, unit=_pad([text.unit for text in requirements], n))
+    if any(text.must.any() or text.never.any() for text in requirements):
+        layer = replace(layer, fixed=_pad([text.fixed for text in requirements], n))
+    if layer.factors:
+        layer = replace(layer, texts=tuple(texts))
+    if layer.per_group is not None:
+        layer = replace(layer, group=_pad([text.sentence for text in requirements], n))
     if check:
-        _check(limits, drafts, counted, budget, constraints)
-    return limits
+        _check(layer, requirements, counted, budget, constraints)
+    return layer
 
 
-def _padded(rows: Sequence[NDArray[Any]], n: int) -> Tensor:
+def _pad(rows: Sequence[NDArray[Any]], n: int) -> Tensor:
     return torch.from_numpy(np.stack([np.pad(row, (0, n - len(row)), mode="edge") for row in rows]))
 
 
 def _check(
-    limits: LayerConstraints,
-    drafts: Sequence[TextRequirements],
+    layer: LayerConstraints,
+    texts: Sequence[TextRequirements],
     counted: Tensor,
     budget: Budget,
     constraints: Constraints,
 ) -> None:
-    """`ConstraintConflict` where a text has no selection. Without must-words there always is the empty one."""
-    rows = [row for row, draft in enumerate(drafts) if draft.must.any()]
+    """Raise `ConstraintConflict` for a text without a feasible selection. Without required words there is the empty
+    one."""
+    rows = [row for row, text in enumerate(texts) if text.must.any()]
     if not rows:
         return
     allowed = budget.words(counted)
     for row in rows:
-        draft = drafts[row]
-        flags = counted[row, : len(draft.must)].numpy()
-        reason = draft.clash(flags, int(allowed[row]))
-        if reason is None and not _feasible(limits, row, counted, allowed):
-            reason = f"no selection of at most {int(allowed[row])} words keeps to all of them"
+        text = texts[row]
+        reason = text.find_conflict(counted[row, : len(text.must)].numpy(), int(allowed[row]))
+        if reason is None and not _is_feasible(layer, row, counted, allowed):
+            reason = f"no selection of at most {int(allowed[row])} words satisfies all of them"
         if reason is not None:
-            raise draft.source.conflict(constraints, reason, "raise the budget, or leave a constraint out")
+            raise text.item.conflict(constraints, reason, "raise the budget, or leave a constraint out")
 
 
-def _feasible(limits: LayerConstraints, row: int, counted: Tensor, allowed: Tensor) -> bool:
+def _is_feasible(layer: LayerConstraints, row: int, counted: Tensor, allowed: Tensor) -> bool:
     one = slice(row, row + 1)
-    own: dict[str, Any] = {name: v[one] if isinstance(v, Tensor) else v for name, v in limits.arguments().items()}
+    own: dict[str, Any] = {name: v[one] if isinstance(v, Tensor) else v for name, v in layer.arguments().items()}
     try:
         ops.spans_map(torch.zeros(1, counted.shape[1]), allowed[one], mask=counted[one], **own)
     except ValueError as error:
@@ -219,7 +207,3 @@ def _feasible(limits: LayerConstraints, row: int, counted: Tensor, allowed: Tens
             raise
         return False
     return True
-
-
-def _named(constraints: Constraints) -> str:
-    return ", ".join(map(str, constraints))

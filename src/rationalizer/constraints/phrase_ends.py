@@ -1,4 +1,4 @@
-"""Phrases that are not cut."""
+"""Phrases that are selected as a whole."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from rationalizer.constraints.base import register
 from rationalizer.constraints.layer_arguments import TextConstraint, TextRequirements
-from rationalizer.constraints.patterns import check_pattern, find_pattern, spans_for_text, to_tuples
+from rationalizer.constraints.patterns import check_pattern, check_settings, matched_spans
 from rationalizer.text.errors import InputError, short_repr
 
 
@@ -18,7 +18,7 @@ class Ends(TextConstraint):
     """A selection never ends inside a phrase: its words are selected together or not at all.
 
     Args:
-        pattern: a regular expression; what it finds is a phrase.
+        pattern: a regular expression; its matches are the phrases.
         characters: for each text, the phrases' (start, end) spans; for these texts only, so not in training.
     """
 
@@ -26,13 +26,11 @@ class Ends(TextConstraint):
     characters: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "characters", to_tuples(self.characters))
+        check_settings(self, lists=("characters",))
         if self.pattern is None and self.characters is None:
-            raise InputError(f"{self.name}: which phrases? give pattern or characters")
+            raise InputError(f"{self.name}: no phrases are named", "give pattern or characters")
         if self.pattern is not None:
             check_pattern(self.name, self.pattern)
-        if not isinstance(self.characters, tuple | None):
-            raise InputError(f"{self.name}: characters is a list, got {short_repr(self.characters)}")
 
     @property
     def per_text(self) -> bool:
@@ -51,9 +49,6 @@ class Ends(TextConstraint):
         return f"never cut {'what is marked' if self.pattern is None else f'/{self.pattern}/'}"
 
     def update_text(self, text: TextRequirements) -> None:
-        spans = [] if self.pattern is None else find_pattern(self.pattern, text.example.text)
-        if self.characters is not None:
-            spans += spans_for_text(self.name, self.characters, text.source)
-        for span in spans:
-            phrase = text.touched(*span)
+        for span in matched_spans(self.name, self.pattern, self.characters, text):
+            phrase = text.tokens_in(*span)
             text.together[phrase.start : max(phrase.start, phrase.stop - 1)] = True

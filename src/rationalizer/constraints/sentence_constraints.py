@@ -1,4 +1,4 @@
-"""Whole sentences, or a little of each."""
+"""Constraints on sentences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rationalizer.ranges import Count
 @register("whole-sentences", "whole-sentences")
 @dataclass(frozen=True, repr=False)
 class WholeSentences(TextConstraint):
-    """A sentence is selected as a whole or not at all. One that is longer than the budget cannot be."""
+    """A sentence is selected as a whole or not at all; one that is longer than the budget never."""
 
     suggested = ("whole-sentences",)
 
@@ -26,7 +26,7 @@ class WholeSentences(TextConstraint):
 @register("per-sentence", "per-sentence=3")
 @dataclass(frozen=True, repr=False)
 class PerSentence(TextConstraint):
-    """At most so many words of each sentence."""
+    """At most this many words of each sentence."""
 
     suggested = ("per-sentence=3",)
     most: Count

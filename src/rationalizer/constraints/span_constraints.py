@@ -1,4 +1,4 @@
-"""How many spans, and how long."""
+"""The number and the length of spans."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rationalizer.text.errors import InputError, short_repr
 @register("spans", "spans=2")
 @dataclass(frozen=True, repr=False)
 class Spans(TextConstraint):
-    """At most so many contiguous spans. Punctuation that uses up no budget does not part them."""
+    """At most this many contiguous spans. Punctuation that uses up no budget does not separate spans."""
 
     suggested = ("spans=1", "spans=2")
     most: Count
@@ -28,7 +28,7 @@ class Spans(TextConstraint):
 @register("span-length", "span-length=3-8, span-length=3- (at least) or span-length=-8 (at most)")
 @dataclass(frozen=True, repr=False)
 class SpanLength(TextConstraint):
-    """Each span has at least, and at most, so many words."""
+    """The smallest and the largest number of words of each span."""
 
     suggested = ("span-length=3-8",)
     at_least: Count = 1

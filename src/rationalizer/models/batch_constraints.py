@@ -11,12 +11,11 @@ import torch
 from torch import Tensor
 
 from rationalizer.constraints import (
+    BatchItem,
     ConstraintConflict,
     Constraints,
     LayerConstraints,
-    PairInBatch,
     PairLayerConstraints,
-    TextInBatch,
     build_layer_constraints,
     build_pair_layer_constraints,
 )
@@ -52,13 +51,13 @@ class BatchConstraints:
         if not self.config.constraints:
             return None
         if self.config.pairs:
-            pairs = [PairInBatch(cast("PairExample", example), position, self.texts) for position, example in examples]
+            pairs = [BatchItem(cast("PairExample", example), position, self.texts) for position, example in examples]
             return self._of_pairs(pairs, counted)
-        texts = [TextInBatch(cast("Example", example), position, self.texts) for position, example in examples]
+        texts = [BatchItem(cast("Example", example), position, self.texts) for position, example in examples]
         how: dict[str, Any] = {"rule": self.encoder.sentences, "check": self.check}
         return build_layer_constraints(self.config.constraints, texts, counted[0], self.config.budget, **how)
 
-    def _of_pairs(self, pairs: Sequence[PairInBatch], counted: Sequence[Tensor]) -> PairLayerConstraints:
+    def _of_pairs(self, pairs: Sequence[BatchItem], counted: Sequence[Tensor]) -> PairLayerConstraints:
         """What can be had is what the method decodes to, whatever the scores."""
         constraints = self.config.constraints
         limits, drafts = build_pair_layer_constraints(constraints, pairs, counted)
@@ -69,16 +68,16 @@ class BatchConstraints:
         allowed = self.config.budget.words(*counted)
         for row, draft in enumerate(drafts):
             own = [side[row : row + 1] for side in (*counted, allowed)]
-            reason = draft.clash(own[0][0].numpy(), own[1][0].numpy(), monotone=limits.monotone)
+            reason = draft.find_conflict(own[0][0].numpy(), own[1][0].numpy(), monotone=limits.monotone)
             if reason is None:
                 try:
-                    decode(torch.zeros(1, own[0].shape[1], own[1].shape[1]), *own, constraints=limits.of(row))
+                    decode(torch.zeros(1, own[0].shape[1], own[1].shape[1]), *own, constraints=limits.for_row(row))
                 except ValueError:  # nothing else can be wrong with these arguments
                     words = " and ".join(str(int(side.sum())) for side in own[:2])
                     most = f", budget {int(own[2])}" if aligner.uses_budget else ""
                     reason = f"no alignment by {self.config.method} keeps to all of them ({words} words{most})"
             if reason is not None:
-                raise draft.source.conflict(constraints, reason, "leave a constraint out, or change it")
+                raise draft.item.conflict(constraints, reason, "leave a constraint out, or change it")
         return limits
 
 
@@ -100,7 +99,7 @@ def check_constraints(corpus: Corpus, config: Config, encoder: Encoder) -> None:
             except ConstraintConflict as error:
                 raise error.with_place(f"{corpus.name} {split}: {error.place}") from None
             assert limits is not None
-            possible = limits.possible(config.budget.words(*counted), *counted)
+            possible = limits.allow_any(config.budget.words(*counted), *counted)
             empty += [part[row][0] for row in torch.nonzero(~possible).flatten().tolist()]
         if len(empty) == len(examples) > 0:
             raise ConstraintConflict(

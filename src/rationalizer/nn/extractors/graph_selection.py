@@ -57,7 +57,7 @@ def _solve(
 ) -> Tensor:
     graph = FactorGraph()
     z = graph.variable(scores, mask)
-    if constraints.has_programme:
+    if constraints.has_arguments:
         graph.add(_ConstrainedSequence(z, budget, transition, constraints))
     else:
         graph.add(Budget(z, budget))
