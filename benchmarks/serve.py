@@ -50,7 +50,7 @@ def serving(run: Path, workers: int = 1) -> Iterator[tuple[int, int]]:
     assert process.stderr is not None
     try:
         line = process.stderr.readline()
-        found = re.match(r"http://127\.0\.0\.1:(\d+) ", line)
+        found = re.search(r"http://127\.0\.0\.1:(\d+) ", line)
         if found is None:
             raise RuntimeError(line + process.stderr.read())
         yield int(found[1]), process.pid

@@ -61,7 +61,7 @@ class Server:
         )
         assert self.process.stderr is not None
         line = self.process.stderr.readline()
-        found = re.match(r"(http://127\.0\.0\.1:(\d+)) ", line)
+        found = re.search(r"(http://127\.0\.0\.1:(\d+)) ", line)
         if not found:
             raise Wrong(f"the server did not start: {line}")
         self.address, self.port = found[1], int(found[2])

@@ -1,4 +1,4 @@
-"""Over real connections: those that dawdle are closed, and a stop leaves nobody without an answer."""
+"""Real connections: slow clients are disconnected, and every accepted request is answered on shutdown."""
 
 import http.client
 import json
@@ -17,7 +17,7 @@ HEAD = b"POST /explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/
 
 
 @pytest.fixture(scope="module")
-def hasty(models):
+def impatient(models):
     with listening(create_app(models), seconds=SECONDS) as address:
         yield address
 
@@ -30,14 +30,14 @@ def connect(address):
 
 
 def trickle(connection, part):
-    """Sends it again and again; the seconds until that failed."""
-    begun = time.monotonic()
+    """Send `part` repeatedly; return the seconds until the connection was closed."""
+    start = time.monotonic()
     try:
         for _ in range(400):
             connection.sendall(part)
             time.sleep(0.05)
     except OSError:  # closed
-        return time.monotonic() - begun
+        return time.monotonic() - start
     raise AssertionError("the connection stayed open")
 
 
@@ -59,26 +59,26 @@ def until_closed(connection):
         HEAD + b'Transfer-Encoding: chunked\r\n\r\n5\r\n{"tex\r\n',
     ],
 )
-def test_a_request_that_stops_arriving_is_told_so_and_closed(hasty, sent, caplog):
-    with connect(hasty) as connection:
+def test_incomplete_request_is_answered_408_and_closed(impatient, sent, caplog):
+    with connect(impatient) as connection:
         connection.sendall(sent)
         answer = until_closed(connection)
     head, _, body = answer.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
     assert b"connection: close" in head.lower()
-    assert json.loads(body)["error"]["problem"] == "the request took more than 0.4 seconds to arrive"
+    assert "0.4 seconds" in json.loads(body)["error"]["problem"]
     assert caplog.records == []
 
 
 @pytest.mark.parametrize("start", [b"", HEAD + b"Content-Length: 1000\r\n\r\n"])
-def test_a_byte_now_and_then_does_not_help(hasty, start):
-    with connect(hasty) as connection:
+def test_single_bytes_do_not_extend_the_deadline(impatient, start):
+    with connect(impatient) as connection:
         connection.sendall(start)
         assert trickle(connection, b"G") < 20 * SECONDS
 
 
-def test_the_second_request_of_a_connection_has_its_own_time(hasty):
-    found = httpx.URL(hasty)
+def test_each_request_of_a_connection_has_its_own_deadline(impatient):
+    found = httpx.URL(impatient)
     connection = http.client.HTTPConnection(found.host, found.port, timeout=20)
     for _ in range(3):
         connection.request("POST", "/explain", '{"text": "lovely care"}', {"Content-Type": "application/json"})
@@ -91,23 +91,23 @@ def test_the_second_request_of_a_connection_has_its_own_time(hasty):
     connection.close()
 
 
-def test_one_who_was_answered_and_still_sends_is_cut_off(hasty):
-    with connect(hasty) as connection:
+def test_client_that_sends_after_its_answer_is_disconnected(impatient):
+    with connect(impatient) as connection:
         connection.sendall(HEAD + b"Content-Length: 99999999\r\n\r\n")
         assert connection.recv(65536).startswith(b"HTTP/1.1 413")
         assert trickle(connection, b" " * 100) < 20 * SECONDS
 
 
-def test_an_answer_takes_as_long_as_it_takes(models, monkeypatch):
-    """The time is for the request to arrive, not for the model."""
+def test_answers_have_no_deadline(models, monkeypatch):
+    """The deadline is for the arrival of the request, not for the model."""
     real = type(models[0]).explain
     with listening(create_app(models), seconds=0.2) as address:
         monkeypatch.setattr(type(models[0]), "explain", lambda *args: time.sleep(0.6) or real(*args))
         assert httpx.post(f"{address}/explain", json={"text": "lovely care"}, timeout=20).status_code == 200
 
 
-def test_what_nobody_waits_for_is_not_read(models, monkeypatch):
-    """One text is being read, another waits, and whoever sent it hangs up."""
+def test_texts_of_disconnected_clients_are_not_explained(models, monkeypatch):
+    """One text is being explained, another is waiting, and its client disconnects."""
     read, go_on = [], threading.Event()
     real = type(models[0]).explain
 
@@ -124,7 +124,7 @@ def test_what_nobody_waits_for_is_not_read(models, monkeypatch):
             while httpx.get(f"{address}/health").json()["waiting"] < waiting:
                 time.sleep(0.01)
         second.close()
-        for _ in range(2):  # it has seen by then that the connection is closed
+        for _ in range(2):  # by then the server has noticed the closed connection
             httpx.get(f"{address}/health")
         go_on.set()
         assert first.recv(65536).startswith(b"HTTP/1.1 200")
@@ -137,28 +137,28 @@ def test_what_nobody_waits_for_is_not_read(models, monkeypatch):
 @pytest.mark.parametrize(
     "sent", [b"GET / HTTP/1.1\r\nX: " + b"x" * 70_000, b"GET / HTTP/1.1\r\n" + b"X: x\r\n" * 15_000]
 )
-def test_a_head_that_does_not_end_is_refused(server, sent):
+def test_too_large_head_is_answered_431(server, sent):
     with connect(server) as connection:
         connection.sendall(sent)
         answer = until_closed(connection)
     assert answer.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
-    assert b"the head of the request has more than 65536 bytes" in answer
+    assert b"65536 bytes" in answer
 
 
-def test_blank_lines_hold_no_connection(hasty):
-    with connect(hasty) as connection:
+def test_blank_lines_do_not_extend_the_deadline(impatient):
+    with connect(impatient) as connection:
         body = b'{"text": "lovely care"}'
         connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
         assert connection.recv(65536).startswith(b"HTTP/1.1 200")
         assert trickle(connection, b"\r\n") < 20 * SECONDS
 
 
-def test_what_is_not_done_when_the_server_must_stop_is_told_to_come_again(models, monkeypatch, caplog):
-    """No failure, no traceback: those that were done are answered, the others hear that the server stops."""
+def test_unfinished_requests_are_answered_503_on_shutdown(models, monkeypatch, caplog):
+    """Finished requests are answered, the others get 503; there is no traceback."""
     answers = []
     real = type(models[0]).explain
 
-    def ask():  # so long that each text is a batch of its own
+    def ask():  # long enough that each text is its own batch
         answers.append(httpx.post(f"{address}/explain", json={"texts": ["lovely care " * 800] * 4}, timeout=60))
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
@@ -176,7 +176,7 @@ def test_what_is_not_done_when_the_server_must_stop_is_told_to_come_again(models
     stopped = [answer for answer in answers if answer.status_code == 503]
     assert stopped
     for answer in stopped:
-        assert answer.json()["error"]["problem"] == "the server is stopping"
+        assert "stopping" in answer.json()["error"]["problem"]
         assert answer.headers["Retry-After"] == "1"
     assert until_closed(slow).startswith(b"HTTP/1.1 503")
     slow.close()

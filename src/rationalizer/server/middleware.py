@@ -42,7 +42,7 @@ class RequestMiddleware:
     def __init__(self, app: ASGIApp, *, access: AccessControl, max_bytes: int, metrics: Metrics) -> None:
         self.app = app
         self.access, self.max_bytes, self.metrics = access, max_bytes, metrics
-        self._arriving = 0  # bytes of all incomplete requests
+        self.arriving = 0  # bytes of all incomplete requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -63,10 +63,12 @@ class RequestMiddleware:
             if not status:
                 await error.response()(scope, receive, send_with_headers)
 
+        body = _BoundedBody(receive, self)
         try:
             await self.access.check(scope)
-            body = await self._read_body(scope, receive)
-            await self.app(inner_scope, _replay(body, receive), send_with_headers)
+            length = dict(scope["headers"]).get(b"content-length", b"0")
+            self.check_size(int(length[:20]) if length.isdigit() else 0)
+            await self.app(inner_scope, body.receive, send_with_headers)
         except RequestError as error:
             await send_error(error)
         except asyncio.CancelledError:  # the server is stopping, and the time for graceful shutdown is over
@@ -76,34 +78,15 @@ class RequestMiddleware:
             problem = "the server failed on this request"
             await send_error(RequestError(500, "body", problem, "report it together with the server's log"))
         finally:
+            self.arriving -= body.arrived
             self._record(scope, status, perf_counter() - start)
 
-    async def _read_body(self, scope: Scope, receive: Receive) -> bytes:
-        length = dict(scope["headers"]).get(b"content-length", b"0")
-        if length.isdigit() and int(length[:20]) > self.max_bytes:
-            raise self._too_large()
-        body = bytearray()
-        more = True
-        try:
-            while more:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise RequestError(408, "body", "the request ended before it was complete", "send it again")
-                part = message.get("body", b"")
-                more = message.get("more_body", False)
-                body += part
-                self._arriving += len(part)
-                if len(body) > self.max_bytes:
-                    raise self._too_large()
-                if self._arriving > MAX_ARRIVING * self.max_bytes:
-                    raise RequestError(503, "body", "too many large requests are arriving", "try again in a second")
-        finally:
-            self._arriving -= len(body)
-        return bytes(body)
-
-    def _too_large(self) -> RequestError:
-        problem = f"the request has more than {self.max_bytes} bytes"
-        return RequestError(413, "body", problem, "send fewer or shorter texts per request")
+    def check_size(self, size: int) -> None:
+        if size > self.max_bytes:
+            problem = f"the request has more than {self.max_bytes} bytes"
+            raise RequestError(413, "body", problem, "send fewer or shorter texts per request")
+        if self.arriving > MAX_ARRIVING * self.max_bytes:
+            raise RequestError(503, "body", "too many large requests are arriving", "try again in a second")
 
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
         self.metrics.count_request(scope["path"], status)
@@ -118,15 +101,24 @@ def _raw_path(scope: Scope) -> str:
     return bytes(scope.get("raw_path") or scope["path"].encode("unicode_escape")).decode("latin-1")
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that gives the body first."""
-    replayed = False
+class _BoundedBody:
+    """The body of a request, whose size is checked while it arrives."""
 
-    async def next_message() -> Message:
-        nonlocal replayed
-        if replayed:
-            return await receive()
-        replayed = True
-        return {"type": "http.request", "body": body, "more_body": False}
+    def __init__(self, receive: Receive, middleware: RequestMiddleware) -> None:
+        self._receive, self._middleware = receive, middleware
+        self.arrived, self._complete = 0, False  # bytes of an incomplete body
 
-    return next_message
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if not self._complete:
+            if message["type"] == "http.disconnect":
+                raise RequestError(408, "body", "the request ended before it was complete", "send it again")
+            size = len(message.get("body", b""))
+            self.arrived += size
+            self._middleware.arriving += size
+            self._middleware.check_size(self.arrived)
+            if not message.get("more_body", False):
+                self._complete = True
+                self._middleware.arriving -= self.arrived
+                self.arrived = 0
+        return message
