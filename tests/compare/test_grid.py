@@ -63,11 +63,11 @@ def test_settings_for_all_methods_and_for_one():
     spectra, sfe = plan_runs([REVIEWS], parse_methods("spectra,sfe"), [0], None, settings, Path("out"))
     assert (spectra.config.encoder_options["hidden"], spectra.config.options["temperature"]) == (8, 0.5)
     assert sfe.config.encoder_options["hidden"] == 9
-    with pytest.raises(ValueError, match=r"'temperature' is a setting of .*not of sfe; .*METHOD\.temperature="):
+    with pytest.raises(ValueError, match=r"METHOD\.temperature="):
         plan_runs([REVIEWS], parse_methods("spectra,sfe"), [0], None, {"temperature": "0.5"}, Path("out"))
-    with pytest.raises(ValueError, match="no method 'spektra'; did you mean 'spectra'"):
+    with pytest.raises(ValueError, match=r"'spektra'.*'spectra'"):
         plan_runs([REVIEWS], parse_methods("sfe"), [0], None, {"spektra.temperature": "1"}, Path("out"))
-    with pytest.raises(ValueError, match="'seed' is what a comparison varies; use --seeds"):
+    with pytest.raises(ValueError, match="--seeds"):
         plan_runs([REVIEWS], parse_methods("sfe"), [0], None, {"seed": "1"}, Path("out"))
 
 
@@ -76,9 +76,9 @@ def test_decodings():
     run = plan_runs([REVIEWS], [Variant.parse("sfe:contiguous")], [0], None, {}, Path("out"))[0]
     assert run.config.options["decoding"] == "contiguous"
     assert "/sfe-contiguous/" in str(run.directory)
-    with pytest.raises(ValueError, match=r"sfe cannot be decoded by 'viterbi'; write sfe:top-k, sfe:contiguous"):
+    with pytest.raises(ValueError, match=r"'viterbi'.*sfe:top-k, sfe:contiguous"):
         Variant.parse("sfe:viterbi")
-    with pytest.raises(ValueError, match="spectra cannot be decoded by 'top-k'; write spectra"):
+    with pytest.raises(ValueError, match="'top-k'"):
         Variant.parse("spectra:top-k")
 
 
@@ -87,19 +87,19 @@ def test_lists_read():
     assert parse_seeds("2, 0") == [2, 0]
     assert parse_assignments(["a=1", "b=x=y"], "--set") == {"a": "1", "b": "x=y"}
     for text, message in (
-        ("10,150", "between 0 and 100, got '150'"),
-        ("2,,5", "separated by commas"),
+        ("10,150", "'150'"),
+        ("2,,5", "commas"),
         ("5,5", "twice"),
     ):
         with pytest.raises(ValueError, match=message):
             parse_budgets(text)
-    with pytest.raises(ValueError, match="whole number from 0, got '-1'"):
+    with pytest.raises(ValueError, match="'-1'"):
         parse_seeds("0,-1")
-    with pytest.raises(ValueError, match="the method 'sfe' occurs twice"):
+    with pytest.raises(ValueError, match="'sfe'"):
         parse_methods("sfe,sfe:top-k")
-    with pytest.raises(ValueError, match="--set takes KEY=VALUE, got 'hidden'"):
+    with pytest.raises(ValueError, match="'hidden'"):
         parse_assignments(["hidden"], "--set")
-    with pytest.raises(ValueError, match="--set gives 'a' twice"):
+    with pytest.raises(ValueError, match="'a'"):
         parse_assignments(["a=1", "a=2"], "--set")
 
 
@@ -109,7 +109,7 @@ def test_sources_of_one_name_are_refused(tmp_path):
         (tmp_path / name).mkdir()
         paths.append(tmp_path / name / "mine.csv")
         paths[-1].write_text("text,label\ngood,1\nbad,0\n")
-    with pytest.raises(ValueError, match="the name of a source 'mine' occurs twice"):
+    with pytest.raises(ValueError, match="'mine'"):
         plan_runs([DataSource.resolve(str(p)) for p in paths], parse_methods("sfe"), [0], None, {}, tmp_path)
 
 
@@ -118,5 +118,5 @@ def test_sources_are_kept_and_read_back(folder):
     assert DataSource.from_json(source.to_json()) == source
     assert source.name == "small"
     assert len(source.load().train) == 160
-    with pytest.raises(ValueError, match="no column 'txt' to name; did you mean 'text'"):
+    with pytest.raises(ValueError, match=r"'txt'.*'text'"):
         DataSource.resolve(str(folder), columns={"txt": "review"})

@@ -98,7 +98,7 @@ def compare(
         check_device(device)
     folders = comparison.values_by_source(data_dir, sources, "--data-dir")
     aspects = comparison.values_by_source(aspect, sources, "--aspect")
-    notes = comparison.values_by_source(note, sources, "--note", every=True)
+    notes = comparison.values_by_source(note, sources, "--note", for_all=True)
     data = {source: resolve_source(source, reading, folders.get(source), aspects.get(source)) for source in sources}
     if split not in (None, "dev", "test"):
         raise ValueError(f"--split must be dev or test, got {split!r}")

@@ -1,4 +1,4 @@
-"""Pictures of a comparison: what the table says, one file for each thing that it is drawn against."""
+"""Charts of a comparison: scores against rationale size and against budget, and the training cost."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from rationalizer.compare.result_tables import ResultRow
 from rationalizer.drawing.charts import Bar, Dot, Point, Series, bar_plot, line_plot, scatter_plot
 from rationalizer.metrics import METRICS, Summary
 
-AGREEMENT = ("token_f1", "iou_f1", "auprc", "alignment_f1")  # with people, where they marked something
+AGREEMENT = ("token_f1", "iou_f1", "auprc", "alignment_f1")  # with annotations, if there are any
 COST = "seconds_per_epoch"
 
 
 def charts(rows: Sequence[ResultRow]) -> Iterator[tuple[str, str]]:
-    """What can be drawn of one dataset's rows: names of files and SVG documents.
+    """Yield file names and SVG documents for the rows of one dataset.
 
-    The task's score and the agreement with people against the budget where there are several budgets, the score against
-    the size of the rationales, and the seconds of an epoch.
+    The task score against the rationale size; the task score and the agreement with annotations against the budget, if
+    there are several budgets; the seconds per epoch.
     """
     name = rows[0].dataset
     scores = [rows[0].task_score, *AGREEMENT]
-    found = {
+    drawn = {
         f"{name}-score-size": score_against_size(rows),
         **{f"{name}-{score.replace('_', '-')}": score_against_budget(rows, score) for score in scores},
         f"{name}-cost": training_cost(rows),
     }
-    yield from ((f"{file}.svg", picture) for file, picture in found.items() if picture is not None)
+    yield from ((f"{file}.svg", chart) for file, chart in drawn.items() if chart is not None)
 
 
 def score_against_size(rows: Sequence[ResultRow]) -> str | None:
-    """The task score of one dataset's methods against what they select, with the range over the seeds.
+    """Draw the task score against the rationale size, with the range over the seeds.
 
-    Sizes are shares of the words; of pairs, counts of aligned words. None if no row has both.
+    The size is a share of the words; for pairs, the number of aligned words. Return None if no row has both.
     """
     for size, label, scale in (("size", "rationale size, % of the words", 100.0), ("alignments", "aligned words", 1.0)):
         dots = [
@@ -46,9 +46,9 @@ def score_against_size(rows: Sequence[ResultRow]) -> str | None:
 
 
 def score_against_budget(rows: Sequence[ResultRow], score: str) -> str | None:
-    """A score against the budget, with the band of the seeds; None unless some method was trained with several.
+    """Draw a score against the budget, with the range over the seeds; a method without a budget is a level line.
 
-    A method that has no use for a budget is a level line.
+    Return None unless some method was trained with several budgets.
     """
     points: dict[str, list[Point]] = {}
     level = {row.method for row in rows if row.budget is None}
@@ -57,11 +57,11 @@ def score_against_budget(rows: Sequence[ResultRow], score: str) -> str | None:
             continue
         x = 0.0 if row.budget is None else round(100 * row.budget.amount, 6)
         points.setdefault(row.method, []).append(Point(x, row.scores[score]))
-    if all(len(found) < 2 for found in points.values()):
+    if all(len(own) < 2 for own in points.values()):
         return None
     series = [
-        Series(method, tuple(sorted(found, key=lambda point: point.x)), everywhere=method in level)
-        for method, found in points.items()
+        Series(method, tuple(sorted(own, key=lambda point: point.x)), everywhere=method in level)
+        for method, own in points.items()
     ]
     name = METRICS[score].short_name
     title = _title(rows, f"{name} against budget")
@@ -69,7 +69,7 @@ def score_against_budget(rows: Sequence[ResultRow], score: str) -> str | None:
 
 
 def training_cost(rows: Sequence[ResultRow]) -> str | None:
-    """Seconds per epoch of each method, over its seeds and budgets; None unless there are several methods."""
+    """Draw the seconds per epoch of each method over seeds and budgets. Return None if there is only one method."""
     seconds: dict[str, list[float]] = {}
     for row in rows:
         if COST in row.scores:
@@ -84,8 +84,8 @@ def training_cost(rows: Sequence[ResultRow]) -> str | None:
     )
 
 
-def _title(rows: Sequence[ResultRow], what: str) -> str:
-    return f"{rows[0].data}, {rows[0].split}: {what}"
+def _title(rows: Sequence[ResultRow], text: str) -> str:
+    return f"{rows[0].data}, {rows[0].split}: {text}"
 
 
 def _scaled(score: Summary, scale: float) -> Summary:

@@ -1,11 +1,12 @@
-"""The runs of a comparison: datasets × methods × budgets × seeds, each with a folder of its own."""
+"""Plan the runs of a comparison: datasets × methods × budgets × seeds, one folder each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from rationalizer.data import DataSource
 from rationalizer.models import Config, configure
@@ -13,11 +14,14 @@ from rationalizer.nn import methods_for
 from rationalizer.suggestions import did_you_mean
 from rationalizer.text import Budget
 
+T = TypeVar("T")
+FAITHFUL = ("faithful", "not-faithful")  # the default first
+
 
 @dataclass(frozen=True)
 class Variant:
-    """A method in a variant that is not its default: how it is decoded ("sfe:contiguous"), and for pairs of texts
-    that the premise may be read beside the alignment ("budget:not-faithful")."""
+    """A method and, if not the default, a variant of it: a decoding ("sfe:contiguous"), or for pairs of texts that the
+    predictor reads the whole premise beside the alignment ("budget:not-faithful")."""
 
     name: str
     variant: str | None = None
@@ -46,14 +50,14 @@ class Variant:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What makes the variant."""
+        """The settings of the variant."""
         if self.variant is None:
             return {}
         return {"faithful": self.variant == FAITHFUL[0]} if self.pairs else {"decoding": self.variant}
 
     @property
     def unit(self) -> str:
-        """What a budget counts."""
+        """The unit of the budget."""
         return "pair" if self.pairs else "word"
 
     @property
@@ -61,12 +65,9 @@ class Variant:
         return methods_for(self.pairs)[self.name].uses_budget
 
 
-FAITHFUL = ("faithful", "not-faithful")  # the default first
-
-
 @dataclass(frozen=True)
 class PlannedRun:
-    """One training run and its scores."""
+    """A run of a comparison: data, method, settings and folder."""
 
     source: DataSource
     method: Variant
@@ -94,33 +95,33 @@ class PlannedRun:
 
 
 def parse_methods(text: str, pairs: bool = False) -> list[Variant]:
-    """A list such as "spectra,sfe:contiguous", or "all"."""
-    names = list(methods_for(pairs)) if text.strip() == "all" else _listed(text, "--methods")
-    return _distinct([Variant.parse(name, pairs) for name in names], "method", lambda method: method.label)
+    """Parse a list such as "spectra,sfe:contiguous", or "all"."""
+    names = list(methods_for(pairs)) if text.strip() == "all" else _split_list(text, "--methods")
+    return _require_distinct([Variant.parse(name, pairs) for name in names], "method", lambda method: method.label)
 
 
 def parse_seeds(text: str) -> list[int]:
     seeds = []
-    for item in _listed(text, "--seeds"):
+    for item in _split_list(text, "--seeds"):
         if not item.isdecimal():
             raise ValueError(f"a seed is a whole number from 0, got {item!r}; write --seeds 0,1,2")
         seeds.append(int(item))
-    return _distinct(seeds, "seed", str)
+    return _require_distinct(seeds, "seed", str)
 
 
 def parse_budgets(text: str) -> list[Budget]:
-    """Percentages of the text, such as "2,5,10"."""
+    """Parse percentages of the text, such as "2,5,10"."""
     budgets = []
-    for item in _listed(text, "--budgets"):
+    for item in _split_list(text, "--budgets"):
         try:
             budgets.append(Budget.parse(f"{item.removesuffix('%')}%"))
         except ValueError:
             raise ValueError(f"--budgets are percentages of the text between 0 and 100, got {item!r}") from None
-    return sorted(_distinct(budgets, "budget", str), key=Budget.sort_key)
+    return sorted(_require_distinct(budgets, "budget", str), key=Budget.sort_key)
 
 
 def describe_method(config: Config) -> str:
-    """A method with its budget and constraints, in words."""
+    """Describe a method with its budget and constraints."""
     faithful = "" if not config.pairs else ", faithful" if config.faithful else ", not faithful"
     method = Variant(config.method, None, config.pairs)
     budget = f", budget {config.budget.describe(method.unit)}" if method.uses_budget else ""
@@ -128,17 +129,17 @@ def describe_method(config: Config) -> str:
 
 
 def parse_assignments(pairs: Sequence[str] | None, option: str) -> dict[str, str]:
-    """What was given as KEY=VALUE, any number of times, as a dictionary."""
-    found: dict[str, str] = {}
+    """Parse the values of an option that takes KEY=VALUE any number of times."""
+    values: dict[str, str] = {}
     for pair in pairs or ():
         key, equals, value = pair.partition("=")
         key = key.strip()
         if not equals or not key:
             raise ValueError(f"{option} takes KEY=VALUE, got {pair!r}")
-        if key in found:
-            raise ValueError(f"{option} gives {key!r} twice, as {found[key]!r} and as {value!r}; leave one out")
-        found[key] = value
-    return found
+        if key in values:
+            raise ValueError(f"{option} sets {key!r} twice, to {values[key]!r} and to {value!r}; leave one out")
+        values[key] = value
+    return values
 
 
 def plan_runs(
@@ -149,17 +150,17 @@ def plan_runs(
     settings: Mapping[str, Any],
     out: Path,
 ) -> list[PlannedRun]:
-    """All runs, methods with the same seed side by side. A method that has no use for budgets gets one run for all.
+    """Plan all runs; those of one seed follow each other. A method without a budget gets one run for all budgets.
 
     Args:
-        sources: their names must differ.
-        methods: what to compare.
-        seeds: of the models; the texts are the same for all.
-        budgets: to be swept; None: each dataset's own.
-        settings: for all methods, or for one only if the key starts with its name: "spectra.temperature".
+        sources: data with different names.
+        methods: the methods to compare.
+        seeds: of the models; the data are the same for all seeds.
+        budgets: a sweep; None: the default budget of each dataset.
+        settings: for all methods, or for one method if the key starts with its name: "spectra.temperature".
         out: the comparison's folder.
     """
-    _distinct(sources, "name of a source", lambda source: source.name)
+    _require_distinct(sources, "source", lambda source: source.name)
     runs = []
     for source in sources:
         for seed in seeds:
@@ -167,14 +168,14 @@ def plan_runs(
                 for method in methods:
                     if not method.uses_budget and budgets and budget != budgets[0]:
                         continue
-                    runs.append(_job(source, method, seed, budget, settings, out))
+                    runs.append(_plan_run(source, method, seed, budget, settings, out))
     return runs
 
 
-def _job(
+def _plan_run(
     source: DataSource, method: Variant, seed: int, budget: Budget, settings: Mapping[str, Any], out: Path
 ) -> PlannedRun:
-    own = _settings_of(method, settings) | {"seed": seed}
+    own = _own_settings(method, settings) | {"seed": seed}
     own["budget"] = budget if method.uses_budget else source.budget
     own |= method.settings
     amount = budget.describe(method.unit).removesuffix("%").replace(" ", "-")
@@ -190,7 +191,7 @@ def _job(
     return PlannedRun(source, method, config, directory)
 
 
-def _settings_of(method: Variant, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _own_settings(method: Variant, settings: Mapping[str, Any]) -> dict[str, Any]:
     own: dict[str, Any] = {}
     for key, value in settings.items():
         owner, dot, rest = key.partition(".")
@@ -204,36 +205,38 @@ def _settings_of(method: Variant, settings: Mapping[str, Any]) -> dict[str, Any]
     varied = {"seed": "--seeds", "budget": "--budgets", "decoding": variants, "faithful": variants}
     for key, option in varied.items():
         if key in own:
-            raise ValueError(f"the setting {key!r} is what a comparison varies; use {option}")
+            raise ValueError(f"the comparison sets {key!r} itself; use {option}")
     return own
 
 
-def _listed(text: str, option: str) -> list[str]:
+def _split_list(text: str, option: str) -> list[str]:
     items = [item.strip() for item in text.split(",")]
     if not all(items):
         raise ValueError(f"{option} takes values separated by commas, got {text!r}")
     return items
 
 
-def _distinct(items: Sequence[Any], what: str, name: Any) -> list[Any]:
-    names = [name(item) for item in items]
-    for item in names:
-        if names.count(item) > 1:
-            raise ValueError(f"the {what} {item!r} occurs twice; leave one out")
+def _require_distinct(items: Sequence[T], kind: str, name: Callable[[T], str]) -> list[T]:
+    counts = Counter(map(name, items))
+    for repeated in (item for item, count in counts.items() if count > 1):
+        raise ValueError(f"the {kind} {repeated!r} occurs twice; leave one out")
     return list(items)
 
 
 def values_by_source(
-    values: Sequence[str] | None, sources: Sequence[str], option: str, *, every: bool = False
+    values: Sequence[str] | None, sources: Sequence[str], option: str, *, for_all: bool = False
 ) -> dict[str, str]:
-    """Values that may be given for one source, as NAME=VALUE. `every`: one without a name is for all sources."""
-    found: dict[str, str] = {}
+    """Parse the values of an option that takes [NAME=]VALUE, where NAME is a source.
+
+    A value without a name is for all sources if there is only one source, or with `for_all`.
+    """
+    by_source: dict[str, str] = {}
     for value in values or ():
         name, equals, rest = value.partition("=")
         if equals and name in sources:
-            found[name] = rest
-        elif every or len(sources) == 1:
-            found |= {source: value for source in sources if source not in found}
+            by_source[name] = rest
+        elif for_all or len(sources) == 1:
+            by_source |= {source: value for source in sources if source not in by_source}
         else:
             raise ValueError(f"there are several sources; write {option} {sources[0]}={value}")
-    return found
+    return by_source

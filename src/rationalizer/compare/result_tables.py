@@ -1,4 +1,4 @@
-"""What the runs of a comparison measured, as mean (minimum/maximum) over seeds: Markdown, CSV and JSON."""
+"""Tables of a comparison, with mean (minimum/maximum) over seeds, as Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class ResultRow:
 
     dataset: str
     method: str
-    budget: Budget | None  # None: the method has no use for one
+    budget: Budget | None  # None: the method takes no budget
     split: str
     seeds: tuple[int, ...]
-    scores: dict[str, Summary]  # every score that all seeds have
-    paper: dict[str, Summary]  # under the name of the score of ours that it is to be compared with
-    findings: dict[str, tuple[tuple[int, str], ...]]  # what looks degenerate, by kind: (seed, in words)
+    scores: dict[str, Summary]  # those that all seeds have
+    paper: dict[str, Summary]  # published figures, by the name of our corresponding score
+    findings: dict[str, tuple[tuple[int, str], ...]]  # signs of degeneration, by kind: (seed, message)
     note: str = ""
     pairs: bool = False  # whether the examples are pairs of texts
 
@@ -40,27 +40,30 @@ class ResultRow:
 
     @property
     def data(self) -> str:
-        """The dataset, and what is to be known of it."""
+        """The dataset, with the note on its data."""
         return f"{self.dataset} ({self.note})" if self.note else self.dataset
 
     @property
     def task_score(self) -> str:
-        known = ("macro_f1", "mse", "alignment_f1", "token_f1")  # the last two where there is nothing to predict
-        return next(name for name in known if name in self.scores)
+        names = ("macro_f1", "mse", "alignment_f1", "token_f1")  # the last two if there is nothing to predict
+        return next(name for name in names if name in self.scores)
 
 
 def summarize(
-    done: Iterable[tuple[PlannedRun, RunRecord]], *, split: str | None = None, notes: Mapping[str, str] | None = None
+    finished: Iterable[tuple[PlannedRun, RunRecord]],
+    *,
+    split: str | None = None,
+    notes: Mapping[str, str] | None = None,
 ) -> list[ResultRow]:
-    """Rows over the seeds: datasets and methods in the task of the runs, then budgets.
+    """Summarize runs over their seeds. Datasets and methods are in the order of the runs, budgets ascend.
 
     Args:
-        done: runs and what they measured.
-        split: "test" or "dev"; by default test, or dev where there is none.
-        notes: what to say of the data, by dataset.
+        finished: runs and their records.
+        split: "test" or "dev"; default: test, or dev if there is none.
+        notes: remarks on the data, by dataset.
     """
     groups: dict[tuple[str, str], dict[Budget, list[tuple[PlannedRun, RunRecord]]]] = {}
-    for run, record in done:
+    for run, record in finished:
         budgets = groups.setdefault((run.source.name, run.method.label), {})
         budgets.setdefault(run.config.budget, []).append((run, record))
     ordered = [budgets[budget] for budgets in groups.values() for budget in sorted(budgets, key=Budget.sort_key)]
@@ -78,7 +81,6 @@ def _row(members: list[tuple[PlannedRun, RunRecord]], split: str | None, notes: 
         raise ValueError(f"{run.source.name} has no {chosen} split to score; it has {', '.join(sorted(available[0]))}")
     measured = [record["scores"][chosen] for _, record in members]
     names = [name for name in measured[0] if all(name in scores for scores in measured)]
-    own = run.source.budget
     return ResultRow(
         dataset=run.source.name,
         method=run.method.label,
@@ -86,7 +88,7 @@ def _row(members: list[tuple[PlannedRun, RunRecord]], split: str | None, notes: 
         split=chosen,
         seeds=tuple(run.config.seed for run, _ in members),
         scores={name: Summary.from_values([scores[name] for scores in measured]) for name in names},
-        paper=_paper(run, names) if chosen == "test" and run.config.budget == own else {},
+        paper=_paper(run, names) if chosen == "test" and run.config.budget == run.source.budget else {},
         findings=_findings(members, chosen),
         note=notes.get(run.source.name, ""),
         pairs=run.method.pairs,
@@ -94,11 +96,11 @@ def _row(members: list[tuple[PlannedRun, RunRecord]], split: str | None, notes: 
 
 
 def _findings(members: list[tuple[PlannedRun, RunRecord]], split: str) -> dict[str, tuple[tuple[int, str], ...]]:
-    found: dict[str, list[tuple[int, str]]] = {}
+    by_kind: dict[str, list[tuple[int, str]]] = {}
     for run, record in members:
         for finding in record["findings"][split]:
-            found.setdefault(finding["kind"], []).append((run.config.seed, finding["message"]))
-    return {kind: tuple(cases) for kind, cases in found.items()}
+            by_kind.setdefault(finding["kind"], []).append((run.config.seed, finding["message"]))
+    return {kind: tuple(cases) for kind, cases in by_kind.items()}
 
 
 def _paper(run: PlannedRun, names: Sequence[str]) -> dict[str, Summary]:
@@ -108,36 +110,36 @@ def _paper(run: PlannedRun, names: Sequence[str]) -> dict[str, Summary]:
     return {name: Summary(*figures[key]) for name, key in keys.items() if name in names and key in figures}
 
 
-def write_tables(rows: Sequence[ResultRow], out: Path, plots: Mapping[str, Sequence[str]] | None = None) -> list[Path]:
-    """`table.md`, `table.csv` and `table.json`; `plots` are picture files by dataset."""
+def write_tables(rows: Sequence[ResultRow], out: Path, charts: Mapping[str, Sequence[str]] | None = None) -> list[Path]:
+    """Write `table.md`, `table.csv` and `table.json`; `charts` are files by dataset."""
     paths = [out / "table.md", out / "table.csv", out / "table.json"]
-    write_bytes(paths[0], markdown(rows, plots or {}).encode())
+    write_bytes(paths[0], markdown(rows, charts or {}).encode())
     write_bytes(paths[1], _csv(rows).encode())
     write_json(paths[2], {"rows": [_json(row) for row in rows]})
     return paths
 
 
-def markdown(rows: Sequence[ResultRow], plots: Mapping[str, Sequence[str]]) -> str:
+def markdown(rows: Sequence[ResultRow], charts: Mapping[str, Sequence[str]]) -> str:
     sections = ["# Comparison\n"]
     for dataset in dict.fromkeys(row.dataset for row in rows):
         members = [row for row in rows if row.dataset == dataset]
-        sections.append("\n".join(_section(dataset, members, plots.get(dataset, ()))))
+        sections.append("\n".join(_section(dataset, members, charts.get(dataset, ()))))
     return "\n".join(sections)
 
 
-def _section(dataset: str, rows: Sequence[ResultRow], plots: Sequence[str]) -> list[str]:
+def _section(dataset: str, rows: Sequence[ResultRow], charts: Sequence[str]) -> list[str]:
     lines = [f"## {rows[0].data}", "", _caption(dataset, rows), ""]
     heads, cells = result_table(rows)
     lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     lines += [f"| {' | '.join(row)} |" for row in cells]
-    lines += ["", *(f"![{name}]({name})" for name in plots)] if plots else []
-    found = [f"- {_where(row, cases)}: {cases[0][1]}" for row in rows for cases in row.findings.values()]
-    if found:
-        lines += ["", "Looks degenerate:", "", *found]
+    lines += ["", *(f"![{name}]({name})" for name in charts)] if charts else []
+    findings = [f"- {_describe(row, cases)}: {cases[0][1]}" for row in rows for cases in row.findings.values()]
+    if findings:
+        lines += ["", "Signs of degeneration:", "", *findings]
     return [*lines, ""]
 
 
-def _where(row: ResultRow, cases: Sequence[tuple[int, str]]) -> str:
+def _describe(row: ResultRow, cases: Sequence[tuple[int, str]]) -> str:
     budget = f", budget {row.budget_text}" if row.budget is not None else ""
     return f"{row.method}{budget}, {_seeds([seed for seed, _ in cases])}"
 
@@ -147,12 +149,12 @@ def _seeds(seeds: Sequence[int]) -> str:
 
 
 def _caption(dataset: str, rows: Sequence[ResultRow]) -> str:
-    every = sorted({seed for row in rows for seed in row.seeds})
-    what = "Seed" if len(every) == 1 else "Mean (minimum/maximum) over seeds"
-    caption = f"{what} {', '.join(map(str, every))}, {rows[0].split} split."
+    all_seeds = sorted({seed for row in rows for seed in row.seeds})
+    prefix = "Seed" if len(all_seeds) == 1 else "Mean (minimum/maximum) over seeds"
+    caption = f"{prefix} {', '.join(map(str, all_seeds))}, {rows[0].split} split."
     fewer: dict[tuple[int, ...], list[str]] = {}
     for row in rows:
-        if list(row.seeds) != every:
+        if list(row.seeds) != all_seeds:
             several = [other.method for other in rows].count(row.method) > 1
             fewer.setdefault(row.seeds, []).append(f"{row.method} at {row.budget_text}" if several else row.method)
     for own, methods in fewer.items():
@@ -162,12 +164,12 @@ def _caption(dataset: str, rows: Sequence[ResultRow]) -> str:
         caption += f' Columns marked "paper" quote the paper\'s figures ({seeds} seeds, 300-dimensional vectors)'
         caption += f"; our data is {rows[0].note}, which is not the paper's." if rows[0].note else "."
     elif dataset in PUBLISHED:
-        caption += " The paper reports nothing to compare these rows with."
+        caption += " The paper has no figures that are comparable with these rows."
     return caption
 
 
 def result_table(rows: Sequence[ResultRow], metrics: Sequence[Metric] = COLUMNS) -> tuple[list[str], list[list[str]]]:
-    """Headings and cells of these scores, without columns that no row has a value for."""
+    """Return headings and cells, without columns that no row has a value for."""
     heads, cells = ["method"], [[row.method] for row in rows]
     if any(row.budget is not None for row in rows):
         heads.append("budget")
@@ -176,9 +178,8 @@ def result_table(rows: Sequence[ResultRow], metrics: Sequence[Metric] = COLUMNS)
     for metric in metrics:
         name, heading = metric.name, metric.heading
         quoted = any(name in row.paper for row in rows)
-        # The paper's convention of token-F1 has one use: comparing with the paper.
-        there = quoted if name == "token_f1_paper" else any(name in row.scores for row in rows)
-        if not there:
+        # Token-F1 in the paper's convention serves only for a comparison with the paper.
+        if not (quoted if name == "token_f1_paper" else any(name in row.scores for row in rows)):
             continue
         heads.append(heading)
         if quoted:
@@ -218,13 +219,8 @@ def _csv(rows: Sequence[ResultRow]) -> str:
     for row in rows:
         budget = "" if row.budget is None else str(row.budget)
         line: list[Any] = [row.dataset, row.note, row.split, row.method, budget, " ".join(map(str, row.seeds))]
-        for name in names:
-            summary = row.scores.get(name)
+        for summary in (*map(row.scores.get, names), *map(row.paper.get, quoted)):
             line += [summary.mean, summary.low, summary.high] if summary else ["", "", ""]
-        for name in quoted:
-            line += (
-                [row.paper[name].mean, row.paper[name].low, row.paper[name].high] if name in row.paper else ["", "", ""]
-            )
         writer.writerow(line)
     return text.getvalue()
 
