@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -184,7 +185,8 @@ def _plan_run(
     try:
         config = configure(method.name, own, dataset=source.dataset, pairs=method.pairs)
     except ValueError as error:
-        foreign = next((key for key in own if f"{key!r} is a setting of" in str(error)), None)
+        options = {name: known.options().keys() for name, known in methods_for(method.pairs).items()}
+        foreign = next((key for key in own if key in {*chain(*options.values())} - options[method.name]), None)
         if foreign is None:
             raise
         raise ValueError(f"{error}; write it for one method, as METHOD.{foreign}=...") from None
