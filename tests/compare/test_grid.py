@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rationalizer.compare import Variant, parse_assignments, parse_budgets, parse_methods, parse_seeds, plan_runs
-from rationalizer.data import DataSource
+from rationalizer.data import Columns, DataSource
 from rationalizer.text import Budget
 
 SST = DataSource.resolve("sst")
@@ -114,9 +114,9 @@ def test_sources_of_one_name_are_refused(tmp_path):
 
 
 def test_sources_are_kept_and_read_back(folder):
-    source = DataSource.resolve(str(folder), columns={"text": "text"})
+    source = DataSource.resolve(str(folder), columns=Columns.from_names({"text": "text"}))
     assert DataSource.from_json(source.to_json()) == source
     assert source.name == "small"
     assert len(source.load().train) == 160
     with pytest.raises(ValueError, match=r"'txt'.*'text'"):
-        DataSource.resolve(str(folder), columns={"txt": "review"})
+        Columns.from_names({"txt": "review"})

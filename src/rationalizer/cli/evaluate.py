@@ -166,14 +166,14 @@ def _read_examples(
     if data.is_file and whole_file:
         if split is not None:
             raise ValueError(f"all rows of the file {data.source} are scored; omit --split")
-        bad = BadRows(skip=data.skip_bad)
+        bad = BadRows(skip=data.options.skip_bad)
         rows = read_examples(
             data.source,
-            columns=data.column_names,
+            columns=data.options.columns,
             model_columns=trained.description.columns,
             labels=Labels(trained.task, trained.classes),
             rule=trained.encoder.rule,
-            dialect=data.dialect,
+            dialect=data.options.dialect,
             bad=bad,
         )
         warn(bad.messages())

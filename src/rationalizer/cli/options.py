@@ -101,9 +101,9 @@ class TableOptions:
         return parse_assignments(self.column, "--column")
 
     def read_options(self) -> ReadOptions:
-        from rationalizer.data import DataSource, Dialect, ReadOptions
+        from rationalizer.data import Columns, Dialect, ReadOptions
 
-        columns = DataSource.resolve("", columns=self.column_names()).column_names
+        columns = Columns.from_names(self.column_names())
         dialect = Dialect(self.delimiter, self.encoding, not self.no_header)
         return ReadOptions.merge(None, {"columns": columns, "dialect": dialect, "skip_bad": self.skip_bad})
 
@@ -139,18 +139,7 @@ def resolve_source(
     """Return the data source that the command line describes."""
     from rationalizer.data import DataSource
 
-    options = reading.read_options()
-    return DataSource.resolve(
-        source,
-        data_dir,
-        aspect,
-        reading.column_names(),
-        task=options.task,
-        dialect=options.dialect,
-        skip_bad=options.skip_bad,
-        stream=options.stream,
-        cache_dir=options.cache_dir,
-    )
+    return DataSource.resolve(source, data_dir, aspect, reading.read_options())
 
 
 def find_model(model: Path) -> Path:

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 
 from rationalizer.data.table_files import Table
-from rationalizer.suggestions import closest
-from rationalizer.text.errors import DataError
+from rationalizer.suggestions import closest, did_you_mean
+from rationalizer.text.errors import DataError, InputError
 
 _TEXT = ("text", "tokens")
 _SIDES = (("premise", "premise_tokens"), ("hypothesis", "hypothesis_tokens"))
@@ -42,6 +42,20 @@ class Columns:
     premise_chars: str | None = "premise_chars"
     hypothesis_chars: str | None = "hypothesis_chars"
     group: str | None = "group"
+
+    @classmethod
+    def from_names(cls, names: Mapping[str, str] | None) -> Columns:
+        """Rename some columns: {"text": "review"}. A column with an empty name is not used."""
+        known = [field.name for field in fields(cls)]
+        for kind in names or {}:
+            if kind not in known:
+                raise InputError(f"there is no column {kind!r} to name", did_you_mean(kind, known))
+        return cls(**{kind: name or None for kind, name in (names or {}).items()})
+
+    def renamed(self) -> dict[str, str]:
+        """Return what `from_names` takes: the names that are not the usual ones."""
+        values = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
+        return {kind: name or "" for kind, (name, default) in values.items() if name != default}
 
     def names(self) -> set[str]:
         return {name for field in fields(self) if (name := getattr(self, field.name)) is not None}

@@ -1,45 +1,42 @@
-"""The one door to every source of data: datasets of the literature, users' own files, embedded corpora."""
+"""Load any corpus: generated corpora, datasets by name, users' own files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from rationalizer.data.column_names import Columns
-from rationalizer.data.corpus import Corpus, Task
+from rationalizer.data.corpus import Corpus
 from rationalizer.data.corpus_files import assemble, read_corpus, read_splits
-from rationalizer.data.csv_dialect import Dialect
 from rationalizer.data.dataset_registry import DATASETS, Dataset, ReadRequest, SplitTables
 from rationalizer.data.generated_pairs import generated_pairs
 from rationalizer.data.generated_reviews import generated_reviews
 from rationalizer.data.generated_stays import generated_stays
 from rationalizer.data.labels import Label, plain
-from rationalizer.data.read_options import OnProgress, ReadOptions
+from rationalizer.data.read_options import ReadOptions
 from rationalizer.data.splitting import split_off_dev
 from rationalizer.data.streaming import is_large, stream_corpus
 from rationalizer.data.table_files import Row, Table
 from rationalizer.suggestions import closest, did_you_mean
 from rationalizer.text.errors import DataError
-from rationalizer.text.word_splitting import SplitRule
 
 GENERATED: dict[str, Callable[..., Corpus]] = {
     "reviews": generated_reviews,
     "stays": generated_stays,
     "pairs": generated_pairs,
 }
+OPTION_NAMES = [item.name for item in fields(ReadOptions)]
 
 
 def load_dataset(
     name: str,
     data_dir: str | Path | None = None,
+    options: ReadOptions | None = None,
     *,
     aspect: str | None = None,
-    columns: Columns | None = None,
-    rule: SplitRule | None = None,
-    dev_fraction: float | None = None,
-    seed: int = 0,
+    **settings: Any,
 ) -> Corpus:
     """Load a dataset by name, with its task, classes, budget and splits.
 
@@ -52,13 +49,14 @@ def load_dataset(
         name: see `DATASETS`.
         data_dir: a local copy, in the authors' format or as users' own files (see `read_corpus`; one aspect, in the
             column `label`, or for Beer in a column named after it). None: download it from the Hub.
-        aspect: of Beer and Hotels.
-        columns: names of the columns, if not the usual ones.
-        rule: how texts are split into words.
-        dev_fraction: share of train to hold out if there is no dev split.
-        seed: chooses the texts held out for dev, and the halves of MNLI's dev split.
+        options: `columns`, `rule`, `dev_fraction` and `seed`. The seed chooses the texts held out for dev, and the
+            halves of MNLI's dev split.
+        aspect: of Beer and Hotels; default: the first one.
+        settings: fields of `options`.
     """
+    options = ReadOptions.merge(options, settings)
     dataset = _find(name)
+    _refuse(dataset.name, options, allowed=("columns", "rule", "dev_fraction", "seed"))
     if dataset.aspects:
         aspect = aspect or dataset.aspects[0]
         if aspect not in dataset.aspects:
@@ -66,44 +64,37 @@ def load_dataset(
     elif aspect is not None:
         raise ValueError(f"{dataset.name} has no aspects, got aspect={aspect!r}; leave it out")
     label_columns = [label.format(aspect=aspect) for label in dataset.label_columns]
-    request = ReadRequest(
-        aspect or "",
-        columns or Columns(),
-        (columns or Columns()).names()
-        | {*label_columns, *(name.format(aspect=aspect) for name in dataset.extra_columns)},
-        dataset.splits,
-    )
+    extra_columns = [column.format(aspect=aspect) for column in dataset.extra_columns]
+    names = options.columns.names() | {*label_columns, *extra_columns}
+    request = ReadRequest(aspect or "", options.columns, names, dataset.splits)
     splits = _read(dataset, None if data_dir is None else Path(data_dir), request)
     if dataset.prepare is not None:
-        splits = _map_tables(splits, lambda table: dataset.prepare(table, request))  # type: ignore[misc]
+        splits = {split: [dataset.prepare(table, request) for table in tables] for split, tables in splits.items()}
         if "train" in splits and not any(table.rows for table in splits["train"]):
             problem = "no training rows" + (f" for aspect {aspect!r}" if aspect else "")
             remedy = f"add rows, or choose another aspect: {', '.join(dataset.aspects)}" if aspect else ""
             raise DataError(problem, remedy, path=splits["train"][0].path)
-    columns = dataset.columns or columns
-    if columns is None:
+    columns = dataset.columns or options.columns
+    if columns == Columns():
         present = next(iter(splits.values()))[0].columns
-        label = next((label for label in label_columns if label in present), label_columns[0])
-        columns = Columns(label=label)
+        columns = Columns(label=next((label for label in label_columns if label in present), label_columns[0]))
     if dataset.relabel is not None:
-        relabel, label_column = dataset.relabel, columns.label
-        splits = _map_tables(splits, lambda table: _relabelled(table, label_column, relabel))
-    corpus = assemble(
-        dataset.name if aspect is None else f"{dataset.name}-{aspect}",
-        splits,
-        ReadOptions(
-            columns=columns,
-            task=dataset.task,
-            classes=dataset.classes or None,
-            rule=rule or dataset.rule,
-            dev_fraction=dataset.dev_fraction if dev_fraction is None else dev_fraction,
-            seed=seed,
-        ),
-        drop_labels=dataset.drop_labels,
-        budget=dataset.budget,
+        splits = {
+            split: [_relabelled(table, columns.label, dataset.relabel) for table in tables]
+            for split, tables in splits.items()
+        }
+    options = replace(
+        options,
+        columns=columns,
+        task=dataset.task,
+        classes=dataset.classes or None,
+        rule=options.rule or dataset.rule,
+        dev_fraction=dataset.dev_fraction if options.dev_fraction is None else options.dev_fraction,
     )
+    corpus_name = dataset.name if aspect is None else f"{dataset.name}-{aspect}"
+    corpus = assemble(corpus_name, splits, options, drop_labels=dataset.drop_labels, budget=dataset.budget)
     if dataset.halve_dev and "dev" in splits and not corpus.test:
-        dev, test = split_off_dev(corpus.dev, 0.5, seed=seed, stratify=True)
+        dev, test = split_off_dev(corpus.dev, 0.5, seed=options.seed, stratify=True)
         corpus = replace(corpus, dev=dev, test=test)
     return corpus
 
@@ -128,10 +119,6 @@ def _read(dataset: Dataset, path: Path | None, request: ReadRequest) -> SplitTab
     return original or read_splits(path, request.names, dataset.splits, dataset.original_files)
 
 
-def _map_tables(splits: SplitTables, function: Callable[[Table], Table]) -> SplitTables:
-    return {split: [function(table) for table in tables] for split, tables in splits.items()}
-
-
 def _relabelled(table: Table, column: str | None, relabel: Callable[[Label], Label]) -> Table:
     if column not in table.columns:
         return table  # `assemble` reports the missing column
@@ -146,61 +133,56 @@ def _relabelled(table: Table, column: str | None, relabel: Callable[[Label], Lab
 
 def load(
     source: str | Path,
+    options: ReadOptions | None = None,
     *,
     data_dir: str | Path | None = None,
     aspect: str | None = None,
-    columns: Columns | None = None,
-    task: Task | None = None,
-    classes: Sequence[str] | None = None,
-    rule: SplitRule | None = None,
-    dev_fraction: float | None = None,
-    seed: int = 0,
-    dialect: Dialect | None = None,
-    skip_bad: bool = False,
-    stream: bool | None = None,
-    cache_dir: str | Path | None = None,
-    on_progress: OnProgress | None = None,
+    **settings: Any,
 ) -> Corpus:
-    """The corpus that `source` names: "reviews", "stays" or "pairs" (the embedded ones), a dataset of the
-    literature, a file or a folder.
+    """Load a corpus: a generated one ("reviews", "stays" or "pairs"), a dataset by name, a file or a folder.
 
-    A name wins over a file of the same name: write `./imdb` for a folder called imdb. `seed` chooses the
-    rows held out for dev, and the texts of an embedded corpus. An option that the source cannot use is an error.
+    A name wins over a file of the same name: write `./imdb` for a folder called imdb. An option that the source cannot
+    use is an error. Files of more than 100 MB (25 MB if Parquet or gzipped) are not read into memory but through a
+    cache on disk, which gives the same corpus (see `stream_corpus`); `stream` decides about other files.
 
-    Files of more than 100 MB (of Parquet, or packed by gzip: 25 MB) are not read into memory, but through a cache on
-    disk in `cache_dir`, which gives the same corpus (see `stream_corpus`; `on_progress` shows how far the reading is).
-    `stream` says whether others are, too, or none.
+    Args:
+        source: name or path.
+        options: how to read files. `seed` also chooses the texts of a generated corpus.
+        data_dir: a dataset's local copy; None: download it from the Hub.
+        aspect: of a dataset, or of "reviews".
+        settings: fields of `options`.
     """
+    options = ReadOptions.merge(options, settings)
     key = str(source).lower()
-    own: dict[str, object] = {"dialect": dialect, "skip_bad": skip_bad or None, "stream": stream or None}
     if isinstance(source, str) and key in GENERATED:
-        _refuse(key, data_dir=data_dir, columns=columns, task=task, classes=classes, **own)
-        _refuse(key, dev_fraction=dev_fraction)
+        _refuse(key, options, allowed=("rule", "seed"), data_dir=data_dir)
         if aspect is not None and key != "reviews":
-            _refuse(key, aspect=aspect)
-        how: dict[str, Any] = {"seed": seed, "rule": rule or "words"} | ({} if aspect is None else {"aspect": aspect})
-        return GENERATED[key](**how)
+            _refuse(key, options, aspect=aspect)
+        arguments: dict[str, Any] = {} if aspect is None else {"aspect": aspect}
+        return GENERATED[key](seed=options.seed, rule=options.rule or "words", **arguments)
     if isinstance(source, str) and key in DATASETS:
-        _refuse(key, task=task, classes=classes, **own)
-        return load_dataset(
-            key, data_dir, aspect=aspect, columns=columns, rule=rule, dev_fraction=dev_fraction, seed=seed
-        )
+        return load_dataset(key, data_dir, options, aspect=aspect)
     if not Path(source).exists():
-        close = closest(key, [*GENERATED, *DATASETS])
+        names = [*GENERATED, *DATASETS]
+        close = closest(key, names)
         guess = f" (did you mean {close!r}?)" if close else ""
         raise DataError(
-            f"{source} is neither a file, nor a folder, nor a dataset{guess}; "
-            f"the datasets are {', '.join([*GENERATED, *DATASETS])}"
+            f"{source} is neither a file, nor a folder, nor a dataset{guess}", f"the datasets are {', '.join(names)}"
         )
-    _refuse("users' own files", data_dir=data_dir, aspect=aspect)
-    given: dict[str, Any] = {"columns": columns, "task": task, "classes": classes, "rule": rule, "seed": seed}
-    given |= {"dev_fraction": dev_fraction, "dialect": dialect, "skip_bad": skip_bad}
-    if is_large(source) if stream is None else stream:
-        return stream_corpus(source, **given, cache_dir=cache_dir, on_progress=on_progress)
-    return read_corpus(source, **given)
+    _refuse("users' own files", options, allowed=OPTION_NAMES, data_dir=data_dir, aspect=aspect)
+    stream = is_large(source) if options.stream is None else options.stream
+    return stream_corpus(source, options) if stream else read_corpus(source, options)
 
 
-def _refuse(source: str, **options: object) -> None:
-    given = [name for name, value in options.items() if value is not None]
-    if given:
-        raise ValueError(f"{source} cannot be loaded with the option {given[0]}; leave it out")
+def _refuse(source: str, options: ReadOptions, allowed: Collection[str] = (), **arguments: object) -> None:
+    """Raise ValueError if an argument, or an option that is not allowed, has been given."""
+    defaults = ReadOptions()
+    ignored = {*allowed, "cache_dir", "on_progress"}  # they matter only for files that are streamed
+    changed = {
+        name: value
+        for name in OPTION_NAMES
+        if name not in ignored and (value := getattr(options, name)) != getattr(defaults, name) and value is not False
+    }
+    for name, value in {**arguments, **changed}.items():
+        if value is not None:
+            raise ValueError(f"{source} cannot be loaded with the option {name}; leave it out")
