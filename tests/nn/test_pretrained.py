@@ -53,7 +53,7 @@ def test_positions_that_are_not_for_tokens(kind, capacity, tmp_path):
 
 @pytest.mark.parametrize(("kind", "settings"), [("gpt2", {"n_embd": 16, "n_layer": 2, "n_head": 2}), ("llama", SIZES)])
 def test_decoders_are_refused(kind, settings, tmp_path):
-    with pytest.raises(DataError, match="reads from left to right only, as decoders do"):
+    with pytest.raises(DataError, match="is a decoder"):
         load_pretrained(write_encoder(tmp_path, kind, **settings))
 
 
@@ -69,7 +69,7 @@ def test_pickled_weights_are_not_read(bert, tmp_path):
     folder = copy_of(bert, tmp_path)
     torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
-    with pytest.raises(DataError, match=r"holds no encoder that can be read .* model\.safetensors"):
+    with pytest.raises(DataError, match=r"model\.safetensors"):
         load_pretrained(str(folder))
 
 
@@ -80,7 +80,7 @@ def test_code_of_its_own_is_never_run(bert, tmp_path):
     config["auto_map"] = {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"}
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
-    with pytest.raises(DataError, match="comes with code of its own, which is never run"):
+    with pytest.raises(DataError, match="never run"):
         load_pretrained(str(folder))
     assert not (tmp_path / "ran").exists()
 
@@ -108,18 +108,18 @@ def test_dropout_is_what_was_asked_for(kind, tmp_path):
 
 
 def test_a_folder_has_no_revisions(bert):
-    with pytest.raises(DataError, match="revision='main' is for the Hugging Face Hub"):
+    with pytest.raises(DataError, match="revision='main'"):
         load_pretrained(bert, "main")
 
 
 def test_no_such_folder():
     for name in ("./encoders/mine", "/encoders/mine", "a/b/c"):
-        with pytest.raises(DataError, match="looks like a folder, but there is none"):
+        with pytest.raises(DataError, match="does not exist"):
             load_pretrained(name)
 
 
 def test_a_name_without_a_connection(offline):
-    with pytest.raises(DataError, match=r"could not be had from the Hugging Face Hub .* or give a folder with a copy"):
+    with pytest.raises(DataError, match=r"Hugging Face Hub"):
         load_pretrained("nobody/nothing")
 
 

@@ -51,7 +51,7 @@ def test_other_texts_learn_their_own():
 def test_a_word_is_its_pretrained_vector_plus_what_was_learned():
     encoder = prepared()
     table, words = encoder.vectors.decoded(), encoder.vectors.words
-    vector = lambda text: encoder.vectors_of(encoder.collate([example(text)]))[0].detach().numpy()  # noqa: E731
+    vector = lambda text: encoder.word_vectors(encoder.collate([example(text)]))[0].detach().numpy()  # noqa: E731
     np.testing.assert_allclose(vector("dreadful")[0], table[words.index("dreadful")], atol=1e-6)
     np.testing.assert_allclose(vector("lovely")[0], table[words.index("lovely")], atol=1e-6)  # nothing learned yet
     parts = [table[words.index(part)] for part in ("would", "n't")]

@@ -19,7 +19,7 @@ def make_encoder(*, pretrained=False, hidden=7, pairs=False, generates=True, gap
     vectors = WordVectors.from_floats(known, np.random.default_rng(0).normal(size=(30, 10))) if pretrained else None
     options = VectorOptions(vector_size=10, hidden=hidden, gaps=gaps, word_scores=not pairs)
     made = VectorEncoder(Vocabulary(WORDS), vectors, options, predicts=not pairs, generates=generates, **how)
-    made._start()
+    made._initialize_vectors()
     return made
 
 

@@ -1,4 +1,4 @@
-"""Vectors in, states in context out. Padding never reaches a real token's state."""
+"""A bidirectional LSTM in which padding never affects the states of real words."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from torch import Tensor, nn
 class BiLSTM(nn.Module):
     """(batch, n, size_in) vectors and a (batch, n) mask -> (batch, n, 2 · hidden) states, 0 on padding.
 
-    One LSTM from each side. Padding comes last in a row, and the states of a text are those it would have alone:
-    neither padding nor the rest of the batch changes them. The right-to-left one reads every text reversed within
-    its own length, so both see padding only after the text. That is up to 3.5 times faster than packed sequences on
-    CPU and needs no lengths on the host.
+    Padding comes last in a row. The states of a text depend on neither padding nor the rest of the batch: the
+    right-to-left LSTM gets every text reversed within its own length, so that both see padding only after the text.
+    That is up to 3.5 times faster than packed sequences on CPU and needs no lengths on the host.
     """
 
     def __init__(self, size_in: int, hidden: int) -> None:

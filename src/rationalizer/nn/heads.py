@@ -1,4 +1,4 @@
-"""From states to the task: pooling, classes or values, their losses."""
+"""Pooling of states, and prediction heads with their losses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Pooling = Literal["max", "mean", "last", "max-mean"]
 
 
 class Head(nn.Module):
-    """From features to the task: raw outputs, their loss against labels, and what is told to the user."""
+    """Turns features into raw outputs, computes losses, and turns outputs into predictions."""
 
     def forward(self, features: Tensor) -> Tensor:
         raise NotImplementedError
@@ -25,7 +25,7 @@ class Head(nn.Module):
         raise NotImplementedError
 
     def divergence(self, outputs: Tensor, other: Tensor) -> Tensor:
-        """(batch,) how far a prediction is from another one."""
+        """(batch,) the distance between two predictions."""
         raise NotImplementedError
 
     def predict(self, outputs: Tensor) -> Tensor:
@@ -47,7 +47,7 @@ class Classification(Head):
         return functional.cross_entropy(at_least_float32(outputs), labels, reduction="none")
 
     def divergence(self, outputs: Tensor, other: Tensor) -> Tensor:
-        """KL(p ‖ q), q the other prediction."""
+        """KL(p ‖ q), with q the other prediction."""
         own, theirs = at_least_float32(outputs).log_softmax(-1), at_least_float32(other).log_softmax(-1)
         return (own.exp() * (own - theirs)).sum(-1)
 
@@ -58,8 +58,8 @@ class Classification(Head):
 class Regression(Head):
     """A linear layer and squared error.
 
-    Targets within [0, 1] get a sigmoid, as in the paper. Any other targets are standardised: the layer learns
-    (y − mean)/deviation, and predictions are turned back into the targets' own units.
+    For targets within [0, 1] the output is a sigmoid, as in the paper. Other targets are standardised: the layer learns
+    (y − mean)/deviation, and predictions are converted back to the targets' units.
     """
 
     def __init__(self, size: int, *, sigmoid: bool, mean: float = 0.0, deviation: float = 1.0) -> None:
@@ -84,29 +84,29 @@ class Regression(Head):
 
 
 def make_head(size: int, classes: int, target: Mapping[str, Any] | None) -> Head:
-    """For so many classes, or for none: a regression with the arguments `target`."""
+    """A classification head; without classes a regression head with the arguments `target`."""
     return Classification(size, classes) if classes else Regression(size, **(target or {}))
 
 
 def pool(states: Tensor, weights: Tensor, how: Pooling) -> Tensor:
-    """One vector a text from its states (batch, k, size); positions with weight 0 are not there.
+    """One vector per text from its states (batch, k, size); positions with weight 0 are ignored.
 
-    "max" is over all others, "mean" is Σ w h / Σ w, "max-mean" is both, side by side.
+    "max" is the elementwise maximum, "mean" is Σ w h / Σ w, "max-mean" is both, concatenated.
     """
-    there = weights != 0
+    present = weights != 0
     if how == "max-mean":
         return torch.cat([pool(states, weights, "max"), pool(states, weights, "mean")], dim=-1)
     if how == "mean":
         shares = weights.to(states.dtype)[..., None]
-        return (shares * states).sum(1) / torch.where(there.any(1, keepdim=True), shares.sum(1), 1.0)
+        return (shares * states).sum(1) / torch.where(present.any(1, keepdim=True), shares.sum(1), 1.0)
     if how == "last":
-        # The end of each reading direction: the last token left to right, the first one right to left.
+        # The last state of each direction: at the last word left to right, at the first word right to left.
         half = states.shape[-1] // 2
-        end = (there.sum(1) - 1).clamp(min=0)
+        end = (present.sum(1) - 1).clamp(min=0)
         last = states[torch.arange(len(states), device=states.device), end, :half]
         return torch.cat([last, states[:, 0, half:]], dim=-1)
-    pooled = states.masked_fill(~there[..., None], -torch.inf).amax(1)
-    return torch.where(there.any(1, keepdim=True), pooled, pooled.new_zeros(()))
+    pooled = states.masked_fill(~present[..., None], -torch.inf).amax(1)
+    return torch.where(present.any(1, keepdim=True), pooled, pooled.new_zeros(()))
 
 
 def pooled_size(size: int, how: Pooling) -> int:

@@ -1,4 +1,4 @@
-"""Weights to start a training from."""
+"""Initial weights."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from torch import nn
 
 @torch.no_grad()
 def draw_xavier(network: nn.Module) -> None:
-    """Weights uniform with variance 2/(inputs + outputs) (Glorot and Bengio, 2010), biases 0; embeddings stay.
+    """Draw uniform weights of variance 2/(inputs + outputs) (Glorot and Bengio, 2010); biases become 0.
 
-    The four gates of an LSTM lie in one matrix and are drawn as the four matrices that they are.
+    Embeddings are kept. The four gates of an LSTM share one matrix; each is drawn as a matrix of its own.
     """
     for module in network.modules():
         if not isinstance(module, nn.Linear | nn.LSTM):

@@ -76,6 +76,12 @@ class MatchingAligner(Aligner):
         """The method's own restrictions, as arguments of `MatchingSolver`."""
         return {}
 
+    def guarantees(self, m: int, n: int, budget: int) -> dict[str, Any]:
+        arguments = self.matching_arguments(torch.tensor(budget))
+        if arguments.get("complete"):
+            return {"rows" if m <= n else "columns": "exactly_one"}
+        return {"budget": budget, "exact": "exactly" in arguments} if "budget" in arguments else {}
+
     def forward(
         self,
         scores: Tensor,

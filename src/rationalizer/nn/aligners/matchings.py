@@ -15,18 +15,12 @@ class AtMostOneMatching(MatchingAligner):
 
     uses_budget = False
 
-    def guarantees(self, m: int, n: int, budget: int) -> dict[str, Any]:
-        return {}
-
 
 @register("budget")
 class BudgetMatching(MatchingAligner):
     """M:Budget: at most one partner per word, and at most `budget` pairs in all."""
 
     def matching_arguments(self, budget: Tensor) -> dict[str, Any]:
-        return {"budget": budget}
-
-    def guarantees(self, m: int, n: int, budget: int) -> dict[str, Any]:
         return {"budget": budget}
 
 
@@ -43,6 +37,3 @@ class CompleteMatching(MatchingAligner):
 
     def matching_arguments(self, budget: Tensor) -> dict[str, Any]:
         return {"complete": True}
-
-    def guarantees(self, m: int, n: int, budget: int) -> dict[str, Any]:
-        return {"rows": "exactly_one"} if m <= n else {"columns": "exactly_one"}

@@ -40,9 +40,6 @@ class RelaxedTransport(TransportAligner):
     def sinkhorn_arguments(self, budget: Tensor) -> dict[str, Any]:
         return {"kind": "relaxed"}
 
-    def guarantees(self, m: int, n: int, budget: int) -> dict[str, Any]:
-        return {}
-
 
 @register("ot-exact-k")
 class ExactTransport(TransportAligner):
@@ -53,6 +50,3 @@ class ExactTransport(TransportAligner):
 
     def matching_arguments(self, budget: Tensor) -> dict[str, Any]:
         return {"budget": budget, "exactly": True}
-
-    def guarantees(self, m: int, n: int, budget: int) -> dict[str, Any]:
-        return {"budget": budget, "exact": True}

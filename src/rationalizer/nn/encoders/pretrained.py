@@ -1,4 +1,4 @@
-"""Encoders of the Hugging Face Hub, or in a local folder: weights as safetensors, and no code but transformers' own."""
+"""Load transformers from the Hugging Face Hub or a folder: safetensors only, and no code but that of transformers."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from torch import Tensor, nn
 from rationalizer.nn.encoders.subwords import Subwords
 from rationalizer.text import DataError
 
-UNBOUNDED = 4096  # tokens a row, for encoders that set no limit themselves
+UNBOUNDED = 4096  # tokens per row, for networks without a limit
 
 
 @dataclass(frozen=True)
 class Pretrained:
-    """An encoder, all that describes it, and what its texts are written in."""
+    """A pretrained network with its description and its tokenizer."""
 
     network: Any  # a module of transformers
     config: dict[str, Any]
     subwords: Subwords
-    capacity: int  # the most tokens of a row, special ones included
-    source: str  # a name on the Hub or a folder,
-    revision: str | None  # and the commit that the name stood for
+    capacity: int  # the largest number of tokens per row, including special ones
+    source: str  # a name on the Hub, or a folder
+    revision: str | None  # the commit of the name
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -40,7 +40,7 @@ class Pretrained:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], dropout: float = 0.0) -> Pretrained:
-        """The encoder that was described, with weights yet to come."""
+        """The network of a description; its weights are loaded later."""
         transformers = _transformers("this model")
         settings = dict(stored["config"])
         with _quiet(transformers):
@@ -54,41 +54,43 @@ class Pretrained:
 
 
 def load_pretrained(source: str, revision: str | None = None, dropout: float = 0.1) -> Pretrained:
-    """An encoder by name or folder, with this much dropout in training.
+    """Load a network by name or folder, with this dropout in training.
 
     Raises:
-        DataError: there is none, or it is not of use: no fast tokenizer, no safetensors, a decoder.
+        DataError: there is none, or it cannot be used: no fast tokenizer, no safetensors, a decoder.
         ImportError: the extra "transformers" is not installed.
     """
     transformers = _transformers(f"the encoder {source!r}")
     folder = Path(source).expanduser()
     local = folder.is_dir()
     if not local and (source.startswith((".", "/", "~")) or source.count("/") > 1):
-        raise DataError(f"the encoder {source!r} looks like a folder, but there is none")
-    where: dict[str, Any] = {"trust_remote_code": False}
-    place = str(folder) if local else source
+        raise DataError(f"the folder of the encoder {source!r} does not exist")
+    options: dict[str, Any] = {"trust_remote_code": False}
+    location = str(folder) if local else source
     if local and revision is not None:
-        raise DataError(f"revision={revision!r} is for the Hugging Face Hub, but {source} is a folder; leave it out")
+        raise DataError(
+            f"revision={revision!r} is for names on the Hugging Face Hub, and {source} is a folder; leave it out"
+        )
     try:
         with _quiet(transformers, downloads=not local):
             pinned = None if local else _commit(transformers, source, revision)
             if not local:
-                where["revision"] = pinned
-            config = transformers.AutoConfig.from_pretrained(place, **where)
+                options["revision"] = pinned
+            config = transformers.AutoConfig.from_pretrained(location, **options)
             _set_dropout(config, dropout)
-            tokenizer = transformers.AutoTokenizer.from_pretrained(place, use_fast=True, **where)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(location, use_fast=True, **options)
             model, found = transformers.AutoModel.from_pretrained(
-                place, config=config, use_safetensors=True, output_loading_info=True, **where
+                location, config=config, use_safetensors=True, output_loading_info=True, **options
             )
     except Exception as error:  # of many kinds, from three libraries and the network
-        raise DataError(_not_loaded(source, local, error)) from error
+        raise DataError(_describe_failure(source, local, error)) from error
     if not getattr(tokenizer, "is_fast", False):
         raise DataError(f"the encoder {source!r} has no fast tokenizer (tokenizer.json); choose one that has")
-    lacking = [name for name in found["missing_keys"] if "pooler" not in name]
-    if lacking:
-        raise DataError(f"the weights of {source!r} lack {len(lacking)} tensors of its encoder, such as {lacking[0]}")
+    missing = [name for name in found["missing_keys"] if "pooler" not in name]
+    if missing:
+        raise DataError(f"the weights of {source!r} lack {len(missing)} tensors of its encoder, such as {missing[0]}")
     network = _encoder(model)
-    _try_out(network, source)
+    _check_network(network, source)
     stored = {**config.to_dict(), "model_type": config.model_type}
     return Pretrained(
         network, stored, Subwords.from_tokenizer(tokenizer), _capacity(network, tokenizer), source, pinned
@@ -96,14 +98,14 @@ def load_pretrained(source: str, revision: str | None = None, dropout: float = 0
 
 
 def freeze(network: Any, count: int, source: str) -> None:
-    """The lowest layers, so many, stay as they are, and all that comes before them."""
+    """Freeze the `count` lowest layers and the embeddings."""
     if count == 0:
         return
-    there = network.config.num_hidden_layers
+    depth = network.config.num_hidden_layers
     lists = (module for module in network.modules() if isinstance(module, nn.ModuleList))
-    layers = next((found for found in lists if len(found) == there), None)
-    if layers is None or count > there:
-        why = "uses the same layer several times" if layers is None else f"has {there} layers"
+    layers = next((found for found in lists if len(found) == depth), None)
+    if layers is None or count > depth:
+        why = "uses the same layer several times" if layers is None else f"has {depth} layers"
         raise DataError(
             f"frozen_layers={count}, but {source!r} {why}; set generator_rate=0 or predictor_rate=0 instead"
         )
@@ -126,7 +128,7 @@ def _transformers(what: str) -> Any:
 
 @contextmanager
 def _quiet(transformers: Any, downloads: bool = False) -> Iterator[None]:
-    """Without remarks on unused weights, and without bars but those of downloads."""
+    """Suppress warnings about unused weights, and progress bars other than those of downloads."""
     logging = transformers.utils.logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
@@ -142,38 +144,38 @@ def _quiet(transformers: Any, downloads: bool = False) -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _not_loaded(source: str, local: bool, error: Exception) -> str:
-    said = str(error).strip()
-    first = said.splitlines()[0] if said else type(error).__name__
-    if "trust_remote_code" in said:
-        return f"the encoder {source!r} comes with code of its own, which is never run; choose one without"
+def _describe_failure(source: str, local: bool, error: Exception) -> str:
+    message = str(error).strip()
+    first = message.splitlines()[0] if message else type(error).__name__
+    if "trust_remote_code" in message:
+        return f"the encoder {source!r} needs code from its repository, which is never run; choose another one"
     if local:
         return (
-            f"the folder {source} holds no encoder that can be read ({first}); it needs config.json, "
-            "model.safetensors and tokenizer.json"
+            f"cannot load an encoder from the folder {source} ({first}); it needs config.json, model.safetensors and "
+            "tokenizer.json"
         )
     return (
-        f"the encoder {source!r} is not a folder, and could not be had from the Hugging Face Hub as safetensors "
-        f"({first}); check the name and the connection, or give a folder with a copy"
+        f"the encoder {source!r} is not a folder, and cannot be loaded from the Hugging Face Hub as safetensors "
+        f"({first}); check the name and the connection, or use a folder with a copy"
     )
 
 
 def _set_dropout(config: Any, dropout: float) -> None:
-    """Of states and attention alike, whatever the kind of encoder calls it."""
+    """Set the dropout of states and attention, whatever the configuration calls it."""
     for name, value in config.to_dict().items():
         if "dropout" in name and isinstance(value, int | float) and not isinstance(value, bool):
             setattr(config, name, dropout)
 
 
 def _commit(transformers: Any, source: str, revision: str | None) -> str | None:
-    """What a branch, a tag or nothing stands for now: all files are then of one commit."""
+    """The current commit of a branch, a tag or None, so that all files come from one commit."""
     path = transformers.utils.hub.cached_file(source, "config.json", revision=revision or "main")
     commit: str | None = transformers.utils.hub.extract_commit_hash(path, None)
     return commit or revision
 
 
 def _encoder(model: Any) -> Any:
-    """What reads, in single precision: of an encoder with a decoder the former, without the layer that pools."""
+    """The encoder part of a model, in float32, without the pooling layer."""
     network = model.get_encoder() if model.config.is_encoder_decoder else model
     if getattr(network, "pooler", None) is not None:
         network.pooler = None
@@ -181,7 +183,7 @@ def _encoder(model: Any) -> Any:
 
 
 def _capacity(network: Any, tokenizer: Any) -> int:
-    """How many tokens it can read: as many as it has positions, some of which RoBERTa and its kin leave out."""
+    """The largest number of tokens: the number of positions, some of which RoBERTa and related models do not use."""
     positions = getattr(network.config, "max_position_embeddings", None) or UNBOUNDED
     tables = (module for name, module in network.named_modules() if name.endswith("position_embeddings"))
     unused = next((table.padding_idx + 1 for table in tables if getattr(table, "padding_idx", None) is not None), 0)
@@ -189,8 +191,8 @@ def _capacity(network: Any, tokenizer: Any) -> int:
 
 
 @torch.no_grad()
-def _try_out(network: Any, source: str) -> None:
-    """Reads four tokens: each must see those after it, and none that is left out of the attention."""
+def _check_network(network: Any, source: str) -> None:
+    """Encode four tokens: each state must depend on later tokens, and on no token outside the attention mask."""
     network.eval()
     table = network.get_input_embeddings()
     vectors = table(torch.arange(4) % table.num_embeddings)[None]
@@ -201,14 +203,13 @@ def _try_out(network: Any, source: str) -> None:
         seen = [encode(network, x, everything) for x in (vectors, other)]
         unseen = [encode(network, x, without) for x in (vectors, other)]
     except (TypeError, ValueError, AttributeError, RuntimeError) as error:
-        raise DataError(f"{source!r} cannot read vectors in place of tokens ({error}); choose another") from error
+        raise DataError(f"{source!r} does not take vectors as input ({error}); choose another encoder") from error
     if torch.equal(seen[0][:, :3], seen[1][:, :3]):
         raise DataError(
-            f"{source!r} reads from left to right only, as decoders do: a word's state would not know the words "
-            "after it; choose an encoder such as BERT or RoBERTa"
+            f"{source!r} is a decoder, which reads from left to right only; choose an encoder such as BERT or RoBERTa"
         )
     if not torch.equal(unseen[0][:, :3], unseen[1][:, :3]):
-        raise DataError(f"{source!r} sees words that are left out of its attention; choose another encoder")
+        raise DataError(f"{source!r} ignores the attention mask; choose another encoder")
 
 
 def encode(network: Any, vectors: Tensor, attended: Tensor) -> Tensor:

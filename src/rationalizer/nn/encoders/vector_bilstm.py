@@ -43,19 +43,17 @@ class VectorWordBatch(WordBatch):
 
 @dataclass(frozen=True, kw_only=True)
 class VectorOptions:
-    """What can be set of this encoder."""
+    """The settings of `VectorEncoder`."""
 
-    embeddings: str | None = (
-        "auto"  # pretrained word vectors: a known name, a file, none; auto: English ones if they fit
-    )
-    vector_size: Size = 64  # of word vectors that are learned from scratch
-    tuned: bool = True  # whether words of the training texts learn vectors beside their pretrained ones
-    lower: bool = True  # words in lower case
-    min_count: Count = 1  # words seen less often learn no vector
+    embeddings: str | None = "auto"  # word vectors: a known name, a file, none; auto: English ones if they fit
+    vector_size: Size = 64  # of word vectors learned from scratch
+    tuned: bool = True  # whether words of the training texts learn vectors in addition to pretrained ones
+    lower: bool = True  # whether words are lower-cased
+    min_count: Count = 1  # words with fewer occurrences learn no vector
     hidden: Size = 64  # units of the LSTMs in each direction
-    word_scores: bool = True  # whether the generator sees a word's own vector beside its state in context
-    word_sums: bool = True  # whether the predictor sees the sum of the selected words' vectors beside what it has read
-    gaps: Literal["kept", "closed"] = "kept"  # whether selected words are read in place or as a text of their own
+    word_scores: bool = True  # whether the generator sees a word's own vector in addition to its state
+    word_sums: bool = True  # whether the predictor sees the sum of the selected words' vectors in addition to states
+    gaps: Literal["kept", "closed"] = "kept"  # whether unselected words keep their positions, or the gaps are closed
 
 
 @register("bilstm")
@@ -64,11 +62,11 @@ class VectorEncoder(Encoder):
 
     The pretrained table holds every word that the vectors know, seen in training or not, and never changes. The
     learned one has a row for every word of the training texts; it starts at 0 for words that have a pretrained vector.
-    A word that neither table has is unknown: its vector is 0.
+    A word in neither table is unknown: its vector is 0.
 
-    One BiLSTM makes the generator's states and another one the predictor's, from z ⊙ x. The states of opinion words
-    smear on to their neighbours, so the generator also sees each word's vector; the predictor also sees
-    Σ z x / √(Σ z), in which every selected word has its say.
+    One BiLSTM computes the generator's states and another one the predictor's, from z ⊙ x. The states of opinion words
+    leak into those of their neighbours, so the generator also sees each word's own vector. The predictor also sees
+    Σ z x / √(Σ z), in which every selected word counts.
 
     Args:
         vocabulary: the words of the training texts.
@@ -76,7 +74,7 @@ class VectorEncoder(Encoder):
         options: see `VectorOptions`.
         rule, punctuation, sentences: see `Encoder`.
         dropout: of vectors and states.
-        generates, predicts: whether `states` and `read` will be asked for.
+        generates, predicts: whether `states` and `encode_selection` will be used.
     """
 
     supports_last_pooling = True
@@ -113,11 +111,11 @@ class VectorEncoder(Encoder):
         self.vocabulary = vocabulary
         self.vectors = vectors
         self.lookup = None if vectors is None else Lookup(vectors.words)
-        self._found = TokenCache(self._rows)
+        self._table_rows = TokenCache(self._rows)
         size = options.vector_size if vectors is None else vectors.size
         codes = np.zeros((0, size), dtype=np.int8) if vectors is None else vectors.codes
         scales = np.zeros(0, dtype=np.float32) if vectors is None else vectors.scales
-        # Row 0 is nothing. Not among the weights: they never change and are kept apart.
+        # Row 0 is empty. Not persistent: these constants are stored as tables, not as weights.
         self.register_buffer("codes", torch.from_numpy(np.pad(codes, ((1, 0), (0, 0)))), persistent=False)
         self.register_buffer("scales", torch.from_numpy(np.pad(scales, (1, 0))), persistent=False)
         self.learned = nn.Embedding(len(vocabulary), size, padding_idx=0)
@@ -127,26 +125,26 @@ class VectorEncoder(Encoder):
         self.predictor = self.Network(size, options.hidden) if predicts else None
         self.settings = options
         network = self.generator if self.predictor is None else self.predictor
-        assert network is not None, "a encoder without a task"
+        assert network is not None, "an encoder needs a generator or a predictor"
         self.selection_size = network.size_out
         self.size = self.selection_size + (size if options.word_scores else 0)
         self.global_size = size if options.word_sums else 0
 
     @classmethod
-    def prepare(cls, source: str, words: Counter[str], options: VectorOptions, **how: Any) -> VectorEncoder:
+    def prepare(cls, source: str, words: Counter[str], options: VectorOptions, **arguments: Any) -> VectorEncoder:
         vocabulary = Vocabulary.from_counts(words, lower=options.lower, min_count=options.min_count)
-        vectors = _vectors(options.embeddings, words, vocabulary)
-        encoder = cls(vocabulary, vectors, options, **how)
-        encoder._start()
+        vectors = _load_vectors(options.embeddings, words, vocabulary)
+        encoder = cls(vocabulary, vectors, options, **arguments)
+        encoder._initialize_vectors()
         return encoder
 
     @torch.no_grad()
-    def _start(self) -> None:
-        """Draws the learned vectors: 0 where the pretrained ones know the word."""
+    def _initialize_vectors(self) -> None:
+        """Draw the learned vectors: 0 for words with a pretrained vector."""
         weight = self.learned.weight
         if self.vectors is None:
             if self.predictor is not None:
-                weight.mul_(0.3)  # the size of pretrained vectors' entries; pairs are aligned by what sets words apart
+                weight.mul_(0.3)  # the scale of pretrained vectors; pairs are aligned by differences between words
             return
         weight.mul_(float(self.vectors.decoded()[:10_000].std()))
         assert self.lookup is not None
@@ -154,41 +152,41 @@ class VectorEncoder(Encoder):
         weight[known] = 0
 
     def knows(self, token: str) -> bool:
-        parts, seen = self._found[token]
+        parts, seen = self._table_rows[token]
         return bool(parts or seen)
 
     def _rows(self, token: str) -> tuple[tuple[int, ...], int]:
-        """Rows of the pretrained table, and the row of the learned one."""
+        """The word's rows of the pretrained table, and its row of the learned one."""
         seen = self.vocabulary.id(token)
-        # A seen word is looked up as the vocabulary writes it, which is how its learned vector was started.
+        # Look up a seen word in the vocabulary's spelling, as when its learned vector was initialized.
         form = self.vocabulary.words[seen - 1] if seen else token
         return () if self.lookup is None else tuple(row + 1 for row in self.lookup.rows(form)), seen
 
     def collate(self, texts: Sequence[Example]) -> VectorWordBatch:
         masks = self.word_masks([text.tokens for text in texts])
         mask = masks[0]
-        found = self._found.of(chain.from_iterable(text.tokens for text in texts))
+        looked_up = self._table_rows.of(chain.from_iterable(text.tokens for text in texts))
         seen = torch.zeros(mask.shape, dtype=torch.int64)
-        seen[mask] = torch.tensor([row for _, row in found], dtype=torch.int64)
-        rows = [rows for rows, _ in found]
+        seen[mask] = torch.tensor([row for _, row in looked_up], dtype=torch.int64)
+        rows = [rows for rows, _ in looked_up]
         count = np.fromiter(map(len, rows), np.int64, len(rows))
         table = np.zeros((len(rows), max(1, count.max(initial=0))), dtype=np.int64)
-        there = np.arange(table.shape[1]) < count[:, None]
-        table[there] = np.fromiter(chain.from_iterable(rows), np.int64, count.sum())
+        used = np.arange(table.shape[1]) < count[:, None]
+        table[used] = np.fromiter(chain.from_iterable(rows), np.int64, count.sum())
         parts = torch.zeros((*mask.shape, table.shape[1]), dtype=torch.int64)
         parts[mask] = torch.from_numpy(table)
         return VectorWordBatch(*masks, parts, seen)
 
-    def vectors_of(self, words: WordBatch) -> Tensor:
+    def word_vectors(self, words: WordBatch) -> Tensor:
         """(batch, n, vector size); 0 on padding and unknown words."""
         assert isinstance(words, VectorWordBatch)
         learned = self.learned(words.seen)
         if self.vectors is None:
             return learned
         scales = (self.scales[words.parts] / (words.parts != 0).sum(-1, keepdim=True).clamp(min=1)).to(learned.dtype)
-        if words.parts.is_cuda:  # there, finding the words of several parts would make the host wait for the device
+        if words.parts.is_cuda:  # finding words with several parts would make the host wait for the device
             return (self.codes[words.parts].to(learned.dtype) * scales[..., None]).sum(-2) + learned
-        # Few words have more than one part: all parts of all words would be several times the memory.
+        # Few words have several parts; gathering all parts of all words would take several times the memory.
         pretrained = self.codes[words.parts[..., 0]].to(learned.dtype) * scales[..., 0, None]
         for part in range(1, words.parts.shape[-1]):
             where = words.parts[..., part].nonzero(as_tuple=True)
@@ -198,21 +196,22 @@ class VectorEncoder(Encoder):
 
     def states(self, words: WordBatch) -> Tensor:
         assert self.generator is not None, "this encoder was built without a generator"
-        vectors = self.dropout(self.vectors_of(words))
+        vectors = self.dropout(self.word_vectors(words))
         states = self.dropout(self.generator(vectors, words.mask))
         return torch.cat([states, vectors], dim=-1) if self.settings.word_scores else states
 
     def encode_selection(self, words: WordBatch, z: Tensor) -> EncodedSelection:
-        """Where z = 0 the vector is replaced by zeros, whatever it holds: not even the sign of 0 · x comes through."""
+        """Vectors of words with z = 0 are replaced by zeros: not even the sign of 0 · x is visible."""
         assert self.predictor is not None, "this encoder was built without a predictor"
-        vectors = self.dropout(self.vectors_of(words))
+        vectors = self.dropout(self.word_vectors(words))
         weights = z.to(vectors.dtype)[..., None]
-        shown = torch.where(weights != 0, weights * vectors, vectors.new_zeros(()))
-        whole = shown.sum(1) / weights.sum(1).clamp(min=1e-6).sqrt() if self.settings.word_sums else shown[:, 0, :0]
+        visible = torch.where(weights != 0, weights * vectors, vectors.new_zeros(()))
+        total = weights.sum(1).clamp(min=1e-6).sqrt()
+        global_state = visible.sum(1) / total if self.settings.word_sums else visible[:, 0, :0]
         mask = words.mask
         if self.settings.gaps == "closed":
-            shown, mask = _closed_up(shown, z != 0)
-        return EncodedSelection(self.predictor(shown, mask), mask, whole)
+            visible, mask = _close_gaps(visible, z != 0)
+        return EncodedSelection(self.predictor(visible, mask), mask, global_state)
 
     def description(self) -> dict[str, Any]:
         return {
@@ -235,7 +234,7 @@ class VectorEncoder(Encoder):
 
     @classmethod
     def restore(
-        cls, description: Mapping[str, Any], tables: Mapping[str, Tensor], options: VectorOptions, **network: Any
+        cls, description: Mapping[str, Any], tables: Mapping[str, Tensor], options: VectorOptions, **arguments: Any
     ) -> VectorEncoder:
         missing = [key for key in ("vector_size", "pretrained_words", "vocabulary") if key not in description]
         if missing:
@@ -253,27 +252,27 @@ class VectorEncoder(Encoder):
             rule=description["rule"],
             punctuation=description["punctuation"],
             sentences=description["sentences"],
-            **network,
+            **arguments,
         )
 
 
-def _closed_up(vectors: Tensor, selected: Tensor) -> tuple[Tensor, Tensor]:
-    """The selected positions first, in their order."""
+def _close_gaps(vectors: Tensor, selected: Tensor) -> tuple[Tensor, Tensor]:
+    """The selected positions only, in their order."""
     order = (~selected).to(torch.uint8).argsort(dim=1, stable=True)
-    if not selected.is_cuda:  # there, counting would make the host wait for the device
+    if not selected.is_cuda:  # counting would make the host wait for the device
         order = order[:, : max(1, int(selected.sum(1).max()))]
     return vectors.gather(1, order[..., None].expand(-1, -1, vectors.shape[-1])), selected.gather(1, order)
 
 
-def _vectors(source: str | None, words: Counter[str], vocabulary: Vocabulary) -> WordVectors | None:
+def _load_vectors(source: str | None, words: Counter[str], vocabulary: Vocabulary) -> WordVectors | None:
     if source is None:
         return None
     if source != "auto":
         vectors = load_vectors(source, keep=set(vocabulary.words))
         if vocabulary.words and not coverage(Lookup(vectors.words), words):
             raise DataError(
-                f"{source}: none of the {len(vocabulary.words)} words of the training texts has a vector; check that "
-                "the vectors are of the texts' language and written as words"
+                f"{source}: none of the {len(vocabulary.words)} words of the training texts has a vector; check the "
+                "language of the vectors and the format of the file"
             )
         return vectors
     vectors = load_vectors(BUNDLED)
@@ -281,7 +280,7 @@ def _vectors(source: str | None, words: Counter[str], vocabulary: Vocabulary) ->
 
 
 def coverage(lookup: Lookup, words: Counter[str]) -> float:
-    """The share of the running words that the vectors know."""
+    """The share of running words that have a vector."""
     running = {word: count for word, count in words.items() if not is_punctuation(word)}
     known = sum(count for word, count in running.items() if lookup.rows(word))
     return known / sum(running.values()) if running else 1.0
