@@ -1,9 +1,9 @@
-"""Compiles the CPU kernels ahead of their first use, several at a time.
+"""Compile the CPU kernels before their first use, in parallel.
 
     python -m rationalizer.compile [PROCESSES]
 
-A kernel is compiled when it is first called, which takes seconds to a minute, and kept on disk for later processes.
-Run this where a first user shall not wait: before a server starts, before tests, after an upgrade.
+A kernel is compiled at its first call, which takes up to 10 s, and cached on disk for later processes. Run this module
+where the first user should not wait: before a server starts, before tests, after an upgrade.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ SCORES = torch.randn(2, 9, dtype=torch.float64, generator=torch.Generator().manu
 PAIRS = SCORES[:, :8].reshape(2, 2, 4)
 
 
-def _both_ways(z: torch.Tensor) -> None:
+def _run_backward(z: torch.Tensor) -> None:
     torch.autograd.backward(z.square().sum())
 
 
 def _highlights() -> None:
     scores = SCORES.clone().requires_grad_()
-    # Rows that differ in difficulty: nearly the same scores take other ways than others.
+    # Nearly equal scores use other kernels than spread ones.
     for spread in (1e-2, 1.0):
-        _both_ways(ops.sequence_budget(spread * scores, 3, transition=0.1))
+        _run_backward(ops.sequence_budget(spread * scores, 3, transition=0.1))
     ops.sequence_budget_map(scores, 3, transition=0.1)
 
 
@@ -44,19 +44,19 @@ def _closed_forms() -> None:
         ops.budget(scores, 3),
         ops.pair_budget(scores, 3, transition=0.1),
     ):
-        _both_ways(z)
+        _run_backward(z)
 
 
 def _spans() -> None:
     scores = SCORES.clone().requires_grad_()
-    _both_ways(ops.spans(scores, 3, transition=0.1, spans=2))
+    _run_backward(ops.spans(scores, 3, transition=0.1, spans=2))
     ops.spans_map(scores, 3, transition=0.1, spans=2)
 
 
 def _matchings() -> None:
     for layer, best in ((ops.matching, ops.matching_map), (ops.monotone_matching, ops.monotone_matching_map)):
         scores = PAIRS.clone().requires_grad_()
-        _both_ways(layer(scores))
+        _run_backward(layer(scores))
         best(scores)
     ops.sinkhorn(PAIRS)
 
@@ -67,23 +67,23 @@ def _graphs() -> None:
     graph.add(SequenceBudget(z, 3, 0.1))
     graph.add(AtMostOne(z[:, :4], dim=-1))
     graph.add(Budget(z[:, 4:], 1))
-    _both_ways(graph.lp_sparsemap(solver="general")[z])
+    _run_backward(graph.lp_sparsemap(solver="general")[z])
     graph.map()
 
 
-GROUPS: tuple[Callable[[], None], ...] = (_highlights, _spans, _graphs, _matchings, _closed_forms)  # the longest first
+GROUPS: tuple[Callable[[], None], ...] = (_highlights, _spans, _graphs, _matchings, _closed_forms)  # the slowest first
 
 
-def _leave_garbage() -> None:
-    """A process that ends when it has compiled needs no collector to look through all of Numba again and again."""
+def _disable_garbage_collection() -> None:
+    """A process that ends after compiling needs no garbage collection, which would scan all of Numba repeatedly."""
     gc.disable()
 
 
 def compile_kernels(processes: int | None = None) -> None:
-    """Compiles all kernels that are not compiled yet, in as many processes as there are cores."""
-    with ProcessPoolExecutor(processes or os.cpu_count(), get_context("spawn"), _leave_garbage) as pool:
-        for done in [pool.submit(group) for group in GROUPS]:
-            done.result()
+    """Compile all kernels that are not in the cache yet; by default with one process per core."""
+    with ProcessPoolExecutor(processes or os.cpu_count(), get_context("spawn"), _disable_garbage_collection) as pool:
+        for task in [pool.submit(group) for group in GROUPS]:
+            task.result()
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from rationalizer import ops
-from rationalizer.ops.kernels.packing_cpu import packable
-from rationalizer.ops.kernels.peeling_cpu import mixture_of_sequences
+from rationalizer.ops.kernels.decomposition_cpu import decompose
+from rationalizer.ops.kernels.packing_cpu import is_packable
 from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
 
 
@@ -212,7 +212,7 @@ def test_holes_close_up_with_the_edge_that_leaves_the_earlier_token():
 def test_packing(z, linked, capacity, expected):
     values = np.array(z)
     work, singles = np.empty((3, 2 * len(z) + 2)), np.empty(len(z))
-    assert packable(values, np.array(linked), capacity, work, singles) == expected
+    assert is_packable(values, np.array(linked), capacity, work, singles) == expected
 
 
 def test_viterbi_lift_changes_no_answer():
@@ -257,7 +257,7 @@ def test_mixtures_add_up(transition, ties, level):
         scores = (scores * 20).round() / 20 if ties else scores
         z = ops.pair_budget(scores, 8, transition=transition)[0].numpy()
         edges = np.full(39, transition)
-        sequences, weights, count, lost = mixture_of_sequences(z, edges, 8, 0.0, np.zeros(1, np.uint8))
+        sequences, weights, count, lost = decompose(z, edges, 8, 0.0, np.zeros(1, np.uint8))
         bits = np.unpackbits(sequences[:count].view(np.uint8), axis=1, bitorder="little")[:, :40]
         weights = weights[:count]
         assert (bits.sum(1) <= 8).all()
@@ -269,7 +269,7 @@ def test_mixtures_add_up(transition, ties, level):
         pairs = weights @ (bits[:, 1:] * bits[:, :-1])
         assert edges @ (np.minimum(z[1:], z[:-1]) - pairs) == pytest.approx(lost, abs=1e-9)
         assert edges @ np.minimum(rest[1:], rest[:-1]) == pytest.approx(lost, abs=1e-9)
-        stopped = mixture_of_sequences(z, edges, 8, 0.0, np.ones(1, np.uint8))
+        stopped = decompose(z, edges, 8, 0.0, np.ones(1, np.uint8))
         assert stopped[2] == 0
         assert stopped[3] >= lost
 

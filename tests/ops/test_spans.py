@@ -279,5 +279,5 @@ def test_errors(op):
 
 @pytest.mark.parametrize("op", [ops.spans, ops.spans_map])
 def test_more_states_than_memory(op):
-    with pytest.raises(ValueError, match="need more than 2 GiB for one text; ask for fewer or shorter spans"):
+    with pytest.raises(ValueError, match="more than 2 GiB"):
         op(torch.rand(1, 1000), 500, spans=50, longest=100)

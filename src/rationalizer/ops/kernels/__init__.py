@@ -1,1 +1,1 @@
-"""Compiled inner loops of the ops, under the same stem: `_cpu` in Numba, `_cuda` in Triton."""
+"""Compiled inner loops of the ops, with the same stems: `_cpu` in Numba, `_cuda` in Triton."""

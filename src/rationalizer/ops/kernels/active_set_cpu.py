@@ -1,16 +1,24 @@
-"""SparseMAP over sequences by an active set: exact, finite, any sign of the transitions.
+"""SparseMAP over sequences by an active-set method: exact and finite, for transitions of any sign.
 
-minimise ½‖Yp‖² − c·p over distributions p on sequences (the columns of Y, c their scores). The support is kept affinely
-independent, so at most n + 1 sequences; the equality-constrained problem on it is solved with a Cholesky factor that is
-updated, not recomputed, when a sequence enters or leaves (`factor_cpu`). Sequences are bits (`bits_cpu`).
+Minimize ½‖Yp‖² − c·p over distributions p on sequences (the columns of Y, with scores c). The support is kept affinely
+independent, so it has at most n + 1 sequences. The equality-constrained problem on the support is solved with a
+Cholesky factor that is updated when a sequence is added or removed (`cholesky_cpu`). Sequences are stored as bits
+(`bits_cpu`).
 """
 
 import numpy as np
 from numba import types
 
 from rationalizer.ops.kernels.bits_cpu import is_set, mixture, overlap, pack
-from rationalizer.ops.kernels.cholesky_cpu import approach, backward_solve, best_weights, build, enter, leave
-from rationalizer.ops.kernels.lagrangian_cpu import search_by_price
+from rationalizer.ops.kernels.cholesky_cpu import (
+    add_column,
+    backward_solve,
+    best_weights,
+    build,
+    distance_to_hull,
+    remove_column,
+)
+from rationalizer.ops.kernels.lagrangian_cpu import search_with_multiplier
 from rationalizer.ops.kernels.monotone_matching_map_cpu import Grid, best_alignment
 from rationalizer.ops.kernels.numba_runtime import jit, overloading
 from rationalizer.ops.kernels.sequence_budget_map_cpu import blockwise_viterbi, budgeted_viterbi
@@ -18,12 +26,12 @@ from rationalizer.ops.kernels.spans_map_cpu import constrained_viterbi
 
 DEPENDENT = 1e-9  # squared distance from the affine hull below which a sequence counts as inside it
 EPS = 2.3e-16
-FAR = 1e6  # from the score that others are counted from: digits of the weights would go to the difference
+FAR = 1e6  # distance from the base score at which the differences would cost the weights digits
 
 
 @jit
-def sequence_score(s, r, words, lift, budget):
-    """s·y + Σ r_i y_i y_{i+1} + lift·(Σy − budget), and the largest partial sum, which bounds the rounding."""
+def sequence_score(s, r, words, offset, budget):
+    """s·y + Σ r_i y_i y_{i+1} + offset·(Σy − budget), and the largest partial sum, which bounds the rounding error."""
     total = 0.0
     largest = 0.0
     used = 0
@@ -37,67 +45,72 @@ def sequence_score(s, r, words, lift, budget):
                 total += r[i - 1]
             largest = max(largest, abs(total))
         before = now
-    return total + lift * (used - budget), largest
+    return total + offset * (used - budget), largest
 
 
-def best_sequence(s, r, budget, lift, y, back, value, heads, blocks, rules):
-    """The best sequence of at most `budget` tokens to `y`: of those that take or leave whole blocks where there are
-    any, or of those under `rules` unless they are None; on a `Grid` the best alignment. The type of `rules` decides, so
-    compiled code knows one way."""
-    if isinstance(rules, Grid):
-        best_alignment(s, rules, lift, y, back, value)
-    elif rules is not None:
-        constrained_viterbi(s, r, rules, lift, y, back[0], value)
-    elif blocks > 0:
-        blockwise_viterbi(s, r, heads, blocks, budget, lift, y, back, value)
-    else:
-        budgeted_viterbi(s, r, budget, lift, y, back, value)
+def _is_grid(structure):
+    """Whether the Numba type is that of a `Grid`; a constraint graph is a plain tuple."""
+    return getattr(structure, "instance_class", None) is Grid
+
+
+def best_sequence(s, r, budget, offset, y, back, value, heads, blocks, structure):
+    """Write the best sequence to `y` and return its score (−inf if none is feasible).
+
+    The type of `structure` decides which dynamic program is compiled: None for sequences of at most `budget` ones
+    (which are constant on blocks, if `blocks` > 0), a `Grid` for alignments, a constraint graph for constrained
+    selections.
+    """
+    if isinstance(structure, Grid):
+        return best_alignment(s, structure, offset, y, back, value)
+    if structure is not None:
+        return constrained_viterbi(s, r, structure, offset, y, back[0], value)
+    if blocks > 0:
+        return blockwise_viterbi(s, r, heads, blocks, budget, offset, y, back, value)
+    return budgeted_viterbi(s, r, budget, offset, y, back, value)
 
 
 @overloading(best_sequence)
-def _best_sequence(s, r, budget, lift, y, back, value, heads, blocks, rules):
-    def under_rules(s, r, budget, lift, y, back, value, heads, blocks, rules):
-        constrained_viterbi(s, r, rules, lift, y, back[0], value)
+def _best_sequence(s, r, budget, offset, y, back, value, heads, blocks, structure):
+    def constrained(s, r, budget, offset, y, back, value, heads, blocks, structure):
+        return constrained_viterbi(s, r, structure, offset, y, back[0], value)
 
-    def on_grid(s, r, budget, lift, y, back, value, heads, blocks, rules):
-        best_alignment(s, rules, lift, y, back, value)
+    def alignment(s, r, budget, offset, y, back, value, heads, blocks, structure):
+        return best_alignment(s, structure, offset, y, back, value)
 
-    def in_budget(s, r, budget, lift, y, back, value, heads, blocks, rules):
+    def budgeted(s, r, budget, offset, y, back, value, heads, blocks, structure):
         if blocks > 0:
-            blockwise_viterbi(s, r, heads, blocks, budget, lift, y, back, value)
-        else:
-            budgeted_viterbi(s, r, budget, lift, y, back, value)
+            return blockwise_viterbi(s, r, heads, blocks, budget, offset, y, back, value)
+        return budgeted_viterbi(s, r, budget, offset, y, back, value)
 
-    if isinstance(rules, types.NoneType):
-        return in_budget
-    return on_grid if getattr(rules, "instance_class", None) is Grid else under_rules  # rules proper are a plain tuple
+    if isinstance(structure, types.NoneType):
+        return budgeted
+    return alignment if _is_grid(structure) else constrained
 
 
-def good_sequence(s, r, rules, lift, level, least, y, back):
-    """A sequence that is better than `level` by `least` at least, to `y`, sooner than the best is found; False where
-    there is no such way, or it does not lead there."""
+def improving_sequence(s, r, structure, offset, level, least, y, back):
+    """Write a sequence whose score exceeds `level` by at least `least` to `y`, faster than `best_sequence`; return
+    False if there is no fast search for this structure, or it finds none."""
     return (
-        not isinstance(rules, Grid)
-        and rules is not None
-        and search_by_price(s, r, rules, lift, level, least, y, back[0], back[1])
+        not isinstance(structure, Grid)
+        and structure is not None
+        and search_with_multiplier(s, r, structure, offset, level, least, y, back[0], back[1])
     )
 
 
-@overloading(good_sequence)
-def _good_sequence(s, r, rules, lift, level, least, y, back):
-    def by_price(s, r, rules, lift, level, least, y, back):
-        return search_by_price(s, r, rules, lift, level, least, y, back[0], back[1])
+@overloading(improving_sequence)
+def _improving_sequence(s, r, structure, offset, level, least, y, back):
+    def search(s, r, structure, offset, level, least, y, back):
+        return search_with_multiplier(s, r, structure, offset, level, least, y, back[0], back[1])
 
-    def nothing(s, r, rules, lift, level, least, y, back):
+    def no_search(s, r, structure, offset, level, least, y, back):
         return False
 
-    plain = isinstance(rules, types.NoneType) or getattr(rules, "instance_class", None) is Grid
-    return nothing if plain else by_price
+    return no_search if isinstance(structure, types.NoneType) or _is_grid(structure) else search
 
 
 @jit
 def grow(array, size):
-    """A copy with room for `size` lines."""
+    """A copy with `size` rows."""
     grown = np.empty((size, *array.shape[1:]), array.dtype)
     grown[: array.shape[0]] = array
     return grown
@@ -105,7 +118,7 @@ def grow(array, size):
 
 @jit
 def grow_square(array, lines, size):
-    """A copy with room for `lines` lines of `size`."""
+    """A copy with `lines` rows of length `size`."""
     grown = np.empty((lines, size), array.dtype)
     grown[: array.shape[0], : array.shape[1]] = array
     return grown
@@ -113,7 +126,7 @@ def grow_square(array, lines, size):
 
 @jit
 def _drop(columns, score, p, factor, sides, k, j):
-    leave(factor, sides, k, j)
+    remove_column(factor, sides, k, j)
     for i in range(j, k - 1):
         columns[i] = columns[i + 1]
         score[i] = score[i + 1]
@@ -123,8 +136,8 @@ def _drop(columns, score, p, factor, sides, k, j):
 
 @jit
 def _exchange(columns, score, p, factor, sides, k, line):
-    """Put column k, which lies in the affine hull of the others, into the mixture without changing z; the sequence
-    that runs out first on the way leaves (a simplex pivot). `line` is what `approach` left. Returns the new k."""
+    """Move weight to column k, which lies in the affine hull of the others, without changing z; the sequence whose
+    weight reaches 0 first is removed (a simplex pivot). `line` is from `distance_to_hull`. Returns the new k."""
     backward_solve(factor, k, line)
     step, blocking = np.inf, -1
     for j in range(k):
@@ -140,11 +153,11 @@ def _exchange(columns, score, p, factor, sides, k, line):
 
 
 @jit
-def _settle(columns, score, p, factor, sides, k, base, line, target):
-    """Move to the optimum of the support; sequences whose weight would turn negative leave. Returns how many stay, and
-    what scores are now counted from."""
+def _optimize_weights(columns, score, p, factor, sides, k, base, line, target):
+    """Move to the optimum on the support; sequences whose weights would become negative are removed. Returns the size
+    of the support and the base score."""
     while True:
-        if abs(score[0] - base) > FAR:  # the sequences that set the scale have left
+        if abs(score[0] - base) > FAR:  # the sequences near the base have been removed
             base = score[0]
             build(factor, sides, columns, score, base, k, line)
         best_weights(factor, sides, k, 1.0, target)
@@ -157,21 +170,22 @@ def _settle(columns, score, p, factor, sides, k, base, line, target):
         if blocking < 0:
             break
         k = _drop(columns, score, p, factor, sides, k, blocking)
-    p[:k] /= np.sum(p[:k])  # 1 up to rounding, which large scores would blow up in the gap
+    p[:k] /= np.sum(p[:k])  # 1 up to rounding, which large scores would amplify in the gap
     return k, base
 
 
 @jit
 def active_set(
-    s, r, budget, columns, p, k, z, y, back, value, heads, blocks, max_iterations, bound, enough, stop, rules
+    s, r, budget, columns, p, k, z, y, back, value, heads, blocks, max_iterations, bound, squared_tolerance, stop,
+    structure,
 ):  # fmt: skip
-    """Optimise from the given sequences and weights (k >= 1 of them); `z` receives the solution.
+    """Optimize from k ≥ 1 sequences and their weights; write the solution to `z`.
 
-    Under `rules` (`spans_map_cpu`), unless they are None; `blocks` are then 0.
+    `structure` is as in `best_sequence`; `blocks` is 0 unless it is None. `bound` is an upper bound on the optimum.
 
-    `bound` is one on the optimum. Stops where ‖z − z*‖² <= `enough`, which the gap bounds, and so does twice the
-    distance to `bound`; where the gap is rounding; and as soon as `stop[0]` is set. Returns (columns, p, k, iterations,
-    gap, converged, λ), λ the score minus z·y that the support's sequences share.
+    Stops if ‖z − z*‖² ≤ `squared_tolerance`, which the duality gap bounds, and so does twice the distance to `bound`;
+    if the gap is rounding error; and as soon as `stop[0]` is set. Returns (columns, p, k, iterations, gap, converged,
+    λ), with λ the value of score − z·y that all sequences of the support share.
     """
     n = s.shape[0]
     capacity = max(16, 2 * k)
@@ -179,19 +193,19 @@ def active_set(
     score = np.empty(capacity + 1)
     factor, sides = np.empty((capacity + 1, capacity + 1)), np.empty((2, capacity + 1))
     line, target = np.empty(capacity + 1), np.empty(capacity + 1)
-    # Scores are counted from what a good sequence earns per token: partial sums then stay near 0 (see the Viterbi).
-    lift = sequence_score(s, r, columns[0], 0.0, 0)[0] / max(overlap(columns[0], columns[0]), 1.0)
-    lifted, reduced = s - lift, np.empty(n)
-    base = sequence_score(lifted, r, columns[0], lift, budget)[0]  # and from what one earns: see `best_weights`
-    given = k
+    # Subtract from all scores the mean score per word of a good sequence: partial sums then stay near 0.
+    offset = sequence_score(s, r, columns[0], 0.0, 0)[0] / max(overlap(columns[0], columns[0]), 1.0)
+    shifted, reduced = s - offset, np.empty(n)
+    base = sequence_score(shifted, r, columns[0], offset, budget)[0]  # see `best_weights`
+    initial = k
     k = 0
-    for j in range(given):
+    for j in range(initial):
         columns[k] = columns[j]
         p[k] = p[j]
-        distance = approach(factor, columns, k, line)
+        distance = distance_to_hull(factor, columns, k, line)
         if distance > DEPENDENT and k <= n:
-            score[k] = sequence_score(lifted, r, columns[k], lift, budget)[0]
-            enter(factor, sides, k, line, distance, score[k] - base)
+            score[k] = sequence_score(shifted, r, columns[k], offset, budget)[0]
+            add_column(factor, sides, k, line, distance, score[k] - base)
             k += 1
     p[:k] /= np.sum(p[:k])
 
@@ -200,59 +214,61 @@ def active_set(
     converged = False
     while iterations < max_iterations and stop[0] == 0:
         iterations += 1
-        k, base = _settle(columns, score, p, factor, sides, k, base, line, target)
+        k, base = _optimize_weights(columns, score, p, factor, sides, k, base, line, target)
         mixture(columns, p, k, z)
-        size, earned = 0.0, 0.0
+        size, mean_score = 0.0, 0.0
         for i in range(n):
-            reduced[i] = lifted[i] - z[i]
+            reduced[i] = shifted[i] - z[i]
             size += z[i] * z[i]
         for j in range(k):
-            earned += p[j] * score[j]
-        objective = 0.5 * size - earned
-        level = earned - size
-        quick = good_sequence(reduced, r, rules, lift, level, max(1e-9 * (1.0 + abs(level)), enough), y, back)
-        if not quick:
-            best_sequence(reduced, r, budget, lift, y, back, value, heads, blocks, rules)
+            mean_score += p[j] * score[j]
+        objective = 0.5 * size - mean_score
+        level = mean_score - size
+        least = max(1e-9 * (1.0 + abs(level)), squared_tolerance)
+        fast = improving_sequence(reduced, r, structure, offset, level, least, y, back)
+        if not fast:
+            best_sequence(reduced, r, budget, offset, y, back, value, heads, blocks, structure)
         if k == capacity:
             capacity *= 2
             columns, p, score = grow(columns, capacity + 1), grow(p, capacity + 1), grow(score, capacity + 1)
             factor, sides = grow_square(factor, capacity + 1, capacity + 1), grow_square(sides, 2, capacity + 1)
             line, target = np.empty(capacity + 1), np.empty(capacity + 1)
         pack(y, columns[k])
-        found, rounding = sequence_score(reduced, r, columns[k], lift, budget)
-        gap = found - level
-        if (quick or blocks > 0) and gap <= max(1e-9 * (1.0 + rounding), enough):
-            blocks = 0  # whole blocks have nothing more to give
-            best_sequence(reduced, r, budget, lift, y, back, value, heads, blocks, rules)
+        best_score, rounding = sequence_score(reduced, r, columns[k], offset, budget)
+        gap = best_score - level
+        if (fast or blocks > 0) and gap <= max(1e-9 * (1.0 + rounding), squared_tolerance):
+            blocks = 0  # sequences that are constant on blocks cannot improve any more
+            best_sequence(reduced, r, budget, offset, y, back, value, heads, blocks, structure)
             pack(y, columns[k])
-            found, rounding = sequence_score(reduced, r, columns[k], lift, budget)
-            gap = found - level
+            best_score, rounding = sequence_score(reduced, r, columns[k], offset, budget)
+            gap = best_score - level
         if gap <= 1e-9 * (1.0 + rounding):
-            # The support's sequences all score λ up to rounding; their average has the least of it.
+            # All sequences of the support have the score λ up to rounding; their average has the smallest error.
             level = 0.0
             for j in range(k):
-                each, largest = sequence_score(reduced, r, columns[j], lift, budget)
+                each, largest = sequence_score(reduced, r, columns[j], offset, budget)
                 level += p[j] * each
                 rounding = max(rounding, largest)
-            gap = found - level
+            gap = best_score - level
         tolerance = 1e-13 + 8.0 * EPS * rounding
         stalled = 0 if objective < best - 1e-16 * abs(best) else stalled + 1
         best = min(best, objective)
-        missing = max(bound - lift * budget + objective, 0.0) + 8.0 * EPS * abs(bound)
-        if gap <= max(tolerance, enough) or 2.0 * missing <= enough or (stalled >= 10 and gap <= 1e3 * tolerance):
+        missing = max(bound - offset * budget + objective, 0.0) + 8.0 * EPS * abs(bound)
+        small_gap = gap <= max(tolerance, squared_tolerance) or (stalled >= 10 and gap <= 1e3 * tolerance)
+        if small_gap or 2.0 * missing <= squared_tolerance:
             converged = True
-            gap = min(gap, missing) if enough > 0.0 else gap
+            gap = min(gap, missing) if squared_tolerance > 0.0 else gap
             break
         if stalled >= 100:
             break
-        entering = sequence_score(lifted, r, columns[k], lift, budget)[0]
-        distance = approach(factor, columns, k, line)
+        entering = sequence_score(shifted, r, columns[k], offset, budget)[0]
+        distance = distance_to_hull(factor, columns, k, line)
         p[k] = 0.0
-        if distance <= DEPENDENT or k > n:  # n + 1 sequences span everything, whatever the rounding says
-            # Inside the affine hull: the same z can be had with a better score.
+        if distance <= DEPENDENT or k > n:  # n + 1 independent sequences span everything, despite rounding
+            # Inside the affine hull: the same z is possible with a better score.
             k = _exchange(columns, score, p, factor, sides, k, line)
-            distance = approach(factor, columns, k, line)
-        enter(factor, sides, k, line, distance, entering - base)
+            distance = distance_to_hull(factor, columns, k, line)
+        add_column(factor, sides, k, line, distance, entering - base)
         score[k] = entering
         k += 1
     if converged:
@@ -262,5 +278,5 @@ def active_set(
         p[:k] /= np.sum(p[:k])
         mixture(columns, p, k, z)
     for i in range(n):
-        z[i] = min(max(z[i], 0.0), 1.0)  # sums of weights may round out of [0, 1]
-    return columns, p, k, iterations, max(gap, 0.0), converged, level + lift * budget
+        z[i] = min(max(z[i], 0.0), 1.0)  # sums of weights may leave [0, 1] by rounding
+    return columns, p, k, iterations, max(gap, 0.0), converged, level + offset * budget

@@ -1,4 +1,4 @@
-"""Sequences as bits, 64 tokens to a word."""
+"""Binary sequences as bits, 64 positions in each uint64."""
 
 import numpy as np
 
@@ -12,6 +12,7 @@ def word_count(n):
 
 @jit
 def pack(y, words):
+    """Write the 0/1 array `y` as bits."""
     words[:] = 0
     for i in range(y.shape[0]):
         if y[i]:
@@ -25,7 +26,7 @@ def is_set(words, i):
 
 @jit
 def ones(x):
-    """How many bits of a word are set."""
+    """The number of bits that are set in one uint64."""
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
     x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -34,7 +35,7 @@ def ones(x):
 
 @jit
 def overlap(a, b):
-    """How many tokens two sequences share."""
+    """The inner product of two sequences."""
     total = np.uint64(0)
     for w in range(a.shape[0]):
         total += ones(a[w] & b[w])
@@ -51,7 +52,7 @@ def mixture(columns, p, k, z):
         for w in range(columns.shape[1]):
             bits = columns[j, w]
             first = 64 * w
-            for b in range(min(64, n - first)):  # free of branches, so that it becomes vector instructions
+            for b in range(min(64, n - first)):  # without branches, so that the compiler vectorizes it
                 z[first + b] += weight * float((bits >> np.uint64(b)) & np.uint64(1))
 
 

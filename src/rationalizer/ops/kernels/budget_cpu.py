@@ -1,16 +1,16 @@
-"""Projection onto {0 <= z <= 1, Σz <= B}, and helpers that every row kernel shares."""
+"""Projection onto {0 ≤ z ≤ 1, Σz ≤ B}, and helpers that all row kernels share."""
 
 import numpy as np
 
 from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.sorting_cpu import ascending
 
-COARSE = 64.0  # above it the spacing of floats, summed over a long row, is more than rounding
+COARSE = 64.0  # above it the spacing of floats, summed over a long row, exceeds the rounding error of z
 
 
 @jit
 def gather_real(values, mask, out):
-    """Copy the unmasked entries of one row to the front of `out`; return how many there are."""
+    """Copy the unmasked entries of one row to the front of `out`; return their number."""
     count = 0
     for i in range(values.shape[0]):
         if mask[i]:
@@ -33,10 +33,10 @@ def scatter_real(values, mask, out):
 
 @jit
 def budget_threshold(x, budget):
-    """The τ >= 0 with Σ clip(x − τ, 0, 1) = budget, or 0 where the sum is within the budget already.
+    """The τ ≥ 0 with Σ clip(x − τ, 0, 1) = budget, or 0 if Σ clip(x, 0, 1) ≤ budget.
 
-    Newton steps on a piecewise linear, decreasing function, kept inside a shrinking bracket. On the last piece a step
-    is exact, so the iteration ends by itself.
+    Newton steps on a piecewise linear, decreasing function, safeguarded by a bracket. On the last piece a step is
+    exact, so the iteration terminates.
     """
     total = 0.0
     high = 0.0
@@ -65,7 +65,7 @@ def budget_threshold(x, budget):
             return tau
         step = tau + excess / free if free > 0 else np.inf
         if not (low < step < high):
-            # Either rounding has closed the bracket (the step ends where it began) or the piece was flat.
+            # Either rounding has closed the bracket (the step does not move τ) or the piece is flat.
             if free > 0 and abs(step - tau) <= 4e-16 * max(1.0, abs(tau)):
                 return step
             step = 0.5 * (low + high)
@@ -86,8 +86,8 @@ def budget_row(x, budget, z):
         for i in range(x.shape[0]):
             z[i] = min(max(x[i] - tau, 0.0), 1.0)
     else:
-        # τ has lost digits that z needs. Differences lose none, so count from the first score that does not fit whole:
-        # at 1 below it the budget is exceeded, at itself kept, and what lies further above is 1 anyway.
+        # τ has too few digits for z. Differences of scores are exact, so measure from the (budget + 1)-th largest
+        # score: a threshold 1 below it exceeds the budget, a threshold at it does not, and z = 1 far above it anyway.
         first_out = x.shape[0] - 1 - budget
         base = x[ascending(x)[first_out]]
         for i in range(x.shape[0]):

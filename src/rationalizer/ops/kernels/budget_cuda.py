@@ -1,4 +1,4 @@
-"""Projection onto {0 <= z <= 1, Σz <= B} in Triton: the algorithm of `budget_cpu`, its sums in parallel."""
+"""Projection onto {0 ≤ z ≤ 1, Σz ≤ B} in Triton: the algorithm of `budget_cpu` with parallel sums."""
 
 import torch
 import triton
@@ -11,7 +11,7 @@ COARSE = tl.constexpr(64.0)
 
 @triton.jit
 def _clipped_sum(x, n, tau, BLOCK: tl.constexpr):
-    """Σ clip(x − τ, 0, 1), and how many terms lie strictly inside."""
+    """Σ clip(x − τ, 0, 1), and the number of terms strictly inside (0, 1)."""
     total = tl.zeros([BLOCK], tl.float64)
     free = tl.zeros([BLOCK], tl.int32)
     for start in range(0, n, BLOCK):
@@ -34,7 +34,7 @@ def _largest(x, n, BLOCK: tl.constexpr):
 
 @triton.jit
 def budget_threshold(x, n, budget, BLOCK: tl.constexpr):
-    """The τ >= 0 with Σ clip(x − τ, 0, 1) = budget, or 0; see `budget_cpu.budget_threshold`."""
+    """The τ ≥ 0 with Σ clip(x − τ, 0, 1) = budget, or 0; see `budget_cpu.budget_threshold`."""
     tau = tl.full([], 0.0, tl.float64)
     low = tl.full([], 0.0, tl.float64)
     high = _largest(x, n, BLOCK)
@@ -59,7 +59,7 @@ def budget_threshold(x, n, budget, BLOCK: tl.constexpr):
 
 @triton.jit
 def _value_of_rank(x, n, rank, BLOCK: tl.constexpr):
-    """The (rank + 1)-th largest entry, known to be positive: bisection on the bits, which order positive floats."""
+    """The (rank + 1)-th largest entry, which must be positive: bisection on the bits, which order positive floats."""
     low = tl.full([], 0, tl.int64)
     high = _largest(x, n, BLOCK).to(tl.int64, bitcast=True)
     while low < high:
@@ -88,7 +88,7 @@ def budget_row(x, n, budget, z, BLOCK: tl.constexpr):
         threshold = tau
         source = x
         if tau > COARSE:
-            # τ has lost digits that z needs: count from the first score that does not fit whole, as on the CPU.
+            # τ has too few digits for z: measure from the (budget + 1)-th largest score, as on the CPU.
             base = _value_of_rank(x, n, budget, BLOCK)
             for start in range(0, n, BLOCK):
                 i = start + tl.arange(0, BLOCK)
@@ -110,12 +110,12 @@ def _budget_kernel(scores, mask, budget, z, tau, work, n, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     real = work + row * 2 * n
     solution = real + n
-    count, answered = gather_real(scores + row * n, mask + row * n, n, real, BLOCK)
+    count, solvable = gather_real(scores + row * n, mask + row * n, n, real, BLOCK)
     limit = tl.load(budget + row)
-    answered = answered & (limit >= 0)
-    threshold = budget_row(real, tl.where(answered, count, 0), limit, solution, BLOCK)
+    solvable = solvable & (limit >= 0)
+    threshold = budget_row(real, tl.where(solvable, count, 0), limit, solution, BLOCK)
     tl.store(tau + row, threshold)
-    scatter_real(solution, mask + row * n, n, answered, z + row * n, BLOCK)
+    scatter_real(solution, mask + row * n, n, solvable, z + row * n, BLOCK)
 
 
 def budget(scores, mask, budget):

@@ -1,8 +1,8 @@
-"""The Cholesky factor of G = YᵀY + 11ᵀ, Y a few sequences as columns, kept while sequences enter and leave.
+"""The Cholesky factor of G = YᵀY + 11ᵀ, Y a few sequences as columns, updated when a column is added or removed.
 
-G = RᵀR, R upper triangular and stored by rows, so that every loop below runs along memory. G holds integers, so it is
-exact. Two right-hand sides stay solved with R: `earned` = R⁻ᵀ(score − base) and `unit` = R⁻ᵀ1, the first two lines of
-`sides`; what is left to find the weights that are best on the support is one backward solve.
+G = RᵀR, R upper triangular and stored by rows, so that every loop below runs along memory. G has integer entries, so
+it is exact. Two right-hand sides are kept solved with R, the two rows of `sides`: R⁻ᵀ(score − base) and R⁻ᵀ1. The
+best weights on the support then need only one backward solve.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from rationalizer.ops.kernels.numba_runtime import jit, reordering
 
 @jit
 def forward_solve(factor, k, b):
-    """Rᵀx = b in place."""
+    """Solve Rᵀx = b in place."""
     for i in range(k):
         x = b[i] / factor[i, i]
         b[i] = x
@@ -31,14 +31,14 @@ def _dot(factor, i, k, b):
 
 @jit
 def backward_solve(factor, k, b):
-    """Rx = b in place."""
+    """Solve Rx = b in place."""
     for i in range(k - 1, -1, -1):
         b[i] = (b[i] - _dot(factor, i, k, b)) / factor[i, i]
 
 
 @jit
-def approach(factor, columns, k, line):
-    """The squared distance of column k from the affine hull of the first k; `line` receives R⁻ᵀg."""
+def distance_to_hull(factor, columns, k, line):
+    """The squared distance of column k from the affine hull of the first k columns; writes R⁻ᵀg to `line`."""
     for j in range(k):
         line[j] = overlap(columns[j], columns[k]) + 1.0
     forward_solve(factor, k, line)
@@ -49,8 +49,8 @@ def approach(factor, columns, k, line):
 
 
 @jit
-def enter(factor, sides, k, line, distance, score):
-    """Column k becomes part of the factor; `line` and `distance` from `approach`, `score` counted from the base."""
+def add_column(factor, sides, k, line, distance, score):
+    """Add column k to the factor; `line` and `distance` are from `distance_to_hull`, `score` is minus the base."""
     for j in range(k):
         factor[j, k] = line[j]
         score -= sides[0, j] * line[j]
@@ -64,8 +64,8 @@ def enter(factor, sides, k, line, distance, score):
 
 
 @jit
-def leave(factor, sides, k, j):
-    """Delete column j of k by Givens rotations."""
+def remove_column(factor, sides, k, j):
+    """Remove column j of k by Givens rotations."""
     for i in range(k):
         for c in range(max(i - 1, j), k - 1):
             factor[i, c] = factor[i, c + 1]
@@ -84,9 +84,9 @@ def leave(factor, sides, k, j):
 
 @jit
 def best_weights(factor, sides, k, total, target):
-    """argmin ½pᵀGp − score·p s.t. Σp = total, signs ignored, to `target`.
+    """Write argmin ½pᵀGp − score·p s.t. Σp = total, with weights of any sign, to `target`.
 
-    With total 1 the weights that are best on the support's affine hull; with total 0 a direction within it.
+    With total 1 these are the best weights on the affine hull of the support; with total 0, a direction in it.
     """
     shared, square = 0.0, 0.0
     for j in range(k):
@@ -100,7 +100,7 @@ def best_weights(factor, sides, k, total, target):
 
 @jit
 def build(factor, sides, columns, score, base, k, line):
-    """Everything afresh from k columns that are known to be independent: updates drift."""
+    """Compute the factor from k independent columns, without the accumulated error of updates."""
     for j in range(k):
-        distance = approach(factor, columns, j, line)
-        enter(factor, sides, j, line, distance, score[j] - base)
+        distance = distance_to_hull(factor, columns, j, line)
+        add_column(factor, sides, j, line, distance, score[j] - base)

@@ -1,37 +1,37 @@
-"""The face that a mixture of sequences lies on: the projection onto its directions, and the sequences it needs."""
+"""The face of a mixture of sequences: the sequences that span it, and the projection onto its directions."""
 
 import numpy as np
 
 from rationalizer.ops.kernels.active_set_cpu import (
     DEPENDENT,
     best_sequence,
-    good_sequence,
     grow,
     grow_square,
+    improving_sequence,
     sequence_score,
 )
 from rationalizer.ops.kernels.bits_cpu import is_set, mixture, pack, product
-from rationalizer.ops.kernels.cholesky_cpu import approach, best_weights, build, enter, forward_solve
+from rationalizer.ops.kernels.cholesky_cpu import add_column, best_weights, build, distance_to_hull, forward_solve
 from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.total_variation_cpu import fused
 
-FEW_BLOCKS = 32  # with more of them sizes that only add up in some ways are no obstacle
-NUDGE = 1e-7  # how far scores are moved to decide ties
+FEW_BLOCKS = 32  # with more plateaus the sequences on them always span the face of the relaxation
+PERTURBATION = 1e-7  # of the scores, to break ties
 
 
 @jit
 def _direction(g, columns, k, factor, sides, weights):
-    """The weights, of sum 0, with which the k sequences add up to the projection of `g` onto their affine hull."""
+    """The weights, of sum 0, of the k sequences in the projection of `g` onto the directions of their affine hull."""
     for j in range(k):
         sides[0, j] = product(columns[j], g)
-    sides[0, :k] -= sides[0, 0]  # a constant changes nothing; without it no digits go to what all have in common
+    sides[0, :k] -= sides[0, 0]  # a constant has no effect on the result but would cost digits
     forward_solve(factor, k, sides[0])
     best_weights(factor, sides, k, 0.0, weights)
 
 
 @jit
 def project_onto_support(g, columns, k, h, grad_r):
-    """h = J g and its counterpart for the transitions, J the projector onto the affine hull of k sequences."""
+    """h = J g and the gradient of the transitions, J the projector onto the directions of the affine hull."""
     factor, sides, line, weights = np.empty((k, k)), np.empty((2, k)), np.zeros(k), np.empty(k)
     build(factor, sides, columns, line, 0.0, k, weights)
     _direction(g, columns, k, factor, sides, weights)
@@ -49,37 +49,36 @@ def project_onto_support(g, columns, k, h, grad_r):
 
 
 @jit
-def _enter_if_tied(rest, r, budget, lift, tied, size, z, y, columns, factor, sides, k, line):
-    """Sequence `y` becomes one of the k if it is on their face, and not in their affine hull; returns how many then."""
+def _add_if_tied(rest, r, budget, offset, tied, size, z, y, columns, factor, sides, k, line):
+    """Add the sequence `y` to the k sequences if it is on their face but not in their affine hull; return the new k."""
     n = z.shape[0]
     pack(y, columns[k])
-    found, largest = sequence_score(rest, r, columns[k], lift, budget)
+    total, largest = sequence_score(rest, r, columns[k], offset, budget)
     agrees = True
     for i in range(n):
         agrees &= not (z[i] <= 0.0 and y[i] == 1) and not (z[i] >= 1.0 and y[i] == 0)
-    distance = approach(factor, columns, k, line)
-    if found >= tied - 1e-13 * max(size, largest) and agrees and distance > DEPENDENT and k <= n:
-        enter(factor, sides, k, line, distance, 0.0)
+    distance = distance_to_hull(factor, columns, k, line)
+    if total >= tied - 1e-13 * max(size, largest) and agrees and distance > DEPENDENT and k <= n:
+        add_column(factor, sides, k, line, distance, 0.0)
         k += 1
     return k
 
 
 @jit
-def complete_face(s, r, budget, columns, k, z, level, y, back, value, rules):
-    """Add sequences that score `level` at s − z, as those in `columns` do, until they span all such; returns (columns,
-    how many).
+def complete_face(s, r, budget, columns, k, z, level, y, back, value, structure):
+    """Add sequences with score `level` at s − z, like those in `columns`, until they span all; return (columns, k).
 
-    A direction g that is orthogonal to all differences of the known sequences, and random otherwise, tells any sequence
-    outside their affine hull from those inside: the best ones at s − z nudged by ±g are outside if any tied one is.
+    A random direction g orthogonal to all differences of the known sequences separates any sequence outside their
+    affine hull from those inside: if a tied sequence is outside, so is the best one at s − z perturbed by g or by −g.
     """
     n = s.shape[0]
-    g, h, nudged = np.empty(n), np.empty(n), np.empty(n)
+    g, h, perturbed = np.empty(n), np.empty(n), np.empty(n)
     rest = s - z
-    lift = sequence_score(rest, r, columns[0], 0.0, 0)[0] / max(budget, 1)
-    rest -= lift
-    size = sequence_score(rest, r, columns[0], lift, budget)[1]
-    tied = level - lift * budget - 1e-11
-    whole = np.empty(0, np.int64)
+    offset = sequence_score(rest, r, columns[0], 0.0, 0)[0] / max(budget, 1)
+    rest -= offset
+    size = sequence_score(rest, r, columns[0], offset, budget)[1]
+    tied = level - offset * budget - 1e-11
+    no_blocks = np.empty(0, np.int64)
     room = k + 2
     columns = grow(columns[:k], room)
     factor, sides, line, weights = np.empty((room, room)), np.empty((2, room)), np.zeros(room), np.empty(room)
@@ -98,42 +97,44 @@ def complete_face(s, r, budget, columns, k, z, level, y, back, value, rules):
         known = k
         for sign in (1.0, -1.0):
             for i in range(n):
-                # A token at 0 or 1 in z is so in every sequence of the smallest face.
+                # Where z is 0 or 1, so is every sequence of the smallest face.
                 fixed = 10.0 if z[i] >= 1.0 else (-10.0 if z[i] <= 0.0 else 0.0)
-                nudged[i] = rest[i] + NUDGE * (sign * (g[i] - h[i]) + fixed)
+                perturbed[i] = rest[i] + PERTURBATION * (sign * (g[i] - h[i]) + fixed)
             before = k
-            known_ones = sequence_score(nudged, r, columns[0], lift, budget)[0]
-            if good_sequence(nudged, r, rules, lift, known_ones, 0.01 * NUDGE, y, back):
-                k = _enter_if_tied(rest, r, budget, lift, tied, size, z, y, columns, factor, sides, k, line)
+            known_score = sequence_score(perturbed, r, columns[0], offset, budget)[0]
+            if improving_sequence(perturbed, r, structure, offset, known_score, 0.01 * PERTURBATION, y, back):
+                k = _add_if_tied(rest, r, budget, offset, tied, size, z, y, columns, factor, sides, k, line)
             if k == before:
-                best_sequence(nudged, r, budget, lift, y, back, value, whole, 0, rules)
-                k = _enter_if_tied(rest, r, budget, lift, tied, size, z, y, columns, factor, sides, k, line)
+                best_sequence(perturbed, r, budget, offset, y, back, value, no_blocks, 0, structure)
+                k = _add_if_tied(rest, r, budget, offset, tied, size, z, y, columns, factor, sides, k, line)
         if k == known:
             break
     return columns, k
 
 
 @jit
-def tied_blocks(z, r):
-    """Whether there are few plateaus, more than one token wide some of them, and heights that are equal, or add up to
-    1, or are 0 or 1 but for rounding: then it may be that the sequences on them reach the budget in some ways only, and
-    span less than PAIR + BUDGET's face."""
+def has_tied_plateaus(z, r):
+    """Whether the sequences on the plateaus of z may span less than the face of PAIR + BUDGET.
+
+    This is possible if there are few plateaus, some wider than one word, with heights that are equal, add up to 1, or
+    are 0 or 1 up to rounding: the sequences then reach the budget in some ways only.
+    """
     n = z.shape[0]
     heights = np.empty(FEW_BLOCKS)
-    blocks, wide, tied = 0, False, False
+    plateaus, wide, tied = 0, False, False
     i = 0
     while i < n:
         stop = i
         while stop + 1 < n and fused(z, r, stop):
             stop += 1
         if 0.0 < z[i] < 1.0:
-            if blocks == FEW_BLOCKS:
+            if plateaus == FEW_BLOCKS:
                 return False
             wide |= stop > i
             tied |= min(z[i], 1.0 - z[i]) < 1e-12
-            for j in range(blocks):
+            for j in range(plateaus):
                 tied |= abs(heights[j] - z[i]) < 1e-12 or abs(heights[j] + z[i] - 1.0) < 1e-12
-            heights[blocks] = z[i]
-            blocks += 1
+            heights[plateaus] = z[i]
+            plateaus += 1
         i = stop + 1
     return wide and tied

@@ -1,4 +1,4 @@
-"""The matching layer's Jacobian: the projector onto the directions of the face that the solution lies on."""
+"""The Jacobian of the matching layer: the projector onto the directions of the face of the solution."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from rationalizer.ops.kernels.matching_cpu import curvature, solve_free
 from rationalizer.ops.kernels.matching_map_cpu import gather_pair, pair_sizes, scatter_pair
 from rationalizer.ops.kernels.numba_runtime import jit
 
-TIGHT = 1e-9  # a sum this close to its bound is at its bound
+TIGHT = 1e-9  # a sum this close to its bound counts as equal to it
 
 
 @jit
@@ -31,10 +31,10 @@ def centre_rows(z, g, weight, tight, out):
 
 @jit
 def project_face(z, g, limit, long_exact, short_exact, out):
-    """Project `g` onto the directions that keep the zeros of `z` and the sums that are at their bounds.
+    """Project `g` onto the directions that preserve the zeros of `z` and the sums that are at their bounds.
 
-    Sums decide, not multipliers: these are not unique, and a multiplier of 0 may belong to a sum that the
-    others hold at its bound (all rows of a square matching whose columns are full).
+    Sums decide, not multipliers, which are not unique: a multiplier of 0 may belong to a sum that the others keep at
+    its bound (all rows of a square matching with full columns).
     """
     long, short = z.shape
     h = np.empty((short + 1, short + 1))
@@ -67,14 +67,14 @@ def project_face(z, g, limit, long_exact, short_exact, out):
 @jit
 def matching_backward_rows(first, last, z, g, row_mask, column_mask, budget, rows_exact, columns_exact, out):
     for row in range(first, last):
-        long, short, turned = pair_sizes(row_mask[row], column_mask[row])
+        long, short, transposed = pair_sizes(row_mask[row], column_mask[row])
         pair = np.empty((long, short))
         gradient = np.empty((long, short))
         projected = np.empty((long, short))
-        gather_pair(z[row], row_mask[row], column_mask[row], turned, pair)
-        gather_pair(g[row], row_mask[row], column_mask[row], turned, gradient)
+        gather_pair(z[row], row_mask[row], column_mask[row], transposed, pair)
+        gather_pair(g[row], row_mask[row], column_mask[row], transposed, gradient)
         long_exact, short_exact = rows_exact, columns_exact
-        if turned:
+        if transposed:
             long_exact, short_exact = columns_exact, rows_exact
         project_face(pair, gradient, min(budget[row], short), long_exact, short_exact, projected)
-        scatter_pair(projected, row_mask[row], column_mask[row], turned, out[row])
+        scatter_pair(projected, row_mask[row], column_mask[row], transposed, out[row])

@@ -1,4 +1,4 @@
-"""The matching layer's Jacobian on CUDA: the projector onto the directions of the face, as on the CPU."""
+"""The Jacobian of the matching layer on CUDA: the projector onto the directions of the face, as on the CPU."""
 
 from typing import Any
 
@@ -16,9 +16,9 @@ from rationalizer.ops.kernels.matching_map_cuda import (
     holds,
     launch,
     pair_kernel,
-    places,
     read_pair,
     scatter,
+    tile_indices,
     tile_shape,
     write_pair,
 )
@@ -57,32 +57,32 @@ def matching_backward_kernel(
 ):
     pair = tl.program_id(0)
     scratch += pair.to(tl.int64) * LONG * SHORT
-    face, long, short, limit, turned, odd = read_pair(
+    face, long, short, limit, transposed, invalid = read_pair(
         z, row_mask, column_mask, budget, 1.0, scratch, pair, m, n,
         rows_exact, columns_exact, ROWS, COLUMNS, LONG, SHORT,
     )  # fmt: skip
-    place, real, _, _ = places(row_mask, column_mask, pair, m, n, ROWS, COLUMNS, SHORT)
+    position, unmasked, _, _ = tile_indices(row_mask, column_mask, pair, m, n, ROWS, COLUMNS, SHORT)
     where, _ = entries(pair, m, n, ROWS, COLUMNS)
-    gradient = tl.load(g + where, mask=real, other=0.0).to(tl.float64)
-    gradient = gather(gradient, place, real, scratch, long, short, LONG, SHORT)
+    gradient = tl.load(g + where, mask=unmasked, other=0.0).to(tl.float64)
+    gradient = gather(gradient, position, unmasked, scratch, long, short, LONG, SHORT)
     i = tl.arange(0, LONG)
     j = tl.arange(0, SHORT)
-    long_exact = tl.where(turned, columns_exact, rows_exact) > 0
-    short_exact = tl.where(turned, rows_exact, columns_exact) > 0
+    long_exact = tl.where(transposed, columns_exact, rows_exact) > 0
+    short_exact = tl.where(transposed, rows_exact, columns_exact) > 0
     mass = tl.maximum(face, 0.0)
     sums = tl.sum(mass, 0)
     sums = tl.where(j == short, tl.sum(sums, 0), sums)
     bound = tl.where(j == short, limit.to(tl.float64), 1.0)
     tight = ((long_exact | (tl.sum(mass, 1) - 1.0 > -TIGHT)) & (i < long)).to(tl.int32)
-    held = ((sums - bound > -TIGHT) | (short_exact & (j < short))).to(tl.int32)
+    fixed = ((sums - bound > -TIGHT) | (short_exact & (j < short))).to(tl.int32)
     centred = centre_rows(face, gradient, tl.zeros((SHORT,), tl.float64), tight)
     rhs = tl.sum(centred, 0)
     rhs = tl.where(j == short, tl.sum(rhs, 0), rhs)
     h = curvature(face, tight, short, SHORT)
-    weight = solve_free(h, 0.0, held, rhs, short + 1, DEPENDENT, SHORT)
+    weight = solve_free(h, 0.0, fixed, rhs, short + 1, DEPENDENT, SHORT)
     weight += tl.sum(tl.where(j == short, weight, 0.0), 0)
     projected = centre_rows(face, gradient, weight, tight) / temperature.to(tl.float64, bitcast=True)
-    h = scatter(projected, odd, row_mask, column_mask, scratch, pair, m, n, ROWS, COLUMNS, LONG, SHORT)
+    h = scatter(projected, invalid, row_mask, column_mask, scratch, pair, m, n, ROWS, COLUMNS, LONG, SHORT)
     write_pair(h, out, pair, m, n, ROWS, COLUMNS)
 
 
@@ -96,7 +96,7 @@ def project(
     columns_exact: bool,
     temperature: float,
 ) -> Tensor:
-    """The gradient in the scores, in the dtype of `g`; `z` is float64, both are (..., m, n)."""
+    """The gradient of the scores, in the dtype of `g`; `z` is float64; both are (..., m, n)."""
     out = torch.empty(z.shape, dtype=g.dtype, device=z.device)
     if z.numel():
         tensors = (z.contiguous(), g.contiguous(), row_mask.contiguous(), column_mask.contiguous(), budget.contiguous())
@@ -116,10 +116,10 @@ def matching_backward(
 
 
 class MatchingLayer(torch.autograd.Function):
-    """The layer in eager mode: two launches and nothing around them.
+    """The layer in eager mode: one launch forward and one backward.
 
-    The custom ops do the same for `torch.compile`; outside of it what surrounds them (their autograd wrapper, casts,
-    the division by the temperature) takes the host several times as long as the kernels take the device.
+    The custom ops do the same for `torch.compile`. In eager mode their overhead on the host (autograd wrapper, casts,
+    division by the temperature) would take several times as long as the kernels take on the device.
     """
 
     @staticmethod

@@ -1,19 +1,19 @@
-"""Projection onto the polytope of (budgeted) matchings: Newton on the dual, from the assignment's dual.
+"""Projection onto the (budgeted) matching polytope: Newton's method on the dual, started at the dual of the assignment.
 
-With multipliers a (long side), b (short side) and c (total), Z = max(S − a − b − c, 0). Given y = (b, c) the
-best a is a simplex threshold per long node, so the dual is minimised over y alone: convex, once
-differentiable, quadratic on pieces, with bounds y >= floor (−∞ for sums that are fixed). Pairs that may not be aligned
-score −∞. Three things make it exact at every scale of S:
+With multipliers a (long side), b (short side) and c (total), Z = max(S − a − b − c, 0). Given y = (b, c), the
+best a is a simplex threshold per long node, so the dual is minimized over y alone: it is convex, once
+differentiable, piecewise quadratic, with bounds y ≥ floor (−∞ for sums that are equalities). Forbidden pairs have the
+score −∞. Three properties make the method exact at every scale of S:
 
-- The start is an optimal dual point of the linear program max <S, Z>. The projection is the linear program's
-  solution for S − Z with 0 <= Z <= 1, and duals of such programs move by at most (their size) x (the change),
-  so the distance to the answer does not grow with S. S minus those multipliers is formed with compensated
-  sums, and everything after sees only numbers of moderate size.
-- Levenberg–Marquardt steps: a ridge bounds the moves along which the current piece is flat, and each step
-  solves its bounded quadratic model by an active set, so that every accepted step descends.
+- The start is an optimal dual point of the linear program max <S, Z>. The projection is the solution of that
+  linear program for S − Z with 0 ≤ Z ≤ 1, and duals of such programs move by at most (their size) × (the change),
+  so the distance to the solution does not grow with S. S minus these multipliers is computed with compensated
+  sums, and all later numbers are of moderate size.
+- Levenberg–Marquardt steps: a ridge bounds the step in directions in which the current piece is flat, and each step
+  solves its bounded quadratic model by an active-set method, so every accepted step descends.
 - Near the end the steps have no ridge (dependent equations are dropped), the origin moves to the current
-  point, and a step counts only if the optimality conditions hold ten times better: the answer is the solution
-  of the linear system on the face it lies on.
+  point, and a step is accepted only if the violation of the optimality conditions falls to a tenth: the result is the
+  solution of the linear system on its face.
 """
 
 import numpy as np
@@ -21,8 +21,8 @@ import numpy as np
 from rationalizer.ops.kernels.matching_map_cpu import best_matching, gather_pair, pair_sizes, scatter_pair
 from rationalizer.ops.kernels.numba_runtime import jit, reordering
 
-TOLERANCE = 1e-12  # on sums of at most one: a few roundings
-NEAR = 1e-5  # below this residual the piece is mostly right and steps without ridge are tried
+TOLERANCE = 1e-12  # on sums of at most 1: a few rounding errors
+NEAR = 1e-5  # below this violation the piece is usually right, and steps without a ridge are tried
 FIRST_RIDGE = 1e-3
 LEAST_RIDGE = 1e-7
 DEPENDENT = 1e-9  # pivots are 0 or at least about 1/size²
@@ -38,7 +38,7 @@ def highest(x):
 
 @reordering
 def mass_above(x, t):
-    """Σ max(x − t, 0) and how many entries contribute."""
+    """Σ max(x − t, 0) and the number of entries above t."""
     total = 0.0
     count = 0
     for value in x:
@@ -50,7 +50,7 @@ def mass_above(x, t):
 
 @jit
 def threshold(x, target, floor, start):
-    """The t >= floor with Σ max(x − t, 0) = target, or floor where that sum is lower.
+    """The t ≥ floor with Σ max(x − t, 0) = target, or floor if the sum at floor is lower.
 
     Newton steps from `start`: the sum is convex and decreasing in t, so after one step t is left of the
     root and then only grows, until the set {x > t} no longer changes.
@@ -94,9 +94,10 @@ def reduce_scores(scores, a, b, c, out):
 
 @jit
 def dual(s, y, target, a_floor, a, z, tight, sums):
-    """The dual objective at y, minimised over `a` (which holds a guess); fills a, z, tight and the sums of z.
+    """The dual objective at y, minimized over `a` (which holds a guess); writes a, z, tight and the sums of z.
 
-    sums[:short] are the short side's, sums[short] is the total; the objective's gradient is target − sums.
+    sums[:short] are the sums of the short side, sums[short] is the total; the gradient of the objective is target −
+    sums.
     """
     long, short = s.shape
     shift = y[short]
@@ -122,7 +123,7 @@ def dual(s, y, target, a_floor, a, z, tight, sums):
 
 @jit
 def curvature(z, tight, h, support):
-    """The dual's Hessian in y on the current piece, lower triangle."""
+    """The Hessian of the dual in y on the current piece, lower triangle."""
     long, short = z.shape
     h[:] = 0.0
     for i in range(long):
@@ -156,7 +157,7 @@ def dot(x, y, count):
 
 @jit
 def solve_free(h, free, ridge, rhs, x, factor, index):
-    """x = (h + ridge)⁻¹ rhs on the free variables, others untouched; dependent equations give 0."""
+    """Write (h + ridge)⁻¹ rhs on the free variables to `x`; dependent equations give 0, the rest is not written."""
     count = 0
     for j in range(rhs.shape[0]):
         if free[j]:
@@ -167,7 +168,7 @@ def solve_free(h, free, ridge, rhs, x, factor, index):
         for k in range(j):
             row[k] = (h[index[j], index[k]] - dot(row, factor[k], k)) * factor[k, k]
         pivot = h[index[j], index[j]] + ridge - dot(row, row, j)
-        row[j] = 1.0 / np.sqrt(pivot) if pivot > DEPENDENT else 0.0  # the diagonal is kept inverted
+        row[j] = 1.0 / np.sqrt(pivot) if pivot > DEPENDENT else 0.0  # the diagonal is stored inverted
         value = rhs[index[j]]
         for k in range(j):
             value -= row[k] * x[index[k]]
@@ -186,7 +187,7 @@ def symmetric(h, j, k):
 
 @jit
 def bounded_step(h, ridge, gradient, room, free, step, rhs, factor, index):
-    """Minimise gradient·d + ½ d'(h + ridge)d over d >= −room by an active set, from the guess `free`."""
+    """Minimize gradient·d + ½ d'(h + ridge)d s.t. d ≥ −room by an active-set method, from the guess `free`."""
     size = gradient.shape[0]
     for _ in range(10):
         for j in range(size):
@@ -216,10 +217,9 @@ def bounded_step(h, ridge, gradient, room, free, step, rhs, factor, index):
 
 @jit
 def optimality(sums, target, room, gradient, free):
-    """Fill the dual's gradient and the set of variables free to move; return the largest violation.
+    """Write the gradient of the dual and the set of free variables; return the largest violation.
 
-    `room` is the distance to the lower bound. Where a multiplier is at its bound the sum may stay below its
-    target.
+    `room` is the distance to the lower bound. The sum of a multiplier at its bound may be below its target.
     """
     worst = 0.0
     for j in range(sums.shape[0]):
@@ -232,7 +232,7 @@ def optimality(sums, target, room, gradient, free):
 
 @jit
 def recentre(s, a, y, a_floor, y_floor):
-    """Move the origin of the multipliers to (a, y): what is left of them is small and keeps its digits."""
+    """Move the origin of the multipliers to (a, y): the remainders are small and keep their digits."""
     long, short = s.shape
     for i in range(long):
         for j in range(short):
@@ -245,7 +245,7 @@ def recentre(s, a, y, a_floor, y_floor):
 
 @jit
 def newton(s, target, size, a, y, a_floor, y_floor, max_iterations, z):
-    """Minimise the dual from (a, y) over the first `size` entries of y; write z.
+    """Minimize the dual from (a, y) over the first `size` entries of y; write z.
 
     Returns (iterations, violation). Changes s, a, y and the floors.
     """
@@ -302,7 +302,7 @@ def newton(s, target, size, a, y, a_floor, y_floor, max_iterations, z):
             for j in range(size):
                 before += gradient[j] * (trial_y[j] - y[j])
                 after += trial_gradient[j] * (trial_y[j] - y[j])
-            # A slope that still points downhill proves descent where values differ by roundings only.
+            # A slope that still points downhill proves descent even if the values differ by rounding only.
             moved = after <= 0.0 or trial_value <= value + 1e-4 * before
         if moved:
             y[:size] = trial_y[:size]
@@ -326,8 +326,7 @@ def newton(s, target, size, a, y, a_floor, y_floor, max_iterations, z):
 
 @jit
 def matching_pair(scores, limit, long_exact, short_exact, total_exact, max_iterations, z):
-    """Write the projection of `scores` (long, short) to `z`; return (iterations, violation). NaN where nothing is
-    feasible."""
+    """Write the projection of `scores` (long, short) to `z`, NaN if infeasible; return (iterations, violation)."""
     long, short = scores.shape
     if short == 0 or limit == 0:
         z[:] = 0.0
@@ -335,7 +334,7 @@ def matching_pair(scores, limit, long_exact, short_exact, total_exact, max_itera
     a, y = np.empty(long), np.empty(short + 1)
     mate, partner = np.empty(long, np.int64), np.empty(short, np.int64)
     budgeted = limit < short
-    short_exact |= total_exact and not budgeted  # as many pairs as there are nodes: each has one
+    short_exact |= total_exact and not budgeted  # as many pairs as nodes: each node has one
     level = best_matching(scores, limit, long_exact or short_exact or total_exact, a, y[:short], mate, partner)
     if np.isnan(level):
         z[:] = np.nan
@@ -343,7 +342,7 @@ def matching_pair(scores, limit, long_exact, short_exact, total_exact, max_itera
     target = np.ones(short + 1)
     target[short] = limit
     y[short] = 0.0
-    if not long_exact:  # otherwise (a, y) is dual feasible as it is, and the level may have any sign
+    if not long_exact:  # otherwise (a, y) is dual feasible, and the level may have any sign
         a -= level
         if budgeted:
             y[short] = level
@@ -357,7 +356,7 @@ def matching_pair(scores, limit, long_exact, short_exact, total_exact, max_itera
         y_floor[:short] = -np.inf
     if total_exact:
         y_floor[short] = -np.inf
-    # The program's duals leave all reduced scores at or below 0, where there is no curvature: minimise over
+    # With the duals of the linear program all reduced scores are at most 0, where there is no curvature: minimize over
     # the total, then over the short side, then (in `newton`) over the long one.
     a[:] = 0.0
     y[:] = 0.0
@@ -369,7 +368,7 @@ def matching_pair(scores, limit, long_exact, short_exact, total_exact, max_itera
     iterations, violation = newton(s, target, size, a, y, a_floor, y_floor, max_iterations, z)
     for i in range(long):
         for j in range(short):
-            if z[i, j] < TOLERANCE:  # a rounding above 0: the entry is not part of the support
+            if z[i, j] < TOLERANCE:  # rounding: the entry is not in the support
                 z[i, j] = 0.0
     return iterations, violation
 
@@ -391,14 +390,14 @@ def matching_rows(
     violation,
 ):
     for row in range(first, last):
-        long, short, turned = pair_sizes(row_mask[row], column_mask[row])
+        long, short, transposed = pair_sizes(row_mask[row], column_mask[row])
         pair = np.empty((long, short))
         solution = np.empty((long, short))
-        gather_pair(scores[row], row_mask[row], column_mask[row], turned, pair)
+        gather_pair(scores[row], row_mask[row], column_mask[row], transposed, pair)
         long_exact, short_exact = rows_exact, columns_exact
-        if turned:
+        if transposed:
             long_exact, short_exact = columns_exact, rows_exact
         iterations[row], violation[row] = matching_pair(
             pair, min(budget[row], short), long_exact, short_exact, total_exact, max_iterations, solution
         )
-        scatter_pair(solution, row_mask[row], column_mask[row], turned, z[row])
+        scatter_pair(solution, row_mask[row], column_mask[row], transposed, z[row])

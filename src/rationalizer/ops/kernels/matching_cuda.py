@@ -1,9 +1,9 @@
-"""Projection onto the polytope of (budgeted) matchings on CUDA: one program per pair, all of it in registers.
+"""Projection onto the (budgeted) matching polytope on CUDA: one program per matrix, entirely in registers.
 
-The method is that of `matching_cpu`, step for step: the dual of the assignment problem as the start, Newton steps
-with a ridge on the dual of the short side, steps without one near the end. What is a loop over nodes there is a
-vector operation here; the system of a step is solved by Gauss–Jordan elimination, whose pivots are the only serial
-part. The last column of the tile, beyond the short nodes, stands for the budget: y = (b, c).
+The method is that of `matching_cpu`, step for step: it starts at the dual of the assignment problem, and makes Newton
+steps on the dual of the short side, with a ridge at first and without one near the end. Loops over nodes are vector
+operations here; the system of a step is solved by Gauss–Jordan elimination, whose pivots are the only serial
+part. The last column of the tile, beyond the short nodes, is for the budget: y = (b, c).
 """
 
 import torch
@@ -34,10 +34,10 @@ DEPENDENT = tl.constexpr(1e-9)
 
 @triton.jit
 def threshold(x, target, floor, start, AXIS: tl.constexpr):
-    """The t >= floor with Σ max(x − t, 0) = target along AXIS, or floor where that sum is lower.
+    """The t ≥ floor with Σ max(x − t, 0) = target along AXIS, or floor if the sum at floor is lower.
 
     Newton steps from `start`: the sum is convex and decreasing in t, so after one step t is left of the root and
-    then only grows; where it does not, roundings are all that is left.
+    then only grows; if it does not, only rounding error is left.
     """
     high = tl.max(x, AXIS)
     t = tl.maximum(tl.where(start < high, start, high - target), floor)
@@ -68,14 +68,14 @@ def plus(a, b):
 
 @triton.jit
 def split(y, short, SHORT: tl.constexpr):
-    """y = (b, c): the short nodes' part, 0 elsewhere, and the budget's."""
+    """y = (b, c): the part of the short nodes, 0 elsewhere, and that of the budget."""
     j = tl.arange(0, SHORT)
     return tl.where(j < short, y, 0.0), tl.sum(tl.where(j == short, y, 0.0), 0)
 
 
 @triton.jit
 def dual(s, y, target, a_floor, a, short, SHORT: tl.constexpr):
-    """The dual objective at y, its minimiser a (from the guess given), the primal point and its sums."""
+    """The dual objective at y, its minimizer a (from the guess `a`), the primal point and its sums."""
     j = tl.arange(0, SHORT)
     b, c = split(y, short, SHORT)
     x = s - b[None, :] - c
@@ -88,11 +88,11 @@ def dual(s, y, target, a_floor, a, short, SHORT: tl.constexpr):
 
 @triton.jit
 def curvature(z, tight, short, SHORT: tl.constexpr):
-    """The dual's Hessian in y on the current piece."""
+    """The Hessian of the dual in y on the current piece."""
     j = tl.arange(0, SHORT)
     count = tl.sum((z > 0.0).to(tl.float64), 1)
     loose = (tight == 0).to(tl.float64)
-    # A tight node with one entry cannot move: it adds nothing, exactly.
+    # A tight node with one entry cannot move: its contribution is exactly 0.
     moves = (z > 0.0).to(tl.float64) * tl.where((tight > 0) & (count == 1.0), 0.0, 1.0)[:, None]
     mean = moves * tl.where(tight > 0, 1.0 / tl.maximum(count, 1.0), 0.0)[:, None]
     diagonal = tl.sum(moves, 0)
@@ -131,7 +131,7 @@ def solve_free(h, ridge, free, rhs, size, least, SHORT: tl.constexpr):
 
 @triton.jit
 def bounded_step(h, ridge, gradient, room, free, passes, size, SHORT: tl.constexpr):
-    """Minimise gradient·d + ½ d'(h + ridge)d over d >= −room by an active set, from the guess `free`."""
+    """Minimize gradient·d + ½ d'(h + ridge)d s.t. d ≥ −room by an active-set method, from the guess `free`."""
     j = tl.arange(0, SHORT)
     step = tl.zeros((SHORT,), tl.float64)
     going = passes > 0
@@ -149,7 +149,7 @@ def bounded_step(h, ridge, gradient, room, free, passes, size, SHORT: tl.constex
 
 @triton.jit
 def optimality(sums, target, room, size, SHORT: tl.constexpr):
-    """The dual's gradient, the variables free to move, and the largest violation."""
+    """The gradient of the dual, the free variables, and the largest violation."""
     gradient = target - sums
     free = (((room > 0.0) | (gradient < 0.0)) & (tl.arange(0, SHORT) < size)).to(tl.int32)
     return gradient, free, tl.max(tl.where(free > 0, tl.abs(gradient), 0.0), 0)
@@ -157,7 +157,7 @@ def optimality(sums, target, room, size, SHORT: tl.constexpr):
 
 @triton.jit
 def newton(s, target, a, y, a_floor, y_floor, short, size, max_iterations, SHORT: tl.constexpr):
-    """Minimise the dual from (a, y) over the first `size` entries of y; returns (z, iterations, violation)."""
+    """Minimize the dual from (a, y) over the first `size` entries of y; returns (z, iterations, violation)."""
     value, a, z, sums = dual(s, y, target, a_floor, a, short, SHORT)
     gradient, free, violation = optimality(sums, target, y - y_floor, size, SHORT)
     ridge = tl.full((), FIRST_RIDGE, tl.float64)
@@ -169,7 +169,7 @@ def newton(s, target, a, y, a_floor, y_floor, short, size, max_iterations, SHORT
         iterations += 1
         polishing = polish & (violation < NEAR)
         if polishing & (not centred):
-            # Move the origin of the multipliers to (a, y): what is left of them is small and keeps its digits.
+            # Move the origin of the multipliers to (a, y): the remainders are small and keep their digits.
             b, c = split(y, short, SHORT)
             s = s - b[None, :] - c - a[:, None]
             a_floor -= a
@@ -189,7 +189,7 @@ def newton(s, target, a, y, a_floor, y_floor, short, size, max_iterations, SHORT
         moves = trial_y - y
         before = tl.sum(gradient * moves, 0)
         after = tl.sum(trial_gradient * moves, 0)
-        # A slope that still points downhill proves descent where values differ by roundings only.
+        # A slope that still points downhill proves descent even if the values differ by rounding only.
         descends = (after <= 0.0) | (trial_value <= value + 1e-4 * before)
         moved = tl.where(polishing, trial_violation <= 0.1 * violation, descends)
         stuck = polishing & (not moved) & (violation <= TOLERANCE)
@@ -232,14 +232,14 @@ def matching_kernel(
 ):
     pair = tl.program_id(0)
     scratch += pair.to(tl.int64) * LONG * SHORT
-    s, long, short, limit, turned, odd = read_pair(
+    s, long, short, limit, transposed, invalid = read_pair(
         scores, row_mask, column_mask, budget, temperature.to(tl.float64, bitcast=True), scratch, pair, m, n,
         rows_exact, columns_exact, ROWS, COLUMNS, LONG, SHORT,
     )  # fmt: skip
     i = tl.arange(0, LONG)
     j = tl.arange(0, SHORT)
-    long_exact = tl.where(turned, columns_exact, rows_exact) > 0
-    short_exact = tl.where(turned, rows_exact, columns_exact) > 0
+    long_exact = tl.where(transposed, columns_exact, rows_exact) > 0
+    short_exact = tl.where(transposed, rows_exact, columns_exact) > 0
     empty = limit == 0
     budgeted = limit < short
     partner, u, y, level = best_matching(s, scratch, long, short, limit, long_exact | short_exact, LONG, SHORT)
@@ -247,7 +247,7 @@ def matching_kernel(
     a = tl.sum(tl.where(partner[None, :] == i[:, None], u[None, :], 0.0), 1)
     paired = tl.sum((partner[None, :] == i[:, None]).to(tl.int32), 1)
     a = tl.where(paired > 0, a, level)
-    # With long_exact (a, y) is dual feasible as it is, and the level may have any sign.
+    # With long_exact, (a, y) is dual feasible, and the level may have any sign.
     lower = tl.where(long_exact, 0.0, level)
     a = tl.where(i < long, a - lower, 0.0)
     c = tl.where(budgeted, lower, 0.0)
@@ -261,8 +261,8 @@ def matching_kernel(
     a_floor = tl.where(long_exact & (i < long), -INFINITY, -a)
     y_floor = tl.where(short_exact & (j < short), -INFINITY, -y)
     y_floor = tl.where(j == short, -c, y_floor)
-    # The program's duals leave all reduced scores at or below 0, where there is no curvature: minimise over the
-    # total, then over the short side, then (in `newton`) over the long one.
+    # With the duals of the linear program all reduced scores are at most 0, where there is no curvature: minimize over
+    # the total, then over the short side, then (in `newton`) over the long one.
     target = tl.where(j < short, 1.0, tl.where(j == short, limit.to(tl.float64), 0.0))
     total_floor = tl.where(budgeted, -c, INFINITY) + tl.zeros((1,), tl.float64)
     flat = tl.reshape(s, (1, LONG * SHORT))
@@ -273,11 +273,11 @@ def matching_kernel(
     size = tl.where(budgeted, short + 1, short)
     steps = tl.where(empty, 0, max_iterations)
     z, done, worst = newton(s, target, tl.zeros((LONG,), tl.float64), y, a_floor, y_floor, short, size, steps, SHORT)
-    # A rounding above 0 is not part of the support.
+    # An entry above 0 by rounding only is not in the support.
     z = tl.where((z < TOLERANCE) | empty, 0.0, z)
     tl.store(iterations + pair, done.to(tl.int64))
-    tl.store(violation + pair, tl.where(odd, float("nan"), tl.where(empty, 0.0, worst)))
-    z = scatter(z, odd, row_mask, column_mask, scratch, pair, m, n, ROWS, COLUMNS, LONG, SHORT)
+    tl.store(violation + pair, tl.where(invalid, float("nan"), tl.where(empty, 0.0, worst)))
+    z = scatter(z, invalid, row_mask, column_mask, scratch, pair, m, n, ROWS, COLUMNS, LONG, SHORT)
     write_pair(z, z_out, pair, m, n, ROWS, COLUMNS)
     write_pair(z, out, pair, m, n, ROWS, COLUMNS)
 
@@ -292,9 +292,9 @@ def solve(
     max_iterations: int,
     temperature: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Z in the scores' dtype and in float64 (one tensor where these are the same), the steps and the violations.
+    """Z in the dtype of the scores and in float64 (one tensor if these are equal), the iterations and the violations.
 
-    `scores` (..., m, n) may have any floating dtype; masks and budget are flat, as in the op.
+    `scores` (..., m, n) may have any floating dtype; masks and budget are flat, as in the custom op.
     """
     z = torch.empty(scores.shape, dtype=torch.float64, device=scores.device)
     out = z if scores.dtype == torch.float64 else torch.empty(scores.shape, dtype=scores.dtype, device=scores.device)

@@ -1,4 +1,4 @@
-"""Best matchings of every size by successive shortest augmenting paths."""
+"""The best matching of every size, by successive shortest augmenting paths."""
 
 import numpy as np
 
@@ -7,10 +7,11 @@ from rationalizer.ops.kernels.numba_runtime import jit
 
 @jit
 def pair_sizes(row_mask, column_mask):
-    """(long, short, turned): the two real sizes, and whether the rows are the short side.
+    """(long, short, transposed): the numbers of words on the longer and the shorter side, and whether the rows are the
+    shorter side.
 
-    The kernels work on (long, short) matrices. The choice looks at real sizes only, so that a masked matrix
-    takes the same path as the truncated one.
+    The kernels work on (long, short) matrices. Only unmasked words are counted, so a masked matrix takes the same path
+    as the truncated one.
     """
     rows = 0
     for real in row_mask:
@@ -22,8 +23,8 @@ def pair_sizes(row_mask, column_mask):
 
 
 @jit
-def gather_pair(values, row_mask, column_mask, turned, out):
-    """Copy the real entries of one matrix to `out`, its longer side first."""
+def gather_pair(values, row_mask, column_mask, transposed, out):
+    """Copy the unmasked entries of one matrix to `out`, with the longer side first."""
     a = 0
     for i in range(row_mask.shape[0]):
         if not row_mask[i]:
@@ -31,7 +32,7 @@ def gather_pair(values, row_mask, column_mask, turned, out):
         b = 0
         for j in range(column_mask.shape[0]):
             if column_mask[j]:
-                if turned:
+                if transposed:
                     out[b, a] = values[i, j]
                 else:
                     out[a, b] = values[i, j]
@@ -40,7 +41,7 @@ def gather_pair(values, row_mask, column_mask, turned, out):
 
 
 @jit
-def scatter_pair(values, row_mask, column_mask, turned, out):
+def scatter_pair(values, row_mask, column_mask, transposed, out):
     """The inverse of `gather_pair`; masked entries become 0."""
     a = 0
     for i in range(row_mask.shape[0]):
@@ -48,14 +49,14 @@ def scatter_pair(values, row_mask, column_mask, turned, out):
         for j in range(column_mask.shape[0]):
             out[i, j] = 0.0
             if row_mask[i] and column_mask[j]:
-                out[i, j] = values[b, a] if turned else values[a, b]
+                out[i, j] = values[b, a] if transposed else values[a, b]
                 b += 1
         a += row_mask[i]
 
 
 @jit
 def best_free(scores, mate, j):
-    """The unmatched long node with the highest score for short node `j`; -1 where there is none."""
+    """The unmatched long node with the highest score for short node `j`; -1 if there is none."""
     best = -1
     for i in range(scores.shape[0]):
         if mate[i] < 0 and (best < 0 or scores[i, j] > scores[best, j]):
@@ -65,15 +66,14 @@ def best_free(scores, mate, j):
 
 @jit
 def best_matching(scores, limit, forced, u, v, mate, partner):
-    """The best matching of at most `limit` pairs; of exactly `limit` pairs where `forced`. Scores of -inf stand for
-    pairs that may not be matched.
+    """The best matching of at most (exactly, if `forced`) `limit` pairs. A score of -inf forbids a pair.
 
     `scores` is (long, short). Writes the matching (`mate` of each long node, `partner` of each short one, -1
-    for none) and potentials with u_i + v_j >= scores_ij, equal on pairs, v >= 0, v = 0 on unmatched short
-    nodes. Returns the level: u >= level everywhere, u = level on unmatched long nodes. The level is also what
-    the last path gained, and 0 where the matching ended because no path gains any more, so (u − level, v,
-    level) is optimal for the dual of the linear program with the constraint "at most `limit` pairs". The level is
-    NaN where there are no `limit` pairs that may be matched, yet `forced`.
+    for none) and potentials with u_i + v_j ≥ scores_ij, equality on pairs, v ≥ 0, v = 0 on unmatched short
+    nodes. Returns the level: u ≥ level everywhere, u = level on unmatched long nodes. The level is also the
+    gain of the last path, and 0 if the search ended because no path has a gain, so (u − level, v, level) is
+    optimal for the dual of the linear program with the constraint "at most `limit` pairs". The level is
+    NaN if `forced` and there is no matching of `limit` pairs.
     """
     long, short = scores.shape
     distance = np.empty(short)
@@ -120,15 +120,15 @@ def best_matching(scores, limit, forced, u, v, mate, partner):
                         before[j] = i
         if forced and length == np.inf:
             return np.nan
-        useless = not forced and length >= level
-        if useless:
+        no_gain = not forced and length >= level
+        if no_gain:
             length = level
         for j in range(short):
             if done[j]:
                 v[j] += length - distance[j]
                 u[partner[j]] -= length - distance[j]
-        level = 0.0 if useless else level - length
-        if useless:
+        level = 0.0 if no_gain else level - length
+        if no_gain:
             break
         while True:
             i = before[end]
@@ -150,7 +150,7 @@ def best_matching(scores, limit, forced, u, v, mate, partner):
 
 @jit
 def matching_map_rows(first, last, scores, row_mask, column_mask, budget, rows_exact, columns_exact, total_exact, z):
-    """NaN where nothing is feasible."""
+    """Infeasible matrices become NaN."""
     larger = max(scores.shape[1], scores.shape[2])
     smaller = min(scores.shape[1], scores.shape[2])
     real = np.empty(larger * smaller)
@@ -159,9 +159,9 @@ def matching_map_rows(first, last, scores, row_mask, column_mask, budget, rows_e
     mate = np.empty(larger, np.int64)
     partner = np.empty(larger, np.int64)
     for row in range(first, last):
-        long, short, turned = pair_sizes(row_mask[row], column_mask[row])
+        long, short, transposed = pair_sizes(row_mask[row], column_mask[row])
         pair = real[: long * short].reshape(long, short)
-        gather_pair(scores[row], row_mask[row], column_mask[row], turned, pair)
+        gather_pair(scores[row], row_mask[row], column_mask[row], transposed, pair)
         level = 0.0
         if short > 0:
             level = best_matching(
@@ -178,4 +178,4 @@ def matching_map_rows(first, last, scores, row_mask, column_mask, budget, rows_e
                 pair[i, j] = 1.0 if mate[i] == j else 0.0
         if np.isnan(level):
             pair[:] = np.nan
-        scatter_pair(pair, row_mask[row], column_mask[row], turned, z[row])
+        scatter_pair(pair, row_mask[row], column_mask[row], transposed, z[row])

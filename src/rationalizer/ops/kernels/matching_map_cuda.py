@@ -1,9 +1,9 @@
-"""Best matchings of every size on CUDA: one program per pair, vector operations over its short side.
+"""The best matching of every size on CUDA: one program per matrix, vector operations over its short side.
 
-The same successive shortest paths as in `matching_map_cpu`, ties included. As there, a pair's real entries are
-first gathered into a (long, short) matrix, so that a masked matrix takes the same path as the truncated one.
-Programs of more than one warp pass data through `scratch` (one tile per pair): a barrier stands between writing
-and reading it.
+The same successive shortest paths as in `matching_map_cpu`, also at ties. As there, the unmasked entries of a matrix
+are first gathered into a (long, short) matrix, so that a masked matrix takes the same path as the truncated one.
+Programs of more than one warp exchange data through `scratch` (one tile per matrix), with a barrier between a store and
+a load.
 """
 
 import struct
@@ -19,27 +19,27 @@ from torch import Tensor
 from rationalizer.ops._declare import run_on_host
 
 INFINITY = tl.constexpr(float("inf"))
-SHARED_BYTES = 18  # of shared memory, at most, for each entry of the tile
+SHARED_BYTES = 18  # an upper bound on the shared memory per entry of the tile
 
-# Sizes and flags are data: a kernel is compiled once per shape of the tile.
+# Sizes and flags are not specialized: a kernel is compiled once per tile shape.
 flags = ["rows_exact", "columns_exact", "total_exact"]
 pair_kernel = triton.jit(do_not_specialize=["m", "n", *flags, "max_iterations", "temperature"])
 
 
 @cache
 def power_of_2(size: int) -> int:
-    """The length that a tile needs to hold `size` entries; tiles are no smaller than 16, for matrix products."""
+    """The length of a tile for `size` entries; at least 16, which matrix products need."""
     return max(16, triton.next_power_of_2(size))
 
 
 def tile_shape(m: int, n: int) -> tuple[int, int]:
-    """(LONG, SHORT) of the tile that holds the gathered pair and one more column, for the budget's multiplier."""
+    """(LONG, SHORT) of the tile for the gathered matrix and one more column, for the multiplier of the budget."""
     return power_of_2(max(m, n)), power_of_2(min(m, n) + 1)
 
 
 @cache
 def holds(tile: tuple[int, int], device: torch.device) -> bool:
-    """Whether one program's shared memory holds such a tile."""
+    """Whether the tile fits into the shared memory of one program."""
     if device.type != "cuda":
         return True  # Triton's interpreter
     properties: Any = torch.cuda.get_device_properties(device)
@@ -51,7 +51,7 @@ def warps(long: int, short: int) -> int:
 
 
 def launch(kernel: Any, arguments: tuple[Any, ...], shape: tuple[int, ...], device: torch.device) -> None:
-    """Run one program per pair of `shape` (pairs, m, n), configured by that shape alone."""
+    """Run one program for each of the matrices of `shape` (matrices, m, n)."""
     pairs, m, n = shape
     long, short = tile_shape(m, n)
     with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
@@ -69,14 +69,14 @@ def launch(kernel: Any, arguments: tuple[Any, ...], shape: tuple[int, ...], devi
 
 
 def bits(number: float) -> int:
-    """A float64 as an integer: kernels take Python's floats in float32."""
+    """A float64 as an integer: Triton would pass a Python float in single precision."""
     (packed,) = struct.unpack("q", struct.pack("d", number))
     return packed
 
 
 @triton.jit
-def places(row_mask, column_mask, pair, m, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr, SHORT: tl.constexpr):
-    """Where entry (i, j) of the pair goes in the (long, short) tile, which entries are real, and the real sizes."""
+def tile_indices(row_mask, column_mask, pair, m, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr, SHORT: tl.constexpr):
+    """The index of entry (i, j) in the (long, short) tile, which entries are unmasked, and the numbers of words."""
     i = tl.arange(0, ROWS)
     j = tl.arange(0, COLUMNS)
     in_rows = tl.load(row_mask + pair * m + i, mask=i < m, other=0).to(tl.int32)
@@ -85,26 +85,26 @@ def places(row_mask, column_mask, pair, m, n, ROWS: tl.constexpr, COLUMNS: tl.co
     columns = tl.sum(in_columns)
     a = tl.cumsum(in_rows, 0)[:, None] - 1
     b = tl.cumsum(in_columns, 0)[None, :] - 1
-    place = tl.where(rows < columns, b * SHORT + a, a * SHORT + b)
-    real = (in_rows[:, None] > 0) & (in_columns[None, :] > 0)
-    return place, real, rows, columns
+    position = tl.where(rows < columns, b * SHORT + a, a * SHORT + b)
+    unmasked = (in_rows[:, None] > 0) & (in_columns[None, :] > 0)
+    return position, unmasked, rows, columns
 
 
 @triton.jit
 def entries(pair, m, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    """Where the entries of a pair lie in a (pairs, m, n) tensor, and which the tensor has."""
+    """The flat indices of the entries of a matrix in a (matrices, m, n) tensor, and which of them exist."""
     i = tl.arange(0, ROWS)[:, None]
     j = tl.arange(0, COLUMNS)[None, :]
     return pair.to(tl.int64) * m * n + i * n + j, (i < m) & (j < n)
 
 
 @triton.jit
-def gather(values, place, real, scratch, long, short, LONG: tl.constexpr, SHORT: tl.constexpr):
-    """The real entries as a (long, short) tile, -inf outside; the tile is also in `scratch`."""
+def gather(values, position, unmasked, scratch, long, short, LONG: tl.constexpr, SHORT: tl.constexpr):
+    """The unmasked entries as a (long, short) tile, -inf outside; the tile is also in `scratch`."""
     i = tl.arange(0, LONG)[:, None]
     j = tl.arange(0, SHORT)[None, :]
     tl.debug_barrier()  # others may still be reading
-    tl.store(scratch + place, values, mask=real)
+    tl.store(scratch + position, values, mask=unmasked)
     tl.debug_barrier()
     return tl.load(scratch + i * SHORT + j, mask=(i < long) & (j < short), other=-INFINITY)
 
@@ -127,30 +127,31 @@ def read_pair(
     LONG: tl.constexpr,
     SHORT: tl.constexpr,
 ):
-    """The gathered tile, (long, short, limit, turned), and whether there is no answer.
+    """The gathered tile, (long, short, limit, transposed), and whether the problem is invalid.
 
-    Without one (scores that are not finite, a negative budget, an infeasible request) the pair counts as empty.
+    A problem is invalid if a score is not finite, the budget is negative, or there is no feasible matching. It is
+    solved as an empty one.
     """
-    place, real, rows, columns = places(row_mask, column_mask, pair, m, n, ROWS, COLUMNS, SHORT)
+    position, unmasked, rows, columns = tile_indices(row_mask, column_mask, pair, m, n, ROWS, COLUMNS, SHORT)
     where, _ = entries(pair, m, n, ROWS, COLUMNS)
-    values = tl.load(scores + where, mask=real, other=0.0).to(tl.float64) / temperature
+    values = tl.load(scores + where, mask=unmasked, other=0.0).to(tl.float64) / temperature
     limit = tl.load(budget + pair)
-    odd = (tl.max(tl.max((tl.abs(values) == INFINITY).to(tl.int32) | (values != values).to(tl.int32), 0), 0) > 0) | (
-        limit < 0
-    )
-    odd = odd | ((rows_exact > 0) & ((rows > columns) | (limit < rows)))
-    odd = odd | ((columns_exact > 0) & ((columns > rows) | (limit < columns)))
-    long = tl.where(odd, 0, tl.maximum(rows, columns))
-    short = tl.where(odd, 0, tl.minimum(rows, columns))
+    invalid = (
+        tl.max(tl.max((tl.abs(values) == INFINITY).to(tl.int32) | (values != values).to(tl.int32), 0), 0) > 0
+    ) | (limit < 0)
+    invalid = invalid | ((rows_exact > 0) & ((rows > columns) | (limit < rows)))
+    invalid = invalid | ((columns_exact > 0) & ((columns > rows) | (limit < columns)))
+    long = tl.where(invalid, 0, tl.maximum(rows, columns))
+    short = tl.where(invalid, 0, tl.minimum(rows, columns))
     limit = tl.minimum(limit, short.to(tl.int64)).to(tl.int32)
-    tile = gather(values, place, real, scratch, long, short, LONG, SHORT)
-    return tile, long, short, tl.maximum(limit, 0), rows < columns, odd
+    tile = gather(values, position, unmasked, scratch, long, short, LONG, SHORT)
+    return tile, long, short, tl.maximum(limit, 0), rows < columns, invalid
 
 
 @triton.jit
 def scatter(
     tile,
-    odd,
+    invalid,
     row_mask,
     column_mask,
     scratch,
@@ -162,14 +163,14 @@ def scatter(
     LONG: tl.constexpr,
     SHORT: tl.constexpr,
 ):
-    """The inverse of gathering: masked entries become 0, real ones of a pair without an answer NaN."""
+    """The inverse of gathering: masked entries become 0, unmasked ones of an invalid problem NaN."""
     i = tl.arange(0, LONG)[:, None]
     j = tl.arange(0, SHORT)[None, :]
     tl.debug_barrier()  # others may still be reading
-    tl.store(scratch + i * SHORT + j, tl.where(odd, float("nan"), tile))
+    tl.store(scratch + i * SHORT + j, tl.where(invalid, float("nan"), tile))
     tl.debug_barrier()
-    place, real, _, _ = places(row_mask, column_mask, pair, m, n, ROWS, COLUMNS, SHORT)
-    return tl.load(scratch + place, mask=real, other=0.0)
+    position, unmasked, _, _ = tile_indices(row_mask, column_mask, pair, m, n, ROWS, COLUMNS, SHORT)
+    return tl.load(scratch + position, mask=unmasked, other=0.0)
 
 
 @triton.jit
@@ -177,16 +178,16 @@ def write_pair(values, out, pair, m, n, ROWS: tl.constexpr, COLUMNS: tl.constexp
     where, present = entries(pair, m, n, ROWS, COLUMNS)
     if out.dtype.element_ty == tl.float64:
         tl.store(out + where, values, mask=present)
-    else:  # by way of float32, as torch rounds to half precision
+    else:  # through float32, as torch rounds to half precision
         tl.store(out + where, values.to(tl.float32).to(out.dtype.element_ty), mask=present)
 
 
 @triton.jit
 def best_matching(scores, scratch, long, short, limit, forced, LONG: tl.constexpr, SHORT: tl.constexpr):
-    """The best matching of at most `limit` pairs; of exactly `limit` pairs where `forced`.
+    """The best matching of at most (exactly, if `forced`) `limit` pairs.
 
     `scores` is the tile, also in `scratch`. Returns partner (of each short node, -1 for none), potentials u, v
-    and the level as the CPU kernel does. `u` is kept with the short nodes: the potential of their partner.
+    and the level, like the CPU kernel. `u` is stored with the short nodes: the potential of their partner.
     """
     i = tl.arange(0, LONG)
     j = tl.arange(0, SHORT)
@@ -201,7 +202,7 @@ def best_matching(scores, scratch, long, short, limit, forced, LONG: tl.constexp
     while going:
         # Dijkstra over the short nodes; every unmatched long node is a start with potential `level`.
         distance = level + v - best
-        before = tl.full((SHORT,), -1, tl.int32)  # the short node that the path leaves for this one
+        before = tl.full((SHORT,), -1, tl.int32)  # the previous short node on the path
         done = tl.zeros((SHORT,), tl.int32)
         length = level
         end = count
@@ -209,13 +210,13 @@ def best_matching(scores, scratch, long, short, limit, forced, LONG: tl.constexp
         searching = count >= 0
         while searching:
             length, end = tl.min(tl.where(done > 0, INFINITY, distance), 0, return_indices=True)
-            here = j == end
-            through = tl.sum(tl.where(here, partner, 0), 0)
+            current = j == end
+            through = tl.sum(tl.where(current, partner, 0), 0)
             found = through < 0
             searching = (through >= 0) & (forced | (length < level))
             if searching:
-                done = tl.where(here, 1, done)
-                base = length + tl.sum(tl.where(here, u, 0.0), 0)
+                done = tl.where(current, 1, done)
+                base = length + tl.sum(tl.where(current, u, 0.0), 0)
                 row = tl.load(scratch + through * SHORT + j, mask=j < short, other=-INFINITY)
                 via = base + v - row
                 closer = (done == 0) & (via < distance)
@@ -229,16 +230,16 @@ def best_matching(scores, scratch, long, short, limit, forced, LONG: tl.constexp
         level = tl.where(useful, level - length, 0.0)
         walking = useful
         while walking:
-            here = j == end
-            previous = tl.sum(tl.where(here, before, 0), 0)
-            there = j == previous
+            current = j == end
+            previous = tl.sum(tl.where(current, before, 0), 0)
+            previous_node = j == previous
             walking = previous >= 0
-            freed = tl.sum(tl.where(there, partner, 0), 0)
-            fresh = tl.sum(tl.where(here, source, 0), 0)
-            potential = tl.where(walking, tl.sum(tl.where(there, u, 0.0), 0), level)
+            freed = tl.sum(tl.where(previous_node, partner, 0), 0)
+            fresh = tl.sum(tl.where(current, source, 0), 0)
+            potential = tl.where(walking, tl.sum(tl.where(previous_node, u, 0.0), 0), level)
             node = tl.where(walking, freed, fresh)
-            partner = tl.where(here, node, partner)
-            u = tl.where(here, potential, u)
+            partner = tl.where(current, node, partner)
+            u = tl.where(current, potential, u)
             if not walking:
                 matched = tl.where(i == node, 1, matched)
             end = previous
@@ -268,15 +269,15 @@ def matching_map_kernel(
 ):
     pair = tl.program_id(0)
     scratch += pair.to(tl.int64) * LONG * SHORT
-    tile, long, short, limit, _, odd = read_pair(
+    tile, long, short, limit, _, invalid = read_pair(
         scores, row_mask, column_mask, budget, 1.0, scratch, pair, m, n,
         rows_exact, columns_exact, ROWS, COLUMNS, LONG, SHORT,
     )  # fmt: skip
-    odd = odd | ((total_exact > 0) & (tl.load(budget + pair) > short))
+    invalid = invalid | ((total_exact > 0) & (tl.load(budget + pair) > short))
     forced = (short > 0) & ((rows_exact | columns_exact | total_exact) > 0)
     partner, _, _, _ = best_matching(tile, scratch, long, short, limit, forced, LONG, SHORT)
     chosen = (partner[None, :] == tl.arange(0, LONG)[:, None]).to(tl.float64)
-    y = scatter(chosen, odd, row_mask, column_mask, scratch, pair, m, n, ROWS, COLUMNS, LONG, SHORT)
+    y = scatter(chosen, invalid, row_mask, column_mask, scratch, pair, m, n, ROWS, COLUMNS, LONG, SHORT)
     write_pair(y, out, pair, m, n, ROWS, COLUMNS)
 
 

@@ -1,40 +1,41 @@
-"""Is a point of the PAIR + BUDGET relaxation a mixture of sequences within the budget?
+"""A certificate that a point z of the PAIR + BUDGET relaxation is a mixture of sequences within the budget.
 
-Token i stands for a set A_i of measure z_i on a circle of length 1; every point of the circle is a sequence (the tokens
-whose sets cover it), weighted by length. The mixture is valid where no point is covered by more than B sets and the
-sets of neighbouring tokens are nested, so that their pair marginal is min(z_i, z_{i+1}).
+Word i has a set A_i of measure z_i on a circle of length 1. Every point of the circle is a sequence, the words whose
+sets cover it, and its weight is the length of the circle with this cover. The mixture is valid if no point is covered
+by more than B sets and the sets of neighbouring words are nested, so that their pair marginal is min(z_i, z_{i+1}).
 
-Only how many sets cover a point matters, not which, so the circle is kept as a histogram: how much of it has been
-covered h times, split into what the current token covers and what it does not. A run of neighbours is laid token by
-token, always where the circle is lowest; tokens without a fractional neighbour are free to be cut and moved, so for
-them the Gale–Ryser condition decides without laying them. `True` is a proof; `False` means not found.
+Only the number of sets that cover a point matters, so the circle is stored as a histogram: the measure that is covered
+h times (level h), separately inside and outside the set of the current word. The sets of a run of neighbours are
+placed one after the other, always at the lowest levels. The sets of words without a fractional neighbour may be split,
+so for these the Gale–Ryser condition decides without placing them. `True` is a proof; `False` means that no packing
+was found.
 """
 
 from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.sorting_cpu import ascending
 
-TINY = 1e-12  # measures below it are rounding
+TINY = 1e-12  # measures below this are rounding error
 
 
 @jit
-def _move(amount, source, target, lift, low, limit):
-    """Move `amount` from the lowest levels of `source` to `target`, `lift` levels higher. False if none is left."""
+def _move(amount, source, target, low, limit):
+    """Move `amount` from the lowest levels of `source` to `target`, one level higher. False if there is no room."""
     for level in range(low, limit + 1):
         if amount <= 0.0:
             return True
         part = min(amount, source[level])
         if part > 0.0:
-            if level + lift > limit:
+            if level + 1 > limit:
                 return amount <= TINY
             source[level] -= part
-            target[level + lift] += part
+            target[level + 1] += part
             amount -= part
     return amount <= TINY
 
 
 @jit
-def packable(z, r, capacity, work, singles):
-    """Whether the fractional tokens of `z` can be laid with at most `capacity` over each point.
+def is_packable(z, r, capacity, work, singles):
+    """Whether the sets of the fractional words of `z` can be placed with at most `capacity` over each point.
 
     `work` (3, >= capacity + 3) and `singles` (n,) are scratch.
     """
@@ -64,13 +65,13 @@ def packable(z, r, capacity, work, singles):
             count += 1
             i += 1
             continue
-        if not _move(z[i], outside, inside, 1, low, capacity):
+        if not _move(z[i], outside, inside, low, capacity):
             return False
         for t in range(i + 1, stop + 1):
             change = z[t] - z[t - 1]
             if change < 0.0:
-                # Keep the lowest part of the set and raise it; the rest is no longer covered by the current token.
-                if not _move(z[t], inside, other, 1, low, capacity):
+                # Keep the lowest part of the set, one level higher; the rest is outside the set of the current word.
+                if not _move(z[t], inside, other, low, capacity):
                     return False
                 for level in range(low, capacity + 1):
                     outside[level] += inside[level]
@@ -82,7 +83,7 @@ def packable(z, r, capacity, work, singles):
                 for level in range(capacity, low, -1):
                     inside[level] = inside[level - 1]
                 inside[low] = 0.0
-                if not _move(change, outside, inside, 1, low, capacity):
+                if not _move(change, outside, inside, low, capacity):
                     return False
         for level in range(low, capacity + 1):
             outside[level] += inside[level]
@@ -95,10 +96,10 @@ def packable(z, r, capacity, work, singles):
     if count == 0:
         return True
     order = ascending(singles[:count])
-    # Gale–Ryser: the k widest singles must fit into ∫ min(room, k) for every k.
+    # Gale–Ryser: the k widest single sets must fit into ∫ min(room, k) for every k.
     width = 0.0
-    room = 0.0  # ∫ min(capacity − level, k), built up with k
-    above = 0.0  # how much of the circle has room for at least k
+    room = 0.0  # ∫ min(capacity − level, k)
+    above = 0.0  # the measure with room for at least k sets
     for level in range(low, capacity + 1):
         if capacity - level >= 1:
             above += outside[level]

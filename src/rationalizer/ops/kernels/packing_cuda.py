@@ -1,27 +1,27 @@
-"""The certificate of `packing_cpu` in Triton: levels of the histogram in parallel, tokens one after the other."""
+"""The certificate of `packing_cpu` in Triton: levels of the histogram in parallel, words one after the other."""
 
 import triton
 import triton.language as tl
 
-TILE = 16  # singles by singles in one vector step
-TINY = tl.constexpr(1e-12)  # measures below it are rounding
+TILE = 16  # single sets × single sets in one vector step
+TINY = tl.constexpr(1e-12)  # measures below this are rounding error
 
 
 @triton.jit
 def _carry(amount, inside, outside, other, low, limit, BLOCK: tl.constexpr):
-    """The current set hands on its lowest `amount`, one level up, to the next (`other`); the rest becomes outside.
+    """Move the lowest `amount` of the current set to the next set (`other`), one level up, and the rest outside.
 
-    `inside` is left empty. Returns how much found no room.
+    `inside` becomes empty. Returns the amount that does not fit.
     """
     for start in range(0, limit + 1 - low, BLOCK):
         level = low + start + tl.arange(0, BLOCK)
-        held = level <= limit
-        have = tl.load(inside + level, mask=held, other=0.0)
-        room = tl.where(level < limit, have, 0.0)
+        in_range = level <= limit
+        measure = tl.load(inside + level, mask=in_range, other=0.0)
+        room = tl.where(level < limit, measure, 0.0)
         part = tl.minimum(tl.maximum(amount - (tl.cumsum(room, 0) - room), 0.0), room)
         tl.store(other + level + 1, part, mask=level < limit)
-        tl.store(outside + level, tl.load(outside + level, mask=held, other=0.0) + (have - part), mask=held)
-        tl.store(inside + level, tl.zeros([BLOCK], tl.float64), mask=held)
+        tl.store(outside + level, tl.load(outside + level, mask=in_range, other=0.0) + (measure - part), mask=in_range)
+        tl.store(inside + level, tl.zeros([BLOCK], tl.float64), mask=in_range)
         amount -= tl.sum(part, 0)
     tl.debug_barrier()
     return amount
@@ -29,14 +29,14 @@ def _carry(amount, inside, outside, other, low, limit, BLOCK: tl.constexpr):
 
 @triton.jit
 def _cover(amount, outside, inside, low, limit, BLOCK: tl.constexpr):
-    """The current set also takes the lowest `amount` of what is outside, one level up. Returns what found no room."""
+    """Add the lowest `amount` of the outside to the current set, one level up. Returns the amount that does not fit."""
     for start in range(0, limit - low, BLOCK):
         level = low + start + tl.arange(0, BLOCK)
-        held = level < limit
-        have = tl.load(outside + level, mask=held, other=0.0)
-        part = tl.minimum(tl.maximum(amount - (tl.cumsum(have, 0) - have), 0.0), have)
-        tl.store(outside + level, have - part, mask=held)
-        tl.store(inside + level + 1, tl.load(inside + level + 1, mask=held, other=0.0) + part, mask=held)
+        in_range = level < limit
+        measure = tl.load(outside + level, mask=in_range, other=0.0)
+        part = tl.minimum(tl.maximum(amount - (tl.cumsum(measure, 0) - measure), 0.0), measure)
+        tl.store(outside + level, measure - part, mask=in_range)
+        tl.store(inside + level + 1, tl.load(inside + level + 1, mask=in_range, other=0.0) + part, mask=in_range)
         amount -= tl.sum(part, 0)
     tl.debug_barrier()
     return amount
@@ -44,7 +44,7 @@ def _cover(amount, outside, inside, low, limit, BLOCK: tl.constexpr):
 
 @triton.jit
 def _lowest(outside, low, capacity):
-    """The lowest level that is not empty; crumbs below it are moved up."""
+    """The lowest level that is not empty; rounding errors below it are moved up."""
     mass = tl.load(outside + low)
     while (low < capacity) & (mass <= TINY):
         mass += tl.load(outside + low + 1)
@@ -57,7 +57,7 @@ def _lowest(outside, low, capacity):
 
 @triton.jit
 def _sort_down(values, count, ordered, TILE: tl.constexpr):
-    """Sort by counting, for each value, those that go before it."""
+    """Sort in descending order by counting, for each value, the values before it."""
     for start in range(0, count, TILE):
         i = start + tl.arange(0, TILE)
         mine = tl.load(values + i, mask=i < count, other=0.0)
@@ -73,32 +73,32 @@ def _sort_down(values, count, ordered, TILE: tl.constexpr):
 
 @triton.jit
 def _singles_fit(widths, count, outside, low, capacity, BLOCK: tl.constexpr):
-    """Gale–Ryser: the k widest must fit into ∫ min(room, k) for every k; `widths` falls."""
+    """Gale–Ryser: the k widest sets must fit into ∫ min(room, k) for every k; `widths` is descending."""
     mass = tl.zeros([BLOCK], tl.float64)
     for start in range(0, capacity - low, BLOCK):
         level = low + start + tl.arange(0, BLOCK)
         mass += tl.load(outside + level, mask=level < capacity, other=0.0)
-    above = tl.sum(mass, 0)  # how much of the circle has room for at least k
+    above = tl.sum(mass, 0)  # the measure with room for at least k sets
     width = 0.0 * above
     room = 0.0 * above
-    misfits = 0
+    violations = 0
     for start in range(0, count, BLOCK):
         k = start + tl.arange(0, BLOCK)
         each = tl.load(widths + k, mask=k < count, other=0.0)
-        gone = tl.load(outside + capacity - 1 - k, mask=(k < count) & (k < capacity), other=0.0)
-        has_room = tl.where(k < count, above - (tl.cumsum(gone, 0) - gone), 0.0)
-        taken = width + tl.cumsum(each, 0)
-        offered = room + tl.cumsum(has_room, 0)
-        misfits += tl.sum(((k < count) & (taken > offered + TINY * (capacity + 1))).to(tl.int32), 0)
+        leaving = tl.load(outside + capacity - 1 - k, mask=(k < count) & (k < capacity), other=0.0)
+        has_room = tl.where(k < count, above - (tl.cumsum(leaving, 0) - leaving), 0.0)
+        total_width = width + tl.cumsum(each, 0)
+        total_room = room + tl.cumsum(has_room, 0)
+        violations += tl.sum(((k < count) & (total_width > total_room + TINY * (capacity + 1))).to(tl.int32), 0)
         width += tl.sum(each, 0)
         room += tl.sum(has_room, 0)
-        above -= tl.sum(gone, 0)
-    return misfits == 0
+        above -= tl.sum(leaving, 0)
+    return violations == 0
 
 
 @triton.jit
-def packable(z, r, n, capacity, work, BLOCK: tl.constexpr, TILE: tl.constexpr):
-    """Whether the fractional tokens of `z` can be laid with at most `capacity` over each point.
+def is_packable(z, r, n, capacity, work, BLOCK: tl.constexpr, TILE: tl.constexpr):
+    """Whether the sets of the fractional words of `z` can be placed with at most `capacity` over each point.
 
     `work` holds 5n + 6 floats.
     """
@@ -111,7 +111,7 @@ def packable(z, r, n, capacity, work, BLOCK: tl.constexpr, TILE: tl.constexpr):
     if tl.sum(fractional, 0) > capacity:
         levels = capacity + 2
         outside = work
-        sets = work + levels  # two histograms: of the current token's set, and of the next one's
+        sets = work + levels  # two histograms: of the sets of the current and the next word
         singles = sets + 2 * levels
         for start in range(0, 3 * levels, BLOCK):
             i = start + tl.arange(0, BLOCK)
@@ -122,7 +122,7 @@ def packable(z, r, n, capacity, work, BLOCK: tl.constexpr, TILE: tl.constexpr):
         current = 0
         missing = tl.full([], 0.0, tl.float64)
         before = tl.full([], 0.0, tl.float64)
-        linked = 0  # to the token before
+        linked = 0  # to the previous word
         for i in range(n):
             here = tl.load(z + i)
             ahead = tl.load(z + i + 1, mask=i + 1 < n, other=0.0)
@@ -131,7 +131,7 @@ def packable(z, r, n, capacity, work, BLOCK: tl.constexpr, TILE: tl.constexpr):
             links = (inside & (ahead > 0.0) & (ahead < 1.0) & (edge > 0.0)).to(tl.int32)
             if inside & (missing <= TINY):
                 if linked + links > 0:
-                    # Neighbours nest: keep the lowest part of the set before, or all of it and take more.
+                    # Neighbours are nested: keep the lowest part of the previous set, or all of it and add more.
                     keep = tl.where(linked > 0, tl.minimum(here, before), 0.0)
                     mine = sets + current * levels
                     current = 1 - current

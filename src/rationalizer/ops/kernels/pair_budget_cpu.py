@@ -1,4 +1,4 @@
-"""PAIRs along a chain plus one BUDGET in closed form: budget projection ∘ weighted total-variation prox."""
+"""PAIR factors along a chain and one BUDGET factor in closed form: budget projection ∘ total-variation prox."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from rationalizer.ops.kernels.total_variation_cpu import average_plateaus, fused
 
 @jit
 def gather_edges(transition, mask, out):
-    """The edges of the real tokens closed up: between neighbours a < b the edge that leaves a."""
+    """Copy the transitions of neighbouring words to `out`: for neighbours a < b, the transition at a."""
     count = 0
     previous = -1
     for i in range(mask.shape[0]):
@@ -22,7 +22,7 @@ def gather_edges(transition, mask, out):
 
 @jit
 def scatter_edges(values, mask, out):
-    """The inverse of `gather_edges`; edges that are not there become 0."""
+    """The inverse of `gather_edges`; transitions without a pair of neighbours become 0."""
     out[:] = 0.0
     count = 0
     previous = -1
@@ -36,7 +36,7 @@ def scatter_edges(values, mask, out):
 
 @jit
 def pair_budget_row(s, r, budget, z, x, work):
-    """Solve one row; `z` the solution, `x` its TV-prox before the budget, `work` (5, 2n + 2) scratch. Returns τ."""
+    """Write the solution to `z` and the prox before the budget to `x`; return τ. `work` (5, 2n + 2) is scratch."""
     n = s.shape[0]
     for i in range(n):
         z[i] = s[i]
@@ -46,8 +46,9 @@ def pair_budget_row(s, r, budget, z, x, work):
         work[4, n + i] = 0.5 * r[i]
     weight = work[4, n : 2 * n]  # `total_variation_row` uses only the first n entries of that line
     total_variation_row(z, weight, x, work)
-    # The plateaus are right; their heights have lost digits where r is large, since shifts and weights cancel. Sum
-    # what is left after the cancellation instead: the scores, and r once for each edge to a token at least as high.
+    # The plateaus are right, but their heights have lost digits if r is large, since shifts and weights cancel. Sum
+    # what is left after the cancellation instead: the scores, and r once for each edge to a word that is at least as
+    # high.
     start = 0
     while start < n:
         stop = start
@@ -63,7 +64,7 @@ def pair_budget_row(s, r, budget, z, x, work):
             total += r[start - 1]
         if stop + 1 < n and x[stop + 1] > x[stop]:
             total += r[stop]
-        work[0, 0] = x[stop]  # the height before it is rewritten, for the next plateau's comparison
+        work[0, 0] = x[stop]  # the height before it is rewritten, to compare with the next plateau
         height = s[start] + total / (stop + 1 - start)
         for i in range(start, stop + 1):
             x[i] = height
@@ -73,7 +74,7 @@ def pair_budget_row(s, r, budget, z, x, work):
 
 @jit
 def pair_budget_backward_row(g, z, r, tight, h, grad_r):
-    """h = J g with J the projector onto the face of z; grad_r is read off h at the lower token of each edge."""
+    """h = J g, J the projector onto the face of z; grad_r of an edge is h at the lower of its two words."""
     n = z.shape[0]
     free = 0
     total = 0.0

@@ -1,4 +1,4 @@
-"""PAIRs along a chain plus one BUDGET in closed form, in Triton: budget projection ∘ total-variation prox."""
+"""PAIR factors along a chain and one BUDGET factor in Triton: budget projection ∘ total-variation prox."""
 
 import torch
 import triton
@@ -16,12 +16,10 @@ from rationalizer.ops.kernels.rows_cuda import (
 )
 from rationalizer.ops.kernels.total_variation_cuda import average_plateaus, ends_plateau, total_variation_row
 
-ROW_WORK = 10  # floats of scratch per token that `pair_budget_row` needs, plus 6
-
 
 @triton.jit
 def _exact_heights(s, r, x, n, heights, BLOCK: tl.constexpr):
-    """The plateaus of `x` with heights summed after the cancellation of shifts and weights (see `pair_budget_cpu`)."""
+    """The heights of the plateaus of `x`, summed after shifts and weights have cancelled (see `pair_budget_cpu`)."""
     start = 0
     base = tl.load(s, mask=n > 0, other=0.0)
     total = tl.full([], 0.0, tl.float64)
@@ -60,7 +58,7 @@ def pair_budget_row(s, r, n, budget, z, work, BLOCK: tl.constexpr):
 
 @triton.jit
 def pair_budget_backward_row(g, z, r, n, tight, h, grad_r, BLOCK: tl.constexpr):
-    """h = J g with J the projector onto the face of z; grad_r is read off h at the lower token of each edge."""
+    """h = J g, J the projector onto the face of z; grad_r of an edge is h at the lower of its two words."""
     average_plateaus(z, r, g, n, h, BLOCK)
     total = tl.zeros([BLOCK], tl.float64)
     free = tl.zeros([BLOCK], tl.int32)
@@ -91,13 +89,13 @@ def _forward_kernel(scores, transition, mask, budget, z, tau, work, n, BLOCK: tl
     s = work + row * (13 * n + 6)
     r = s + n
     solution = r + n
-    count, answered = gather_real(scores + row * n, mask + row * n, n, s, BLOCK)
+    count, solvable = gather_real(scores + row * n, mask + row * n, n, s, BLOCK)
     finite, negative = gather_edges(transition + row * (n - 1), mask + row * n, n, r, BLOCK)
     limit = tl.load(budget + row)
-    answered = answered & finite & ~negative & (limit >= 0)
-    threshold = pair_budget_row(s, r, tl.where(answered, count, 0), limit, solution, solution + n, BLOCK)
+    solvable = solvable & finite & ~negative & (limit >= 0)
+    threshold = pair_budget_row(s, r, tl.where(solvable, count, 0), limit, solution, solution + n, BLOCK)
     tl.store(tau + row, threshold)
-    scatter_real(solution, mask + row * n, n, answered, z + row * n, BLOCK)
+    scatter_real(solution, mask + row * n, n, solvable, z + row * n, BLOCK)
 
 
 @triton.jit(do_not_specialize=["n"])
@@ -109,11 +107,11 @@ def _backward_kernel(grad, z, transition, mask, tau, grad_s, grad_r, work, n, BL
     h = r + n
     edges = h + n
     count, _ = gather_real(grad + row * n, mask + row * n, n, g, BLOCK)
-    _, answered = gather_real(z + row * n, mask + row * n, n, real_z, BLOCK)
+    _, solvable = gather_real(z + row * n, mask + row * n, n, real_z, BLOCK)
     gather_edges(transition + row * (n - 1), mask + row * n, n, r, BLOCK)
     pair_budget_backward_row(g, real_z, r, count, tl.load(tau + row) > 0.0, h, edges, BLOCK)
-    scatter_real(h, mask + row * n, n, answered, grad_s + row * n, BLOCK)
-    scatter_edges(edges, mask + row * n, n, count, answered, grad_r + row * (n - 1), BLOCK)
+    scatter_real(h, mask + row * n, n, solvable, grad_s + row * n, BLOCK)
+    scatter_edges(edges, mask + row * n, n, count, solvable, grad_r + row * (n - 1), BLOCK)
 
 
 def pair_budget(scores, transition, mask, budget):

@@ -1,21 +1,21 @@
-"""What the Triton row kernels share: one program solves one row, its real tokens closed up in scratch memory.
+"""Helpers of the Triton row kernels: one program solves one row, with its words gathered in scratch memory.
 
-Kernels mix scalar code (recursions along a row) with vector code (`BLOCK` tokens at a time). A value stored by one lane
-and read by another needs a barrier between; functions here that store end with one. Launch shapes depend on the
-inputs' shapes only and nothing is read back, so calls neither synchronise nor change under CUDA graphs.
+Kernels mix scalar code (recursions along a row) with vector code (`BLOCK` words at a time). Between a store by one lane
+and a load by another there must be a barrier; functions here that store end with one. Launch shapes depend on the
+shapes of the inputs only and nothing is read back, so calls neither synchronize nor change under CUDA graphs.
 """
 
 import torch
 import triton
 import triton.language as tl
 
-BLOCK = 128  # tokens a vector step handles; fixed, so that all lengths share one compiled kernel
+BLOCK = 128  # words per vector step; a constant, so that all lengths share one compiled kernel
 LARGEST = tl.constexpr(1.7976931348623157e308)
 
 
 @triton.jit
 def gather_real(values, mask, n, out, BLOCK: tl.constexpr):
-    """Copy the unmasked entries of one row to the front of `out`; returns how many, and whether all are finite."""
+    """Copy the unmasked entries of one row to the front of `out`; return their number, and whether all are finite."""
     count = 0
     bad = 0
     for start in range(0, n, BLOCK):
@@ -32,8 +32,8 @@ def gather_real(values, mask, n, out, BLOCK: tl.constexpr):
 
 @triton.jit
 def gather_edges(transition, mask, n, out, BLOCK: tl.constexpr):
-    """The edges of the real tokens closed up: between neighbours a < b the edge that leaves a. Returns as above, and
-    whether any is negative."""
+    """Copy the transitions of neighbouring words to `out`: for neighbours a < b, the transition at a. Return whether
+    all are finite, and whether any is negative."""
     count = 0
     bad = 0
     negative = 0
@@ -44,10 +44,10 @@ def gather_edges(transition, mask, n, out, BLOCK: tl.constexpr):
     for start in range(0, n, BLOCK):
         i = start + tl.arange(0, BLOCK)
         ones = (tl.load(mask + i, mask=i < n, other=0) != 0).to(tl.int32)
-        place = count + tl.cumsum(ones, 0) - 1
-        real = (ones > 0) & (place < real_count - 1)
+        position = count + tl.cumsum(ones, 0) - 1
+        real = (ones > 0) & (position < real_count - 1)
         value = tl.load(transition + i, mask=real, other=0.0)
-        tl.store(out + place, value, mask=real)
+        tl.store(out + position, value, mask=real)
         bad += tl.sum((real & ~(tl.abs(value) <= LARGEST)).to(tl.int32), 0)
         negative += tl.sum((real & (value < 0.0)).to(tl.int32), 0)
         count += tl.sum(ones, 0)
@@ -56,30 +56,30 @@ def gather_edges(transition, mask, n, out, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def scatter_real(values, mask, n, answered, out, BLOCK: tl.constexpr):
-    """The inverse of `gather_real`; masked entries become 0, and real ones NaN where the row has no answer."""
+def scatter_real(values, mask, n, solvable, out, BLOCK: tl.constexpr):
+    """The inverse of `gather_real`; masked entries become 0, and words NaN if the row has no solution."""
     tl.debug_barrier()
     count = 0
     for start in range(0, n, BLOCK):
         i = start + tl.arange(0, BLOCK)
         ones = (tl.load(mask + i, mask=i < n, other=0) != 0).to(tl.int32)
-        place = count + tl.cumsum(ones, 0) - 1
-        value = tl.load(values + place, mask=(ones > 0) & answered, other=float("nan"))
+        position = count + tl.cumsum(ones, 0) - 1
+        value = tl.load(values + position, mask=(ones > 0) & solvable, other=float("nan"))
         tl.store(out + i, tl.where(ones > 0, value, 0.0), mask=i < n)
         count += tl.sum(ones, 0)
 
 
 @triton.jit
-def scatter_edges(values, mask, n, real_count, answered, out, BLOCK: tl.constexpr):
-    """The inverse of `gather_edges`, for a row with `real_count` real tokens; edges that are not there become 0."""
+def scatter_edges(values, mask, n, real_count, solvable, out, BLOCK: tl.constexpr):
+    """The inverse of `gather_edges`, for a row of `real_count` words; transitions without neighbours become 0."""
     tl.debug_barrier()
     count = 0
     for start in range(0, n, BLOCK):
         i = start + tl.arange(0, BLOCK)
         ones = (tl.load(mask + i, mask=i < n, other=0) != 0).to(tl.int32)
-        place = count + tl.cumsum(ones, 0) - 1
-        real = (ones > 0) & (place < real_count - 1)
-        value = tl.load(values + place, mask=real & answered, other=float("nan"))
+        position = count + tl.cumsum(ones, 0) - 1
+        real = (ones > 0) & (position < real_count - 1)
+        value = tl.load(values + position, mask=real & solvable, other=float("nan"))
         tl.store(out + i, tl.where(real, value, 0.0), mask=i < n - 1)
         count += tl.sum(ones, 0)
 
@@ -99,9 +99,9 @@ def plain(*tensors):
     return tuple(t.view(torch.uint8) if t.dtype == torch.bool else t for t in tensors)
 
 
-SCRATCH_BYTES = 2**28  # what all programs of a launch may take together
+SCRATCH_BYTES = 2**28  # for all programs of a launch together
 
 
 def programs(rows, bytes_each):
-    """How many programs share the rows, each with scratch of its own: at most one a row, and enough to fill a GPU."""
+    """The number of programs, each with its own scratch memory: at most one per row, and enough to fill a GPU."""
     return max(1, min(rows, 1024, SCRATCH_BYTES // bytes_each))

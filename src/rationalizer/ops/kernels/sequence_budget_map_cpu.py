@@ -1,4 +1,4 @@
-"""Budgeted Viterbi: the best binary sequence with at most B ones, neighbours rewarded."""
+"""Budgeted Viterbi: the best binary sequence with at most B ones and a bonus for neighbouring ones."""
 
 import numpy as np
 
@@ -10,40 +10,47 @@ IMPOSSIBLE = -1e300
 
 
 @jit
-def budgeted_viterbi(s, r, budget, lift, y, back, value):
-    """max s·y + Σ r_i y_i y_{i+1} + lift·(Σy − budget) s.t. Σy <= budget; returns it and writes its argument to `y`.
+def _best_end(value, steps, budget, offset):
+    """The best value after the last step, and its state (number of ones, last bit)."""
+    zero, one = 2 * (steps & 1), 2 * (steps & 1) + 1
+    best, used, bit = -offset * budget, 0, 0
+    for k in range(1, budget + 1):
+        bonus = offset * (k - budget)
+        if value[zero, k] + bonus > best:
+            best, used, bit = value[zero, k] + bonus, k, 0
+        if value[one, k] + bonus > best:
+            best, used, bit = value[one, k] + bonus, k, 1
+    return best, used, bit
 
-    `lift` lets a caller take a constant off all scores, so that partial sums stay small and digits are kept, without
-    changing which sequence is best. States are (ones used, last bit). Scratch: `back` (n, budget + 1) uint8, `value`
-    (4, budget + 1). Ties go to fewer ones, then to later tokens left out.
+
+@jit
+def budgeted_viterbi(s, r, budget, offset, y, back, value):
+    """max s·y + Σ r_i y_i y_{i+1} + offset·(Σy − budget) s.t. Σy ≤ budget; writes `y`, returns the maximum.
+
+    `offset` lets a caller subtract a constant from all scores, so that partial sums stay small and keep their digits,
+    without a change of the argmax. States are (number of ones, last bit). Scratch: `back` (n, budget + 1) uint8,
+    `value` (4, budget + 1). Ties go to fewer ones, then to sequences without the later words.
     """
     n = s.shape[0]
     for k in range(budget + 1):
         value[0, k] = value[1, k] = value[2, k] = value[3, k] = IMPOSSIBLE
     value[0, 0] = value[2, 0] = 0.0
-    zero, one = 0, 1  # the lines of `value` that hold the states' values; whole lines, since slices cost as much
+    zero, one = 0, 1  # the rows of `value` for the last bit; indices, as slices would cost as much as the loop
     edge = 0.0
     for t in range(n):
         zero, one = 2 * (t & 1), 2 * (t & 1) + 1
         next_zero, next_one = 2 - zero, 3 - zero
         score = s[t]
         back[t, 0] = 0
-        for k in range(1, min(t + 1, budget) + 1):  # free of branches, so that it becomes vector instructions
+        for k in range(1, min(t + 1, budget) + 1):  # without branches, so that the compiler vectorizes it
             off, on = value[zero, k], value[one, k]
-            free, kept = value[zero, k - 1], value[one, k - 1] + edge
+            fresh, joined = value[zero, k - 1], value[one, k - 1] + edge
             value[next_zero, k] = max(on, off)
-            value[next_one, k] = score + max(kept, free)
-            back[t, k] = np.uint8(on > off) | (np.uint8(kept > free) << np.uint8(1))
+            value[next_one, k] = score + max(joined, fresh)
+            back[t, k] = np.uint8(on > off) | (np.uint8(joined > fresh) << np.uint8(1))
         if t < n - 1:
             edge = r[t]
-    zero, one = 2 * (n & 1), 2 * (n & 1) + 1
-    best, used, bit = -lift * budget, 0, 0
-    for k in range(1, budget + 1):
-        bonus = lift * (k - budget)
-        if value[zero, k] + bonus > best:
-            best, used, bit = value[zero, k] + bonus, k, 0
-        if value[one, k] + bonus > best:
-            best, used, bit = value[one, k] + bonus, k, 1
+    best, used, bit = _best_end(value, n, budget, offset)
     for t in range(n - 1, -1, -1):
         y[t] = bit
         step = back[t, used]
@@ -53,8 +60,8 @@ def budgeted_viterbi(s, r, budget, lift, y, back, value):
 
 
 @jit
-def blockwise_viterbi(s, r, heads, blocks, budget, lift, y, back, value):
-    """`budgeted_viterbi` over the sequences that take or leave whole blocks, tokens heads[b] ... heads[b + 1] − 1."""
+def blockwise_viterbi(s, r, heads, blocks, budget, offset, y, back, value):
+    """`budgeted_viterbi` over the sequences that are constant on each block of words heads[b] ... heads[b + 1] − 1."""
     for k in range(budget + 1):
         value[0, k] = value[1, k] = value[2, k] = value[3, k] = IMPOSSIBLE
     value[0, 0] = 0.0
@@ -72,18 +79,11 @@ def blockwise_viterbi(s, r, heads, blocks, budget, lift, y, back, value):
             back[b, k] = np.uint8(value[one, k] > value[zero, k])
         for k in range(size, budget + 1):
             off, on = value[zero, k], value[one, k]
-            free, kept = value[zero, k - size], value[one, k - size] + edge
+            fresh, joined = value[zero, k - size], value[one, k - size] + edge
             value[next_zero, k] = max(on, off)
-            value[next_one, k] = score + max(kept, free)
-            back[b, k] = np.uint8(on > off) | (np.uint8(kept > free) << np.uint8(1))
-    zero, one = 2 * (blocks & 1), 2 * (blocks & 1) + 1
-    best, used, bit = -lift * budget, 0, 0
-    for k in range(1, budget + 1):
-        bonus = lift * (k - budget)
-        if value[zero, k] + bonus > best:
-            best, used, bit = value[zero, k] + bonus, k, 0
-        if value[one, k] + bonus > best:
-            best, used, bit = value[one, k] + bonus, k, 1
+            value[next_one, k] = score + max(joined, fresh)
+            back[b, k] = np.uint8(on > off) | (np.uint8(joined > fresh) << np.uint8(1))
+    best, used, bit = _best_end(value, blocks, budget, offset)
     for b in range(blocks - 1, -1, -1):
         for i in range(heads[b], heads[b + 1]):
             y[i] = bit
@@ -91,6 +91,7 @@ def blockwise_viterbi(s, r, heads, blocks, budget, lift, y, back, value):
         if bit:
             used -= heads[b + 1] - heads[b]
         bit = (step >> bit) & 1
+    return best
 
 
 @jit

@@ -1,4 +1,4 @@
-"""Budgeted Viterbi in Triton: a recursion along the tokens, all budgets of a step in parallel."""
+"""Budgeted Viterbi in Triton: a recursion along the words, all budgets of a step in parallel."""
 
 import torch
 import triton
@@ -10,8 +10,8 @@ IMPOSSIBLE = tl.constexpr(-1e300)
 
 
 @triton.jit(noinline=True)
-def budgeted_viterbi(s, r, n, budget, lift, y, trace, value, BLOCK: tl.constexpr):
-    """max s·y + Σ r_i y_i y_{i+1} + lift·(Σy − budget) s.t. Σy <= budget, its argument as bytes to `y`.
+def budgeted_viterbi(s, r, n, budget, offset, y, trace, value, BLOCK: tl.constexpr):
+    """max s·y + Σ r_i y_i y_{i+1} + offset·(Σy − budget) s.t. Σy ≤ budget; writes the argmax as bytes to `y`.
 
     As in `sequence_budget_map_cpu`, ties included. Scratch: `trace` n·(budget + 1) bytes, `value` 4·(budget + 1)
     floats.
@@ -37,11 +37,11 @@ def budgeted_viterbi(s, r, n, budget, lift, y, trace, value, BLOCK: tl.constexpr
             if_zero = tl.load(zero + k, mask=inner, other=IMPOSSIBLE)
             if_one = tl.load(one + k, mask=inner, other=IMPOSSIBLE)
             fresh = tl.load(zero + k - 1, mask=fewer, other=IMPOSSIBLE)
-            kept = tl.load(one + k - 1, mask=fewer, other=IMPOSSIBLE) + edge
+            joined = tl.load(one + k - 1, mask=fewer, other=IMPOSSIBLE) + edge
             from_one = if_one > if_zero
-            extended = kept > fresh
+            extended = joined > fresh
             tl.store(next_zero + k, tl.where(from_one, if_one, if_zero), mask=inner)
-            tl.store(next_one + k, score + tl.where(extended, kept, fresh), mask=inner)
+            tl.store(next_one + k, score + tl.where(extended, joined, fresh), mask=inner)
             bits = from_one.to(tl.uint8) + 2 * extended.to(tl.uint8)
             tl.store(trace + tl.cast(t, tl.int64) * width + k, bits.to(tl.uint8), mask=inner)
         now = 1 - now
@@ -51,7 +51,7 @@ def budgeted_viterbi(s, r, n, budget, lift, y, trace, value, BLOCK: tl.constexpr
     bit = 0
     for start in range(0, width, BLOCK):
         k = start + tl.arange(0, BLOCK)
-        bonus = lift * (k - budget)
+        bonus = offset * (k - budget)
         if_zero = tl.load(value + now * 2 * width + k, mask=k < width, other=float("-inf")) + bonus
         if_one = tl.load(value + now * 2 * width + width + k, mask=k < width, other=float("-inf")) + bonus
         top = tl.max(tl.maximum(if_zero, if_one), 0)
@@ -79,17 +79,17 @@ def _map_kernel(scores, transition, mask, budget, z, floats, trace, n, rows, BLO
     y = trace + program * n * (n + 2)
     for row in range(tl.program_id(0), rows, tl.num_programs(0)):
         at = tl.cast(row, tl.int64)
-        count, answered = gather_real(scores + at * n, mask + at * n, n, s, BLOCK)
+        count, solvable = gather_real(scores + at * n, mask + at * n, n, s, BLOCK)
         finite, _ = gather_edges(transition + at * (n - 1), mask + at * n, n, r, BLOCK)
         limit = tl.load(budget + at)
-        answered = answered & finite & (limit >= 0)
-        count = tl.where(answered, count, 0)
+        solvable = solvable & finite & (limit >= 0)
+        count = tl.where(solvable, count, 0)
         limit = tl.minimum(tl.maximum(limit, 0), count).to(tl.int32)
         budgeted_viterbi(s, r, count, limit, 0.0, y, y + n, solution + n, BLOCK)
         for start in range(0, count, BLOCK):
             i = start + tl.arange(0, BLOCK)
             tl.store(solution + i, tl.load(y + i, mask=i < count, other=0).to(tl.float64), mask=i < count)
-        scatter_real(solution, mask + at * n, n, answered, z + at * n, BLOCK)
+        scatter_real(solution, mask + at * n, n, solvable, z + at * n, BLOCK)
         tl.debug_barrier()
 
 

@@ -1,4 +1,4 @@
-"""Entropic transport on CUDA: one program per pair runs `sinkhorn`'s iterations to the end, without the host."""
+"""Entropic transport on CUDA: one program per matrix runs all iterations of `sinkhorn`, without the host."""
 
 import torch
 import triton
@@ -18,7 +18,7 @@ def tile_shape(values: Tensor) -> tuple[int, int]:
 
 @triton.jit
 def scaled_plan(kernel, potential, row_mass):
-    """The plan of the columns' potential, scaled so that the rows have their masses, and the rows' potential."""
+    """The plan for the potential of the columns, scaled to the masses of the rows; and the potential of the rows."""
     shifted = kernel + potential[None, :]
     high = tl.max(shifted, 1)
     high = tl.where(high == -INFINITY, 0.0, high)
@@ -32,7 +32,7 @@ def scaled_plan(kernel, potential, row_mass):
 
 @triton.jit
 def laplacian(plan, COLUMNS: tl.constexpr):
-    """How the columns' sums follow their potential, rows held; singular once per component."""
+    """The derivative of the column sums in the potential, at fixed row sums; singular once per connected component."""
     j = tl.arange(0, COLUMNS)
     rows = tl.sum(plan, 1)
     root = plan / tl.sqrt(tl.where(rows > 0.0, rows, 1.0))[:, None]
@@ -71,7 +71,7 @@ def sinkhorn_kernel(
     free = (columns > 0.0).to(tl.int32)
     going = (gap > tolerance) & (max_iterations > 0)
     while going:
-        # Of Sinkhorn's update and Newton steps of three lengths, the one with the smallest error.
+        # The best of Sinkhorn's update and Newton steps of three lengths.
         shifted = log_kernel + row_potential[:, None]
         high = tl.max(shifted, 0)
         high = tl.where(high == -INFINITY, 0.0, high)
@@ -129,7 +129,7 @@ def iterate(
     gap = kernel.new_zeros(pairs)
     if pairs:
         rows, columns = tile_shape(kernel)
-        stop = tolerance * (1 - 1e-6)  # numbers reach kernels in float32, rounded perhaps upwards
+        stop = tolerance * (1 - 1e-6)  # Triton passes floats in single precision, which may round up
         with torch.cuda.device_of(kernel):
             sinkhorn_kernel[(pairs,)](
                 kernel.contiguous(), row_mass.contiguous(), column_mass.contiguous(), plan, iterations, gap,

@@ -1,4 +1,4 @@
-"""Sorting. NumPy's, in Numba, takes longer to compile than most kernels, for each type anew."""
+"""A merge sort. Numba's version of np.argsort takes longer to compile than most kernels, for each type again."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from rationalizer.ops.kernels.numba_runtime import jit
 
 @jit
 def ascending(values):
-    """The places of `values` in ascending order, equal ones in theirs: merged from pairs up."""
+    """A stable argsort: the indices that sort `values` in ascending order."""
     n = values.shape[0]
     order, merged = np.empty(n, np.int64), np.empty(n, np.int64)
     for i in range(n):

@@ -1,61 +1,61 @@
-"""SparseMAP over sequences under rules: the active set of `active_set_cpu` with another oracle."""
+"""SparseMAP over constrained selections: the active-set method of `active_set_cpu` with a constrained MAP problem."""
 
 import numpy as np
 
-from rationalizer.ops.kernels.active_set_cpu import active_set
+from rationalizer.ops.kernels.active_set_cpu import active_set, best_sequence
 from rationalizer.ops.kernels.bits_cpu import pack, word_count
 from rationalizer.ops.kernels.budget_cpu import scatter_real
 from rationalizer.ops.kernels.face_cpu import complete_face
-from rationalizer.ops.kernels.lagrangian_cpu import price_scratch
+from rationalizer.ops.kernels.lagrangian_cpu import multiplier_scratch
 from rationalizer.ops.kernels.numba_runtime import jit
-from rationalizer.ops.kernels.spans_map_cpu import constrained_viterbi, gather_row, scratch
+from rationalizer.ops.kernels.spans_map_cpu import gather_row, viterbi_scratch
 
 
 @jit
-def _solve(s, r, rules, z, support, max_iterations, enough, stop):
-    """The solution to `z`, sequences to `support`; returns (how many, iterations, gap, converged), the first 0 where
-    the rules leave nothing."""
+def solve_from_map(s, r, budget, structure, z, support, y, back, value, max_iterations, squared_tolerance, stop):
+    """Run the active-set method from the MAP solution; write the solution to `z` and the sequences to `support`.
+
+    Returns (support size, iterations, gap, converged); the support is empty if the problem is infeasible.
+    """
     n = s.shape[0]
-    budget = rules[0]
-    y = np.zeros(n, np.uint8)
-    gain, value = scratch(rules)
-    back = gain, price_scratch(rules)
-    start = np.zeros((1, word_count(n)), np.uint64)
+    start, no_blocks = np.zeros((1, word_count(n)), np.uint64), np.empty(1, np.int64)
     z[:] = 0.0
-    if not constrained_viterbi(s, r, rules, 0.0, y, gain, value) > -np.inf:
+    if not best_sequence(s, r, budget, 0.0, y, back, value, no_blocks, 0, structure) > -np.inf:
         return 0, 0, np.inf, False
     pack(y, start[0])
-    columns, _, kept, iterations, gap, converged, level = active_set(
-        s, r, budget, start, np.ones(1), 1, z, y, back, value, np.empty(1, np.int64), 0, max_iterations, np.inf,
-        enough, stop, rules,
+    # The method is finite, but its worst case is too long to wait for.
+    max_steps = min(max_iterations, 1000 + 20 * n)
+    columns, _, size, iterations, gap, converged, level = active_set(
+        s, r, budget, start, np.ones(1), 1, z, y, back, value, no_blocks, 0, max_steps, np.inf, squared_tolerance, stop,
+        structure,
     )  # fmt: skip
     if not np.all(np.isfinite(z)):
-        # Beyond the range of floats; one sequence is feasible, and nothing is claimed of it.
-        constrained_viterbi(s, r, rules, 0.0, y, gain, value)
+        # Overflow: return one feasible sequence, as not converged.
+        best_sequence(s, r, budget, 0.0, y, back, value, no_blocks, 0, structure)
         z[:] = y
         pack(y, support[0, : word_count(n)])
         return 1, iterations, np.inf, False
-    if converged and enough == 0.0:
-        columns, kept = complete_face(s, r, budget, columns, kept, z, level, y, back, value, rules)
-    support[:kept, : word_count(n)] = columns[:kept]
-    return kept, iterations, gap, converged
+    if converged and squared_tolerance == 0.0:
+        columns, size = complete_face(s, r, budget, columns, size, z, level, y, back, value, structure)
+    support[:size, : word_count(n)] = columns[:size]
+    return size, iterations, gap, converged
 
 
 @jit
 def spans_rows(
     first, last, stop, scores, transition, mask, budget, spans, unit, fixed, group, shortest, longest, per_group,
-    max_iterations, tolerance, z, kept, support, iterations, gap, converged,
+    max_iterations, tolerance, z, support_size, support, iterations, gap, converged,
 ):  # fmt: skip
-    """`kept` says how many sequences are in `support`; 0 where the rules leave nothing."""
+    """`support_size` is the number of sequences in `support`; 0 if the row is infeasible."""
     solution = np.empty(scores.shape[1])
     for row in range(first, last):
-        s, r, rules = gather_row(
+        s, r, graph = gather_row(
             row, scores, transition, mask, budget, spans, unit, fixed, group, shortest, longest, per_group
         )
         count = s.shape[0]
-        # Finitely many steps would do, but not a number of them that anyone would wait for.
-        most = min(max_iterations, 1000 + 20 * count)
-        kept[row], iterations[row], gap[row], converged[row] = _solve(
-            s, r, rules, solution[:count], support[row], most, tolerance * tolerance, stop
-        )
+        gain, value = viterbi_scratch(graph)
+        support_size[row], iterations[row], gap[row], converged[row] = solve_from_map(
+            s, r, graph[0], graph, solution[:count], support[row], np.zeros(count, np.uint8),
+            (gain, multiplier_scratch(graph)), value, max_iterations, tolerance * tolerance, stop,
+        )  # fmt: skip
         scatter_real(solution, mask[row], z[row])

@@ -10,9 +10,9 @@ from rationalizer.ops.kernels.numba_runtime import jit
 def total_variation_row(y, weight, x, work):
     """argmin ½‖x − y‖² + Σ weight_i |x_i − x_{i+1}|, written to `x`; `work` is scratch of shape (5, 2n + 2).
 
-    Johnson's dynamic program: messages along the chain have piecewise linear derivatives, kept as knots in the middle
-    of an array (position, change of slope, change of intercept); each step clips the derivative to ±weight. Positions
-    within a plateau come out as the same float, so plateaus can be recognised by equality.
+    Johnson's dynamic program: messages along the chain have piecewise linear derivatives, stored as knots in the middle
+    of an array (position, change of slope, change of intercept); each step clips the derivative to ±weight. All
+    positions of a plateau get the same float, so plateaus can be recognised by equality.
     """
     n = y.shape[0]
     if n == 0:
@@ -22,7 +22,7 @@ def total_variation_row(y, weight, x, work):
         return
     knot, slope, shift, lower, upper = work[0], work[1], work[2], work[3], work[4]
     left, right = n, n - 1  # no knots yet
-    carried = 0.0  # the weight of the edge behind us
+    carried = 0.0  # the weight of the previous edge
     for i in range(n):
         out = weight[i] if i < n - 1 else 0.0
         slope_low, shift_low = 1.0, -carried - y[i]
@@ -52,13 +52,13 @@ def total_variation_row(y, weight, x, work):
 
 @jit
 def fused(x, weight, i):
-    """Whether tokens i and i + 1 share a plateau. Without a weight equal values are a coincidence, not a plateau."""
+    """Whether words i and i + 1 are on one plateau. With weight 0 equal values are a coincidence, not a plateau."""
     return x[i] == x[i + 1] and weight[i] > 0.0
 
 
 @jit
 def average_plateaus(x, weight, g, h):
-    """Write to `h` the mean of `g` over each plateau of `x`: the prox's Jacobian, a projector."""
+    """Write the mean of `g` over each plateau of `x` to `h`: the Jacobian of the prox, a projector."""
     n = x.shape[0]
     start = 0
     while start < n:

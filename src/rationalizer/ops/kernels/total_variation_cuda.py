@@ -9,7 +9,7 @@ from rationalizer.ops.kernels.rows_cuda import BLOCK, fill, gather_real, plain, 
 
 @triton.jit
 def _clip(knot, slope, shift, at, end, step: tl.constexpr, slope_sum, shift_sum, out):
-    """Walk over the knots from `at` to `end` while the derivative is at most −out; returns where and what it is."""
+    """Walk over the knots from `at` to `end` while the derivative is at most −out; return the knot and both sums."""
     position = tl.load(knot + at, mask=(end - at) * step >= 0, other=0.0)
     more = ((end - at) * step >= 0) & (slope_sum * position + shift_sum <= -out)
     while more:
@@ -69,7 +69,7 @@ def total_variation_row(y, weight, n, x, work):
 
 @triton.jit
 def ends_plateau(x, weight, i, n):
-    """Whether token i is the last of its plateau. Without a weight equal values are a coincidence, not a plateau."""
+    """Whether word i is the last of its plateau. With weight 0 equal values are a coincidence, not a plateau."""
     inner = i + 1 < n
     ahead = tl.load(x + i + 1, mask=inner, other=0.0)
     return ~(inner & (tl.load(x + i) == ahead) & (tl.load(weight + i, mask=inner, other=0.0) > 0.0))
@@ -77,7 +77,7 @@ def ends_plateau(x, weight, i, n):
 
 @triton.jit
 def average_plateaus(x, weight, g, n, h, BLOCK: tl.constexpr):
-    """Write to `h` the mean of `g` over each plateau of `x`: the prox's Jacobian, a projector."""
+    """Write the mean of `g` over each plateau of `x` to `h`: the Jacobian of the prox, a projector."""
     start = 0
     total = tl.full([], 0.0, tl.float64)
     for i in range(n):
@@ -95,10 +95,10 @@ def _forward_kernel(scores, mask, weight, x, work, n, BLOCK: tl.constexpr):
     real = work + row * (11 * n + 6)
     weights = real + n
     solution = weights + n
-    count, answered = gather_real(scores + row * n, mask + row * n, n, real, BLOCK)
+    count, solvable = gather_real(scores + row * n, mask + row * n, n, real, BLOCK)
     fill(weights, 0, n, tl.load(weight), BLOCK)
-    total_variation_row(real, weights, tl.where(answered, count, 0), solution, solution + n)
-    scatter_real(solution, mask + row * n, n, answered, x + row * n, BLOCK)
+    total_variation_row(real, weights, tl.where(solvable, count, 0), solution, solution + n)
+    scatter_real(solution, mask + row * n, n, solvable, x + row * n, BLOCK)
 
 
 @triton.jit(do_not_specialize=["n"])
