@@ -155,7 +155,8 @@ def sentiment(data: Path) -> Recipe:
             ),
         },
         facts=Facts(
-            about="Is an English text for or against what it speaks of? Shows the words that it goes by.",
+            about="Predicts whether an English text is positive or negative, and shows the words the prediction is "
+            "based on.",
             data=(
                 {
                     "name": "Stanford Sentiment Treebank",
@@ -169,19 +170,19 @@ def sentiment(data: Path) -> Recipe:
                 },
                 {
                     "name": "GloVe 6B",
-                    "use": "word vectors, those of the package",
+                    "use": "word vectors (those of the package)",
                     "terms": "public domain (PDDL 1.0)",
                 },
-                {"name": "Yelp-HAT", "use": "scored only", "terms": "terms of the Yelp dataset"},
+                {"name": "Yelp-HAT", "use": "evaluation only", "terms": "terms of the Yelp dataset"},
             ),
             limits=(
-                "It learned from films. Words that praise a film and blame a machine (unpredictable, sharp, cold) are "
-                "read as of films.",
-                "There is no class for texts without an opinion: of those it guesses.",
-                "Irony, double negations (not bad at all, could not have been more helpful), comparisons and opinions "
-                "of other people are often misread.",
-                "Like its texts and vectors it carries their prejudice. It is a model to try things with, not to judge "
-                "people or their words by.",
+                "It was trained on film reviews. Words that praise a film but criticize a machine (unpredictable, "
+                "sharp, cold) are interpreted as in film reviews.",
+                "There is no class for texts without an opinion; for those, the prediction is a guess.",
+                "Irony, double negations (not bad at all, could not have been more helpful), comparisons and "
+                "reported opinions are often misclassified.",
+                "It reflects the biases of its training texts and word vectors. Use it for experiments, not for "
+                "decisions about people or what they write.",
             ),
         ),
         examples=[
@@ -217,8 +218,8 @@ def nli(data: Path) -> Recipe:
         dev=(pairs[-CHOOSING:], labels[-CHOOSING:]),
         tests={f"SNLI dev, {len(held_out):,} pairs": (dev_pairs, [RELATIONS[row["label"]] for row in held_out])},
         facts=Facts(
-            about="Does a second English sentence follow from the first, contradict it, or neither? Shows which words "
-            "it compared.",
+            about="Predicts whether a second English sentence follows from the first, contradicts it, or neither, and "
+            "shows which words it compared.",
             data=(
                 {
                     "name": "SNLI (Bowman et al., 2015), reduced",
@@ -227,17 +228,17 @@ def nli(data: Path) -> Recipe:
                 },
                 {
                     "name": "GloVe 6B",
-                    "use": "word vectors, those of the package",
+                    "use": "word vectors (those of the package)",
                     "terms": "public domain (PDDL 1.0)",
                 },
             ),
             limits=(
-                "It learned from captions of photographs. Sentences about anything but what people are seen doing are "
-                "strange to it.",
-                "SNLI's hypotheses give their label away in part (people who sleep mostly contradict), and models "
-                "learn that too.",
-                "Words that both sentences share make it say entailment more often than they should, even where their "
-                "order says the opposite.",
+                "It was trained on captions of photographs. It is unreliable for sentences about anything other than "
+                "visible actions.",
+                "The hypotheses of SNLI partly reveal their label (sentences about sleeping people are mostly "
+                "contradictions), and the model has learned this too.",
+                "It predicts entailment too often if the sentences share words, even if the word order reverses the "
+                "meaning.",
             ),
         ),
         examples=[

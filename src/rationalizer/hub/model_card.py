@@ -20,7 +20,8 @@ MARKER = "<!-- Written by rationalizer. Without this line the next save leaves t
 TEXT_LIMITATIONS = (
     "The prediction is based only on the words of the rationale. Other words might have led to the same prediction, "
     "and the selection of the words depends on the whole text.",
-    "Words that the model does not know are marked in its explanations and are never part of a rationale.",
+    "Words that the model does not know are marked in its explanations. They are part of a rationale only if the model "
+    "knows no word of the text, and the prediction is then a guess.",
 )
 PAIR_LIMITATIONS = (
     "The alignment shows which words were compared. The state of an aligned word is computed from its whole sentence "
