@@ -9,7 +9,7 @@ import pytest
 
 from tests.docs.pages import ROOT
 
-DOCUMENTED = ["ops", "graph", "constraints", "nn", "data", "metrics", "learn", "render", "bulk"]
+DOCUMENTED = ["ops", "graph", "constraints", "nn", "data", "metrics", "inference", "learn", "drawing", "bulk"]
 
 
 @pytest.fixture(scope="module")
