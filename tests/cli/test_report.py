@@ -34,7 +34,7 @@ def test_a_model_that_follows_budgets(spectra_run, table, tmp_path):
 def test_overview_in_the_terminal(spectra_run, table):
     shown = run("evaluate", spectra_run, table, "--overview").stdout
     assert "precision" in shown
-    assert "true label (rows), predicted label (columns)" in shown
+    assert "true label, predicted as" in shown
     assert re.search(r"positive \(\d+\): .*\d+/\d+", shown)
     assert "Lowest confidence:" in shown
     assert "calibration error" in shown

@@ -88,7 +88,7 @@ def test_report_holds_what_was_measured():
         ["class", "precision", "recall", "F1", "texts"],
         ["positive", ".500", "1.000", ".667", "3"],
         ["negative", ".000", ".000", ".000", "3"],
-        ["true label (rows), predicted label (columns)", "positive", "negative"],
+        ["true label, predicted as", "positive", "negative"],
         ["positive", "3", "0"],
         ["negative", "3", "0"],
     ]

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from rationalizer.drawing.colours import HEAT, HIGHLIGHT_COLOURS
 from rationalizer.drawing.explanation import PairExplanation
-from rationalizer.drawing.highlights import SELECTED, Highlight, highlight_of, relative_weights
+from rationalizer.drawing.highlights import (
+    SELECTED,
+    Highlight,
+    Link,
+    alignment_links,
+    highlight_of,
+    pair_words,
+    relative_weights,
+)
 from rationalizer.drawing.svg_shapes import (
     FAINT,
     Block,
@@ -18,7 +26,7 @@ from rationalizer.drawing.svg_shapes import (
     label,
     underline,
 )
-from rationalizer.drawing.text_width import escape, is_right_to_left, sanitize, truncate, width
+from rationalizer.drawing.text_width import escape, is_right_to_left, truncate, width
 
 SIZES = (16.0, 15.0, 14.0, 13.0)  # font sizes; the first at which both lines fit is used
 GAP = 0.8  # between words, relative to the font size
@@ -27,15 +35,6 @@ ROW = 27.0  # height of a word in a column
 MAX_CELL, MIN_CELL = 34.0, 15.0
 MAX_WORD = 150.0
 MIN_LINE = 80.0  # room for the names of the texts
-
-
-@dataclass(frozen=True)
-class _Link:
-    row: int
-    column: int
-    kind: Highlight
-    weight: float
-    shade: float
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class _Box:
 
 def draw_lines(explanation: PairExplanation, room: float) -> Block:
     """Draw the premise above the hypothesis with curves between aligned words; long texts as two columns."""
-    links, words = _links(explanation), _words(explanation)
+    links, words = alignment_links(explanation), pair_words(explanation)
     size = _font_size(words, room)
     if size is None:
         return _draw_in_columns(explanation, words, links, room)
@@ -63,7 +62,7 @@ def draw_lines(explanation: PairExplanation, room: float) -> Block:
 
 def lines_width(explanation: PairExplanation, room: float) -> float | None:
     """The width of the longer text as one line; None if it does not fit into `room`."""
-    words = _words(explanation)
+    words = pair_words(explanation)
     size = _font_size(words, room)
     return None if size is None else max(MIN_LINE, *(_line_width(side, size) for side in words))
 
@@ -73,7 +72,7 @@ def draw_heatmap(explanation: PairExplanation, room: float) -> Block:
 
     Annotated pairs have a frame, dashed if the model missed them.
     """
-    rows, columns = ([truncate(word, MAX_WORD, 13) for word in side] for side in _words(explanation))
+    rows, columns = ([truncate(word, MAX_WORD, 13) for word in side] for side in pair_words(explanation))
     left = max([width(word, 13) for word in rows], default=0.0) + 10
     top = max([width(word, 13) for word in columns], default=0.0) + 10
     cell = min(max((room - left) / max(len(columns), 1), MIN_CELL), MAX_CELL)
@@ -113,25 +112,6 @@ def _heatmap_cells(explanation: PairExplanation, left: float, top: float, cell: 
     return drawn + frames
 
 
-def _links(explanation: PairExplanation) -> list[_Link]:
-    """Aligned pairs, and annotated pairs that the model missed; the latter first, to be drawn below."""
-    annotation = None if explanation.annotation is None else set(explanation.annotation)
-    weights = [float(explanation.alignment[pair]) for pair in explanation.pairs]
-    links = [_Link(*pair, "missed", 0.0, 0.0) for pair in sorted((annotation or set()) - set(explanation.pairs))]
-    for pair, weight, shade in zip(explanation.pairs, weights, relative_weights(weights), strict=True):
-        links.append(
-            _Link(*pair, highlight_of(True, None if annotation is None else pair in annotation), weight, shade)
-        )
-    return links
-
-
-def _words(explanation: PairExplanation) -> tuple[list[str], list[str]]:
-    """The words as written in the texts."""
-    premise = [sanitize(explanation.premise[start:end]) for start, end in explanation.premise_offsets]
-    hypothesis = [sanitize(explanation.hypothesis[start:end]) for start, end in explanation.hypothesis_offsets]
-    return premise, hypothesis
-
-
 def _font_size(words: tuple[list[str], list[str]], room: float) -> float | None:
     """The largest font size at which each text fits on one line."""
     return next((size for size in SIZES if all(_line_width(side, size) <= room for side in words)), None)
@@ -144,7 +124,7 @@ def _line_width(words: Sequence[str], size: float) -> float:
 def _draw_in_lines(
     explanation: PairExplanation,
     words: tuple[list[str], list[str]],
-    links: Sequence[_Link],
+    links: Sequence[Link],
     room: float,
     size: float,
 ) -> Block:
@@ -184,7 +164,7 @@ def _line_text(words: Sequence[str], boxes: Sequence[_Box], size: float, rtl: bo
 
 
 def _draw_in_columns(
-    explanation: PairExplanation, words: tuple[list[str], list[str]], links: Sequence[_Link], room: float
+    explanation: PairExplanation, words: tuple[list[str], list[str]], links: Sequence[Link], room: float
 ) -> Block:
     size, height = SIZES[0], ROW - 4
     column = min(0.36 * room, 220.0)
@@ -192,13 +172,13 @@ def _draw_in_columns(
     boxes: list[list[_Box]] = []
     drawn = []
     for side, name in enumerate(("premise", "hypothesis")):
-        shown = [truncate(word, column - 14, size) for word in words[side]]
-        first = CAPTION + 12 + (most - len(shown)) * ROW / 2
-        wide = [width(word, size) + 14 for word in shown]
+        labels = [truncate(word, column - 14, size) for word in words[side]]
+        first = CAPTION + 12 + (most - len(labels)) * ROW / 2
+        wide = [width(word, size) + 14 for word in labels]
         lefts = [column - w if side == 0 else room - column for w in wide]
         boxes.append([_Box(x, first + k * ROW, w, height) for k, (x, w) in enumerate(zip(lefts, wide, strict=True))])
         drawn += _word_backgrounds(boxes[side], links, side, _unknown(explanation)[side])
-        for word, full, box in zip(shown, words[side], boxes[side], strict=True):
+        for word, full, box in zip(labels, words[side], boxes[side], strict=True):
             hint = f"<title>{escape(full)}</title>" if word != full else ""
             base = box.y + height / 2 + 0.35 * size
             part = fitted_tspan(box.x + 7, word, size, rtl=bool(is_right_to_left(word)))
@@ -213,7 +193,7 @@ def _unknown(explanation: PairExplanation) -> tuple[Sequence[bool], Sequence[boo
     return explanation.premise_unknown, explanation.hypothesis_unknown
 
 
-def _word_backgrounds(boxes: Sequence[_Box], links: Sequence[_Link], side: int, unknown: Sequence[bool]) -> list[str]:
+def _word_backgrounds(boxes: Sequence[_Box], links: Sequence[Link], side: int, unknown: Sequence[bool]) -> list[str]:
     """The background of each aligned word, highlighted as its best link, and the lines below annotated words."""
     drawn = []
     priority: tuple[Highlight, ...] = ("both", "selected", "extra", "missed")
@@ -232,7 +212,7 @@ def _word_backgrounds(boxes: Sequence[_Box], links: Sequence[_Link], side: int, 
     return drawn
 
 
-def _curves(links: Sequence[_Link], above: Sequence[_Box], below: Sequence[_Box], *, sideways: bool) -> list[str]:
+def _curves(links: Sequence[Link], above: Sequence[_Box], below: Sequence[_Box], *, sideways: bool) -> list[str]:
     """Curves between words: dashed if only people aligned them; ending in rings if only the model did."""
     drawn = []
     for link in links:

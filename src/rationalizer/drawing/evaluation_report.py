@@ -73,8 +73,8 @@ def report_sections(report: Report) -> list[Section]:
 
 def _about(report: Report) -> Section:
     facts = [HtmlTable(("", ""), list(report.facts.items()), numbers=False)] if report.facts else []
-    shown = [metric for metric in METRICS.values() if metric.large]
-    large = [(name, value) for name, value in score_rows({"": report.scores}, shown)] if report.scores else []
+    metrics = [metric for metric in METRICS.values() if metric.large]
+    large = [(name, value) for name, value in score_rows({"": report.scores}, metrics)] if report.scores else []
     notices = [f"Possibly degenerate: {finding.message}." for finding in report.findings]
     text = "No sign of degeneration was found." if report.scores and not notices else ""
     return Section(text=text, notices=notices, figures=large, tables=facts)
@@ -162,7 +162,7 @@ def confusion_tables(class_results: ClassResults) -> list[HtmlTable]:
             [name, *map(str, row)]
             for name, row in zip(class_results.names, class_results.confusions.tolist(), strict=True)
         ]
-        return [HtmlTable(["true label (rows), predicted label (columns)", *class_results.names], lines)]
+        return [HtmlTable(["true label, predicted as", *class_results.names], lines)]
     wrong = [(i, j) for i, j in zip(*np.nonzero(class_results.confusions), strict=True) if i != j]
     wrong.sort(key=lambda pair: -class_results.confusions[pair])
     rows = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rationalizer.drawing.explanation import Explanation, PairExplanation
-from rationalizer.drawing.text_width import GRAPHEME
+from rationalizer.drawing.text_width import GRAPHEME, sanitize
 
 # Without an annotation "selected"; with one "both", "extra" (selected only) or "missed" (annotated only). "" is the
 # rest of the text. "unknown" occurs in legends only: a word with any highlight can be unknown to the model.
@@ -24,6 +24,17 @@ class TextRun:
     weight: float  # in the predictor
     shade: float  # 0 to 1: the weight relative to the largest weight of the text
     unknown: bool = False  # whether it is a word that the model does not know
+
+
+@dataclass(frozen=True)
+class Link:
+    """An aligned pair of words."""
+
+    row: int
+    column: int
+    kind: Highlight
+    weight: float
+    shade: float
 
 
 def highlight_of(selected: bool, annotated: bool | None) -> Highlight:
@@ -67,6 +78,24 @@ def pair_text_runs(explanation: PairExplanation) -> tuple[list[TextRun], list[Te
         weights = [min(float(w), 1.0) for w in explanation.alignment.sum(axis=1 - side)]
         runs.append(split_text(texts[side], offsets[side], kinds, weights, unknown[side]))
     return runs[0], runs[1]
+
+
+def pair_words(explanation: PairExplanation) -> tuple[list[str], list[str]]:
+    """The words of premise and hypothesis as written in the texts."""
+    premise = [sanitize(explanation.premise[start:end]) for start, end in explanation.premise_offsets]
+    hypothesis = [sanitize(explanation.hypothesis[start:end]) for start, end in explanation.hypothesis_offsets]
+    return premise, hypothesis
+
+
+def alignment_links(explanation: PairExplanation) -> list[Link]:
+    """Annotated pairs that the model missed, then aligned pairs; the former are drawn below the latter."""
+    annotation = None if explanation.annotation is None else set(explanation.annotation)
+    weights = [float(explanation.alignment[pair]) for pair in explanation.pairs]
+    links = [Link(*pair, "missed", 0.0, 0.0) for pair in sorted((annotation or set()) - set(explanation.pairs))]
+    for pair, weight, shade in zip(explanation.pairs, weights, relative_weights(weights), strict=True):
+        kind = highlight_of(True, None if annotation is None else pair in annotation)
+        links.append(Link(*pair, kind, weight, shade))
+    return links
 
 
 def split_text(

@@ -16,7 +16,15 @@ from rationalizer.drawing.captions import (
 )
 from rationalizer.drawing.colours import TERMINAL_COLOURS
 from rationalizer.drawing.explanation import AnyExplanation, Label, PairExplanation
-from rationalizer.drawing.highlights import SELECTED, Highlight, TextRun, highlight_of, pair_text_runs, text_runs
+from rationalizer.drawing.highlights import (
+    SELECTED,
+    Highlight,
+    TextRun,
+    alignment_links,
+    pair_text_runs,
+    pair_words,
+    text_runs,
+)
 from rationalizer.drawing.text_width import graphemes, sanitize, terminal_width
 
 RESET = "\x1b[0m"
@@ -105,29 +113,18 @@ def _style(kind: Highlight, shade: float) -> str:
 
 
 def _table(explanation: PairExplanation) -> list[_Styled]:
-    """Aligned words, one pair per line."""
-    annotation = None if explanation.annotation is None else set(explanation.annotation)
-    missed = sorted((annotation or set()) - set(explanation.pairs))
+    """Aligned words, one pair per line, then those that the model missed."""
     remarks = {"selected": "", "both": "  people too", "extra": "  people did not", "missed": "  people only"}
-    rows = []
-    for i, j in [*explanation.pairs, *missed]:
-        kind = (
-            "missed" if (i, j) in missed else highlight_of(True, None if annotation is None else (i, j) in annotation)
-        )
-        premise = sanitize(explanation.premise[slice(*explanation.premise_offsets[i])])
-        hypothesis = sanitize(explanation.hypothesis[slice(*explanation.hypothesis_offsets[j])])
-        weight = "    " if kind == "missed" else f"{float(explanation.alignment[i, j]):.2f}"
-        rows.append((premise, weight, hypothesis, remarks[kind], kind))
-    first = max((terminal_width(row[0]) for row in rows), default=0)
-    return [
-        [
-            (" " * (first - terminal_width(premise)) + premise, ""),
-            (f" ┄┄ {weight} ┄┄ " if kind == "missed" else f" ── {weight} ── ", DIM),
-            (hypothesis, ""),
-            (remark, DIM),
-        ]
-        for premise, weight, hypothesis, remark, kind in rows
-    ]
+    premise, hypothesis = pair_words(explanation)
+    links = sorted(alignment_links(explanation), key=lambda link: link.kind == "missed")
+    first = max((terminal_width(premise[link.row]) for link in links), default=0)
+    lines: list[_Styled] = []
+    for link in links:
+        word = premise[link.row]
+        line = " ┄┄      ┄┄ " if link.kind == "missed" else f" ── {link.weight:.2f} ── "
+        indent = " " * (first - terminal_width(word))
+        lines.append([(indent + word, ""), (line, DIM), (hypothesis[link.column], ""), (remarks[link.kind], DIM)])
+    return lines
 
 
 def _legend(explanation: AnyExplanation, colour: bool) -> list[_Styled]:

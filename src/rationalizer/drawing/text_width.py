@@ -100,10 +100,10 @@ def truncate(text: str, room: float, size: float) -> str:
     """The text, or as much of its beginning as fits into `room`, followed by an ellipsis."""
     if width(text, size) <= room:
         return text
-    kept, used = "", width("…", size)
+    start, used = "", width("…", size)
     for grapheme in graphemes(text):
         used += width(grapheme, size)
         if used > room:
             break
-        kept += grapheme
-    return kept.rstrip() + "…"
+        start += grapheme
+    return start.rstrip() + "…"

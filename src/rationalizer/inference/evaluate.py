@@ -145,12 +145,12 @@ def standalone_agreement(
     if trained.pairs:
         raise ValueError("standalone_agreement takes single texts; this model takes pairs of texts")
     predictions = predictions or predict(trained, examples)
-    kept = [i for i, selected in enumerate(predictions.selected) if selected.any()]
-    if not kept:
+    nonempty = [i for i, selected in enumerate(predictions.selected) if selected.any()]
+    if not nonempty:
         return 0.0
-    alone = [_excerpt(examples[i], predictions.selected[i]) for i in kept]
+    alone = [_excerpt(examples[i], predictions.selected[i]) for i in nonempty]
     after = predict_from(trained, alone, [np.ones(len(example.tokens)) for example in alone])
-    before = predictions.outputs[kept]
+    before = predictions.outputs[nonempty]
     if after.ndim == 2:
         same = after.argmax(-1) == before.argmax(-1)
     else:

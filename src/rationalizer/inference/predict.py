@@ -116,8 +116,8 @@ def _batches(
 
 def _require_kind(trained: TrainedModel, examples: Sequence[AnyExample]) -> None:
     if examples and isinstance(examples[0], PairExample) != trained.pairs:
-        expected, given = ("pairs of texts", "single texts") if trained.pairs else ("single texts", "pairs of texts")
-        raise ValueError(f"this model takes {expected}, got {given}")
+        expected, actual = ("pairs of texts", "single texts") if trained.pairs else ("single texts", "pairs of texts")
+        raise ValueError(f"this model takes {expected}, got {actual}")
 
 
 def _in_order(trained: TrainedModel, rows: list[tuple[Tensor, Tensor]]) -> NDArray[np.float32]:

@@ -53,12 +53,12 @@ def compare_with_annotators(
     total = require_same_count(people=people, selections=selections, scores=scores)
     rows = []
     random = np.random.default_rng(0)
-    for document, (marks, chosen, ranking) in enumerate(zip(people, selections, scores, strict=True)):
-        if marks is None or len(marks) < 2:
+    for document, (annotated, selected, ranking) in enumerate(zip(people, selections, scores, strict=True)):
+        if annotated is None or len(annotated) < 2:
             continue
-        if chosen is None or len(chosen) != len(marks):
-            raise ValueError(f"document {document}: needs one selection for each of its {len(marks)} people")
-        masks, own = as_masks(marks, f"people[{document}]"), as_masks(chosen, f"selections[{document}]")
+        if selected is None or len(selected) != len(annotated):
+            raise ValueError(f"document {document}: needs one selection for each of its {len(annotated)} people")
+        masks, own = as_masks(annotated, f"people[{document}]"), as_masks(selected, f"selections[{document}]")
         ranks = as_scores([ranking] * len(masks), "scores")
         require_same_lengths(people=masks, selections=own, scores=ranks)
         rows.append(_compare_text(np.array(masks), np.array(own), ranks[0], random))

@@ -128,10 +128,10 @@ def label_skill(masks: Sequence[Any], truth: Sequence[Any]) -> float:
     names, codes = np.unique(labels[sample], return_inverse=True)
     if len(names) < 2:
         return 0.0
-    kept = [rationales[i] for i in sample]
-    controls = [_probe_recall([_shuffle_runs(mask, rng) for mask in kept], codes) for _ in range(_CONTROLS)]
+    sampled = [rationales[i] for i in sample]
+    controls = [_probe_recall([_shuffle_runs(mask, rng) for mask in sampled], codes) for _ in range(_CONTROLS)]
     base = max(1 / len(names), float(np.mean(controls)))
-    return max(0.0, (_probe_recall(kept, codes) - base) / (1 - base)) if base < 1 else 0.0
+    return max(0.0, (_probe_recall(sampled, codes) - base) / (1 - base)) if base < 1 else 0.0
 
 
 def _empty(masks: list[Mask]) -> Finding | None:

@@ -68,8 +68,8 @@ def faithfulness(probabilities: Probabilities, masks: Sequence[Any], *, full: An
     rationales = as_masks(masks, "masks")
     require_same_count(masks=rationales)
     before = _full_text(probabilities, rationales, full)
-    removed, kept = _drops(probabilities, rationales, before)
-    return Faithfulness(float(removed.mean()), float(kept.mean()), removed, kept)
+    without, alone = _drops(probabilities, rationales, before)
+    return Faithfulness(float(without.mean()), float(alone.mean()), without, alone)
 
 
 def aopc(
@@ -99,8 +99,8 @@ def aopc(
         [values.mean() for values in _drops(probabilities, [top_tokens(r, fraction) for r in rankings], before)]
         for fraction in fractions
     ]
-    removed, kept = np.array(curve, dtype=np.float64).T
-    return Aopc(float(removed.mean()), float(kept.mean()), tuple(fractions), removed, kept)
+    without, alone = np.array(curve, dtype=np.float64).T
+    return Aopc(float(without.mean()), float(alone.mean()), tuple(fractions), without, alone)
 
 
 def top_tokens(scores: Floats, fraction: float) -> Mask:

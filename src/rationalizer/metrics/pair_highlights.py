@@ -20,7 +20,7 @@ class HighlightCoverage:
     """Pooled over the texts with marked words."""
 
     marked: float  # share of the marked words that are aligned
-    words: float  # share of all words that are aligned: the expected share if marks were random
+    words: float  # share of all words that are aligned: the expected share if people had marked words at random
     documents: int
     skipped: int
 
@@ -36,12 +36,12 @@ def highlight_coverage(
         counted: per text, which tokens can be aligned; the others are ignored.
     """
     total = require_same_count(aligned=aligned, highlights=highlights)
-    chosen, marks = as_masks(aligned, "aligned"), as_annotations(highlights, "highlights")
-    able: list[Mask] = [np.ones_like(one) for one in chosen] if counted is None else as_masks(counted, "counted")
-    require_same_lengths(aligned=chosen, highlights=marks, counted=able)
+    selected, annotated = as_masks(aligned, "aligned"), as_annotations(highlights, "highlights")
+    able: list[Mask] = [np.ones_like(one) for one in selected] if counted is None else as_masks(counted, "counted")
+    require_same_lengths(aligned=selected, highlights=annotated, counted=able)
     rows = [
         ((own & marked & can).sum(), (marked & can).sum(), (own & can).sum(), can.sum())
-        for own, marked, can in zip(chosen, marks, able, strict=True)
+        for own, marked, can in zip(selected, annotated, able, strict=True)
         if marked is not None and (marked & can).any()
     ]
     if not rows:
@@ -61,7 +61,7 @@ def highlight_coverage(
 def _coverage(evaluation: PairEvaluation) -> dict[str, float | None]:
     if evaluation.highlights is None:
         return {}
-    marked = sum(any(np.any(marks) for marks in sides) for sides in evaluation.highlights)
+    marked = sum(any(np.any(mask) for mask in sides) for sides in evaluation.highlights)
     scores: dict[str, float | None] = {"highlighted": marked or None}
     for side, name in enumerate(("premise", "hypothesis")):
         aligned = [(matrix != 0).any(axis=1 - side) for matrix in evaluation.alignments]

@@ -200,10 +200,10 @@ def auprc(scores: Sequence[Any], annotations: Sequence[Any]) -> RankingAgreement
 
 def _area(scores: Floats, truth: Mask) -> float:
     order = np.argsort(-scores, kind="stable")
-    ranked, found = scores[order], np.cumsum(truth[order])
+    ranked, hits = scores[order], np.cumsum(truth[order])
     last_of_tie = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)
-    precision = np.concatenate([[1.0], found[last_of_tie] / (last_of_tie + 1)])
-    recall = np.concatenate([[0.0], found[last_of_tie] / found[-1]])
+    precision = np.concatenate([[1.0], hits[last_of_tie] / (last_of_tie + 1)])
+    recall = np.concatenate([[0.0], hits[last_of_tie] / hits[-1]])
     return float(np.sum(np.diff(recall) * (precision[1:] + precision[:-1]) / 2))
 
 
