@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rationalizer import Rationalizer
+from rationalizer.constraints import CONSTRAINTS
 from rationalizer.data import generated_pairs, generated_reviews
 from rationalizer.discovery import import_modules
 from rationalizer.drawing.evaluation_report import Report, evaluation_report
@@ -76,6 +77,18 @@ def test_aligner(add_part, tmp_path):
     train(pairs, configure(name, SHORT, pairs=True), tmp_path / "run")
     model = Rationalizer.load(tmp_path / "run")
     assert model.explain(pairs.dev[0].premise.text, pairs.dev[0].hypothesis.text).pairs
+
+
+def test_constraint(add_part, reviews, tmp_path):
+    name = add_part("A constraint", "rationalizer.constraints", CONSTRAINTS)
+    settings = {"constraints": [f"{name}=1"], "budget": 2, **SHORT}
+    train(reviews, configure(overrides=settings), tmp_path / "run")
+    model = Rationalizer.load(tmp_path / "run")
+    assert str(model.constraints[0]) == f"{name}=1"
+    text = "The first sentence is here. The second one is lovely."
+    spans = model.explain(text).spans
+    assert spans
+    assert all(start > text.index(".") for start, _ in spans)
 
 
 def test_objective(add_part, reviews):
