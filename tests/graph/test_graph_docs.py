@@ -65,7 +65,7 @@ def test_at_most_spans_against_a_general_solver(examples):
         scores = scale * torch.randn(3, 7, dtype=torch.float64, generator=draw)
         g = FactorGraph()
         z = g.variable(scores)
-        g.add(factor(z, most=2, price=0.3))
+        g.add(factor(z, most=2, penalty=0.3))
         g.add(Budget(z, 4))
         g.add(Or([z[:, 1], z[:, 3], ~z[:, 6]]))
         solution, best = g.lp_sparsemap(), g.map()
@@ -88,7 +88,7 @@ def test_the_spans_oracle_on_padding(examples, mask):
     mask = torch.tensor([mask]).bool()
     scores = torch.randn(1, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
     g = FactorGraph()
-    factor = examples[1]["AtMostSpans"](g.variable(scores, mask=mask), most=1, price=0.2)
+    factor = examples[1]["AtMostSpans"](g.variable(scores, mask=mask), most=1, penalty=0.2)
     found = factor.map(torch.where(mask, scores, 0.0))[0]
     kept = scores[0][mask[0]]
     values = [
@@ -101,14 +101,14 @@ def test_the_spans_oracle_on_padding(examples, mask):
     assert factor.extra(found[None, None])[0, 0].item() == pytest.approx(-0.2 * spans_of(chosen.numpy()))
 
 
-def test_gradient_of_the_spans_price(examples):
+def test_gradient_of_the_penalty(examples):
     factor = examples[1]["AtMostSpans"]
 
-    def layer(scores, price):
+    def layer(scores, penalty):
         g = FactorGraph()
         z = g.variable(scores)
         made = factor(z, most=2)
-        made.price = price
+        made.penalty = penalty
         g.add(made)
         return g.lp_sparsemap()[z]
 

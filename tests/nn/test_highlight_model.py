@@ -49,7 +49,7 @@ def test_unselected_words_do_not_change_the_prediction_by_a_bit(method, pooling,
         assert torch.equal(model.predict_from(z, others), before)
 
 
-@pytest.mark.parametrize("method", [m for m in METHODS if m != "full-text"])
+@pytest.mark.parametrize("method", [name for name in METHODS if EXTRACTORS[name].uses_generator])
 def test_selected_words_do_change_the_prediction(method):
     model = selective(highlight_model(method), method)
     examples = texts(marks=False)

@@ -93,23 +93,23 @@ def _query_oracle(program: Program, factor: Factor, scores: Array, temperature: 
     name = type(factor).__name__
     rows = torch.from_numpy(scores).to(program.costs.device)
     with torch.no_grad():
-        found = factor.map(rows * temperature)
-        if not isinstance(found, Tensor) or found.shape != rows.shape:
-            shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        best = factor.map(rows * temperature)
+        if not isinstance(best, Tensor) or best.shape != rows.shape:
+            shape = tuple(best.shape) if isinstance(best, Tensor) else type(best).__name__
             raise ValueError(f"{name}.map must return shape {tuple(rows.shape)}, got {shape}")
-        found = found.to(torch.float64)
-        if not ((found == 0) | (found == 1)).all():
+        best = best.to(torch.float64)
+        if not ((best == 0) | (best == 1)).all():
             raise ValueError(f"{name}.map must return configurations of 0 and 1 only")
-        found = found * factor.mask
-        costs = _own_costs(factor, found[:, None], temperature)[:, 0]
-    return found.cpu().numpy(), costs.cpu().numpy()
+        best = best * factor.mask
+        costs = _own_costs(factor, best[:, None], temperature)[:, 0]
+    return best.cpu().numpy(), costs.cpu().numpy()
 
 
 def _own_costs(factor: Factor, configurations: Tensor, temperature: float) -> Tensor:
     costs = factor.extra(configurations)
     if costs.shape != configurations.shape[:2]:
-        wanted = tuple(configurations.shape[:2])
-        raise ValueError(f"{type(factor).__name__}.extra must return shape {wanted}, got {tuple(costs.shape)}")
+        expected = tuple(configurations.shape[:2])
+        raise ValueError(f"{type(factor).__name__}.extra must return shape {expected}, got {tuple(costs.shape)}")
     # A factor of only padding is dropped, with its scores.
     return torch.where(factor.mask.any(-1, keepdim=True), costs.to(torch.float64), 0.0) / temperature
 

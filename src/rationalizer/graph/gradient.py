@@ -83,7 +83,7 @@ def _complete_face(program: Program, result: SolverResult, temperature: float) -
     fixed = literal_values(program, result.status)  # 1 and −1 for literals fixed at 1 and 0, 0 for free ones
     todo = result.converged
     while todo.any():
-        found = np.zeros(program.batch, np.bool_)
+        extended = np.zeros(program.batch, np.bool_)
         directions = _new_directions(program, result, random, todo)
         before = columns.known.copy()
         for sign in (1.0, -1.0):
@@ -92,16 +92,16 @@ def _complete_face(program: Program, result: SolverResult, temperature: float) -
             _, added = query_oracles(
                 program, columns, temperature, perturbed, thresholds, todo, at=duals, margin=result.tolerance
             )
-            found |= added
+            extended |= added
         result.fit_columns()
         plain = result.status.shape[1] - columns.capacity
-        for b in found.nonzero()[0]:
+        for b in extended.nonzero()[0]:
             for k in range(before[b], columns.known[b]):
                 owner = columns.owner[b, k]
                 expected = fixed[b, program.copy_rows[owner, : program.copy_size[owner]]]
                 agrees = (2 * columns.configurations[b, k, : expected.size] - 1) * expected >= 0
                 result.status[b, plain + k] = FREE if agrees.all() else AT_LOWER
-        todo = found
+        todo = extended
 
 
 def _new_directions(program: Program, result: SolverResult, random: np.random.Generator, todo: BoolArray) -> Array:
@@ -113,9 +113,9 @@ def _new_directions(program: Program, result: SolverResult, random: np.random.Ge
         k = columns.known[b]
         free = result.status[b, plain : plain + k] == FREE
         for factor, size in enumerate(program.copy_size):
-            kept = columns.configurations[b, :k, :size][free & (columns.owner[b, :k] == factor)]
+            known = columns.configurations[b, :k, :size][free & (columns.owner[b, :k] == factor)]
             copies = program.copy_rows[factor, :size]
             direction = random.standard_normal(size) * program.active[b, copies]
-            make_orthogonal(np.ascontiguousarray(kept), direction)
+            make_orthogonal(np.ascontiguousarray(known), direction)
             out[b, copies] = direction
     return out

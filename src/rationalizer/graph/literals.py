@@ -108,9 +108,9 @@ def group_literals(literals: Any, dim: int | Sequence[int] | None, name: str) ->
     dims = literals.ids.ndim
     if dims == 1:
         ids, negated, dims = ids[:, None], negated[:, None], 2
-    wanted = tuple(range(1, dims)) if dim is None else tuple(dim) if isinstance(dim, Sequence) else (dim,)
+    requested = tuple(range(1, dims)) if dim is None else tuple(dim) if isinstance(dim, Sequence) else (dim,)
     axes = []
-    for axis in wanted:
+    for axis in requested:
         if not -dims <= axis < dims or axis % dims == 0:
             raise ValueError(
                 f"{name}: dim={dim} does not name a dimension of literals of shape {tuple(literals.shape)} "

@@ -136,10 +136,10 @@ def interior_point(p, system, gap, cold_start, x, room, y, lower_dual, upper_dua
             waited += 1
         if error + mu < min(best, _NEAR):
             best = error + mu
-            for kept, values in ((best_x, x), (best_room, room), (best_lower, lower_dual), (best_upper, upper_dual)):
-                kept[:] = values
-            for kept, values in ((best_y, y), (best_over, over), (best_under, under)):
-                kept[:] = values
+            for saved, values in ((best_x, x), (best_room, room), (best_lower, lower_dual), (best_upper, upper_dual)):
+                saved[:] = values
+            for saved, values in ((best_y, y), (best_over, over), (best_under, under)):
+                saved[:] = values
         if waited >= (3 if best < _NEAR else 12) or not np.isfinite(error + mu):
             break
         for j in range(n):

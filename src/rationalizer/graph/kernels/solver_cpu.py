@@ -63,12 +63,12 @@ def solve_rows(
                 indptr[shared], rows[shared], coefficients[shared], early, active[b], configurations[b, :k],
                 owner[b, :k], copy_rows, copy_size, squares, costs, uppers, sides,
             )  # fmt: skip
-            found = False
+            identified = False
             if outcome[b] != INFEASIBLE:
                 guess_face(scaled, point, room, lower_dual, upper_dual, face)
                 residuals[b] = polish(exact, system, tolerance[b], _EARLY_ATTEMPTS, solution, y[b], face)
-                found = residuals[b] <= tolerance[b] and is_unambiguous(exact, solution, y[b], face)
-            if not found:
+                identified = residuals[b] <= tolerance[b] and is_unambiguous(exact, solution, y[b], face)
+            if not identified:
                 outcome[b], steps = interior_point(
                     scaled, system, gap[b], False, point, room, multipliers, lower_dual, upper_dual, violations
                 )

@@ -79,14 +79,14 @@ def load_pretrained(source: str, revision: str | None = None, dropout: float = 0
             config = transformers.AutoConfig.from_pretrained(location, **options)
             _set_dropout(config, dropout)
             tokenizer = transformers.AutoTokenizer.from_pretrained(location, use_fast=True, **options)
-            model, found = transformers.AutoModel.from_pretrained(
+            model, loading_info = transformers.AutoModel.from_pretrained(
                 location, config=config, use_safetensors=True, output_loading_info=True, **options
             )
     except Exception as error:  # of many kinds, from three libraries and the network
         raise DataError(_describe_failure(source, local, error)) from error
     if not getattr(tokenizer, "is_fast", False):
         raise DataError(f"the encoder {source!r} has no fast tokenizer (tokenizer.json); choose one that has")
-    missing = [name for name in found["missing_keys"] if "pooler" not in name]
+    missing = [name for name in loading_info["missing_keys"] if "pooler" not in name]
     if missing:
         raise DataError(f"the weights of {source!r} lack {len(missing)} tensors of its encoder, such as {missing[0]}")
     network = _encoder(model)
@@ -103,7 +103,7 @@ def freeze(network: Any, count: int, source: str) -> None:
         return
     depth = network.config.num_hidden_layers
     lists = (module for module in network.modules() if isinstance(module, nn.ModuleList))
-    layers = next((found for found in lists if len(found) == depth), None)
+    layers = next((module for module in lists if len(module) == depth), None)
     if layers is None or count > depth:
         why = "uses the same layer several times" if layers is None else f"has {depth} layers"
         raise DataError(
