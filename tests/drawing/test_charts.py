@@ -41,7 +41,7 @@ def test_lines_go_through_their_points():
     assert "prefers-color-scheme: dark" in text
 
 
-def test_bands_reach_from_the_least_to_the_greatest_value():
+def test_bands_cover_the_range():
     points = tuple(Point(x, Summary(y, y - 0.05, y + 0.02)) for x, y in ((2, 0.5), (20, 0.8)))
     level = Series("level", (Point(0, Summary(0.7, 0.65, 0.75)),), everywhere=True)
     single = Series("same", tuple(Point(x, Summary.from_values([0.6])) for x in (2, 20)))
@@ -65,7 +65,7 @@ def test_bands_reach_from_the_least_to_the_greatest_value():
     assert max(map(drawn.index, bands)) < drawn.index(line)  # none hides a line
 
 
-def test_bars_stand_for_amounts_the_least_first():
+def test_bars_are_sorted_by_amount():
     bars = [
         Bar("slow", Summary(4, 3, 5)),
         Bar("fast <one>", Summary(1, 1, 1)),
@@ -84,7 +84,7 @@ def test_bars_stand_for_amounts_the_least_first():
     assert any(name.startswith("a very long") and name.endswith("…") for name in words(root))
 
 
-def test_one_line_needs_no_legend():
+def test_single_line_has_no_legend():
     points = tuple(Point(x, Summary.from_values([x / 10])) for x in (1, 2, 3))
     root = ElementTree.fromstring(line_plot([Series("only", points)], title="t", x_label="x", y_label="y"))
     assert "only" not in words(root)
@@ -92,7 +92,7 @@ def test_one_line_needs_no_legend():
     assert float(last.split(",")[0]) > WIDTH - RIGHT  # the room is used
 
 
-def test_dots_stand_at_their_means_with_crosses_over_their_ranges():
+def test_dots_are_at_means_with_crosses_over_ranges():
     dots = [
         Dot("spectra", Summary(20, 18, 22), Summary(0.8, 0.7, 0.9)),
         Dot("sfe", Summary(10, 10, 10), Summary(0.6, 0.6, 0.6)),
@@ -118,7 +118,7 @@ def bars(root):
     return [(float(r.get("x")), float(r.get("width")), float(r.get("height"))) for r in found]
 
 
-def test_bars_are_as_high_as_counts():
+def test_histogram_bar_heights_are_counts():
     root = ElementTree.fromstring(histogram([1, 1, 1, 2, 4], title="t", x_label="words"))
     drawn = bars(root)
     assert len(drawn) == 3
@@ -131,19 +131,19 @@ def test_bars_are_as_high_as_counts():
 
 
 @pytest.mark.parametrize("values", [[k * 0.37 % 7 for k in range(100)], [0.0, 0.1 + 0.2]])
-def test_every_value_is_in_some_bar(values):
+def test_histogram_covers_all_values(values):
     root = ElementTree.fromstring(histogram(values, title="t", x_label="%"))
     counted = [int(node.text.split()[0]) for node in root.iter(f"{SVG}title") if node.text != "t"]
     assert sum(counted) == len(values)
 
 
 @pytest.mark.parametrize("values", [[0.2], [0.0, 0.0], [5], [0.1 + 0.2, 0.3]])
-def test_equal_values_make_one_bar(values):
+def test_histogram_of_equal_values_has_one_bar(values):
     root = ElementTree.fromstring(histogram(values, title="t", x_label="%"))
     assert len(bars(root)) == 1
 
 
-def test_nothing_cannot_be_plotted():
+def test_empty_plots_raise():
     for draw in (
         line_plot,
         scatter_plot,
@@ -156,7 +156,7 @@ def test_nothing_cannot_be_plotted():
         histogram([1.0, float("nan")], title="t", x_label="")
 
 
-def test_styles_stay_in_their_plot():
+def test_style_rules_are_scoped_to_plots():
     """Several plots stand in one page, and none may change it."""
     sheet = histogram([1], title="t", x_label="").split("<style>")[1].split("</style>")[0]
     selectors = [
@@ -169,7 +169,7 @@ def test_styles_stay_in_their_plot():
 @pytest.mark.parametrize(
     ("low", "high"), [(0, 1), (0.81, 0.83), (3, 3), (-5, 20), (0, 0), (1e-7, 2e-7), (0, 12345), (0.3, 0.1 + 0.2)]
 )
-def test_ticks_surround_the_range(low, high):
+def test_ticks_cover_the_range(low, high):
     found = nice_ticks(low, high)
     assert found[0] <= low
     assert found[-1] >= high * (1 - 1e-9)
@@ -177,11 +177,11 @@ def test_ticks_surround_the_range(low, high):
     assert found == sorted(set(found))
 
 
-def test_same_input_same_bytes():
+def test_plots_are_deterministic():
     assert histogram([1, 2], title="t", x_label="x") == histogram([1, 2], title="t", x_label="x")
 
 
-def test_reliability_is_a_bar_a_bin():
+def test_reliability_diagram_has_one_bar_per_bin():
     found = calibration([0.95, 0.9, 0.9, 0.55], [True, True, False, False])
     root = ElementTree.fromstring(reliability_diagram(found, title="t"))
     bars = [node for node in root.iter(f"{SVG}rect") if node.get("class") == "dot0"]

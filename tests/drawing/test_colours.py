@@ -41,7 +41,7 @@ def over(hue, alpha, paper):
 @pytest.mark.parametrize("alpha", [FAINTEST, STRONGEST, HEAT])
 @pytest.mark.parametrize(("paper", "ink"), [(PAPER, INK), (DARK_PAPER, DARK_INK)])
 @pytest.mark.parametrize("hue", [BLUE, BRIGHT_BLUE, HIGHLIGHT_COLOURS["extra"]])
-def test_text_is_legible_on_every_ground(hue, paper, ink, alpha):
+def test_text_is_legible_on_every_background(hue, paper, ink, alpha):
     """Both blues on both papers: a notebook may be light on a dark system."""
     assert contrast(rgb(ink), over(hue, alpha, paper)) >= 4.5
 
@@ -61,11 +61,11 @@ BLINDNESS = {
 
 
 @pytest.mark.parametrize("matrix", BLINDNESS.values(), ids=BLINDNESS)
-def test_hues_differ_for_the_colour_blind(matrix):
+def test_colours_differ_for_the_colour_blind(matrix):
     for one, other in combinations({HIGHLIGHT_COLOURS[kind] for kind in ("both", "extra", "missed")}, 2):
         seen = [[sum(m * c**2.2 for m, c in zip(row, rgb(hue), strict=True)) for row in matrix] for hue in (one, other)]
         assert max(abs(a - b) for a, b in zip(*seen, strict=True)) > 0.15
 
 
-def test_shades_grow_with_weight():
+def test_opacity_grows_with_weight():
     assert opacity(0) == FAINTEST < opacity(0.5) < opacity(1) == STRONGEST

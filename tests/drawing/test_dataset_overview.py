@@ -30,7 +30,7 @@ def test_words_by_prediction_count_texts_and_ignore_case():
     assert (lovely.word, lovely.selected, lovely.seen) == (("lovely",), 1, 2)  # of texts 3 and 4
 
 
-def test_the_texts_to_look_at():
+def test_notable_texts():
     seen = overview(TEXTS, ["good", "bad", "good", "bad"], examples=2)
     assert seen.uncertain == (1, 3)
     assert seen.surprising == (2, 1)
@@ -43,20 +43,20 @@ def test_the_texts_to_look_at():
     assert seen.class_results.calibration.error == pytest.approx((0.1 + 0.6 + 0.8 + 0.3) / 4)
 
 
-def test_surprise_is_what_the_true_class_was_given_not_how_sure_the_model_was():
+def test_errors_are_sorted_by_probability_of_the_true_class():
     sure = explain("a", [0], label="x", probabilities={"x": 0.6, "y": 0.39, "z": 0.01})
     surest = explain("b", [0], label="x", probabilities={"x": 0.7, "y": 0.3, "z": 0.0})
     assert overview([surest, sure], ["y", "z"]).surprising == (1, 0)
 
 
-def test_values_are_halved():
+def test_regression_groups_are_halves():
     values = [explain(f"w{k}", [0], label=v, probabilities=None) for k, v in enumerate([0.1, 0.9, 0.5])]
     seen = overview(values, [0.1, 0.5, 0.2], examples=1)
     assert [(group.name, group.texts) for group in seen.groups] == [("up to 0.5", 2), ("above 0.5", 1)]
     assert (seen.best, seen.surprising, seen.uncertain, seen.class_results) == ((0,), (1,), (), None)
 
 
-def test_pairs_are_told_by_their_aligned_words():
+def test_units_of_pairs_are_aligned_words():
     (group,) = overview([GUITAR]).groups
     assert sorted(use.word for use in group.words) == [
         ("guitar", "instrument"),
@@ -79,7 +79,7 @@ def test_excerpts_keep_their_highlights():
     assert excerpt(GUITAR, ("man", "person")) is GUITAR
 
 
-def test_nothing_to_see():
+def test_empty_overview():
     assert overview([]).groups == ()
     with pytest.raises(ValueError, match="explanations, but 1 true labels"):
         overview(TEXTS, ["good"])

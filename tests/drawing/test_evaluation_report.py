@@ -63,7 +63,7 @@ class Page(HTMLParser):
         self.sections[self.heading] = self.sections.get(self.heading, "") + data
 
 
-def test_report_holds_what_was_measured():
+def test_report_contains_all_scores():
     page = Page(evaluation_report(REPORT))
     text = page.sections[""]
     assert "Possibly degenerate: 12.0% of the texts" in text
@@ -94,7 +94,7 @@ def test_report_holds_what_was_measured():
     ]
 
 
-def test_examples_are_the_surest():
+def test_examples_are_sorted_by_confidence():
     page = Page(evaluation_report(REPORT))
     right, wrong = page.sections["Right, with the highest confidence"], page.sections["Most confident errors"]
     assert right.index("text number 4") < right.index("text number 2")
@@ -108,7 +108,7 @@ def test_examples_are_the_surest():
     assert "Most confident errors" not in Page(evaluation_report(replace(REPORT, truths=["positive"] * 6))).sections
 
 
-def test_words_open_their_texts():
+def test_words_have_example_texts():
     """Every text selects "text" and "number"; as nothing is peculiar to the one prediction, the alphabet decides."""
     html = evaluation_report(REPORT)
     section = html.split("<h2>Words selected per prediction</h2>")[1].split("</section>")[0]
@@ -129,7 +129,7 @@ def test_calibration_is_drawn():
     assert section.count('class="dot0"') == 4
 
 
-def test_without_truths_there_is_nothing_to_judge():
+def test_without_truths_there_are_no_class_results():
     page = Page(evaluation_report(replace(REPORT, truths=None)))
     assert {"Classes", "Calibration", "Right, with the highest confidence", "Most confident errors"}.isdisjoint(
         page.sections
@@ -138,7 +138,7 @@ def test_without_truths_there_is_nothing_to_judge():
     assert "right" not in page.sections["Lowest confidence"]
 
 
-def test_curve_is_in_the_order_of_budgets():
+def test_curves_are_sorted_by_budget():
     page = evaluation_report(REPORT)
     section = page.split("<h2>Scores and budget</h2>")[1].split("</section>")[0]
     assert section.count("<polyline") == 2  # accuracy, macro-F1; token-F1 was not measured at these budgets
@@ -196,7 +196,7 @@ def test_many_classes_are_listed_by_their_confusions():
     ]
 
 
-def test_clean_models_have_no_warnings_and_empty_data_no_pictures():
+def test_without_findings_and_without_data():
     page = Page(evaluation_report(replace(REPORT, findings=())))
     assert "No sign of degeneration was found." in page.sections[""]
     nothing = Page(evaluation_report(replace(REPORT, explanations=[], truths=[], budgets={})))
@@ -205,7 +205,7 @@ def test_clean_models_have_no_warnings_and_empty_data_no_pictures():
         evaluation_report(replace(REPORT, truths=["positive"]))
 
 
-def test_hostile_values_stay_text():
+def test_values_are_escaped():
     report = replace(
         REPORT,
         title=HOSTILE,

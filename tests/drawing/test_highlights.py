@@ -15,7 +15,7 @@ def looks(explanation):
     return [(run.text, run.kind) for run in text_runs(explanation) if run.kind]
 
 
-def test_neighbours_are_one_run_with_what_stands_between():
+def test_neighbours_form_one_run():
     explanation = explain(TEXT, [1, 2, 3, 6])
     assert looks(explanation) == [("warm, funny", "selected"), ("never", "selected")]
     assert [run.text for run in text_runs(explanation) if run.kind] == [
@@ -23,14 +23,14 @@ def test_neighbours_are_one_run_with_what_stands_between():
     ]
 
 
-def test_people_and_model():
+def test_annotation_and_rationale():
     explanation = explain(TEXT, [1, 2, 3], annotation=[3, 4, 5])
     assert looks(explanation) == [("warm,", "extra"), ("funny", "both"), ("film:", "missed")]
     assert looks(explain(TEXT, [], annotation=[])) == []
     assert looks(explain(TEXT, [1], annotation=[])) == [("warm", "extra")]
 
 
-def test_weights_cut_and_are_shades_beside_the_largest():
+def test_runs_split_at_different_weights():
     found = [run for run in text_runs(explain(TEXT, [1, 2, 3], weights=[0.1, 0.1, 0.2])) if run.kind]
     assert [(run.text, run.weight, run.shade) for run in found] == [
         ("warm, ", 0.1, 0.5),
@@ -38,11 +38,11 @@ def test_weights_cut_and_are_shades_beside_the_largest():
     ]
 
 
-def test_a_line_break_ends_a_run():
+def test_line_break_ends_a_run():
     assert looks(explain("good\n\nfilm", [0, 1])) == [("good", "selected"), ("film", "selected")]
 
 
-def test_selected_words_of_weight_zero_are_still_shown():
+def test_selected_words_of_weight_zero_are_highlighted():
     assert looks(explain("good film", [0], weights=[0.0])) == [("good", "selected")]
 
 
@@ -55,7 +55,7 @@ def test_shades_lie_between_0_and_1(weights):
 
 @pytest.mark.parametrize("text", [TEXT, EMOJI, HOSTILE, RIGHT_TO_LEFT, "", " ", "\n"])
 @given(chosen=st.sets(st.integers(0, 40)), named=st.sets(st.integers(0, 40)) | st.none())
-def test_runs_are_the_text_and_respect_characters(text, chosen, named):
+def test_runs_join_to_the_text_between_graphemes(text, chosen, named):
     explanation = explain(text, sorted(chosen), annotation=named)
     found = text_runs(explanation)
     assert "".join(run.text for run in found) == text
@@ -66,7 +66,7 @@ def test_runs_are_the_text_and_respect_characters(text, chosen, named):
     assert edges <= {match.end() for match in GRAPHEME.finditer(text)}
 
 
-def test_a_half_selected_character_looks_selected():
+def test_partly_selected_grapheme_is_highlighted():
     """Accents and skin tones may be tokens of their own."""
     text = "Cafe\u0301 ok"
     offsets = ((0, 4), (4, 5), (6, 8))
@@ -78,7 +78,7 @@ def test_a_half_selected_character_looks_selected():
     assert marked == [family]
 
 
-def test_sides_of_a_pair():
+def test_pair_text_runs():
     premise, hypothesis = pair_text_runs(GUITAR)
     assert [(p.text, p.kind) for p in premise if p.kind] == [
         ("man", "both"),

@@ -30,7 +30,7 @@ def paragraph(root):
     return next(node for node in root.iter("p") if "rz-text" in node.get("class"))
 
 
-def test_marks_stand_on_the_original_text():
+def test_highlights_are_on_the_original_text():
     root = parse(to_html(explain(TEXT, [1, 2, 3], weights=[0.5, 0.5, 1.0], annotation=[3, 4])))
     body = paragraph(root)
     assert text_of(body) == TEXT
@@ -42,14 +42,14 @@ def test_marks_stand_on_the_original_text():
     assert "weight 0.5" in next(body.iter("span")).get("title")
 
 
-def test_a_run_is_one_mark_with_its_shades_inside():
+def test_neighbours_share_one_mark_element():
     root = parse(to_html(explain(TEXT, [1, 2, 3], weights=[0.2, 0.4, 0.4])))
     (mark,) = paragraph(root).iter("mark")
     assert [(text_of(span), span.get("style")) for span in mark] == [("warm", "--w:0.50"), (", funny", "--w:1.00")]
 
 
 @given(st.lists(st.floats(min_value=0, max_value=1), min_size=3, max_size=3))
-def test_every_weight_gives_a_shade_between_0_and_1(weights):
+def test_shades_are_between_0_and_1(weights):
     root = parse(to_html(explain(TEXT, [1, 3, 6], weights=weights)))
     shades = [float(span.get("style").removeprefix("--w:")) for span in paragraph(root).iter("span")]
     assert len(shades) == 3
@@ -75,7 +75,7 @@ def test_regression_has_a_value_and_no_bars():
     assert head == "0.7312true value 0.5, off by 0.231"
 
 
-def test_many_classes_are_summed_up():
+def test_many_classes_are_summarized():
     probabilities = {f"class {k}": p for k, p in enumerate([0.4, 0.2, 0.1, 0.1, 0.1, 0.06, 0.04])}
     head = text_of(parse(to_html(explain(TEXT, [], label="class 0", probabilities=probabilities))).find("figcaption"))
     assert "2 others" in head
@@ -93,7 +93,7 @@ def key_of(explanation):
     return text_of(next(node for node in parse(to_html(explanation)).iter("ul")))
 
 
-def test_key_names_the_looks():
+def test_legend_explains_the_highlights():
     assert key_of(explain(TEXT, [1])) == "abcread by the model"
     assert "marked in the data only" in key_of(explain(TEXT, [], annotation=[1]))
     assert key_of(explain(TEXT, [])) == "no word was read by the model"
@@ -115,7 +115,7 @@ class Tags(HTMLParser):
         self.text.append(data)
 
 
-def test_hostile_text_stays_text():
+def test_text_is_escaped():
     name = '"><script>alert(1)</script>'
     explanation = explain(HOSTILE, [1, 2, 3, 9], annotation=[3, 4], label=name, probabilities={name: 0.6, "'&": 0.4})
     pair = align(HOSTILE, HOSTILE, {(0, 0): 1.0, (3, 5): 0.5})
@@ -129,7 +129,7 @@ def test_hostile_text_stays_text():
 
 
 @pytest.mark.parametrize("text", [EMOJI, RIGHT_TO_LEFT, "", " \n ", "a\n\nb"])
-def test_every_text_survives(text):
+def test_any_text_is_preserved(text):
     explanation = explain(text, [0, 2, 3, 8, 9], annotation=[1, 2])
     body = paragraph(parse(to_html(explanation)))
     assert text_of(body) == text
@@ -150,7 +150,7 @@ def test_pairs_are_drawn():
         to_html(GUITAR, style="pie")
 
 
-def test_page_needs_nothing_else():
+def test_page_is_self_contained():
     page = to_html_page(
         [explain(TEXT, [1])],
         title="Reviews & more",
@@ -189,13 +189,13 @@ def test_page_needs_nothing_else():
     assert 'class="notice"' in page
 
 
-def test_key_stands_once_in_a_section():
+def test_section_has_one_legend():
     page = to_html_page([explain(TEXT, [k]) for k in range(5)], title="t")
     assert page.count("read by the model</li>") == 1
     assert page.count("<article>") == 5
 
 
-def test_pages_can_be_written_piece_by_piece():
+def test_pages_can_be_written_incrementally():
     first, second = explain(TEXT, [1]), explain(TEXT, [3])
     streamed = render.html_opening("t") + render.article(first) + render.article(second) + render.html_closing()
     tags = [tag for tag, _ in Tags(streamed).found]
@@ -204,12 +204,12 @@ def test_pages_can_be_written_piece_by_piece():
     assert streamed.endswith("</html>\n")
 
 
-def test_truths_must_fit():
+def test_wrong_number_of_truths_raises():
     with pytest.raises(ValueError, match="explanations, but 2 true labels"):
         to_html_page([explain(TEXT, [1])], title="t", truths=["positive", "negative"])
 
 
-def test_styles_reach_nothing_else_on_a_page():
+def test_style_rules_are_scoped():
     sheet = html.unescape(to_html(explain(TEXT, [1])).split("<style>")[1].split("</style>")[0])
     depth, selector = 0, ""
     for character in sheet:
@@ -238,7 +238,7 @@ def test_notebooks_and_print():
         assert rule in to_html(explanation)
 
 
-def test_same_input_same_bytes():
+def test_html_is_deterministic():
     make = [lambda: to_html(GUITAR, truth="neutral"), lambda: to_html_page([explain(EMOJI, [1, 2])], title="t")]
     for function in make:
         assert function() == function()

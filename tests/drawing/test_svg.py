@@ -54,7 +54,7 @@ def test_text_can_be_searched_line_by_line():
     assert all(width(line, SIZE) <= 300 - 2 * MARGIN for line in lines)
 
 
-def test_grounds_lie_under_their_words():
+def test_backgrounds_are_behind_their_words():
     explanation = explain(TEXT, [1, 2, 3, 6], weights=[0.5, 0.5, 0.5, 1.0], annotation=[6, 7])
     group = body(to_svg(explanation))
     placed = {text: (x, wide) for text, x, wide in words_of(group)}
@@ -75,7 +75,7 @@ def test_nothing_and_everything_selected():
     assert x <= 0
 
 
-def test_a_run_over_several_lines_has_a_ground_on_each():
+def test_run_over_several_lines_has_a_background_on_each():
     text = "word " * 30
     group = body(to_svg(explain(text, list(range(30))), width=300))
     assert len(grounds(group)) == len(list(group.iter(f"{SVG}text"))) > 2
@@ -84,7 +84,7 @@ def test_a_run_over_several_lines_has_a_ground_on_each():
 
 @pytest.mark.parametrize("sure", [0.9999, 0.9951, 1.0, 0.6])
 @pytest.mark.parametrize("size", [240, 720])
-def test_bars_end_before_their_figures(sure, size):
+def test_bars_end_before_their_numbers(sure, size):
     svg = to_svg(explain(TEXT, [1], label="pro", probabilities={"pro": sure, "contra": 1 - sure}), width=size)
     figures = [text for text in shapes(svg, "text") if text.get("text-anchor") == "end"]
     first = min(float(text.get("x")) - width(text.text, float(text.get("font-size"))) for text in figures)
@@ -136,7 +136,7 @@ def test_every_picture_is_well_formed_and_stays_inside(explanation, style, size)
 
 @given(st.text(alphabet=st.characters(), max_size=60), st.sets(st.integers(0, 20)), st.integers(240, 800))
 @settings(max_examples=60)
-def test_any_text_is_drawn_whole(text, chosen, size):
+def test_any_text_is_preserved(text, chosen, size):
     explanation = explain(text, sorted(chosen))
     lines = ["".join(node.itertext()) for node in body_or_none(to_svg(explanation, width=size))]
     assert "".join("".join(lines).split()) == "".join(sanitize(text).split())
@@ -156,7 +156,7 @@ def test_long_words_and_wide_characters_are_broken():
     assert all(not line.fragments[0].text.startswith("\u200d") for line in lines)
 
 
-def test_closing_marks_do_not_begin_a_line():
+def test_closing_punctuation_does_not_begin_a_line():
     text = "电影，" * 40
     lines = break_lines([TextRun(text, "", 0.0, 0.0)], 200, SIZE)
     assert not any(line.fragments[0].text.startswith("，") for line in lines)
@@ -196,7 +196,7 @@ def middle_of(group, word, nth=0):
     return x + wide / 2
 
 
-def test_curves_begin_and_end_at_their_words():
+def test_curves_connect_their_words():
     svg = to_svg(GUITAR)
     group = body(svg)
     drawn = paths(svg)
@@ -220,7 +220,7 @@ def test_words_are_those_of_the_texts():
     assert GUITAR.hypothesis in texts_of(to_svg(GUITAR))
 
 
-def test_long_pairs_stand_in_columns():
+def test_long_pairs_are_drawn_in_columns():
     svg = to_svg(LONG)
     assert {"umbrella", "harbour", "anything"} <= set(texts_of(svg))
     for start, end, _ in paths(svg):
@@ -231,7 +231,7 @@ def test_long_pairs_stand_in_columns():
     assert LONG.premise in texts_of(wide)  # here they fit in lines
 
 
-def test_heat_map_has_a_cell_for_every_pair():
+def test_heatmap_has_a_cell_for_every_pair():
     svg = to_heatmap_svg(GUITAR)
     assert svg == to_svg(GUITAR, style="heatmap")
     cells = list(body(svg).iter(f"{SVG}rect"))
@@ -248,7 +248,7 @@ def test_heat_map_has_a_cell_for_every_pair():
     assert "1.00" not in texts_of(to_heatmap_svg(hard))  # nothing to tell apart
 
 
-def test_soft_alignments_fade_out():
+def test_heatmap_opacity_follows_weights():
     soft = align("a b", "c d", {(0, 0): 0.9})
     matrix = np.array([[0.9, 0.001], [0.05, 0.0]], dtype=np.float32)
     svg = to_heatmap_svg(replace(soft, alignment=matrix))
@@ -256,7 +256,7 @@ def test_soft_alignments_fade_out():
     assert [float(rect.get("fill-opacity")) for rect in filled] == pytest.approx([HEAT, HEAT / 18], abs=0.005)
 
 
-def test_head_and_key():
+def test_head_and_legend():
     found = texts_of(to_svg(explain(TEXT, [1, 2], weights=[0.1, 0.2], annotation=[2]), truth="negative"))
     assert {"positive", "negative", "93%", "7%", "wrong: the true label is negative"} <= set(found)
     assert {"read by the model only", "marked in the data only"} <= set(found)
@@ -271,7 +271,7 @@ def test_light_and_dark():
     assert 'fill="currentColor"' in svg
 
 
-def test_bad_width_and_style():
+def test_invalid_width_and_style_raise():
     with pytest.raises(ValueError, match="at least 240, got 100"):
         to_svg(explain(TEXT, [1]), width=100)
     with pytest.raises(ValueError, match="'lines' or 'heatmap', got 'pie'"):
@@ -286,7 +286,7 @@ def test_methods_draw_the_same():
     assert text_runs(explanation) == text_runs(explanation)
 
 
-def test_what_is_not_faithful_says_so():
+def test_unfaithful_alignment_has_a_note():
     said = "the model also read the premise past the alignment"
     assert said not in texts_of(to_svg(GUITAR))
     assert said in texts_of(to_svg(replace(GUITAR, faithful=False)))

@@ -32,7 +32,7 @@ def test_words_of_different_weight_share_brackets():
     assert "[warm, funny]" in to_terminal(explain(TEXT, [1, 2, 3], weights=[0.1, 0.5, 0.9]), colour=False)
 
 
-def test_text_of_an_explanation_is_what_prints():
+def test_str_of_an_explanation():
     explanation = explain(TEXT, [1])
     assert str(explanation) == to_terminal(explanation, colour=False)
     assert "[_man_]" in str(GUITAR)
@@ -76,7 +76,7 @@ def test_head():
 @pytest.mark.parametrize("text", [TEXT * 5, EMOJI * 3, RIGHT_TO_LEFT, HOSTILE, "x" * 300, "电影" * 50, "", "a\n\nb"])
 @pytest.mark.parametrize("colour", [True, False])
 @pytest.mark.parametrize("width", [10, 37, 80])
-def test_lines_are_no_wider_than_asked(text, colour, width):
+def test_lines_fit_the_width(text, colour, width):
     shown = bare(to_terminal(explain(text, [1, 2, 3, 7], annotation=[2, 3]), colour=colour, width=width, legend=False))
     assert all(terminal_width(line) <= width for line in shown.splitlines())
     if colour:
@@ -84,25 +84,25 @@ def test_lines_are_no_wider_than_asked(text, colour, width):
 
 
 @given(st.text(alphabet=st.characters(), max_size=50), st.sets(st.integers(0, 20)))
-def test_no_text_commands_the_terminal(text, chosen):
+def test_control_characters_are_removed(text, chosen):
     shown = bare(to_terminal(explain(text, sorted(chosen), label=text), width=30))
     assert all(c >= " " or c == "\n" for c in shown)
     assert not any("\x7f" <= c <= "\x9f" for c in shown)
     shown.encode()
 
 
-def test_every_style_is_closed_on_its_line():
+def test_styles_end_on_their_line():
     shown = to_terminal(explain(TEXT * 4, list(range(36))), width=20)
     for line in shown.splitlines():
         assert line.count("\x1b[0m") == len(ESCAPES.findall(line)) / 2
 
 
-def test_a_word_of_two_looks_is_not_broken():
+def test_word_with_two_highlights_is_not_broken():
     shown = bare(to_terminal(explain("aaaa bbbb!", [1]), width=9, legend=False))
     assert shown.splitlines()[-2:] == ["aaaa", "bbbb!"]
 
 
-def test_own_line_breaks_stay():
+def test_line_breaks_are_preserved():
     assert "[good]\n\n[film]" in to_terminal(explain("good\n\nfilm", [0, 1]), colour=False, width=40)
     assert "one two" in to_terminal(explain("one two " * 50, []), colour=False).splitlines()[2]
     assert len(to_terminal(explain("one two " * 50, []), colour=False).splitlines()[2]) == 399
@@ -121,6 +121,6 @@ def test_pairs_list_their_alignments():
     assert bare(to_terminal(GUITAR)).count("──") == 8
 
 
-def test_bad_width():
+def test_invalid_width_raises():
     with pytest.raises(ValueError, match="at least 1, got 0"):
         to_terminal(explain(TEXT, [1]), width=0)

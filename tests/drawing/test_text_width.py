@@ -21,7 +21,7 @@ anything = st.text(alphabet=st.characters(), max_size=40)  # surrogates and cont
 
 
 @given(anything)
-def test_escaped_text_is_content_and_attribute_of_well_formed_xml(text):
+def test_escaped_text_is_well_formed_xml(text):
     root = ElementTree.fromstring(f"<a b='{escape(text)}' c=\"{escape(text)}\">{escape(text)}</a>".encode())
     assert (root.text or "") == sanitize(text)
     in_attributes = sanitize(text).replace("\n", " ").replace("\t", " ")  # as XML reads attributes
@@ -29,14 +29,14 @@ def test_escaped_text_is_content_and_attribute_of_well_formed_xml(text):
 
 
 @given(anything)
-def test_clean_text_has_nothing_that_a_terminal_obeys(text):
+def test_sanitized_text_has_no_control_characters(text):
     assert all(c >= " " or c in "\t\n" for c in sanitize(text))
     assert not any("\x7f" <= c <= "\x9f" for c in sanitize(text))
     sanitize(text).encode()  # raises if a surrogate is left
     assert html.unescape(escape(text)) == sanitize(text)
 
 
-def test_control_characters_are_shown():
+def test_control_characters_are_replaced():
     assert sanitize("a\x00b\x1b[31m\r\nc\rd\te\x9b\ud800\uffff") == "a␀b␛[31m\nc\nd\te���"
 
 
@@ -56,16 +56,16 @@ def test_control_characters_are_shown():
         ("\n\u0301", ["\n", "\u0301"]),
     ],
 )
-def test_clusters_are_what_a_reader_sees(text, expected):
+def test_graphemes(text, expected):
     assert graphemes(text) == expected
 
 
 @given(anything)
-def test_clusters_cover_the_text(text):
+def test_graphemes_cover_the_text(text):
     assert "".join(graphemes(text)) == text
 
 
-def test_columns_of_a_terminal():
+def test_terminal_width():
     assert terminal_width("abc") == 3
     assert terminal_width("电影") == 4
     assert terminal_width("e\u0301") == 1
@@ -79,14 +79,14 @@ def test_widths():
     assert width("", 10) == 0
 
 
-def test_direction_is_that_of_the_first_letter():
+def test_direction_of_the_first_letter():
     assert is_right_to_left("12 שלום hello")
     assert is_right_to_left("(abc) שלום") is False
     assert is_right_to_left("12, 13!") is None
 
 
 @given(anything, st.floats(min_value=20, max_value=200))
-def test_shortened_text_fits(text, room):
+def test_truncated_text_fits(text, room):
     short = truncate(text, room, 12)
     assert width(short, 12) <= room + 1e-9
     assert short == text or (short.endswith("…") and text.startswith(short[:-1]))

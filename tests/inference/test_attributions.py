@@ -54,7 +54,7 @@ def test_integral_of_the_gradient(model, request):
         np.testing.assert_allclose(values, total[row, : len(values)], atol=0.05 * scale)
 
 
-def test_they_add_up_to_what_the_text_adds(bilstm):
+def test_attributions_sum_to_the_change_in_probability(bilstm):
     full, rows = whole(bilstm), np.arange(len(EXAMPLES))
     nothing = predict_from(bilstm, EXAMPLES, [np.zeros(len(one.tokens)) for one in EXAMPLES])
     gained = full.max(1) - nothing[rows, full.argmax(1)]
@@ -88,12 +88,12 @@ def test_attributed_words_are_drawn_like_selected_ones(bilstm):
     np.testing.assert_array_equal(shown.outputs, whole(bilstm))
 
 
-def test_chance_follows_the_seed(bilstm):
+def test_random_words_depend_on_the_seed(bilstm):
     one, same, other = (compare_with_attributions(bilstm, EXAMPLES, seed=seed).chance for seed in (1, 1, 2))
     assert one.comprehensiveness == same.comprehensiveness != other.comprehensiveness
 
 
-def test_what_cannot_be_attributed_is_refused(bilstm, pair_run, monkeypatch):
+def test_unsupported_models_raise(bilstm, pair_run, monkeypatch):
     with pytest.raises(ValueError, match=r"'integrated'.*integrated-gradients"):
         attribute(bilstm, EXAMPLES, "integrated")
     with pytest.raises(ValueError, match="pairs of texts"):

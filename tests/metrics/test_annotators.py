@@ -24,7 +24,7 @@ def test_by_hand():
     assert found.model.auprc == pytest.approx((1 + 1 + 1 / 6) / 3)
 
 
-def test_people_who_agree_are_as_good_as_can_be_and_ties_are_worth_nothing():
+def test_agreeing_people_score_1_and_ties_score_low():
     marks = np.zeros(40, dtype=int)
     marks[:8] = 1
     same = compare_with_annotators([[marks, marks, marks]] * 5, [[marks] * 3] * 5, [marks] * 5)
@@ -37,7 +37,7 @@ def test_people_who_agree_are_as_good_as_can_be_and_ties_are_worth_nothing():
     assert apart.person.auprc < 0.25  # equal scores for all unmarked words would get about .6
 
 
-def test_what_is_needed():
+def test_errors():
     with pytest.raises(ValueError, match="at least two annotators"):
         compare_with_annotators([[[1, 0]]], [None], [[1, 2]])
     with pytest.raises(ValueError, match=r"document 0: .*3 people"):
@@ -46,7 +46,7 @@ def test_what_is_needed():
         compare_with_annotators([FOUR], [[[1, 0]] * 3], [[1, 2, 3, 4]])
 
 
-def test_whether_alignments_touch_marked_words():
+def test_highlight_coverage():
     aligned = [[1, 1, 0, 0], [0, 1], [1]]
     marks = [[1, 0, 1, 0], [0, 1], None]
     found = highlight_coverage(aligned, marks, [[1, 1, 1, 0], [1, 1], [1]])

@@ -13,7 +13,7 @@ def test_by_hand():
     assert found.error == pytest.approx((0.55 + 2 * 0.4 + 0.05) / 4)
 
 
-def test_a_model_that_knows_how_often_it_errs_has_no_error():
+def test_calibrated_model_has_error_0():
     assert calibration([0.75] * 4, [True, True, True, False]).error == pytest.approx(0)
     assert calibration([1.0, 1.0], [True, True]).error == 0
     assert calibration([1.0, 1.0], [False, False]).error == 1
@@ -29,7 +29,7 @@ def test_every_prediction_is_in_one_bin(pairs):
     assert gap - 1e-9 <= found.error <= 1 + 1e-9  # never less than with one bin
 
 
-def test_score_task_measures_it_from_probabilities():
+def test_score_task_computes_ece():
     scores = score_task("classification", [0, 1], [0, 0], [0, 1], [[0.7, 0.3], [0.9, 0.1]])
     assert scores["ece"] == pytest.approx((0.3 + 0.9) / 2)
 

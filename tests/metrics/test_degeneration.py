@@ -41,7 +41,7 @@ def labels(documents, classes=2, seed=3):
 
 
 @pytest.mark.parametrize("rationales", [scattered, one_span])
-def test_honest_rationales_raise_no_suspicion(rationales):
+def test_honest_rationales_have_no_findings(rationales):
     truth = labels(400)
     predictions = np.where(np.arange(400) % 5 == 0, 1 - truth, truth)  # 80% right
     assert find_degeneration(rationales(lengths(400)), truth=truth, predictions=predictions) == []
@@ -76,7 +76,7 @@ def test_full_rationales():
     ],
     ids=["first", "last", "middle", "every fifth"],
 )
-def test_same_positions_everywhere(places):
+def test_same_positions_in_every_text(places):
     masks = [select(n, places(n)) for n in lengths(200)]
     assert position_skill(masks) > POSITION_SKILL
     assert kinds(find_degeneration(masks)) == {"ignores_text"}
@@ -93,7 +93,7 @@ def test_position_skill_of_chance_is_small_and_of_a_mixture_between():
     assert 0.2 < position_skill(early) < POSITION_SKILL  # a bias that real texts have
 
 
-def test_a_text_does_not_help_to_guess_itself():
+def test_position_skill_is_leave_one_out():
     assert position_skill(scattered(lengths(25, shortest=200, longest=300))) < 0.1
 
 
@@ -146,7 +146,7 @@ def test_regression_no_better_than_the_mean():
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_label_encoded_by_position_is_found(classes):
+def test_label_encoded_by_position(classes):
     rng = np.random.default_rng(0)
     sizes, truth = lengths(300, shortest=12), labels(300, classes)
     by_token = [select(n, [y]) for n, y in zip(sizes, truth, strict=True)]
@@ -159,7 +159,7 @@ def test_label_encoded_by_position_is_found(classes):
         assert label_skill(masks, rng.permutation(truth)) < LABEL_SKILL
 
 
-def test_label_encoded_now_and_then_for_a_rare_class():
+def test_label_encoded_for_a_rare_class():
     rng = np.random.default_rng(0)
     truth = (rng.random(600) < 0.1).astype(int)
     # The rare class always selects the first token, the frequent one in a fifth of its texts.
@@ -168,26 +168,26 @@ def test_label_encoded_now_and_then_for_a_rare_class():
     assert label_skill(masks, truth) == pytest.approx(0.8, abs=0.1)  # recalls 1 and 0.8
 
 
-def test_probe_is_judged_on_texts_it_has_not_seen():
+def test_probe_is_cross_validated():
     scores = [_probe_recall(scattered(lengths(60, seed), seed), labels(60, seed=seed)) for seed in range(10)]
     assert 0.4 < np.mean(scores) < 0.6
 
 
-def test_label_encoded_by_position_in_a_regression():
+def test_label_encoded_by_position_in_regression():
     truth = np.random.default_rng(0).random(300)
     masks = [select(n, [0 if y > 0.5 else n - 1]) for n, y in zip(lengths(300), truth, strict=True)]
     assert "label_from_position" in kinds(find_degeneration(masks, truth=truth, predictions=truth, task="regression"))
 
 
 @pytest.mark.parametrize("rationales", [scattered, one_span])
-def test_texts_of_one_class_may_be_longer(rationales):
+def test_longer_texts_of_one_class_are_no_code(rationales):
     rng = np.random.default_rng(0)
     truth = labels(500)
     sizes = np.where(truth, rng.integers(6, 15, 500), rng.integers(20, 60, 500))
     assert label_skill(rationales(sizes), truth) < LABEL_SKILL
 
 
-def test_moved_runs_keep_their_lengths_and_reach_every_place():
+def test_shuffled_runs_keep_their_lengths_and_reach_every_position():
     rng = np.random.default_rng(0)
     mask = np.array([1, 1, 0, 1, 0, 0], bool)
     seen = set()
@@ -208,7 +208,7 @@ def test_label_skill_without_two_frequent_classes_is_zero():
     assert label_skill(masks, ["a"] * 16 + ["b"] * 4) == 0
 
 
-def test_findings_are_repeatable():
+def test_findings_are_deterministic():
     masks, truth = one_span(lengths(300)), labels(300)
     assert label_skill(masks, truth) == label_skill(masks, truth)
 

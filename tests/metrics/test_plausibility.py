@@ -215,6 +215,6 @@ def test_errors_name_the_document(call, message):
         call()
 
 
-def test_words_are_no_scores():
+def test_strings_as_scores_raise():
     with pytest.raises(TypeError, match="document 0: scores"):
         auprc([["good"]], [[1]])

@@ -1,7 +1,11 @@
+import pickle
+
 import numpy as np
 import pytest
 
 from rationalizer.metrics import (
+    METRICS,
+    Scores,
     TextEvaluation,
     aopc,
     auprc,
@@ -40,7 +44,7 @@ def everything(**changes):
     return compute_scores(TextEvaluation(**(arguments | changes)))
 
 
-def test_every_score_is_that_of_its_function():
+def test_scores_equal_those_of_single_functions():
     scores = everything()
     spans = [mask_to_spans(mask) for mask in MASKS]
     annotated_spans = [[(0, 1)], [(1, 3)], None]
@@ -78,12 +82,12 @@ def test_every_score_is_that_of_its_function():
     assert {finding.kind for finding in scores.findings} == {"empty_rationales", "no_better_than_majority"}
 
 
-def test_the_conventions_are_told_apart():
+def test_conventions_differ():
     scores = everything()
     assert (scores.token_f1, scores.token_f1_paper) == pytest.approx((1 / 3, 2 / 3))
 
 
-def test_what_is_not_given_is_not_measured():
+def test_missing_inputs_are_not_measured():
     bare = compute_scores(
         TextEvaluation(task="regression", truth=[0.1, 0.9, 0.4], predictions=[0.2, 0.8, 0.4], masks=MASKS)
     )
@@ -104,7 +108,7 @@ def test_what_is_not_given_is_not_measured():
     assert everything(weights=None).comprehensiveness is not None
 
 
-def test_annotators_spans_are_kept_apart_if_given():
+def test_annotated_spans_are_not_merged():
     masks, gold = [[1, 1, 0, 0]] * 3, [[1, 1, 1, 1]] * 3
     weights = [[1.0] * 4] * 3
     assert everything(masks=masks, annotations=gold, weights=weights).iou_recall == 1
@@ -139,3 +143,16 @@ def test_full_text_model():
 def test_errors(changes, message):
     with pytest.raises(ValueError, match=message):
         everything(**changes)
+
+
+def test_scores_are_a_mapping_with_attributes():
+    scores = Scores(accuracy=0.5, mse=None)
+    assert dict(scores) == scores.as_dict() == {"accuracy": 0.5}
+    assert (scores["accuracy"], scores.accuracy, scores.mse) == (0.5, 0.5, None)
+    assert scores.replace(accuracy=None, mse=1.0) == {"mse": 1.0}
+    assert pickle.loads(pickle.dumps(scores)) == scores
+    with pytest.raises(AttributeError, match="acuracy"):
+        _ = scores.acuracy
+    with pytest.raises(ValueError, match="acuracy"):
+        Scores(acuracy=0.5)
+    assert list(everything()) == [name for name in METRICS if name in everything()]

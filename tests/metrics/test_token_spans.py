@@ -25,7 +25,7 @@ def test_by_hand(mask, spans):
 
 
 @given(MASKS)
-def test_there_and_back(mask):
+def test_round_trip(mask):
     spans = mask_to_spans(mask)
     assert spans_to_mask(spans, len(mask)).tolist() == mask
     # Maximal runs: in order, and never touching.
@@ -46,6 +46,6 @@ def test_overlapping_spans_are_united():
         ([3], "a span is a pair"),
     ],
 )
-def test_impossible_spans(spans, message):
+def test_invalid_spans_raise(spans, message):
     with pytest.raises(ValueError, match=message):
         spans_to_mask(spans, 5)

@@ -18,11 +18,11 @@ def test_by_hand():
     assert [use.excess for use in found["+"]] == [1, 0]
 
 
-def test_what_is_never_selected_is_not_listed():
+def test_words_that_are_never_selected_are_not_listed():
     assert word_use([set(), set()], [{"a"}, {"b"}], [0, 1]) == {0: [], 1: []}
 
 
-def test_excess_adds_up_to_nothing():
+def test_excess_sums_to_0():
     found = word_use(SELECTED, SEEN, GROUPS)
     for word in ("good", "bad", "odd", "the"):
         here = sum(use.excess for uses in found.values() for use in uses if use.word == word)
