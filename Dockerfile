@@ -8,7 +8,7 @@ ARG EXTRAS=web
 WORKDIR /source
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY src src
-# PyTorch first: the usual index has the build for CUDA, which is ten times as large.
+# PyTorch first: the default index has the CUDA build, which is ten times as large.
 RUN python -m venv /venv \
     && /venv/bin/pip install --no-cache-dir --constraint constraints.txt --index-url "${TORCH_INDEX}" torch \
     && /venv/bin/pip install --no-cache-dir --constraint constraints.txt ".[${EXTRAS}]"
@@ -25,7 +25,7 @@ WORKDIR /home/rationalizer
 RUN rationalizer explain sentiment "A warm film." \
     && rationalizer explain nli "A man sleeps." "A man is awake."
 EXPOSE 8000
-# Without a token, too; 503 while too much is waiting.
+# Needs no token; 503 while the queue is full.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s \
     CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:8000/ready', timeout=2)"]
 ENTRYPOINT ["rationalizer"]

@@ -16,7 +16,7 @@ from tests.server.conftest import listening
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
 expect = playwright.expect
-expect.set_options(timeout=20_000)  # a busy machine takes its time
+expect.set_options(timeout=20_000)  # the machine may be busy
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="the browser tests need Chromium (apt-get install chromium)")
 
@@ -33,27 +33,27 @@ def browser():
 
 @pytest.fixture
 def page(browser):
-    """A page that must not complain, nor ask any other server for anything."""
+    """A page without console messages, and without requests to other servers."""
     context = browser.new_context(viewport={"width": 1100, "height": 900}, accept_downloads=True)
     page = context.new_page()
     page.set_default_timeout(20_000)
-    complaints, hosts = [], set()
-    page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else 0)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
+    messages, hosts = [], set()
+    page.on("console", lambda message: messages.append(message.text) if message.type in ("error", "warning") else 0)
+    page.on("pageerror", lambda error: messages.append(str(error)))
     page.on("request", lambda request: hosts.add(request.url.split("/")[2]) if "://" in request.url else 0)
     yield page
-    assert complaints == []
+    assert messages == []
     assert all(host.startswith("127.0.0.1:") for host in hosts)
     context.close()
 
 
 def marked(page, card=0):
-    """The highlighted words of a card, once it is up to date."""
+    """Return the highlighted words of a card, once it is up to date."""
     page.wait_for_selector("#results:not(.stale) article mark")
     return page.locator("#results article").nth(card).locator(".rz-text mark").all_inner_texts()
 
 
-def test_typed_text_is_highlighted_and_the_slider_changes_it(page, server):
+def test_text_and_budget_slider(page, server):
     page.goto(server)
     page.get_by_label("Text", exact=True).fill(TEXT)
     before = marked(page)
@@ -69,7 +69,7 @@ def test_typed_text_is_highlighted_and_the_slider_changes_it(page, server):
     assert len(" ".join(after).split()) > len(" ".join(before).split())
     assert "6 of 11 words read" in page.locator(".summary").first.inner_text()
 
-    page.get_by_role("button", name="Back to the model").click()
+    page.get_by_role("button", name="Reset to the model").click()
     expect(page.locator(".method").first).to_contain_text("up to 20%")
     assert marked(page) == before
 
@@ -81,8 +81,8 @@ def test_two_models_side_by_side(page, server):
     assert page.get_by_label("Text", exact=True).input_value() == page.locator("#examples button").first.inner_text()
     assert page.get_by_label("Both", exact=True).is_checked()
     expect(page.locator("#results article")).to_have_count(2)
-    assert page.locator("#results h2").all_inner_texts()[1].startswith("sparsemax follows no budget")
-    assert page.locator("#why").inner_text() == "What sparsemax selects follows no budget."
+    assert page.locator("#results h2").all_inner_texts()[1].startswith("sparsemax no budget")
+    assert page.locator("#why").inner_text() == "sparsemax has no budget."
     page.get_by_text("sparsemax", exact=True).first.click()
     expect(page.locator("#results article")).to_have_count(1)
     assert page.locator("#budget").is_hidden()
@@ -109,7 +109,7 @@ def test_downloads(page, server):
     assert [TEXT[start:end] for start, end in explanation["spans"]] == words
 
 
-def test_hostile_text_stays_text(page, server):
+def test_hostile_text_is_escaped(page, server):
     page.goto(server)
     page.get_by_label("Text", exact=True).fill(
         '<img src=x onerror="document.title=1"><script>document.title=1</script>'
@@ -122,14 +122,14 @@ def test_hostile_text_stays_text(page, server):
     assert "<script>" in page.locator(".rz-text").first.inner_text()
 
 
-def test_no_text_and_too_much(page, server):
+def test_empty_and_too_long_text(page, server):
     page.goto(server)
     box = page.get_by_label("Text", exact=True)
     box.fill(TEXT)
     marked(page)
     box.fill("x" * 10_001)
     page.wait_for_selector("#results:empty", state="attached")
-    assert "10001 characters; at most 10000" in page.locator("#length").inner_text()
+    assert "10001 characters; the maximum is 10000" in page.locator("#length").inner_text()
     box.fill("👍" * 5001)  # 10002 of the units that JavaScript counts
     expect(page.locator("#length")).to_have_text("5001 of 10000 characters")
     box.fill("")
@@ -137,7 +137,7 @@ def test_no_text_and_too_much(page, server):
     assert page.locator("#waiting").is_visible()
 
 
-def test_readable_in_any_light_and_on_narrow_screens(page, server):
+def test_contrast_and_narrow_screens(page, server):
     page.goto(server)
     page.get_by_label("Text", exact=True).fill(f"{TEXT} {'long' * 60}")
     marked(page)
@@ -151,7 +151,7 @@ def test_readable_in_any_light_and_on_narrow_screens(page, server):
             assert min(page.evaluate(CONTRAST, parts)) >= 4.5
 
 
-# WCAG's contrast of a text with the nearest ground behind it.
+# WCAG contrast of a text with the nearest opaque background.
 CONTRAST = """(selectors) => {
   const channels = (colour) => colour.match(/[\\d.]+/g).map(Number);
   const light = (colour) => {
@@ -172,7 +172,7 @@ CONTRAST = """(selectors) => {
 }"""
 
 
-def test_keyboard_alone(page, server):
+def test_keyboard_only(page, server):
     page.goto(server)
     page.wait_for_selector("#examples button")
     assert page.evaluate("document.activeElement.id") == "text"
@@ -184,13 +184,13 @@ def test_keyboard_alone(page, server):
         reached.append(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
     assert "budget" in reached
     assert "SVG" in reached
-    assert "The endpoint behind this page" in reached
+    assert "API documentation" in reached
 
 
 SHOWN_CURVES = "#results svg:visible path"
 
 
-def test_drawings_of_pairs_fit_phones(page, pair_server):
+def test_pair_drawings_fit_phones(page, pair_server):
     page.goto(pair_server)
     page.get_by_label("Premise").fill("Two extraordinarily old nurses often help young dogs in the evening.")
     page.get_by_label("Hypothesis").fill("Nurses help animals.")
@@ -220,7 +220,7 @@ def test_pairs(page, pair_server):
     assert page.locator(SHOWN_CURVES).count() < curves
 
 
-def test_drawings_in_narrow_pages_are_scrolled_not_shrunk_to_dust(browser, pair_run):
+def test_wide_drawings_scroll_on_narrow_pages(browser, pair_run):
     pair = Rationalizer.load(pair_run).explain("Two old nurses help young dogs.", "Nurses help animals.")
     plot = histogram([1, 2], title="sizes", x_label="words")
     page = browser.new_page(viewport={"width": 400, "height": 800})
@@ -249,17 +249,17 @@ def outsider(browser):
     page.close()
 
 
-def test_the_page_asks_for_the_token(outsider, locked):
+def test_token_prompt(outsider, locked):
     page = outsider
     page.goto(locked)
-    field = page.get_by_label("This server asks for a token")
+    field = page.get_by_label("This server needs a token")
     expect(field).to_be_focused()
     assert page.locator("main").is_hidden()
     field.fill("wrong")
     page.keyboard.press("Enter")
-    expect(page.locator("#token [role=alert]")).to_have_text("That is not the token.")
+    expect(page.locator("#token [role=alert]")).to_have_text("The token is wrong.")
     field.fill("s3cret")
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     page.locator("#examples button").first.click()
     assert marked(page)
     assert page.locator("#token").is_hidden()
@@ -268,14 +268,14 @@ def test_the_page_asks_for_the_token(outsider, locked):
     assert download.value.suggested_filename == "spectra.svg"
     page.reload()
     expect(page.locator("#examples button")).to_have_count(1)  # remembered for this tab
-    page.get_by_role("link", name="The endpoint behind this page").click()
+    page.get_by_role("link", name="API documentation").click()
     page.wait_for_selector("article")
     assert '-H "Authorization: Bearer $RATIONALIZER_TOKEN"' in page.locator("pre").first.inner_text()
     page.get_by_role("link", name="openapi.json").click()
     expect(page.locator("body")).to_contain_text('"/explain"')
 
 
-def test_a_link_may_bring_the_token(page, locked):
+def test_token_in_a_link(page, locked):
     page.goto(f"{locked}/#token=s3cret")
     page.locator("#examples button").first.click()
     assert marked(page)
@@ -283,12 +283,12 @@ def test_a_link_may_bring_the_token(page, locked):
     assert page.locator("#token").is_hidden()
 
 
-def test_a_wrong_token_in_a_link_is_told(outsider, locked):
+def test_wrong_token_in_a_link(outsider, locked):
     outsider.goto(f"{locked}/docs#token=wrong")
-    expect(outsider.locator("#token [role=alert]")).to_have_text("That is not the token.")
+    expect(outsider.locator("#token [role=alert]")).to_have_text("The token is wrong.")
 
 
-def test_the_endpoint_s_own_page(page, server):
+def test_api_documentation(page, server):
     page.goto(f"{server}/docs")
     page.wait_for_selector("article")
     assert page.locator("article .path").all_inner_texts()[0] == "/explain"
@@ -319,7 +319,7 @@ def test_constraints_beside_the_slider(page, server):
     assert page.locator("#own").is_hidden()
 
 
-def test_chips_can_be_told_apart(browser, models):
+def test_examples_with_the_same_beginning(browser, models):
     alike = "We stayed here for three nights in June and the room was "
     with listening(
         create_app(models, examples=[f"{alike}lovely.", f"{alike}dirty.", "Slow careless staff."])
@@ -334,12 +334,12 @@ def test_chips_can_be_told_apart(browser, models):
         page.close()
 
 
-def test_a_whole_dataset(page, models):
+def test_dataset_view(page, models):
     texts = models[0].model.explain(["lovely care", "dirty room"])
     view = to_html_fragment(report_sections(Report(title="", scores=None, explanations=texts, truths=None)))
     with listening(create_app(models, views={"spectra": view}, dataset="mine.csv")) as address:
         page.goto(address)
-        expect(page.locator("#dataset-name")).to_have_text("What is selected in all of mine.csv")
+        expect(page.locator("#dataset-name")).to_have_text("Rationales in mine.csv")
         assert page.locator("#dataset > details > summary").all_inner_texts() == ["spectra"]
         page.locator("#dataset > details > summary").click()
         page.locator("#dataset summary", has_text="1 of 1").first.click()
@@ -354,14 +354,14 @@ def test_recovers_when_the_server_returns(outsider, models):
         page.get_by_label("Text", exact=True).fill(TEXT)
         marked(page)
     page.get_by_label("Text", exact=True).fill(f"{TEXT} Again.")
-    expect(page.locator("#problem")).to_have_text("The server does not answer; it will be asked again.")
+    expect(page.locator("#problem")).to_have_text("The server does not answer; trying again.")
     with listening(create_app(models), port=int(address.rpartition(":")[2])):
         assert marked(page)
         expect(page.locator("#problem")).to_be_hidden()
         assert page.get_by_label("Text", exact=True).input_value() == f"{TEXT} Again."
 
 
-def test_prints_light_whatever_the_scheme(browser, server):
+def test_prints_in_light_colours(browser, server):
     page = browser.new_page(color_scheme="dark")
     page.goto(server)
     page.get_by_label("Text", exact=True).fill(TEXT)
@@ -382,7 +382,7 @@ def both_kinds(spectra_run, pair_run):
         yield address
 
 
-def test_models_of_both_kinds_take_turns(page, both_kinds):
+def test_models_of_both_kinds(page, both_kinds):
     page.goto(both_kinds)
     expect(page.locator("#models label")).to_have_text(["spectra", "matching"])  # and not both at once
     assert page.locator("#premise").is_hidden()

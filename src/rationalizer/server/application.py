@@ -33,7 +33,7 @@ from rationalizer.text.errors import DataError, InputError
 
 STATIC = files("rationalizer.server") / "static"
 PAGES = {"/": "index.html", "/docs": "docs.html"}
-ASSETS = ("style.css", "ask.js", "examples.js", "dataset.js", "page.js", "docs.js")
+ASSETS = ("style.css", "api.js", "examples.js", "dataset.js", "page.js", "docs.js")
 MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "html": "text/html", "svg": "image/svg+xml"}
 Drawing = Literal["html", "svg"]
 Key = tuple[str, Budget | None, Constraints | None]  # the model's name, and what replaces its own settings

@@ -1,28 +1,28 @@
 "use strict";
 
-/* The models on a whole dataset, where the server has been given one. */
+/* The models on a whole dataset, if the server has one. */
 
-/* What is to be seen of a model is asked for when it is opened. */
+/* The view of a model is loaded when it is opened. */
 function setUpDataset(name) {
-  const seen = state.models.filter((candidate) => candidate.view);
-  at("dataset").hidden = !seen.length;
-  at("dataset-name").textContent = `What is selected in all of ${name}`;
-  for (const { name: title } of seen) {
+  const viewed = state.models.filter((candidate) => candidate.view);
+  byId("dataset").hidden = !viewed.length;
+  byId("dataset-name").textContent = `Rationales in ${name}`;
+  for (const { name: title } of viewed) {
     const part = make("details");
     part.append(make("summary", title), make("div"));
     part.addEventListener("toggle", () => part.open && fill(part, `views/${encodeURIComponent(title)}`));
-    at("dataset").append(part);
+    byId("dataset").append(part);
   }
 }
 
 async function fill(part, path) {
-  const place = part.lastElementChild;
-  if (place.shadowRoot) return;
+  const container = part.lastElementChild;
+  if (container.shadowRoot) return;
   try {
-    const html = await (await ask(path)).text();
-    if (!place.shadowRoot) place.attachShadow({ mode: "open" }).innerHTML = html; // drawn by the server, which escapes texts
+    const html = await (await request(path)).text();
+    if (!container.shadowRoot) container.attachShadow({ mode: "open" }).innerHTML = html; // drawn by the server, which escapes texts
   } catch (error) {
     part.open = false;
-    showProblem(inWords(error));
+    showProblem(describeError(error));
   }
 }

@@ -1,6 +1,6 @@
 "use strict";
 
-/* Draws openapi.json, with nothing loaded from elsewhere. */
+/* Shows openapi.json; loads nothing from other servers. */
 
 function make(tag, text = "", attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -52,12 +52,12 @@ function operation(described, path, verb, details) {
 }
 
 async function draw() {
-  const described = await (await ask("openapi.json")).json();
+  const described = await (await request("openapi.json")).json();
   const operations = Object.entries(described.paths).flatMap(([path, verbs]) =>
     Object.entries(verbs).map(([verb, details]) => operation(described, path, verb, details)),
   );
   document.getElementById("operations").append(...operations);
-  // A link that the browser follows brings no token.
+  // A plain link would be requested without the token.
   const file = new Blob([JSON.stringify(described, null, 1)], { type: "application/json" });
   document.getElementById("described").href = URL.createObjectURL(file);
 }

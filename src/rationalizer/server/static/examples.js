@@ -1,18 +1,18 @@
 "use strict";
 
-/* Texts to click. Only their beginnings can be seen, so those that begin alike are shown from where they differ. */
+/* Example texts. Only their beginnings are visible, so texts with the same beginning are shown from where they differ. */
 
-const ALIKE = 24; // characters that two examples may begin with alike
+const MIN_SHARED = 24; // characters that two examples may have in common at the start
 
 function setUpExamples(examples) {
-  const group = at("examples");
-  group.replaceChildren(at("offered"));
-  const offered = examples.map((example) => (inPairs() ? example : [example]));
+  const group = byId("examples");
+  group.replaceChildren(byId("offered"));
+  const offered = examples.map((example) => (showsPairs() ? example : [example]));
   for (const values of offered) {
     const button = make("button", "", { type: "button", title: values.join("\n") });
     values.forEach((value, k) => {
       const others = offered.filter((other) => other !== values).map((other) => other[k]);
-      button.append(make("span", apart(value, others), { dir: "auto" }));
+      button.append(make("span", distinctPart(value, others), { dir: "auto" }));
     });
     button.addEventListener("click", () => {
       fields().forEach((field, k) => (field.value = values[k]));
@@ -23,16 +23,16 @@ function setUpExamples(examples) {
   group.hidden = !examples.length;
 }
 
-/* A text from where it begins to differ, if others begin like it: only its beginning can be seen. */
-function apart(text, others) {
+/* Return the text from where it differs from others that begin the same way. */
+function distinctPart(text, others) {
   const words = text.split(/(?<=\s)/);
-  const alike = Math.max(0, ...others.filter((other) => other !== text).map((other) => shared(words, other)));
-  const skipped = words.slice(0, alike).join("").length;
-  return skipped < ALIKE || alike >= words.length ? text : `… ${words.slice(alike).join("")}`;
+  const common = Math.max(0, ...others.filter((other) => other !== text).map((other) => sharedWords(words, other)));
+  const skipped = words.slice(0, common).join("").length;
+  return skipped < MIN_SHARED || common >= words.length ? text : `… ${words.slice(common).join("")}`;
 }
 
-/* How many words a text begins with that another one begins with, too. */
-function shared(words, other) {
+/* Count the leading words that two texts have in common. */
+function sharedWords(words, other) {
   const theirs = other.split(/(?<=\s)/);
   const differs = words.findIndex((word, k) => word !== theirs[k]);
   return differs < 0 ? words.length : differs;

@@ -1,21 +1,21 @@
 "use strict";
 
-const PAUSE = 180; // milliseconds without a change before the models are asked
-const RETRY = 2000; // before a server that does not answer is asked again
+const PAUSE = 180; // milliseconds without a change before a request
+const RETRY = 2000; // milliseconds before the next attempt if the server does not answer
 
-const at = (id) => document.getElementById(id);
+const byId = (id) => document.getElementById(id);
 const state = {
   models: [],
   limits: { characters: Infinity },
   examples: [], // texts, or pairs of texts, to choose from
-  shown: [], // names of the models whose cards are on the page
-  budget: null, // as the endpoint takes it; null: each model's own
+  shown: [], // names of the selected models
+  budget: null, // in the API's form; null: each model's own
   constraints: null, // likewise, as {constraint, words}
   timer: 0,
-  asking: null, // the AbortController of the requests under way
+  asking: null, // AbortController of the running requests
 };
 
-/* An element with text and attributes; text never becomes markup. */
+/* Create an element with text and attributes; text never becomes markup. */
 function make(tag, text = "", attributes = {}) {
   const element = document.createElement(tag);
   element.textContent = text;
@@ -24,27 +24,27 @@ function make(tag, text = "", attributes = {}) {
 }
 
 const model = (name) => state.models.find((candidate) => candidate.name === name);
-const inPairs = () => model(state.shown[0]).pairs; // models of one kind are shown together
-const fields = () => (inPairs() ? [at("premise"), at("hypothesis")] : [at("text")]);
+const showsPairs = () => model(state.shown[0]).pairs; // all selected models are of one kind
+const fields = () => (showsPairs() ? [byId("premise"), byId("hypothesis")] : [byId("text")]);
 const texts = () => Object.fromEntries(fields().map((field) => [field.id, field.value]));
 const length = (field) => [...field.value].length; // in characters, as the server counts them
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
-/* 1 may be the whole text or one word: the unit tells. */
-function budgetInWords({ budget, budget_unit: unit }) {
-  if (unit === "count") return `up to ${plural(budget, inPairs() ? "pair" : "word")}`;
+/* The unit distinguishes 1 (one word) from 1.0 (the whole text). */
+function describeBudgetValue({ budget, budget_unit: unit }) {
+  if (unit === "count") return `up to ${plural(budget, showsPairs() ? "pair" : "word")}`;
   const share = `${+(100 * budget).toFixed(1)}%`;
-  return inPairs() ? `pairs for up to ${share} of the shorter text` : `up to ${share} of the words`;
+  return showsPairs() ? `pairs for up to ${share} of the shorter text` : `up to ${share} of the words`;
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 function post(path, body, signal) {
   const headers = { "Content-Type": "application/json" };
-  return ask(path, { method: "POST", headers, body: JSON.stringify(body), signal });
+  return request(path, { method: "POST", headers, body: JSON.stringify(body), signal });
 }
 
-function question(name) {
+function requestBody(name) {
   const body = { ...texts(), model: name };
   if (state.budget !== null && model(name).follows_budget) body.budget = state.budget;
   if (state.constraints !== null && model(name).offered.length) {
@@ -53,7 +53,7 @@ function question(name) {
   return body;
 }
 
-function askSoon(pause = PAUSE) {
+function explainSoon(pause = PAUSE) {
   clearTimeout(state.timer);
   state.timer = setTimeout(explain, pause);
 }
@@ -69,49 +69,49 @@ async function explain() {
   }
   const asking = new AbortController();
   state.asking = asking;
-  at("results").classList.add("stale");
+  byId("results").classList.add("stale");
   try {
     const answers = await Promise.all(
       state.shown.map(async (name) => {
-        const asked = question(name);
-        return { asked, answer: await (await post("explain", { ...asked, html: true }, asking.signal)).json() };
+        const body = requestBody(name);
+        return { body, answer: await (await post("explain", { ...body, html: true }, asking.signal)).json() };
       }),
     );
     if (state.asking !== asking) return;
-    at("results").replaceChildren(...answers.map(({ asked, answer }) => card(asked, answer)));
-    at("waiting").hidden = true;
-    at("status").textContent = answers.map(({ answer }) => spoken(answer)).join(" ");
+    byId("results").replaceChildren(...answers.map(({ body, answer }) => card(body, answer)));
+    byId("waiting").hidden = true;
+    byId("status").textContent = answers.map(({ answer }) => spoken(answer)).join(" ");
     showProblem("");
   } catch (error) {
     if (error.name === "AbortError") return;
-    clear(inWords(error));
-    if (passes(error)) askSoon(RETRY);
+    clear(describeError(error));
+    if (isTransient(error)) explainSoon(RETRY);
   } finally {
-    if (state.asking === asking) at("results").classList.remove("stale");
+    if (state.asking === asking) byId("results").classList.remove("stale");
   }
 }
 
-/* fetch throws a TypeError where nobody answers. */
-const inWords = (error) => (error instanceof TypeError ? "The server does not answer; it will be asked again." : error.message);
-const passes = (error) => error instanceof TypeError || error.status === 503;
+/* fetch throws a TypeError if the server does not answer. */
+const describeError = (error) => (error instanceof TypeError ? "The server does not answer; trying again." : error.message);
+const isTransient = (error) => error instanceof TypeError || error.status === 503;
 
 function clear(problem = "") {
-  at("results").replaceChildren();
-  at("waiting").hidden = false;
-  at("status").textContent = "";
+  byId("results").replaceChildren();
+  byId("waiting").hidden = false;
+  byId("status").textContent = "";
   showProblem(problem);
 }
 
 function showProblem(message) {
-  if (at("problem").textContent !== message) at("problem").textContent = message; // what stands there is not read out again
-  at("problem").hidden = !message;
-  if (message) at("waiting").hidden = true;
+  if (byId("problem").textContent !== message) byId("problem").textContent = message; // screen readers repeat changed text only
+  byId("problem").hidden = !message;
+  if (message) byId("waiting").hidden = true;
 }
 
-/* ---- showing ---- */
+/* ---- results ---- */
 
 function amount(explanation) {
-  if (inPairs()) return `${plural(explanation.pairs.length, "pair")} of words aligned`;
+  if (showsPairs()) return `${plural(explanation.pairs.length, "pair")} of words aligned`;
   const words = explanation.selected.filter((_, k) => explanation.counted[k]);
   return `${words.filter(Boolean).length} of ${plural(words.length, "word")} read`;
 }
@@ -119,11 +119,11 @@ function amount(explanation) {
 function spoken({ model: name, explanations: [explanation] }) {
   let { label } = explanation;
   if (typeof label === "number") label = +label.toPrecision(4);
-  const ofOneClass = Object.keys(explanation.probabilities ?? {}).length === 1; // then it says nothing
+  const ofOneClass = Object.keys(explanation.probabilities ?? {}).length === 1; // then the label has no information
   return `${name}: ${ofOneClass ? "" : `${label}, `}${amount(explanation)}.`;
 }
 
-function card(asked, answer) {
+function card(body, answer) {
   const [explanation] = answer.explanations;
   const element = make("article", "", { class: "card" });
   const heading = make("h2", `${answer.model} `);
@@ -131,21 +131,21 @@ function card(asked, answer) {
   const facts = [method, budgetNote(answer), ...answer.constraints].filter((fact) => fact !== answer.model);
   heading.append(make("span", facts.join(", "), { class: "method" }));
   const drawing = make("div", "", { class: "drawing" });
-  drawing.innerHTML = explanation.html; // drawn by the server, which escapes the text
-  for (const frame of drawing.querySelectorAll(".rz-drawing")) frame.tabIndex = 0; // for keys to scroll it
-  element.append(heading, drawing, make("p", amount(explanation), { class: "summary" }), downloads(asked, answer));
+  drawing.innerHTML = explanation.html; // from the server, which escapes the text
+  for (const frame of drawing.querySelectorAll(".rz-drawing")) frame.tabIndex = 0; // scrollable by keyboard
+  element.append(heading, drawing, make("p", amount(explanation), { class: "summary" }), downloads(body, answer));
   return element;
 }
 
 function budgetNote(answer) {
-  return model(answer.model).follows_budget ? budgetInWords(answer) : "follows no budget";
+  return model(answer.model).follows_budget ? describeBudgetValue(answer) : "no budget";
 }
 
-function downloads(asked, answer) {
+function downloads(body, answer) {
   const row = make("div", "Download as ", { class: "downloads" });
   const files = {
-    HTML: async () => (await post("render/html", asked)).blob(),
-    SVG: async () => (await post("render/svg", asked)).blob(),
+    HTML: async () => (await post("render/html", body)).blob(),
+    SVG: async () => (await post("render/svg", body)).blob(),
     JSON: async () => {
       const { html, ...explanation } = answer.explanations[0];
       const { model: name, budget, budget_unit, constraints } = answer;
@@ -168,7 +168,7 @@ async function save(load, name) {
     make("a", "", { href: address, download: name }).click();
     setTimeout(() => URL.revokeObjectURL(address), 10_000);
   } catch (error) {
-    showProblem(inWords(error));
+    showProblem(describeError(error));
   }
 }
 
@@ -177,14 +177,14 @@ async function save(load, name) {
 function measure() {
   const longest = Math.max(...fields().map(length));
   const limit = state.limits.characters;
-  const hint = at("length");
+  const hint = byId("length");
   hint.classList.toggle("over", longest > limit);
-  if (longest > limit) hint.textContent = `${longest} characters; at most ${limit} are read. Shorten the text.`;
+  if (longest > limit) hint.textContent = `${longest} characters; the maximum is ${limit}. Shorten the text.`;
   else hint.textContent = longest > limit / 2 ? `${longest} of ${limit} characters` : "";
 }
 
 function setUpModels() {
-  const group = at("models");
+  const group = byId("models");
   const names = state.models.map(({ name }) => name);
   const choices = names.map((name) => [name, [name]]);
   const ofOneKind = state.models.every(({ pairs }) => pairs === state.models[0].pairs);
@@ -200,20 +200,20 @@ function setUpModels() {
 }
 
 function show(names) {
-  if (state.shown.length && inPairs() !== model(names[0]).pairs) state.constraints = null; // others hold for pairs
+  if (state.shown.length && showsPairs() !== model(names[0]).pairs) state.constraints = null; // pairs have other constraints
   state.shown = names;
   setUpKind();
   setUpBudget();
   setUpConstraints();
-  askSoon(0);
+  explainSoon(0);
 }
 
-/* What there is to fill in and to choose from for single texts, or for pairs. */
+/* Show the fields and examples for single texts, or for pairs. */
 function setUpKind() {
-  const pairs = inPairs();
-  at("pair").hidden = !pairs;
-  at("single").hidden = pairs;
-  at("lead").textContent = pairs
+  const pairs = showsPairs();
+  byId("pair").hidden = !pairs;
+  byId("single").hidden = pairs;
+  byId("lead").textContent = pairs
     ? "A classifier of pairs that shows which words it compared."
     : "A classifier that reads only the words it shows.";
   setUpExamples(state.examples.filter((example) => Array.isArray(example) === pairs));
@@ -221,15 +221,15 @@ function setUpKind() {
 
 function setUpBudget() {
   const followers = state.shown.map(model).filter((candidate) => candidate.follows_budget);
-  const slider = at("budget");
-  at("budgets").hidden = !followers.length;
+  const slider = byId("budget");
+  byId("budgets").hidden = !followers.length;
   if (!followers.length) return;
   const others = state.shown.map(model).filter((candidate) => !candidate.follows_budget);
-  at("why").textContent = others.length
-    ? `What ${others.map(({ name }) => name).join(" and ")} selects follows no budget.`
-    : "How much the model may show; it chooses anew at once, without being trained again.";
+  byId("why").textContent = others.length
+    ? `${others.map(({ name }) => name).join(" and ")} has no budget.`
+    : "How much the model may select. Changing it needs no training.";
   const { budget, budget_unit: unit } = followers[0];
-  if (slider.dataset.unit !== unit) state.budget = null; // 30% of the words are not 30 words
+  if (slider.dataset.unit !== unit) state.budget = null; // 30% is not 30 words
   slider.dataset.unit = unit;
   slider.max = unit === "count" ? Math.max(20, 3 * budget) : 100;
   if (state.budget === null) slider.value = unit === "count" ? budget : Math.round(100 * budget);
@@ -237,101 +237,101 @@ function setUpBudget() {
 }
 
 function describeBudget(unit, own) {
-  const slider = at("budget");
+  const slider = byId("budget");
   const moved = unit === "count" ? Number(slider.value) : Number(slider.value) / 100;
-  const words = budgetInWords({ budget: state.budget === null ? own : moved, budget_unit: unit });
-  at("amount").textContent = words;
+  const words = describeBudgetValue({ budget: state.budget === null ? own : moved, budget_unit: unit });
+  byId("amount").textContent = words;
   slider.setAttribute("aria-valuetext", words);
-  at("reset").hidden = state.budget === null;
+  byId("reset").hidden = state.budget === null;
 }
 
-function moveBudget() {
-  const slider = at("budget");
+function changeBudget() {
+  const slider = byId("budget");
   const { unit } = slider.dataset;
-  // A share is sent as text: the number 1 would be read as one word.
+  // A share is sent as text: the number 1 would mean one word.
   state.budget = unit === "count" ? Number(slider.value) : `${slider.value}%`;
   describeBudget(unit);
-  askSoon(60);
+  explainSoon(60);
 }
 
-/* Those that the models shown offer, then those that are theirs or were added; one that is pressed holds. */
+/* Show the offered constraints, then the model's own and added ones; the pressed ones are active. */
 function setUpConstraints() {
   const able = state.shown.map(model).filter(({ offered }) => offered.length);
-  at("constraints").hidden = !able.length;
+  byId("constraints").hidden = !able.length;
   if (!able.length) return;
-  const holding = state.constraints ?? able[0].constraints;
-  const names = new Set(holding.map(({ constraint }) => constraint));
-  const known = new Map([...able[0].offered, ...holding].map((each) => [each.constraint, each]));
-  at("offers").replaceChildren(
+  const active = state.constraints ?? able[0].constraints;
+  const names = new Set(active.map(({ constraint }) => constraint));
+  const known = new Map([...able[0].offered, ...active].map((each) => [each.constraint, each]));
+  byId("offers").replaceChildren(
     ...[...known.values()].map((each) => {
       const pressed = names.has(each.constraint);
       const button = make("button", each.words, { type: "button", "aria-pressed": pressed, title: each.constraint });
       button.addEventListener("click", () => {
-        const others = holding.filter(({ constraint }) => constraint !== each.constraint);
-        constrain(pressed ? others : [...others, each]);
-        at("offers").querySelector(`[title="${CSS.escape(each.constraint)}"]`)?.focus();
+        const others = active.filter(({ constraint }) => constraint !== each.constraint);
+        setConstraints(pressed ? others : [...others, each]);
+        byId("offers").querySelector(`[title="${CSS.escape(each.constraint)}"]`)?.focus();
       });
       return button;
     }),
   );
-  at("own").hidden = state.constraints === null;
-  at("other").placeholder = inPairs() ? "or never-align=words:a/b" : "another, such as must=words:not";
+  byId("own").hidden = state.constraints === null;
+  byId("other").placeholder = showsPairs() ? "such as never-align=words:a/b" : "such as must=words:not";
 }
 
-function constrain(constraints) {
+function setConstraints(constraints) {
   state.constraints = constraints;
   setUpConstraints();
-  askSoon(0);
+  explainSoon(0);
 }
 
 function addConstraint() {
-  const constraint = at("other").value.trim();
+  const constraint = byId("other").value.trim();
   if (!constraint) return;
   const able = state.shown.map(model).find(({ offered }) => offered.length);
-  at("other").value = "";
-  constrain([...(state.constraints ?? able.constraints), { constraint, words: constraint }]);
+  byId("other").value = "";
+  setConstraints([...(state.constraints ?? able.constraints), { constraint, words: constraint }]);
 }
 
 async function start() {
-  const [described, offered] = await Promise.all(["models", "examples"].map(async (path) => (await ask(path)).json()));
+  const [described, offered] = await Promise.all(["models", "examples"].map(async (path) => (await request(path)).json()));
   state.models = described.models;
   state.limits = described.limits;
   state.examples = offered.examples;
   setUpDataset(described.dataset);
   setUpModels();
   for (const field of document.querySelectorAll("#question textarea")) {
-    field.addEventListener("input", () => askSoon());
+    field.addEventListener("input", () => explainSoon());
     field.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) explain();
     });
   }
-  at("budget").addEventListener("input", moveBudget);
-  at("reset").addEventListener("click", () => {
+  byId("budget").addEventListener("input", changeBudget);
+  byId("reset").addEventListener("click", () => {
     state.budget = null;
     setUpBudget();
-    askSoon(0);
-    at("budget").focus();
+    explainSoon(0);
+    byId("budget").focus();
   });
-  at("add").addEventListener("click", addConstraint);
-  at("other").addEventListener("keydown", (event) => {
+  byId("add").addEventListener("click", addConstraint);
+  byId("other").addEventListener("keydown", (event) => {
     if (event.key === "Enter") addConstraint();
   });
-  at("own").addEventListener("click", () => {
-    constrain(null);
-    at("other").focus();
+  byId("own").addEventListener("click", () => {
+    setConstraints(null);
+    byId("other").focus();
   });
-  at("question").addEventListener("submit", (event) => event.preventDefault());
+  byId("question").addEventListener("submit", (event) => event.preventDefault());
   fields()[0].focus();
 }
 
-function tryStart() {
+function startWithRetry() {
   start().then(
     () => showProblem(""),
     (error) => {
-      showProblem(inWords(error));
-      if (passes(error)) setTimeout(tryStart, RETRY);
+      showProblem(describeError(error));
+      if (isTransient(error)) setTimeout(startWithRetry, RETRY);
     },
   );
 }
 
-tryStart();
+startWithRetry();

@@ -1,18 +1,18 @@
 "use strict";
 
-/* Asks the server, with the token where it wants one. */
+/* Requests to the server, with the token if it needs one. */
 
-const TOKEN = "rationalizer token"; // its key in sessionStorage: it is forgotten with the tab
+const TOKEN = "rationalizer token"; // key in sessionStorage, which ends with the tab
 
-/* From the end of the address, #token=..., which browsers do not send; and not left there for others to read. */
-(function takeToken() {
-  const given = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (!/^[!-~]+$/.test(given ?? "")) return;
-  sessionStorage.setItem(TOKEN, given);
+/* Read the token from the address, #token=..., which browsers do not send, and remove it from there. */
+(function readTokenFromAddress() {
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (!/^[!-~]+$/.test(token ?? "")) return;
+  sessionStorage.setItem(TOKEN, token);
   history.replaceState(null, "", location.pathname + location.search);
 })();
 
-async function ask(path, options = {}) {
+async function request(path, options = {}) {
   for (;;) {
     const token = sessionStorage.getItem(TOKEN);
     const headers = { ...options.headers, ...(token && { Authorization: `Bearer ${token}` }) };
@@ -23,15 +23,15 @@ async function ask(path, options = {}) {
       const problem = error ? `${error.problem}; ${error.remedy}.` : `The server answered ${response.status}.`;
       throw Object.assign(new Error(problem), { status: response.status });
     }
-    // Another request may have brought the right one meanwhile.
-    if (token === sessionStorage.getItem(TOKEN)) await askForToken(token ? "That is not the token." : "");
+    // Another request may have stored the right token in the meantime.
+    if (token === sessionStorage.getItem(TOKEN)) await promptForToken(token ? "The token is wrong." : "");
   }
 }
 
-let asking = null; // one form, however many requests wait for it
+let prompt = null; // one form for all waiting requests
 
-function askForToken(problem) {
-  asking ??= new Promise((resolve) => {
+function promptForToken(problem) {
+  prompt ??= new Promise((resolve) => {
     const form = document.getElementById("token");
     const field = form.querySelector("input");
     form.querySelector("[role=alert]").textContent = problem;
@@ -42,9 +42,9 @@ function askForToken(problem) {
       sessionStorage.setItem(TOKEN, field.value.trim());
       field.value = "";
       form.hidden = true;
-      asking = null;
+      prompt = null;
       resolve();
     };
   });
-  return asking;
+  return prompt;
 }
