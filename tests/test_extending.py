@@ -9,7 +9,7 @@ import pytest
 
 from rationalizer import Rationalizer
 from rationalizer.constraints import CONSTRAINTS
-from rationalizer.data import generated_pairs, generated_reviews
+from rationalizer.data import DATASETS, DataError, generated_pairs, generated_reviews, load
 from rationalizer.discovery import import_modules
 from rationalizer.drawing.evaluation_report import Report, evaluation_report
 from rationalizer.inference import ATTRIBUTIONS, compare_with_attributions, evaluate
@@ -116,3 +116,16 @@ def test_attribution(add_part, reviews):
     comparison = compare_with_attributions(trained, reviews.dev, name)
     assert comparison.attributed.name == name
     assert [len(values) for values in comparison.attributions] == [len(text.tokens) for text in reviews.dev]
+
+
+def test_dataset(add_part, tmp_path):
+    name = add_part("A dataset", "rationalizer.paper.datasets", DATASETS)
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    (folder / "questions.txt").write_text("place:Where is it?\nperson:Who is it?\n" * 10)
+    corpus = load(name, data_dir=folder)
+    assert (len(corpus.train), len(corpus.dev), corpus.classes) == (18, 2, ("place", "person"))
+    assert str(corpus.budget) == "30%"
+    (folder / "questions.txt").unlink()
+    with pytest.raises(DataError, match=r"questions\.txt"):
+        load(name, data_dir=folder)
