@@ -4,6 +4,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+from rationalizer.drawing.chart_axes import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, nice_ticks
 from rationalizer.drawing.charts import (
     Bar,
     Dot,
@@ -15,7 +16,6 @@ from rationalizer.drawing.charts import (
     reliability_diagram,
     scatter_plot,
 )
-from rationalizer.drawing.charts.axes import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, nice_ticks
 from rationalizer.metrics import Calibration, Summary, calibration
 
 SVG = "{http://www.w3.org/2000/svg}"

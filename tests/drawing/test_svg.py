@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rationalizer.drawing import Explanation, to_heatmap_svg, to_svg
+from rationalizer.drawing import Explanation, to_svg
 from rationalizer.drawing.colours import FAINTEST, HEAT, HIGHLIGHT_COLOURS, STRONGEST
 from rationalizer.drawing.highlights import TextRun, text_runs
 from rationalizer.drawing.line_breaking import break_lines
@@ -232,8 +232,7 @@ def test_long_pairs_are_drawn_in_columns():
 
 
 def test_heatmap_has_a_cell_for_every_pair():
-    svg = to_heatmap_svg(GUITAR)
-    assert svg == to_svg(GUITAR, style="heatmap")
+    svg = to_svg(GUITAR, style="heatmap")
     cells = list(body(svg).iter(f"{SVG}rect"))
     m, n = GUITAR.alignment.shape
     grid = [rect for rect in cells if rect.get("fill") == "currentColor"]
@@ -245,13 +244,13 @@ def test_heatmap_has_a_cell_for_every_pair():
     assert [bool(frame.get("stroke-dasharray")) for frame in frames] == [False, False, False, True]
     assert {"1.00", ".80", ".60", ".30"} <= set(texts_of(svg))
     hard = align("a b", "c d", {(0, 1): 1.0})
-    assert "1.00" not in texts_of(to_heatmap_svg(hard))  # nothing to tell apart
+    assert "1.00" not in texts_of(to_svg(hard, style="heatmap"))  # nothing to tell apart
 
 
 def test_heatmap_opacity_follows_weights():
     soft = align("a b", "c d", {(0, 0): 0.9})
     matrix = np.array([[0.9, 0.001], [0.05, 0.0]], dtype=np.float32)
-    svg = to_heatmap_svg(replace(soft, alignment=matrix))
+    svg = to_svg(replace(soft, alignment=matrix), style="heatmap")
     filled = [rect for rect in body(svg).iter(f"{SVG}rect") if rect.get("fill") == HIGHLIGHT_COLOURS["selected"]]
     assert [float(rect.get("fill-opacity")) for rect in filled] == pytest.approx([HEAT, HEAT / 18], abs=0.005)
 
@@ -281,7 +280,7 @@ def test_invalid_width_and_style_raise():
 def test_methods_draw_the_same():
     explanation = explain(TEXT, [1])
     assert explanation.to_svg(truth="positive", width=500) == to_svg(explanation, truth="positive", width=500)
-    assert GUITAR.to_svg(style="heatmap") == to_heatmap_svg(GUITAR)
+    assert GUITAR.to_svg(style="heatmap") == to_svg(GUITAR, style="heatmap")
     assert to_svg(GUITAR) == to_svg(GUITAR)
     assert text_runs(explanation) == text_runs(explanation)
 

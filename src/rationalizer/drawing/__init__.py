@@ -2,7 +2,7 @@
 
 from rationalizer.drawing.explanation import AnyExplanation, Explanation, Explanations, Label, PairExplanation
 from rationalizer.drawing.html import HtmlTable, Section, article, html_closing, html_opening, to_html, to_html_page
-from rationalizer.drawing.svg import to_heatmap_svg, to_svg
+from rationalizer.drawing.svg import to_svg
 from rationalizer.drawing.terminal import to_terminal
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "article",
     "html_closing",
     "html_opening",
-    "to_heatmap_svg",
     "to_html",
     "to_html_page",
     "to_svg",

@@ -64,11 +64,6 @@ def to_svg(
     return document(groups, _title(explanation, truth), margin=MARGIN, spacing=SPACING, min_width=width, alone=True)
 
 
-def to_heatmap_svg(explanation: PairExplanation, *, truth: Label | None = None, width: int = 720) -> str:
-    """Draw the alignment of a pair as a heat map."""
-    return to_svg(explanation, truth=truth, width=width, style="heatmap")
-
-
 def draw_alignment(
     explanation: PairExplanation, *, style: Picture = "lines", room: float = 700, narrow: bool = False
 ) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rationalizer.drawing.charts.axes import (
+from rationalizer.drawing.chart_axes import (
     BOTTOM,
     COLOURS,
     DASHES,
