@@ -1,4 +1,4 @@
-"""Plots: points where they belong, names that survive, nothing drawn of nothing."""
+"""Plots: positions of points, bars and bands, legends, errors for empty data."""
 
 import xml.etree.ElementTree as ElementTree
 

@@ -1,4 +1,4 @@
-"""Colours: text stays legible on every background, light and dark, and the hues differ for everybody."""
+"""Colours: text stays legible on every background, light and dark, and the colours differ for colour-blind readers."""
 
 from itertools import combinations
 

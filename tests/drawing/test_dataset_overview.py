@@ -1,4 +1,4 @@
-"""What is to be seen of a whole dataset: by hand, on explanations made by hand."""
+"""The overview of a dataset, on explanations made by hand."""
 
 import numpy as np
 import pytest

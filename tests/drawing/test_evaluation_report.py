@@ -1,4 +1,4 @@
-"""Reports: what was measured stands in them, and the examples are the ones to look at."""
+"""Reports contain all scores and the right example texts."""
 
 from dataclasses import replace
 from html.parser import HTMLParser

@@ -1,4 +1,4 @@
-"""Texts cut into looks: on the original text, merged, never through a character."""
+"""Texts are split into runs by highlight, between graphemes."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""HTML: what is marked, what is escaped, what a page holds."""
+"""HTML: highlights, escaping, pages."""
 
 import html
 import xml.etree.ElementTree as ElementTree

@@ -1,4 +1,4 @@
-"""SVG: real text in its place, grounds under their words, curves from word to word, always well-formed."""
+"""SVG: positions of text, backgrounds and curves; well-formed for any text."""
 
 import re
 import xml.etree.ElementTree as ElementTree

@@ -1,4 +1,4 @@
-"""Terminal text: with colours and without, wrapped, harmless."""
+"""Terminal text: with and without colours, wrapped, without control characters."""
 
 import re
 

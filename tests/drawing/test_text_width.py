@@ -1,4 +1,4 @@
-"""Text made safe, cut and measured."""
+"""Text is sanitized, split into graphemes and measured."""
 
 import html
 import xml.etree.ElementTree as ElementTree

@@ -1,4 +1,4 @@
-"""Attributions of the predictor, by the real captum, and the model's own selections beside them."""
+"""Attributions of the predictor with Captum, and their comparison with rationales."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A model beside the people who marked the same texts."""
+"""Comparison of a model with the annotators of the same texts."""
 
 import numpy as np
 import pytest

@@ -17,14 +17,17 @@ Task = Literal["classification", "regression"]
 Probabilities: TypeAlias = Callable[[list[Mask]], Any]  # from keep-masks to (documents, classes) probabilities
 
 
+def first_index(flags: Any) -> int | None:
+    """The index of the first True; None if there is none."""
+    return int(np.argmax(flags)) if flags.any() else None
+
+
 def as_mask(values: Any, name: str, document: int) -> Mask:
     """Convert one document's selection to a bool vector; values other than 0 and 1 are an error."""
     array = _as_vector(values, name, document)
     if array.dtype == np.bool_:
         return array
-    bad = (array != 0) & (array != 1)
-    if bad.any():
-        token = int(np.argmax(bad))
+    if (token := first_index((array != 0) & (array != 1))) is not None:
         raise ValueError(
             f"document {document}: {name}[{token}] is {array[token]!s}; a selection contains only 0 and 1 "
             "(for soft weights, pass weights > 0)"
@@ -46,9 +49,7 @@ def as_scores(documents: Iterable[Any], name: str) -> list[Floats]:
     scores = []
     for i, values in enumerate(documents):
         array = _as_vector(values, name, i).astype(np.float64)
-        bad = ~np.isfinite(array)
-        if bad.any():
-            token = int(np.argmax(bad))
+        if (token := first_index(~np.isfinite(array))) is not None:
             raise ValueError(f"document {i}: {name}[{token}] is {array[token]}; token scores must be finite")
         scores.append(array)
     return scores
@@ -63,13 +64,9 @@ def as_probabilities(values: Any, name: str, documents: int) -> Floats:
             "for a two-class model with one output p, pass [1 - p, p]"
         )
     slack = 1e-4  # rounding of a softmax in half precision
-    bad = ~((array >= -slack) & (array <= 1 + slack)).all(axis=1)
-    if bad.any():
-        i = int(np.argmax(bad))
+    if (i := first_index(~((array >= -slack) & (array <= 1 + slack)).all(axis=1))) is not None:
         raise ValueError(f"document {i}: {name} is {array[i]}; probabilities lie in [0, 1] (apply softmax to logits)")
-    bad = np.abs(array.sum(axis=1) - 1) > 10 * slack
-    if bad.any():
-        i = int(np.argmax(bad))
+    if (i := first_index(np.abs(array.sum(axis=1) - 1) > 10 * slack)) is not None:
         raise ValueError(f"document {i}: {name} sums to {array[i].sum():.6g} over the classes; it must sum to 1")
     return array
 
@@ -106,8 +103,7 @@ def as_labels(values: Sequence[Any], name: str) -> NDArray[Any]:
     array = np.asarray(values)
     if array.ndim != 1:
         raise ValueError(f"{name} must contain one class per document, got shape {array.shape}")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        i = int(np.argmin(np.isfinite(array)))
+    if array.dtype.kind == "f" and (i := first_index(~np.isfinite(array))) is not None:
         raise ValueError(f"document {i}: {name} is {array[i]}; a class is a string or a finite number")
     return array
 
@@ -127,16 +123,13 @@ def as_numbers(values: Sequence[float], name: str) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise ValueError(f"{name} must contain one number per document, got shape {array.shape}")
-    if not np.isfinite(array).all():
-        i = int(np.argmin(np.isfinite(array)))
+    if (i := first_index(~np.isfinite(array))) is not None:
         raise ValueError(f"document {i}: {name} is {array[i]}; regression needs finite numbers")
     return array
 
 
 def require_known(labels: NDArray[Any], classes: NDArray[Any], name: str) -> None:
-    unknown = ~np.isin(labels, classes)
-    if unknown.any():
-        i = int(np.argmax(unknown))
+    if (i := first_index(~np.isin(labels, classes))) is not None:
         raise ValueError(f"document {i}: {name} is {labels[i]!s}, which is not among the classes {classes.tolist()}")
 
 

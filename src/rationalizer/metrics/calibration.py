@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rationalizer.metrics._validation import require_same_count
+from rationalizer.metrics._validation import first_index, require_same_count
 
 BINS = 10
 
@@ -43,9 +43,7 @@ def calibration(confidences: Sequence[float], correct: Sequence[Any], *, bins: i
     confidence = np.asarray(confidences, dtype=np.float64)
     hits = np.asarray(correct, dtype=np.bool_)
     count = require_same_count(confidences=confidence, correct=hits)
-    bad = ~((confidence >= 0) & (confidence <= 1 + 1e-6))
-    if bad.any():
-        i = int(np.argmax(bad))
+    if (i := first_index(~((confidence >= 0) & (confidence <= 1 + 1e-6)))) is not None:
         raise ValueError(f"document {i}: the confidence is {confidence[i]}; it must be in [0, 1]")
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
