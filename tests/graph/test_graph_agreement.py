@@ -97,7 +97,7 @@ def test_sequence_budget_at_other_temperatures(temperature):
     )
 
 
-def test_sequence_budget_closes_padding_up():
+def test_sequence_budget_skips_padding():
     mask = torch.tensor([[1, 1, 1, 1, 1, 1, 1, 1], [1, 0, 1, 1, 0, 0, 1, 0]]).bool()
     compare(
         normal(2, 8),
@@ -157,7 +157,7 @@ def test_map_of_matchings(kind):
     assert g.lp_map().integral.all()
 
 
-def test_what_looks_covered_but_is_not_is_not_routed():
+def test_graphs_that_no_op_solves_are_not_dispatched():
     """Negated literals, negative transitions, gaps in a mask, part of a variable: the ops would say something else."""
     scores = normal(1, 6)
     gap = torch.tensor([[True, True, False, True, True, True]])
@@ -177,7 +177,7 @@ def test_what_looks_covered_but_is_not_is_not_routed():
         assert (auto.iterations > 0).all()
 
 
-def test_a_number_as_transition_keeps_its_digits():
+def test_float_transition_keeps_precision():
     """0.1 is another number in float32."""
     scores = torch.randn(2, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     g = FactorGraph()

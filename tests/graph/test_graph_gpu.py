@@ -88,7 +88,7 @@ def test_same_as_cpu(name):
 
 
 @pytest.mark.parametrize("solver", ["auto", "general"])
-def test_routes_and_float32(solver):
+def test_op_dispatch_and_float32(solver):
     scores = normal(4, 12, 16).float()
     answers = []
     for device in ("cpu", "cuda"):

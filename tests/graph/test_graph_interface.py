@@ -31,7 +31,7 @@ def graph(*shape, scale=1.0, seed=0, **options):
     return g, g.variable(scores, **options)
 
 
-def test_the_readers_example():
+def test_docstring_example():
     g, z = graph(2, 5, 7)
     g.add(Xor(z, dim=-1))
     g.add(AtMostOne(z, dim=-2))
@@ -170,7 +170,7 @@ def test_lp_map_is_a_vertex_where_scores_are_tied():
     assert solution[z].sum() == 3
 
 
-def test_a_factor_with_nothing_but_padding_keeps_its_own_scores_to_itself():
+def test_factor_of_only_padding_has_no_effect():
     mask = torch.tensor([[False, False]])
     g, z = graph(1, 2, mask=mask)
     g.add(SequenceBudget(z, 1, 3.0))
@@ -206,7 +206,7 @@ def test_infeasible_graphs_name_instance_and_factors():
         g.map()
 
 
-def test_a_matching_with_too_few_columns_names_the_factors_that_clash():
+def test_infeasible_matching_names_the_factors():
     g, z = graph(1, 3, 2)
     g.add(Xor(z, dim=-1))
     g.add(AtMostOne(z, dim=-2))
@@ -214,7 +214,7 @@ def test_a_matching_with_too_few_columns_names_the_factors_that_clash():
         g.lp_sparsemap()
 
 
-def test_two_xors_that_cannot_both_hold():
+def test_contradicting_xors_are_infeasible():
     g, z = graph(1, 3)
     g.add(Xor(z[:, :2]))
     g.add(Xor(~z[:, :2]))
@@ -225,7 +225,7 @@ def test_two_xors_that_cannot_both_hold():
         g.lp_sparsemap()
 
 
-def test_a_structured_factor_that_clashes():
+def test_infeasible_structured_factor():
     g, z = graph(1, 4)
     g.add(SequenceBudget(z, 1))
     g.add(Xor(z[:, :2]))
@@ -234,7 +234,7 @@ def test_a_structured_factor_that_clashes():
         g.lp_sparsemap()
 
 
-def test_stopping_early_is_said():
+def test_stopping_early_warns():
     g, z = graph(2, 12, seed=3)
     g.add(SequenceBudget(z, 4, 1.0))
     with pytest.warns(ConvergenceWarning, match=r"lp_sparsemap: 2 of 2 rows .* raise max_rounds"):

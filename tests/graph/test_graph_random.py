@@ -156,7 +156,7 @@ def test_lp_map_and_map(first):
     assert fractional > 0  # else nothing was searched
 
 
-def test_map_says_when_it_does_not_finish():
+def test_map_raises_after_max_nodes():
     """Exactly two of three, three ways round an odd cycle: every bound is fractional."""
     g = FactorGraph()
     z = g.variable(torch.tensor([[1.0, 1.01, 1.02, 1.03, 1.04]], dtype=torch.float64))
@@ -167,7 +167,7 @@ def test_map_says_when_it_does_not_finish():
         g.map(max_nodes=2)
 
 
-def test_a_batch_gives_what_its_rows_give():
+def test_batch_equals_rows():
     scores, build, _ = random_graph(8, 12, 6, batch=5)
     g, z = in_engine(scores, build)
     together = g.lp_sparsemap(solver="general")[z]

@@ -63,7 +63,7 @@ def test_decoded_alignments_keep_their_constraints(method, pairs):
         assert violations(z[:m, :n].numpy(), **kept).worst == 0
 
 
-def test_exactly_one_is_asked_of_the_shorter_text(pairs):
+def test_complete_matching_aligns_the_shorter_text(pairs):
     scores, rows, columns, budget = pairs
     for use in ("forward", "decode"):
         z = getattr(ALIGNERS["xor-at-most-one"](), use)(scores, rows, columns, budget).z

@@ -16,7 +16,7 @@ from tests.nn.tiny_models import highlight_model, pair_model, texts
 SCORED = sorted(name for name, method in EXTRACTORS.items() if method.has_annotation_loss)
 
 
-def test_all_methods_with_scores_learn_from_people():
+def test_all_methods_with_scores_have_an_annotation_loss():
     assert set(EXTRACTORS) - set(SCORED) == {"full-text"}
     assert all(aligner.has_annotation_loss for aligner in ALIGNERS.values())
 
@@ -30,7 +30,7 @@ def conjugate(layer, s, mask, budget):
 
 @pytest.mark.parametrize("method", ["spectra", "pair-budget", "sparsemax", "fusedmax"])
 @pytest.mark.parametrize("marks", [[0, 1, 0, 0, 0, 0, 1], [1, 1, 1, 0, 0, 1, 1]])
-def test_the_gradient_is_that_of_the_layers_own_loss(method, marks):
+def test_gradient_is_that_of_the_fenchel_young_loss(method, marks):
     s = torch.randn(1, 7, generator=torch.Generator().manual_seed(3), dtype=torch.float64) * 0.3
     mask, budget, marked = torch.ones(1, 7, dtype=torch.bool), torch.tensor([3]), torch.tensor([marks]).bool()
     structured = method in ("spectra", "pair-budget")
@@ -49,7 +49,7 @@ def test_the_gradient_is_that_of_the_layers_own_loss(method, marks):
         assert scores.grad[0, k].item() == pytest.approx(expected.item(), abs=1e-5)
 
 
-def test_the_alignment_that_is_wanted_is_the_nearest_that_is_allowed():
+def test_target_is_the_nearest_feasible_alignment():
     generator = np.random.default_rng(0)
     cells = [(i, j) for i in range(3) for j in range(3)]
     chosen = [c for k in range(3) for c in itertools.combinations(cells, k)]  # up to two links
@@ -81,7 +81,7 @@ def taught(method, marked, budget, limits=None, steps=80):
 
 
 @pytest.mark.parametrize("method", SCORED)
-def test_a_method_learns_to_select_what_people_marked(method):
+def test_method_learns_to_select_annotated_words(method):
     marked = [0, 1, 1, 0, 0, 0, 1, 0]
     found = taught(method, marked, budget=3)
     if method == "hardkuma":  # which selects 0, 1, or something between
@@ -131,7 +131,7 @@ def test_an_aligner_learns_from_links(method):
         assert (z != 0).int().tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1]]
 
 
-def test_texts_that_nobody_marked_add_nothing():
+def test_texts_without_annotation_add_nothing():
     model = highlight_model().train()
     words = model.encoder.collate(texts())
     marked = torch.zeros_like(words.mask)
@@ -145,7 +145,7 @@ def test_texts_that_nobody_marked_add_nothing():
     assert not gradient[1:].any()
 
 
-def test_what_it_takes_to_be_aligned_is_learned():
+def test_threshold_is_learned():
     model = pair_model(threshold=True).eval()
     sides = [model.encoder.collate(texts((4, 5), seed=k, marks=False)) for k in range(2)]
     before = model(*sides, budget=Budget.parse(2)).scores

@@ -223,7 +223,7 @@ def test_words_that_cannot_be_selected_count_as_absent(method, training):
         torch.testing.assert_close(z[row, gaps[row]], alone[0])
 
 
-def test_neighbours_are_those_that_are_left():
+def test_neighbours_skip_masked_words():
     values = torch.tensor([[1.0, 2.0, 3.0, 4.0]])
     left, right, real = neighbours(values, torch.tensor([[True, False, True, True]]))
     assert [(a, b) for a, b, ok in zip(left[0].tolist(), right[0].tolist(), real[0].tolist(), strict=True) if ok] == [
@@ -234,7 +234,7 @@ def test_neighbours_are_those_that_are_left():
 
 @pytest.mark.parametrize("method", STRUCTURED)
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 50.0])
-def test_scores_start_with_the_spread_asked_for_whatever_the_states_are(method, scale):
+def test_initialize_sets_the_spread_of_scores(method, scale):
     states, mask = batch((9, 40, 1, 25), spread=scale)
     states = states + 3 * scale  # what all states share is no spread
     extractor = build(method, start_spread=1.5, temperature=0.2)
@@ -247,7 +247,7 @@ def test_scores_start_with_the_spread_asked_for_whatever_the_states_are(method, 
 
 
 @pytest.mark.parametrize("name", ["hardkuma", "sfe-baseline"])
-def test_parts_of_a_batch_make_the_state_and_the_gradient_of_the_whole(name):
+def test_batch_parts_give_state_and_gradient_of_the_whole(name):
     """Two processes, one after the other: weighted by their shares, parts of 5 and 2 texts are the batch of 7."""
     torch.manual_seed(0)
     states, losses = torch.randn(7, 9, SIZE), torch.rand(7)

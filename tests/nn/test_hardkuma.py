@@ -87,7 +87,7 @@ def test_multipliers_follow_the_moving_average_of_the_violations():
     assert extractor.multipliers[0].item() == pytest.approx(0.15)  # not above lambda_max
 
 
-def test_hardkuma_comes_down_to_its_rate_and_stays_there():
+def test_hardkuma_converges_to_its_rate():
     """The task wants everything; without a penalty all stays selected until the multiplier drops all of it."""
     extractor = build("hardkuma", target_warmup=0.5)
     states, mask = batch((10, 10, 10, 10))
@@ -111,7 +111,7 @@ def test_hardkuma_comes_down_to_its_rate_and_stays_there():
 
 
 @pytest.mark.parametrize(("a", "b"), [(18.0, 1.0), (1.0, 2e-5), (15.0, 1e-3)])
-def test_hardkuma_comes_back_from_certainty(a, b):
+def test_hardkuma_recovers_from_certainty(a, b):
     """All words are selected for certain, as after a quick start: to all digits, so that the rate itself is level."""
     extractor = build("hardkuma", target_warmup=0.0)
     states, mask = batch((10, 10, 10, 10))
@@ -131,7 +131,7 @@ def test_hardkuma_comes_back_from_certainty(a, b):
     assert extraction.scores.exp().mean().item() == pytest.approx(0.3, abs=0.03)
 
 
-def test_hardkuma_probabilities_have_all_their_digits():
+def test_hardkuma_probabilities_are_accurate():
     a = torch.tensor([1e-6, 1e-3, 0.05, 0.5, 1.0, 5.0, 12.0, 30.0])
     for value in (0.0, 1.0):
         x = (value - LOW) / (HIGH - LOW)
@@ -141,7 +141,7 @@ def test_hardkuma_probabilities_have_all_their_digits():
         torch.testing.assert_close(found, torch.tensor(exact), rtol=1e-5, atol=0)
 
 
-def test_changes_cost_nothing_without_a_target():
+def test_changes_are_free_without_fused_target():
     free, priced = build("hardkuma", target_warmup=0.0), build("hardkuma", target_warmup=0.0, fused_target=0.0)
     p = torch.tensor([[0.9, 0.1, 0.9, 0.1]])
     extraction, mask = Extraction(torch.zeros(1, 4), p.log()), torch.ones(1, 4, dtype=torch.bool)

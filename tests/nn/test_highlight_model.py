@@ -61,7 +61,7 @@ def test_selected_words_do_change_the_prediction(method):
     assert changed.any()
 
 
-def test_not_even_broken_vectors_come_through():
+def test_nan_vectors_of_unselected_words_are_invisible():
     model = highlight_model().eval()
     examples = texts()
     words = model.encoder.collate(examples)
@@ -78,7 +78,7 @@ def test_not_even_broken_vectors_come_through():
 @pytest.mark.parametrize("gaps", ["kept", "closed"])
 @pytest.mark.parametrize("pretrained", [True, False])
 @pytest.mark.parametrize("method", METHODS)
-def test_a_batch_gives_what_its_rows_give(method, pretrained, gaps):
+def test_batch_equals_rows(method, pretrained, gaps):
     model = highlight_model(method, classes=3, pretrained=pretrained, gaps=gaps).eval()
     examples = texts()
     together = model(model.encoder.collate(examples), budget=BUDGET)
@@ -100,7 +100,7 @@ def test_every_trained_parameter_gets_a_gradient(method, pretrained):
 
 
 @pytest.mark.parametrize("method", ["spectra", "pair-budget", "sfe", "gumbel"])
-def test_marks_use_up_none_of_the_budget_and_come_along_between_selected_words(method):
+def test_free_punctuation_is_selected_between_selected_words(method):
     model = highlight_model(method).eval()
     words = model.encoder.collate(texts((30, 14, 9)))
     output = model(words, budget=Budget.share(0.5))
@@ -113,7 +113,7 @@ def test_marks_use_up_none_of_the_budget_and_come_along_between_selected_words(m
         assert bool(chosen[row, place]) == bool(before and after)
 
 
-def test_marks_count_as_words_where_they_are_asked_to():
+def test_punctuation_counts_if_set():
     model = highlight_model(punctuation="count").eval()
     words = model.encoder.collate(texts((30, 14)))
     output = model(words, budget=Budget.share(0.5))
@@ -121,7 +121,7 @@ def test_marks_count_as_words_where_they_are_asked_to():
     assert words.counted.equal(words.mask)
 
 
-def test_a_text_of_marks_has_them_for_words():
+def test_text_of_only_punctuation_counts_it():
     model = highlight_model().eval()
     words = model.encoder.collate([Example("! ? !", *split_words("! ? !", "spaces")), *texts((5,))])
     assert words.counted[0].tolist() == [True, True, True, False, False]
@@ -141,7 +141,7 @@ def test_unknown_words_are_not_selected_in_their_own_right():
     assert (model(words, budget=Budget.count(1)).z[0] != 0).tolist().count(True) == 1
 
 
-def test_full_text_reads_marks_too_and_has_no_generator():
+def test_full_text_includes_punctuation_and_has_no_generator():
     model = highlight_model("full-text").eval()
     words = model.encoder.collate(texts())
     assert model(words, budget=BUDGET).z.equal(words.mask.float())
@@ -149,7 +149,7 @@ def test_full_text_reads_marks_too_and_has_no_generator():
     assert model.full_text_outputs(words) is None
 
 
-def test_with_gaps_closed_not_even_where_words_stood_comes_through():
+def test_closed_gaps_hide_positions():
     """The same words chosen from another text, in the same order: in place they are read otherwise."""
     one, other = texts((9,), marks=False)[0], texts((14,), seed=4, marks=False)[0]
     here, there = [1, 2, 7], [0, 5, 11]

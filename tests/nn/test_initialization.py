@@ -8,7 +8,7 @@ from torch import nn
 from rationalizer.nn.initialization import draw_xavier
 
 
-def test_weights_are_drawn_as_glorot_and_bengio_say():
+def test_xavier_weights():
     torch.manual_seed(0)
     network = nn.ModuleDict({"words": nn.Embedding(50, 30), "lstm": nn.LSTM(30, 20), "scorer": nn.Linear(40, 1)})
     before = network["words"].weight.clone()

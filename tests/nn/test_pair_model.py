@@ -62,7 +62,7 @@ def test_padding_and_the_rest_of_the_batch_change_nothing(method, marks):
 
 
 @pytest.mark.parametrize("method", ALIGNERS)
-def test_marks_are_never_aligned(method):
+def test_punctuation_is_never_aligned(method):
     model = build(method).eval()
     premise, hypothesis = batch(model, marks=True)
     z = model(premise, hypothesis, budget=Budget.count(3)).z
@@ -96,7 +96,7 @@ def test_a_faithful_prediction_does_not_see_the_states_of_unaligned_premise_word
     assert not torch.allclose(free.predict_from(alignment, disturbed, *states[1:]), seen)
 
 
-def test_what_an_unaligned_word_changes_comes_through_its_neighbours_states_alone():
+def test_unaligned_word_acts_only_through_neighbours_states():
     """Replace an unaligned premise word and keep the alignment: the prediction moves exactly as far as the aligned
     words' states do, and not at all where the encoder has no context."""
     model = build("budget", faithful=True).eval()

@@ -42,7 +42,7 @@ def test_weights_of_half_precision_are_read_as_single(bert, tmp_path):
 
 
 @pytest.mark.parametrize(("kind", "capacity"), [("roberta", 61), ("bert", 64)])
-def test_positions_that_are_not_for_tokens(kind, capacity, tmp_path):
+def test_unused_positions_reduce_the_capacity(kind, capacity, tmp_path):
     """RoBERTa counts positions from the padding's number on."""
     folder = write_encoder(tmp_path, kind, max_position_embeddings=64, pad_token_id=2 if kind == "roberta" else 0)
     found = load_pretrained(folder)
@@ -73,7 +73,7 @@ def test_pickled_weights_are_not_read(bert, tmp_path):
         load_pretrained(str(folder))
 
 
-def test_code_of_its_own_is_never_run(bert, tmp_path):
+def test_remote_code_is_never_run(bert, tmp_path):
     folder = copy_of(bert, tmp_path)
     config = json.loads((folder / "config.json").read_text())
     del config["model_type"]
@@ -85,7 +85,7 @@ def test_code_of_its_own_is_never_run(bert, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-def test_weights_that_are_not_all_there(bert, tmp_path):
+def test_missing_weights_raise(bert, tmp_path):
     folder = copy_of(bert, tmp_path)
     weights = load_file(folder / "model.safetensors")
     name = next(name for name in weights if "layer.1" in name)
@@ -96,7 +96,7 @@ def test_weights_that_are_not_all_there(bert, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["bert", "distilbert", "modernbert", "t5"])
-def test_dropout_is_what_was_asked_for(kind, tmp_path):
+def test_dropout_is_set(kind, tmp_path):
     folder = write_encoder(tmp_path, kind)
     vectors = load_pretrained(folder).network.get_input_embeddings()(torch.arange(6) + 5)[None]
     for dropout, varies in ((0.0, False), (0.3, True)):
@@ -123,7 +123,7 @@ def test_a_name_without_a_connection(offline):
         load_pretrained("nobody/nothing")
 
 
-def test_the_extra_that_is_missing(bert, monkeypatch):
+def test_missing_transformers_extra_is_named(bert, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(ImportError, match=r'pip install "\.\[transformers\]"'):
         load_pretrained(bert)
@@ -146,7 +146,7 @@ def test_a_name_is_pinned_to_its_commit(bert, offline, tmp_path, monkeypatch):
     assert (found.source, found.revision) == ("somebody/tiny", commit)
 
 
-def test_an_encoder_without_limits_of_its_own(tmp_path):
+def test_encoder_without_length_limit(tmp_path):
     folder = write_encoder(tmp_path, "t5", max_position_embeddings=None)
     own = tokenizer(length=int(1e30))
     own.save_pretrained(folder)

@@ -18,7 +18,7 @@ def pieces(subwords, text):
     return [[subwords.tokenizer.id_to_token(i) for i in ids] for ids in subwords.tokenize(example(text))]
 
 
-def test_words_are_cut_each_by_itself():
+def test_words_are_tokenized_separately():
     subwords = Subwords.from_tokenizer(tokenizer())
     assert pieces(subwords, "W12, w7!") == [["w1", "##2"], [","], ["w7"], ["!"]]
     assert [subwords.tokenizer.id_to_token(i) for i in (*subwords.prefix, *subwords.suffix)] == ["[CLS]", "[SEP]"]
@@ -26,7 +26,7 @@ def test_words_are_cut_each_by_itself():
     assert subwords.tokenizer.id_to_token(subwords.mask) == "[MASK]"
 
 
-def test_a_blank_before_a_word_is_part_of_it_where_the_tokenizer_says_so():
+def test_blank_before_word_depends_on_tokenizer():
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     corpus = ["a good film", "good film", "good good"]
@@ -37,7 +37,7 @@ def test_a_blank_before_a_word_is_part_of_it_where_the_tokenizer_says_so():
     assert pieces(subwords, "(good") == [["("], ["good"]]
 
 
-def test_a_word_that_follows_another_one_directly_has_no_blank():
+def test_word_directly_after_another_has_no_blank():
     """SentencePiece begins whatever it is given with one."""
     pieces_of = [("<unk>", 0.0), ("▁", -3.0), ("▁film", -2.0), (",", -2.0), ("▁a", -2.0), ("▁,", -5.0), ("s", -2.0)]
     made = Tokenizer(models.Unigram(pieces_of, 0))
@@ -59,7 +59,7 @@ def test_special_tokens_in_a_text_are_words():
     assert not special.intersection(sum(subwords.tokenize(text), ()))
 
 
-def test_threads_may_forget_for_each_other(monkeypatch):
+def test_threads_may_clear_the_cache(monkeypatch):
     from rationalizer.nn.encoders import subwords as module
 
     monkeypatch.setattr(module, "CACHE_SIZE", 20)
@@ -70,19 +70,19 @@ def test_threads_may_forget_for_each_other(monkeypatch):
         assert list(pool.map(subwords.tokenize, texts * 5)) == expected * 5
 
 
-def test_what_cannot_be_written_is_unknown():
+def test_words_without_subwords_are_unknown():
     subwords = Subwords.from_tokenizer(tokenizer())
     assert [subwords.knows(word) for word in ("w3", "quite", "w3\ud800")] == [True] * 3
     assert [subwords.knows(word) for word in ("你", "\u200d", "\ud800")] == [False] * 3
     assert pieces(subwords, "w3 你")[1] == ["[UNK]"]
 
 
-def test_a_word_of_very_many_tokens_is_cut_short():
+def test_word_with_many_subwords_is_truncated():
     subwords = Subwords.from_tokenizer(tokenizer())
     assert len(subwords.tokenize(example("w" + "1" * 60))[0]) == MAX_SUBWORDS
 
 
-def test_it_survives_being_written():
+def test_subwords_json_round_trip():
     subwords = Subwords.from_tokenizer(tokenizer())
     again = Subwords.from_json(json.loads(json.dumps(subwords.to_json())))
     text = example("W12, w7! 你 (abc)")
@@ -95,7 +95,7 @@ def test_it_survives_being_written():
     )
 
 
-def test_forgotten_words_are_looked_up_again(monkeypatch):
+def test_evicted_words_are_tokenized_again(monkeypatch):
     from rationalizer.nn.encoders import subwords as module
 
     monkeypatch.setattr(module, "CACHE_SIZE", 3)

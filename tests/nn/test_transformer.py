@@ -73,7 +73,7 @@ def test_many_kinds_of_encoders(kind, tmp_path):
 @pytest.mark.parametrize("gaps", ["kept", "marked", "closed"])
 @pytest.mark.parametrize("unselected", ["out", "mask", "zero"])
 @pytest.mark.parametrize("lengths", [(14, 6, 1, 9), (90, 3)])
-def test_other_words_in_place_of_the_unselected_ones_change_no_bit(bert, gaps, unselected, lengths):
+def test_replacing_unselected_words_changes_no_bit(bert, gaps, unselected, lengths):
     model = highlight_model(bert, gaps=gaps, unselected=unselected).eval()
     words = model.encoder.collate(texts(lengths))
     for seed in range(3):
@@ -108,7 +108,7 @@ def test_gaps(bert):
 
 
 @torch.no_grad()
-def test_the_mask_vector_stays_in_sight_if_asked(bert):
+def test_unselected_mask_and_zero_stay_visible(bert):
     out, mask, zero = (highlight_model(bert, unselected=how).eval() for how in ("out", "mask", "zero"))
     words = out.encoder.collate(texts())
     z = some_selection(words)
@@ -139,7 +139,7 @@ def test_long_texts_are_read_in_windows(bert):
 
 @torch.no_grad()
 @pytest.mark.parametrize("words", [20, 24, 29, 31, 32, 40])
-def test_a_text_is_read_alike_beside_any_other(bert, words):
+def test_states_do_not_depend_on_other_texts(bert, words):
     """A text just short of a window stays in one, however long the others are."""
     model = highlight_model(bert).eval()
     short = text(words, marks=False)
@@ -223,7 +223,7 @@ def test_one_encoder_for_both_sides(bert):
         close(two.eval()(words, budget=BUDGET).outputs, one.eval()(words, budget=BUDGET).outputs)
 
 
-def test_what_stays_as_it_is(bert):
+def test_frozen_networks(bert):
     def learns(**options):
         made = make_encoder(bert, **options)
         return {
@@ -245,7 +245,7 @@ def test_layers_that_cannot_be_frozen(bert, tmp_path):
         make_encoder(write_encoder(tmp_path, "albert"), frozen_layers=1)
 
 
-def test_layers_computed_again_give_the_same_gradient(bert):
+def test_gradient_checkpointing_gives_the_same_gradient(bert):
     gradients = []
     for checkpointing in (False, True):
         model = highlight_model(bert, checkpointing=checkpointing)
@@ -261,7 +261,7 @@ def test_layers_computed_again_give_the_same_gradient(bert):
 
 @torch.no_grad()
 @pytest.mark.parametrize("kind", ["bert", "t5"])
-def test_a_restored_reader_reads_the_same(kind, tmp_path):
+def test_restored_encoder_gives_the_same_states(kind, tmp_path):
     folder = write_encoder(tmp_path, kind)
     made = make_encoder(folder)
     described = json.loads(json.dumps(made.description()))
@@ -274,7 +274,7 @@ def test_a_restored_reader_reads_the_same(kind, tmp_path):
     assert made.summary() == again.summary()
 
 
-def test_facts(bert):
+def test_summary(bert):
     facts = make_encoder(bert).summary()
     assert facts == {
         "rule": "spaces",
@@ -292,12 +292,12 @@ def test_facts(bert):
         ({"overlap": 3}, "the overlap must be at least 16 tokens"),
     ],
 )
-def test_windows_that_cannot_be(bert, options, message):
+def test_invalid_windows_raise(bert, options, message):
     with pytest.raises(DataError, match=message):
         make_encoder(bert, **options)
 
 
-def test_no_mask_token_to_put_in_place(bert):
+def test_unselected_mask_needs_a_mask_token(bert):
     made = make_encoder(bert)
     bare = replace(made.pretrained, subwords=replace(made.subwords, mask=None))
     with pytest.raises(DataError, match="has no mask token; use unselected=out"):
@@ -305,7 +305,7 @@ def test_no_mask_token_to_put_in_place(bert):
     TransformerEncoder(bare, TransformerOptions(unselected="out"))
 
 
-def test_scores_start_apart(bert):
+def test_initialize_scales_transformer_scores(bert):
     model = highlight_model(bert, settings={"method_options": {"start_spread": 1.0}}).eval()
     words = model.encoder.collate(texts((30, 20, 25)))
     with torch.no_grad():

@@ -37,7 +37,7 @@ def test_english_texts_get_the_vectors_of_the_package():
     assert [encoder.knows(word) for word in ("lovely", "qqq", "dreadful", "DREADFUL", "zzzqx")] == [True] * 4 + [False]
 
 
-def test_other_texts_learn_their_own():
+def test_texts_without_coverage_learn_their_own_vectors():
     words = Counter(["zorble", "fnord", "blarg", "the", "zorble", "qux"])
     assert coverage(Lookup(load_vectors(BUNDLED).words), words) < MIN_COVERAGE
     torch.manual_seed(0)
@@ -63,13 +63,13 @@ def test_a_word_is_its_pretrained_vector_plus_what_was_learned():
     assert np.abs(vector("zzzqx")[0]).sum() == 0
 
 
-def test_vectors_that_stay_as_they_are():
+def test_untuned_vectors_are_frozen():
     assert not prepared(tuned=False).learned.weight.requires_grad
     assert prepared(embeddings=None, tuned=False).learned.weight.requires_grad  # there is nothing else to learn from
 
 
 @pytest.mark.parametrize("options", [{}, {"embeddings": None, "vector_size": 6}, {"lower": False}, {"min_count": 2}])
-def test_a_restored_reader_reads_the_same(options):
+def test_restored_encoder_gives_the_same_states(options):
     encoder = prepared(**options).eval()
     described = json.loads(json.dumps(encoder.description()))
     again = VectorEncoder.restore(described, encoder.tables(), VectorOptions(hidden=4, **options)).eval()
@@ -83,7 +83,7 @@ def test_a_restored_reader_reads_the_same(options):
     assert not any(name.startswith(("codes", "scales")) for name in encoder.state_dict())  # kept once, apart
 
 
-def test_a_table_that_does_not_belong_to_it_is_refused():
+def test_table_of_another_encoder_raises():
     encoder = prepared()
     other = WordVectors.from_floats(["a"], np.ones((1, 100)))
     tables = {name: torch.from_numpy(array) for name, array in other.to_arrays().items()}
@@ -91,14 +91,14 @@ def test_a_table_that_does_not_belong_to_it_is_refused():
         VectorEncoder.restore(encoder.description(), tables, VectorOptions(hidden=4))
 
 
-def test_vectors_of_another_language_are_named(tmp_path):
+def test_vectors_without_coverage_raise(tmp_path):
     path = tmp_path / "v.txt"
     path.write_text("zorble 1 2\nfnord 3 4\n")
     with pytest.raises(DataError, match=r"none of the 9 words of the training texts has a vector"):
         prepared(embeddings=str(path))
 
 
-def test_every_reader_has_its_name():
+def test_encoders_are_registered_by_their_names():
     for name, encoder in ENCODERS.items():
         assert encoder.name == name
         assert encoder.options()

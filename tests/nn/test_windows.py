@@ -17,7 +17,7 @@ def padded(rows):
 
 
 @given(COUNTS, st.integers(4 * MARGIN, 12 * MARGIN))
-def test_every_word_is_at_home_once_in_whole_and_with_context(rows, capacity):
+def test_every_word_has_one_home_with_context(rows, capacity):
     counts = padded(rows)
     layout = lay_out(counts, capacity, MARGIN)
     length = layout.word.shape[1]
@@ -63,7 +63,7 @@ def test_the_number_of_rows_grows_like_the_text(words):
     assert len(layout.text) == -(-2 * words // 60)
 
 
-def test_nothing_at_all():
+def test_texts_without_tokens():
     layout = lay_out(torch.zeros((2, 3), dtype=torch.int64), 10, 2)
     assert len(layout.text) == 2
     assert not layout.real.any()

@@ -12,7 +12,7 @@ from rationalizer.ranges import ranges_of
 HUGE = 10**300
 METHODS = [(name, False) for name in sorted(EXTRACTORS)] + [(name, True) for name in sorted(ALIGNERS)]
 # What is meant by a value that others cannot have.
-MEANINGFUL = {("spectra", "transition", -1)}  # a price on neighbours
+MEANINGFUL = {("spectra", "transition", -1)}  # a penalty on neighbours
 
 
 def numbers(options):
