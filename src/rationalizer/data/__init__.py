@@ -1,4 +1,4 @@
-"""Texts with labels and rationales, from wherever people have them: lists, files, datasets by name."""
+"""Texts with labels and annotations, from lists, tables, files, and datasets by name."""
 
 from rationalizer.data.bad_rows import BadRows
 from rationalizer.data.column_names import Columns

@@ -1,4 +1,4 @@
-"""What the columns of a user's file are called, and whether its rows are texts or pairs of texts."""
+"""The column names of a user's file, and whether its rows are texts or pairs of texts."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from rationalizer.text.errors import DataError, InputError
 _TEXT = ("text", "tokens")
 _SIDES = (("premise", "premise_tokens"), ("hypothesis", "hypothesis_tokens"))
 _RATIONALES = ("rationale_spans", "rationale_mask", "rationale_chars", "rationale_masks")
-ANNOTATIONS = {*_RATIONALES, "alignment"}  # what models are compared with, and learn from only where that is asked for
+ANNOTATIONS = {
+    *_RATIONALES,
+    "alignment",
+}  # models are scored on them, and learn from them only if `annotation_weight` is set
 _OF_TEXTS = (*_TEXT, *_RATIONALES, "sentence_lengths")
 _OF_PAIRS = (*_SIDES[0], *_SIDES[1], "alignment", "premise_chars", "hypothesis_chars", "group")
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of a file are called; None for a column that is there but should not be used.
+    """The names of a file's columns; None for a column that should not be used.
 
     A file that has a premise and a hypothesis, as text or as tokens, holds pairs: `Columns(premise="question",
-    hypothesis="answer")` reads two columns of other names. Where it has a text as well, the columns that were
-    renamed say what is meant; otherwise set `premise` or `text` to None.
+    hypothesis="answer")` reads pairs from two columns with other names. If it also has a text, the columns that were
+    renamed decide; otherwise set `premise` or `text` to None.
     """
 
     text: str | None = "text"
@@ -61,30 +64,30 @@ class Columns:
         return {name for field in fields(self) if (name := getattr(self, field.name)) is not None}
 
     def by_kind(self) -> dict[str, str]:
-        """What is read from where: {"text": "review", "label": "stars"}."""
+        """The names that are not None, by kind: {"text": "review", "label": "stars"}."""
         return {field.name: name for field in fields(self) if (name := getattr(self, field.name)) is not None}
 
-    def with_model_columns(self, names: Mapping[str, str], there: Collection[str]) -> Columns:
-        """With other names in the place of the usual ones, as far as they are there."""
+    def with_model_columns(self, names: Mapping[str, str], available: Collection[str]) -> Columns:
+        """Replace default names by a model's names, if these columns are available."""
         usual = {field.name for field in fields(self) if getattr(self, field.name) == field.default}
-        return replace(self, **{kind: name for kind, name in names.items() if kind in usual and name in there})
+        return replace(self, **{kind: name for kind, name in names.items() if kind in usual and name in available})
 
     def without_annotations(self) -> Columns:
-        """Of the texts alone: no labels, human rationales or alignments."""
+        """The columns of the texts alone: no labels, annotations or alignments."""
         return replace(self, **dict.fromkeys(("label", *_RATIONALES, "alignment", "group")))
 
     @property
     def are_pairs(self) -> bool:
-        """Whether the columns found in a file are those of pairs."""
+        """Whether resolved columns are those of pairs."""
         return self.premise is not None or self.premise_tokens is not None
 
     @property
     def are_tokenized(self) -> bool:
-        """Whether the columns found in a file give words, not only texts."""
+        """Whether resolved columns have tokens, not only texts."""
         return self.tokens is not None or self.premise_tokens is not None
 
     def resolve(self, table: Table) -> Columns:
-        """The columns this file has, of texts or of pairs; an error where it lacks one that it must have."""
+        """The columns that this file has, of texts or of pairs; DataError if a required one is missing."""
         asked = self._renamed()
         for key in ["label", *asked]:
             name = getattr(self, key)

@@ -15,16 +15,16 @@ Task = Literal["classification", "regression"]
 
 
 def default_budget(*, pairs: bool) -> Budget:
-    """Where nothing else is known: a fifth of a text's words; as many alignments as half the shorter text's words."""
+    """The default: a fifth of a text's words; for pairs, half as many links as the shorter text has words."""
     return Budget.share(0.5 if pairs else 0.2)
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """What a model is trained and judged on. `classes` is empty for regression; a split may be empty.
+    """What a model is trained and evaluated on. `classes` is empty for regression; a split may be empty.
 
-    The examples are texts or pairs of texts, one kind in all splits. `dropped` says how many rows of each split (or of
-    "no split", where the data says so) had no usable label and were left out.
+    The examples of all splits are texts, or all are pairs of texts. `dropped` is the number of rows of each split (or
+    of "no split") that were left out because they had no usable label.
     """
 
     name: str
@@ -35,9 +35,9 @@ class Corpus:
     test: Sequence[AnyExample]
     budget: Budget = field(default_factory=lambda: default_budget(pairs=False))
     dropped: Mapping[str, int] = field(default_factory=dict)
-    rule: SplitRule = "words"  # how its texts were cut; "spaces" if they came as tokens
-    columns: Mapping[str, str] = field(default_factory=dict)  # what was read from where: {"text": "review"}
-    skipped: tuple[str, ...] = ()  # which rows were left out because they could not be read, in words
+    rule: SplitRule = "words"  # how its texts were split into words; "spaces" if they were tokenized
+    columns: Mapping[str, str] = field(default_factory=dict)  # column names by kind: {"text": "review"}
+    skipped: tuple[str, ...] = ()  # messages about rows that were skipped because they could not be used
 
     def __post_init__(self) -> None:
         if self.task not in ("classification", "regression"):
@@ -54,14 +54,14 @@ class Corpus:
 
     @cached_property
     def digest(self) -> str:
-        """A fingerprint of the texts and labels that training and early stopping depend on."""
+        """A hash of the train and dev texts and labels, on which training and early stopping depend."""
         if isinstance(self.train, DiskExamples):
             return cached_text(self._digest, "digest", self.train, self.dev)
         return self._digest()
 
     @cached_property
     def digest_with_annotations(self) -> str:
-        """The same with what people marked, for a training that learns from it."""
+        """The same including annotations, for trainings that learn from them."""
         sha = hashlib.sha256(self.digest.encode())
         for split in (self.train, self.dev):
             for example in split:

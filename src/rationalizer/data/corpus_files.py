@@ -1,4 +1,4 @@
-"""Users' own files: a CSV, TSV, JSON-lines, Parquet or Excel file, or a folder with one for each split."""
+"""Users' files: a CSV, TSV, JSON-lines, Parquet or Excel file, or a folder with one for each split."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from rationalizer.text.errors import DataError
 from rationalizer.text.example import AnyExample
 from rationalizer.text.word_splitting import SplitRule
 
-# Of files or of a folder's parts: regular expressions, matched as a whole or up to what is no letter.
+# Split names to regular expressions for file names, matched up to a character that is not a letter.
 SplitNames = Mapping[str, tuple[str, ...]]
 SPLIT_NAMES: SplitNames = {
     "train": ("train", "training"),
     "dev": ("dev", "val", "valid", "validation", "heldout"),
     "test": ("test",),
 }
-# "train", "dev", "test": the files of each; of any other part only the rows that are dropped are counted.
+# The tables of "train", "dev" and "test"; of any other part only the dropped rows are counted.
 Splits = Mapping[str, Sequence[Table]]
 
 
@@ -78,11 +78,11 @@ def read_examples(
 
 @dataclass(frozen=True)
 class InputRow:
-    """A row of a file as it is, and what can be explained of it: None where there is no text, or nothing usable."""
+    """A row of a file and its example; None if the row has no text or cannot be used."""
 
     row: Row
     example: AnyExample | None
-    place: str = ""  # for messages; "": its number among those at hand will do
+    place: str = ""  # for messages, such as "reviews.csv, row 12"; empty if unknown
 
 
 def iter_rows(
@@ -143,10 +143,10 @@ def iter_rows(
 
 
 def resolve_columns(columns: Columns, stream: Stream, pairs: bool | None = None) -> Columns:
-    """What a file's texts are read from; a label is not needed to explain them."""
+    """The columns that a file has, for inference: the label may be missing."""
     if columns.label not in stream.columns:
         if columns.label not in (None, Columns.label):
-            columns.resolve(Table(stream.path, stream.columns, []))  # says what is missing
+            columns.resolve(Table(stream.path, stream.columns, []))  # raises the error
         columns = replace(columns, label=None)
     found = columns.resolve(Table(stream.path, stream.columns, []))
     if pairs is not None and found.are_pairs != pairs:
@@ -158,7 +158,7 @@ def resolve_columns(columns: Columns, stream: Stream, pairs: bool | None = None)
 
 
 def _is_blank(row: Row, columns: Columns) -> bool:
-    """Whether it has no text at all, or of a pair neither."""
+    """Whether a row has no text; for a pair, neither of the two."""
     sides = (columns.text, columns.tokens, columns.premise, columns.hypothesis)
     cells = [row.get(name) for name in (*sides, columns.premise_tokens, columns.hypothesis_tokens) if name is not None]
     return all(cell is None or cell != cell or (isinstance(cell, str) and not cell.strip()) for cell in cells)
@@ -178,7 +178,7 @@ def read_splits(
     original: str = "",
     **reading: Any,
 ) -> dict[str, list[Table]]:
-    """The tables of each split; `reading` as of `read_table`."""
+    """Read the tables of each split; `reading` are arguments of `read_table`."""
     if source.is_dir():
         found = find_splits(source, names, original=original)
         return {split: [read_table(path, columns, **reading) for path in paths] for split, paths in found.items()}
@@ -234,7 +234,7 @@ def assemble(
 
 
 def check_one_kind(found: Mapping[Path, Columns]) -> None:
-    """DataError where the columns found in some files are of pairs, in others of single texts."""
+    """Raise DataError if some files hold pairs and others single texts."""
     pairs = [path for path, columns in found.items() if columns.are_pairs]
     texts = [path for path, columns in found.items() if not columns.are_pairs]
     if pairs and texts:
@@ -275,7 +275,7 @@ def _examples(
     drop: Collection[Label],
     bad: BadRows,
 ) -> tuple[list[AnyExample], int]:
-    """The tables' rows as examples, and how many were dropped for their label."""
+    """The examples of the tables' rows, and the number of rows dropped for their label."""
     examples: list[AnyExample] = []
     dropped = 0
     for table in tables:
@@ -295,7 +295,7 @@ _SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 
 
 def split_of(name: str, names: SplitNames = SPLIT_NAMES) -> str | None:
-    """Which split a name such as `train_subset`, `val`, `test2k` or `train-00000-of-00002` stands for."""
+    """The split of a name such as `train_subset`, `val`, `test2k` or `train-00000-of-00002`."""
     for split, known in names.items():
         if re.match(rf"({'|'.join(known)})(?![a-z])", name.lower()):
             return split
@@ -307,11 +307,11 @@ def find_splits(
 ) -> dict[str, list[Path]]:
     """The files of each split in a folder: one file, or the numbered parts of one.
 
-    `original` names other files that would have been read, for the error where there is no train file.
+    `original` names other files that could be read, for the error message if there is no train file.
     """
     files = sorted(p for p in folder.iterdir() if p.is_file() and ending(p) in endings)
     splits = {path: split_of(stem(path), names) for path in files}
-    needed = ["train"] if "train" in names else list(names)  # some data are for scoring only
+    needed = ["train"] if "train" in names else list(names)  # some datasets are for scoring only
     if not any(split in splits.values() for split in needed):
         seen = ", ".join(path.name for path in files[:8]) or "no data file"
         others = ", and dev (or validation) and test if you have them" if "train" in names else ""

@@ -1,4 +1,4 @@
-"""How a text file is written: what separates its fields, its encoding, whether its first line names the columns."""
+"""The dialect of a text file: delimiter, encoding, header."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UTF8 = "utf-8-sig"
 
 @dataclass(frozen=True)
 class Dialect:
-    """What is given of it; what is None is found out. Without a header the columns are called 1, 2, 3 and so on."""
+    """Settings that are None are detected. Without a header the columns are named 1, 2, 3 and so on."""
 
     delimiter: str | None = None
     encoding: str | None = None
@@ -38,21 +38,21 @@ class Dialect:
                 ) from None
 
     def encoding_of(self, head: bytes) -> str:
-        """The encoding given, or the one that a file's first bytes tell: UTF-16 by its mark, else UTF-8."""
+        """The encoding if given, else UTF-16 if the file's first bytes are its byte order mark, else UTF-8."""
         if self.encoding is not None:
             return UTF8 if codecs.lookup(self.encoding).name == "utf-8" else self.encoding
         return next((name for mark, name in _MARKS.items() if head.startswith(mark)), UTF8)
 
     def delimiter_of(self, lines: Sequence[str], usual: str) -> str:
-        """The delimiter given, or the one that cuts the first lines into as many fields as the very first.
+        """The delimiter if given, else the one that splits all of the first lines into the same number of fields.
 
         Args:
-            lines: the first of the file, each with its line end.
-            usual: what the file's ending says, which is right if several do, or none.
+            lines: the first lines of the file, with line ends.
+            usual: the delimiter for the file's ending, used if several delimiters fit, or none.
         """
         if self.delimiter is not None:
             return self.delimiter
-        for counted in (lines, lines[:1]):  # where no delimiter cuts all alike, some rows are bad: the header decides
+        for counted in (lines, lines[:1]):  # if no delimiter fits all lines, some rows are bad: the header decides
             fitting = {d: width for d in (usual, *DELIMITERS) if (width := _width(counted, d)) > 1}
             if fitting:
                 return usual if usual in fitting else max(fitting, key=lambda d: fitting[d])
@@ -63,12 +63,12 @@ class Dialect:
 
 
 def _width(lines: Sequence[str], delimiter: str) -> int:
-    """How many fields each of the records has, if all have as many; otherwise 0."""
+    """The number of fields of each record, if all have the same; otherwise 0."""
     widths = set()
     try:
         for fields in csv.reader(lines, delimiter=delimiter, strict=True):
             if fields:
                 widths.add(len(fields))
-    except csv.Error:  # also where the last record goes on beyond these lines
+    except csv.Error:  # also if the last record continues beyond these lines
         pass
     return widths.pop() if len(widths) == 1 else 0

@@ -1,4 +1,4 @@
-"""Tables such as pandas' DataFrames: which of their columns hold the texts."""
+"""Tables such as pandas DataFrames: which columns hold the texts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from rationalizer.text.errors import DataError
 
-Names = Mapping[str, str]  # what a column holds (as in `Columns`) to its name
+Names = Mapping[str, str]  # column names by kind, as in `Columns`
 
 
 def is_table(items: Any) -> bool:
@@ -15,17 +15,17 @@ def is_table(items: Any) -> bool:
 
 
 def pair_columns(table: Any, model_columns: Names | None = None) -> tuple[Any, Any] | None:
-    """The columns of premises and hypotheses, where it can be told; first of all those of the training."""
+    """The columns of premises and hypotheses: the model's, the usual ones, or the only two; None if unclear."""
     names = list(table.columns)
     for known in (model_columns or {}, {"premise": "premise", "hypothesis": "hypothesis"}):
         if known.get("premise") in names and known.get("hypothesis") in names:
             return known["premise"], known["hypothesis"]
-    # A table of texts and their labels has two columns, too.
+    # A table of texts and labels also has two columns.
     return (names[0], names[1]) if len(names) == 2 and not {"text", "label"} & set(names) else None
 
 
 def text_column(table: Any, model_columns: Names | None = None) -> Any:
-    """The column of texts: that of the training, one called text, or the only one there is."""
+    """The column of texts: the model's, "text", or the only one."""
     names = list(table.columns)
     for name in ((model_columns or {}).get("text"), "text"):
         if name in names:
@@ -53,7 +53,7 @@ def texts_of(table: Any, *, pairs: bool, model_columns: Names | None = None) -> 
 
 
 def names_of(texts: Any, labels: Any, *, pairs: bool) -> dict[str, str]:
-    """What the columns that texts and labels came from are called, as far as they say so."""
+    """The names of the columns that texts and labels came from, as far as they have names."""
     if is_table(texts):
         found = dict(zip(("premise", "hypothesis"), pair_columns(texts) or (), strict=False)) if pairs else {}
         found = found if pairs else {"text": text_column(texts)}

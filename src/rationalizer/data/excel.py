@@ -13,7 +13,7 @@ from rationalizer.text.errors import DataError
 def sheet_rows(
     path: Path, header: bool, wanted: Collection[str] | None, seen: dict[str, None], blank: bool
 ) -> Iterator[dict[str, Any] | BadRow]:
-    """The rows of the first sheet; empty ones count only if `blank`."""
+    """Yield the rows of the first sheet; empty rows only if `blank`."""
     try:
         from openpyxl import load_workbook
         from openpyxl.utils.exceptions import InvalidFileException
@@ -40,7 +40,7 @@ def sheet_rows(
                     yield {}
                 continue
             beyond = [cell for cell in cells[len(names) :] if cell is not None]
-            row = {name: _plain(cell) for name, cell in zip(names, cells, strict=False) if name}
+            row = {name: _to_plain(cell) for name, cell in zip(names, cells, strict=False) if name}
             if beyond:
                 problem = f"{len(cells)} cells, but {len(names)} in the header"
                 yield BadRow(DataError(problem, "give each column a name"), row)
@@ -62,6 +62,6 @@ def _names(path: Path, cells: list[Any], header: bool) -> list[str]:
     return names
 
 
-def _plain(cell: Any) -> Any:
-    """Dates and times as people write them; numbers and texts as they are."""
+def _to_plain(cell: Any) -> Any:
+    """Dates and times as text; numbers and texts unchanged."""
     return cell if cell is None or isinstance(cell, (str, int, float)) else str(cell)

@@ -10,7 +10,7 @@ from rationalizer.data.table_files import Table
 from rationalizer.text.errors import DataError
 
 SCRIPT = "Dataset scripts are no longer supported"
-CONVERTED = "refs/convert/parquet"  # where the Hub keeps its own copy of a dataset that comes as a script
+CONVERTED = "refs/convert/parquet"  # the Hub's converted copy of a dataset that is published as a script
 
 
 def read_hub(identifier: str, columns: Collection[str], names: SplitNames = SPLIT_NAMES) -> dict[str, list[Table]]:

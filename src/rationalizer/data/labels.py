@@ -1,4 +1,4 @@
-"""What a column of labels means: classes by name or number, or values to regress on."""
+"""The meaning of labels: classes by name or number, or regression values."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rationalizer.data.corpus import Task
 from rationalizer.text.errors import DataError, short_repr
 
 Label = int | float | str
-LARGEST = 1e15  # of values: the squares of larger ones are beyond 32 bits
-LONGEST_NAME = 1000  # characters: what is longer is a text in the wrong column
-MULTI_LABEL = "a text has one label; for several of them train one model a label, with that label or without it"
-_INTEGER = re.compile(r"[+-]?(0|[1-9]\d*)")  # as numbers are written: 007 is a name
+LARGEST = 1e15  # value: squares of larger ones overflow 32-bit floats
+LONGEST_NAME = 1000  # characters: longer ones are texts in the wrong column
+MULTI_LABEL = "a text has one label; for several labels train one model per label, on texts with and without it"
+_INTEGER = re.compile(r"[+-]?(0|[1-9]\d*)")  # 007 is a name
 _NUMBER = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -27,7 +27,7 @@ class Labels:
     classes: tuple[str, ...] = ()
 
     def encode(self, value: Any) -> int | float:
-        """The number of a label as it stands in a file or an array; ValueError where it has none."""
+        """Encode a label from a file or an array; DataError if it is unknown or missing."""
         label = plain(value)
         if self.task == "regression":
             if isinstance(label, str):
@@ -52,14 +52,14 @@ class Labels:
 
 
 def _value(label: int | float) -> float:
-    # Compared before it is converted: an integer may be larger than any float.
+    # Compared before the conversion: an integer may be larger than any float.
     if not -LARGEST <= label <= LARGEST:
         raise DataError(f"the label {short_repr(label)} is beyond {LARGEST:g}", "give values in a larger unit")
     return float(label)
 
 
 def plain(value: Any) -> Label:
-    """A label as int, float or str: numbers written as text become numbers, NumPy scalars Python's."""
+    """A label as int, float or str: numbers in text become numbers, NumPy scalars Python values."""
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
     if isinstance(value, str):
@@ -71,7 +71,7 @@ def plain(value: Any) -> Label:
         value = float(text) if _NUMBER.fullmatch(text) else text
     if value is None or (isinstance(value, str) and value == "") or (isinstance(value, float) and math.isnan(value)):
         raise DataError("the label is missing", "fill it in or leave the row out")
-    if isinstance(value, str) and value in ("nan", "NaN"):  # as pandas writes what is missing
+    if isinstance(value, str) and value in ("nan", "NaN"):  # pandas' missing values
         raise DataError(
             f"the label {value!r} says that there is none", "fill it in, leave the row out, or rename the class"
         )
@@ -99,7 +99,7 @@ def _is_writable(name: str) -> bool:
 
 
 def _require_distinct(values: Sequence[Label], classes: Sequence[str]) -> None:
-    """Names that differ in case or blanks alone are more likely a slip than two classes."""
+    """Raise MixedLabels if names differ only in case or spaces, which is more likely a typo than two classes."""
     seen: dict[str, str] = {}
     for name in classes:
         other = seen.setdefault("".join(name.split()).casefold(), name)
@@ -112,11 +112,11 @@ def _require_distinct(values: Sequence[Label], classes: Sequence[str]) -> None:
             )
 
 
-MANY = 20  # classes that may be meant, whatever the number of texts
+MANY = 20  # up to this many classes are plausible for any number of texts
 
 
 def _require_classes(classes: Sequence[str], count: int) -> None:
-    """Nearly as many classes as there are texts are none."""
+    """Raise DataError if there are nearly as many classes as texts."""
     if len(classes) > MANY and 2 * len(classes) > count:
         raise DataError(
             f"there are {len(classes):,} different labels for {count:,} texts, such as "
@@ -141,10 +141,10 @@ def infer_labels(
     *,
     count: int | None = None,
 ) -> Labels:
-    """Reads the task and the classes off the labels (as `plain` gives them), where they are not given.
+    """Infer the task and the classes from labels (as `plain` returns them), unless they are given.
 
-    A float means regression; otherwise integers are classes in numerical, names in alphabetical order. `count` says how
-    many labels there are, where `values` has equal ones only once.
+    A float means regression; otherwise integers are classes in numerical, names in alphabetical order. `count` is the
+    number of labels, if `values` has only the distinct ones.
     """
     if task not in (None, "classification", "regression"):
         raise DataError(f"task must be 'classification' or 'regression', got {task!r}")

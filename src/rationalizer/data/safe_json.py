@@ -1,4 +1,4 @@
-"""JSON of unknown origin: whatever is wrong with it is a ValueError."""
+"""Parse JSON from untrusted files: every problem is a DataError."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rationalizer.text.errors import DataError
 
 
 def parse_json(text: str | bytes, remedy: str = "") -> Any:
-    """As `json.loads`; the ValueError says in a few words what is wrong, and `remedy` how it should be written."""
+    """As `json.loads`, but raise DataError with this remedy."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -20,5 +20,5 @@ def parse_json(text: str | bytes, remedy: str = "") -> Any:
         raise DataError("lists or objects are nested too deeply to be read", "write them flat") from None
     except UnicodeDecodeError as error:
         raise DataError(f"byte 0x{error.object[error.start]:02x} is not UTF-8", "save the file as UTF-8") from None
-    except ValueError:  # Python's own limit on the digits of an integer
+    except ValueError:  # Python's limit on the digits of an integer
         raise DataError("a number has thousands of digits", "write it as a float or as text") from None

@@ -1,4 +1,4 @@
-"""Rows held out from training, the same ones for the same seed."""
+"""Hold out dev examples from train, the same for the same seed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rationalizer.text.errors import DataError
 from rationalizer.text.example import Example, PairExample
 
-MOST = 20_000  # held out where nothing else is asked for: a share of so many has a standard error below 0.4%
+MOST = 20_000  # held out by default: a proportion of so many has a standard error below 0.4%
 
 E = TypeVar("E", Example, PairExample, Example | PairExample)
 
@@ -26,11 +26,10 @@ def split_off_dev(
 
 
 def dev_mask(labels: Any, fraction: float | None, *, seed: int, stratify: bool) -> NDArray[np.bool_]:
-    """Which of the examples that have these labels are held out.
+    """A mask of the examples with these labels that are held out.
 
-    round(fraction · n) examples are, at least one; without a fraction a tenth of them, at most `MOST`. With `stratify`
-    every class gives its share, what rounding takes away going to the classes that lost most; a class with one example
-    keeps it in train.
+    round(fraction · n) examples are held out, at least one; without a fraction a tenth, at most `MOST`. With `stratify`
+    classes are held out in proportion, by largest remainder; a class with a single example stays in train.
     """
     if fraction is not None and not 0 < fraction < 1:
         raise DataError(f"the fraction held out must lie between 0 and 1, got {fraction!r}")
@@ -52,7 +51,7 @@ def dev_mask(labels: Any, fraction: float | None, *, seed: int, stratify: bool) 
 
 
 def _shares(sizes: Sequence[int], wanted: int) -> list[int]:
-    """Whole shares of `wanted` in proportion to the sizes, leaving each group one member where possible."""
+    """Divide `wanted` in proportion to the sizes, in whole numbers, leaving each group one member if possible."""
     exact = [wanted * size / sum(sizes) for size in sizes]
     shares = [min(int(share), size - 1) for share, size in zip(exact, sizes, strict=True)]
     by_loss = sorted(range(len(sizes)), key=lambda k: shares[k] - exact[k])

@@ -1,4 +1,5 @@
-"""Rows of CSV, TSV, JSON-lines, Parquet and Excel files, as dictionaries, whatever the file claims to be."""
+"""Read rows of CSV, TSV, JSON-lines, Parquet and Excel files as dictionaries, and check that files are what their names
+claim."""
 
 from __future__ import annotations
 
@@ -22,16 +23,15 @@ from rationalizer.text.errors import DataError, short_repr
 
 Row = dict[str, Any]
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".xlsx")
-# Characters in a line, or in a CSV field. No row that can be used is longer: what is, is a file without line ends, or a
-# quote that nobody closed.
+# Characters in a line, or in a CSV field. No usable row is longer: the file has no line ends, or a quote is not closed.
 LONGEST_LINE = 2**24
-_PARQUET_ROWS = 1024  # in memory at once
-_LOOKED_AT = 50  # lines that must agree on a delimiter
+_PARQUET_ROWS = 1024  # read at once
+_LOOKED_AT = 50  # lines from which the delimiter is detected
 
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of one file; `numbers` says which rows of the file they are, where that is not all of them."""
+    """The rows of one file; `numbers` are their numbers in the file, if these are not all its rows."""
 
     path: Path
     columns: tuple[str, ...]
@@ -39,15 +39,15 @@ class Table:
     numbers: Sequence[int] | None = None
 
     def numbered(self) -> Iterator[tuple[int, Row]]:
-        """The rows with the numbers that error messages give them: in the file, from 1."""
+        """The rows with their numbers in the file, counted from 1, for error messages."""
         return zip(self.numbers or range(1, len(self.rows) + 1), self.rows, strict=True)
 
 
 @dataclass(frozen=True)
 class Stream:
-    """The rows of one file, each read when it is asked for; `columns` are those met so far (only JSON adds any).
+    """The rows of one file, read lazily; `columns` are those seen so far (only JSON rows can add some).
 
-    In the place of a row that cannot be read stands a `BadRow`.
+    A row that cannot be parsed comes as a `BadRow`.
     """
 
     path: Path
@@ -60,7 +60,7 @@ class Stream:
 
 
 def ending(path: Path) -> str:
-    """The ending that tells the format, `.gz` left aside."""
+    """The ending that tells the format, without `.gz`."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] == ".gz":
         suffixes.pop()
@@ -80,9 +80,9 @@ def read_table(
     dialect: Dialect | None = None,
     bad: BadRows | None = None,
 ) -> Table:
-    """All rows of a file. `columns` limits what is kept to these names, where the file has them.
+    """Read all rows of a file; with `columns`, only these columns.
 
-    Rows that cannot be read are added to `bad` and left out; without it they are an error.
+    Rows that cannot be parsed are added to `bad` and left out; without `bad` they raise an error.
     """
     stream = stream_table(path, columns, dialect=dialect)
     rows: list[Row] = []
@@ -109,12 +109,12 @@ def stream_table(
 ) -> Stream:
     """As `read_table`, one row at a time: memory does not grow with the file, unless it is one JSON array.
 
-    With `blank`, a line without anything is a row without anything; otherwise it does not count.
+    With `blank`, an empty line is an empty row; otherwise it is ignored.
     """
     dialect = dialect or Dialect()
     path = Path(path)
     if not path.is_file():
-        if path.exists() and not path.is_dir():  # a pipe or a device: it can be read but once, if it ends at all
+        if path.exists() and not path.is_dir():  # a pipe or a device can be read only once
             raise DataError("not a regular file", "copy what comes from it into one", path=path)
         raise DataError("there is no such file", path=path)
     kind = ending(path)
@@ -142,13 +142,13 @@ def stream_table(
         ahead.append(row)
         if seen:
             break
-    if not seen and ahead and isinstance(ahead[0], BadRow):  # no row of this kind of file is to be had
+    if not seen and ahead and isinstance(ahead[0], BadRow):  # the file has no row of this kind
         raise DataError.from_error(ahead[0].error, path=path, row=1)
     return Stream(path, chain(ahead, rows), seen)
 
 
 def columns_of(path: Path, dialect: Dialect | None = None) -> tuple[str, ...]:
-    """The columns of a file; one of JSON is read through, since any row may add some."""
+    """The columns of a file; JSON is read to its end, since any row may add some."""
     stream = stream_table(path, dialect=dialect)
     if ending(path) in (".jsonl", ".json"):
         deque(stream.rows, maxlen=0)
@@ -188,7 +188,7 @@ _REMEDIES = {
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """The file's bytes, unpacked where its name ends in .gz."""
+    """Open a file in binary mode, decompressed if its name ends in .gz."""
     try:
         with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as raw:
             yield raw  # type: ignore[misc]
@@ -277,7 +277,7 @@ def _first_bad_byte(path: Path) -> DataError:
 def _csv_rows(
     path: Path, dialect: Dialect, usual: str, wanted: Collection[str] | None, seen: dict[str, None], blank: bool
 ) -> Iterator[Row | BadRow]:
-    csv.field_size_limit(LONGEST_LINE)  # of the whole process: lowered again, it would break other open streams
+    csv.field_size_limit(LONGEST_LINE)  # process-wide: lowering it again would break other open streams
     number = 0
     try:
         with _open_text(path, dialect, newline="") as text:
@@ -316,7 +316,7 @@ def _csv_rows(
 
 
 def _header(path: Path, reader: Iterator[list[str]], dialect: Dialect) -> tuple[list[str], Iterator[list[str]]]:
-    """The columns' names, and the records that follow."""
+    """The column names, and the records that follow."""
     first = next(reader, [])
     if not dialect.header:
         return [str(k) for k in range(1, len(first) + 1)], chain([first], reader)
@@ -349,7 +349,7 @@ def _json_values(path: Path, dialect: Dialect, blank: bool) -> Iterator[Any]:
     if _is_array(path):
         yield from _json_array(path, dialect)
         return
-    with _open_text(path, dialect, newline="\n") as text:  # only \n ends a line: U+2028 may stand inside a JSON string
+    with _open_text(path, dialect, newline="\n") as text:  # only \n ends a line: JSON strings may contain U+2028
         for line in _lines(path, text):
             if not line.strip():
                 if blank:
@@ -367,7 +367,7 @@ def _is_array(path: Path) -> bool:
 
 
 def _json_array(path: Path, dialect: Dialect) -> Any:
-    """One array that holds all rows; it can only be read whole."""
+    """A JSON array of all rows, which can only be read as a whole."""
     with _open_text(path, dialect, newline="\n") as text:
         try:
             return parse_json(text.read(), "copy the file again, or write one JSON object a line")

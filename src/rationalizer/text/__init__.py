@@ -1,4 +1,4 @@
-"""Texts before any model: words and where they stand, budgets, word vectors."""
+"""Texts before any model: words and their offsets, sentences, budgets, word vectors."""
 
 from rationalizer.text.budget import Budget
 from rationalizer.text.errors import DataError

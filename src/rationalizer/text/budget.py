@@ -1,4 +1,4 @@
-"""How much may be selected: a share of the words or a count of them."""
+"""A budget: the largest share, or number, of words a rationale may contain."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _REMEDY = "write a share such as 20% or 0.2, or a count of words such as 5"
 
 @dataclass(frozen=True)
 class Budget:
-    """`Budget.share(0.2)` is a fifth of the words, `Budget.count(5)` five words; of a pair of texts, pairs of words.
+    """`Budget.share(0.2)` is a fifth of the words, `Budget.count(5)` five words; for a pair of texts, pairs of words.
 
-    Two budgets are equal only if they are of one kind: all words (`Budget.share(1)`, "100%") are not one word
-    (`Budget.count(1)`, "1"). The text form tells them apart too, and is what is stored.
+    Budgets of different kinds are never equal: all words (`Budget.share(1)`, "100%") are not one word
+    (`Budget.count(1)`, "1"). The text form, which is stored, also distinguishes them.
     """
 
     kind: Literal["share", "count"]
@@ -41,7 +41,7 @@ class Budget:
 
     @classmethod
     def parse(cls, value: Any) -> Budget:
-        """A budget as people write it: "20%", 0.2 and "0.2" are shares, 5 and "5" counts, 1.0 is everything."""
+        """Make a budget from a value: "20%", 0.2 and "0.2" are shares, 5 and "5" are counts, 1.0 is the whole text."""
         if isinstance(value, Budget):
             return value
         if isinstance(value, str):
@@ -78,15 +78,15 @@ class Budget:
         return self.kind, self.amount
 
     def words(self, *counted: Tensor) -> Tensor:
-        """Each text's budget in words: max(1, round(share · words)), or the count; at most the words there are.
+        """Each text's budget in words: max(1, round(share · words)), or the count; at most the number of words.
 
-        Of two texts the shorter one counts: no matching has more pairs.
+        For two texts, the shorter one is used: no matching has more pairs.
 
         Args:
             counted: (batch, n) bool for each text, True on the words that use up the budget.
 
         Returns:
-            (batch,) int64; 0 only where a text has no word.
+            (batch,) int64; 0 only if a text has no word.
         """
         lengths = torch.stack([mask.sum(-1) for mask in counted]).amin(0)
         if self.kind == "count":

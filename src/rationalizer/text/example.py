@@ -1,4 +1,4 @@
-"""One text, or two, with their tokens, the tokens' places in the text, and what is known about them."""
+"""One text, or two, with their tokens, offsets, labels and annotations."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rationalizer.text.errors import InputError
 class Example:
     """A text as the models see it, tied to the text as the user wrote it.
 
-    Token k stands at `text[slice(*offsets[k])]`: what is said of tokens can be shown on the original text.
-    `sentence_lengths` says how many tokens each sentence has, where the data knows; else a rule finds them.
-    `annotation` is what people marked; of several, `annotator_masks` has what each of them did.
+    Token k is `text[slice(*offsets[k])]`, so that rationales can be shown on the original text. `sentence_lengths` are
+    the sentences' numbers of tokens, if the data has them; otherwise a rule splits sentences. `annotation` is what
+    people marked; if there are several annotators, `annotator_masks` has the mask of each.
     """
 
     text: str
@@ -23,7 +23,7 @@ class Example:
     label: int | float | None = None
     annotation: tuple[bool, ...] | None = None
     sentence_lengths: tuple[int, ...] | None = None
-    annotator_masks: tuple[tuple[bool, ...], ...] | None = None  # what each person marked, where that is known
+    annotator_masks: tuple[tuple[bool, ...], ...] | None = None
 
     def __post_init__(self) -> None:
         if len(self.offsets) != len(self.tokens):
@@ -46,27 +46,27 @@ class Example:
 
     @property
     def annotated(self) -> tuple[int, ...]:
-        """The numbers of the tokens that people marked; none where nobody did."""
+        """The indices of the annotated tokens; empty without an annotation."""
         return tuple(k for k, marked in enumerate(self.annotation or ()) if marked)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of what is said about it: a number per token."""
+        """The shape of its scores: one number per token."""
         return (len(self.tokens),)
 
     @property
     def length(self) -> int:
-        """What batches are sorted by."""
+        """The key by which batches are sorted."""
         return len(self.tokens)
 
 
-PREMISE_BITS = 20  # from which on the premise's length stands in that of a pair
+PREMISE_BITS = 20  # the premise's length is stored above this bit of a pair's `length`
 
 
 @dataclass(frozen=True, slots=True)
 class PairExample:
-    """Two texts with one label. `alignment` holds the (premise word, hypothesis word) pairs that belong together;
-    `group` names the part of the data that the pair is counted in, where results are reported by part.
+    """Two texts with one label. `alignment` holds the annotated (premise word, hypothesis word) links;
+    `group` names the group in which the pair is scored, if scores are broken down by group.
     """
 
     premise: Example
@@ -81,22 +81,22 @@ class PairExample:
 
     @property
     def annotated(self) -> tuple[tuple[int, int], ...]:
-        """The pairs of words that people aligned; none where nobody did."""
+        """The annotated links; empty without an alignment."""
         return self.alignment or ()
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of what is said about it: a number per pair of words."""
+        """The shape of its scores: one number per pair of words."""
         return len(self.premise.tokens), len(self.hypothesis.tokens)
 
     @property
     def length(self) -> int:
-        """What batches are sorted by: the premise, which is mostly longer, and then the hypothesis."""
+        """The key by which batches are sorted: the premise's length, which is mostly larger, then the hypothesis's."""
         return (len(self.premise.tokens) << PREMISE_BITS) + len(self.hypothesis.tokens)
 
     @staticmethod
     def sides(length: Any) -> tuple[Any, Any]:
-        """The words of the premise and of the hypothesis again, from a `length` or an array of them."""
+        """The lengths of premise and hypothesis, from a `length` or an array of them."""
         return length >> PREMISE_BITS, length & ((1 << PREMISE_BITS) - 1)
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Where a text's sentences end: as the data says, or by a rule that is saved with the reader."""
+"""Sentence boundaries: from the data, or by a rule that is saved with the encoder."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ SentenceRule = Literal["punctuation", "lines"]
 
 _ENDS = ".!?…。！？"
 _CLOSING = regex.compile(r"[\p{Pe}\p{Pf}'\"]+")
-# With a dot that ends no sentence: initials, what has dots within, and the usual titles.
+# Words whose final dot does not end a sentence: initials, words with inner dots, common titles.
 _ABBREVIATION = regex.compile(r"(?:\p{L}\.)+|(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|no)\.", regex.IGNORECASE)
 _BREAK = regex.compile(r"\n\s*\n|<br", regex.IGNORECASE)
 
 
 def sentence_numbers(example: Example, rule: SentenceRule = "punctuation") -> NDArray[np.int64]:
-    """For each token the number of its sentence, from 0.
+    """The sentence number of each token, from 0.
 
-    Where the example has `sentence_lengths`, these count. Else a rule:
+    If the example has `sentence_lengths`, they are used. Otherwise a rule:
         punctuation: a sentence ends at a full stop, exclamation or question mark and the closing quotes or brackets
             after it, unless a lower-case letter follows in a text that has upper-case ones; and before an empty line.
         lines: every line is a sentence.
@@ -36,15 +36,15 @@ def sentence_numbers(example: Example, rule: SentenceRule = "punctuation") -> ND
     if rule == "lines":
         ends = ["\n" in gap or _BREAK.search(gap) is not None for gap in gaps]
     else:
-        ends = _ends_at_marks(example.tokens, gaps, cased=any(map(str.isupper, example.text)))
+        ends = _punctuation_ends(example.tokens, gaps, cased=any(map(str.isupper, example.text)))
     return np.cumsum([False, *ends][: len(example.tokens)], dtype=np.int64)
 
 
-def _ends_at_marks(tokens: Sequence[str], gaps: Sequence[str], *, cased: bool) -> list[bool]:
+def _punctuation_ends(tokens: Sequence[str], gaps: Sequence[str], *, cased: bool) -> list[bool]:
     """Whether a sentence ends between each token and the next."""
     ends = []
-    ended = False  # whether an end has come, behind which marks may still close the sentence
-    quotes = 0  # straight ones look alike; of a sentence's, every second one closes
+    ended = False  # whether the sentence has ended, though closing quotes or brackets may follow
+    quotes = 0  # opening and closing straight quotes look alike; every second one of a sentence closes
     for token, after, gap in zip(tokens, tokens[1:], gaps, strict=False):
         quotes += token == '"'
         ended = _ends_sentence(token) or (ended and _closes(token, quotes % 2 == 0))
@@ -62,6 +62,6 @@ def _closes(token: str, second_quote: bool) -> bool:
 
 def _ends_sentence(token: str) -> bool:
     if token[-1] not in _ENDS and _CLOSING.fullmatch(token[-1]) is None:
-        return False  # as most words are
+        return False  # the fast path for most words
     bare = _CLOSING.sub("", token)
     return bare[-1:] in tuple(_ENDS) and _ABBREVIATION.fullmatch(bare) is None

@@ -1,29 +1,29 @@
-"""Answers about tokens, each found once."""
+"""A cache of values computed per token."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-MOST, LONGEST = 1 << 16, 64  # tokens, of so many characters: what a server is sent must not fill its memory
+MAX_TOKENS, MAX_LENGTH = 1 << 16, 64  # limits, so that requests to a server cannot fill its memory
 
-Answer = TypeVar("Answer")
+Value = TypeVar("Value")
 
 
-class TokenCache(dict[str, Answer]):
-    """`answers[token]` is `find(token)`. Texts have millions of tokens and few that differ."""
+class TokenCache(dict[str, Value]):
+    """`cache[token]` is `compute(token)`. Texts have millions of tokens but few distinct ones."""
 
-    def __init__(self, find: Callable[[str], Answer]) -> None:
+    def __init__(self, compute: Callable[[str], Value]) -> None:
         super().__init__()
-        self.find = find
+        self.compute = compute
 
-    def __missing__(self, token: str) -> Answer:
-        answer = self.find(token)
-        if len(self) >= MOST:
+    def __missing__(self, token: str) -> Value:
+        value = self.compute(token)
+        if len(self) >= MAX_TOKENS:
             self.clear()
-        if len(token) <= LONGEST:
-            self[token] = answer
-        return answer
+        if len(token) <= MAX_LENGTH:
+            self[token] = value
+        return value
 
-    def of(self, tokens: Iterable[str]) -> list[Answer]:
+    def get_all(self, tokens: Iterable[str]) -> list[Value]:
         return list(map(self.__getitem__, tokens))

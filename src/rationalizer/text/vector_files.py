@@ -1,4 +1,4 @@
-"""Word vectors in text files: opened wherever they are, read in chunks, faults named with their line."""
+"""Word vectors in text files, also in archives: read in chunks; errors name the line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rationalizer.text.errors import DataError, short_repr
 
 BUNDLED = "glove-6b-100d"
 GLOVE_PACKAGE = "glove-6b-50d"
-LARGEST = 1e6  # of a vector's numbers: larger ones are damage, and their products overflow
+LARGEST = 1e6  # larger numbers mean a damaged file, and their products overflow
 _CHUNK = 4096  # lines whose numbers are parsed at once
 
 
@@ -31,7 +31,7 @@ class _Line(NamedTuple):
 
 @contextmanager
 def open_text(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a text file, of a .gz, or of a file in a .zip archive."""
+    """Open a text file, a .gz file, or a file in a .zip archive."""
     inside = next((parent for parent in path.parents if parent.suffix == ".zip" and parent.is_file()), None)
     archive = inside or path
     if not archive.is_file():
@@ -55,9 +55,9 @@ def open_text(path: Path) -> Iterator[IO[bytes]]:
 def _no_such_source(path: Path) -> DataError:
     name, folder = path.name, path.parent
     others: list[str] = []
-    with suppress(OSError):  # a folder that is not there or cannot be read suggests nothing
+    with suppress(OSError):  # an unreadable folder suggests nothing
         others = sorted(entry.name for entry in folder.iterdir())
-    # What is there may differ from what was asked for by case alone, and then it is surely meant.
+    # Names that differ only in case are suggested first.
     written = {other.lower(): other for other in [*others, BUNDLED, GLOVE_PACKAGE]}
     close = closest(name.lower(), written, cutoff=0.75)
     meant = None if close is None else written[close]
@@ -83,9 +83,9 @@ def _member(zipped: zipfile.ZipFile, archive: Path, name: str | None) -> str:
 def read_text(
     path: Path, file: IO[bytes], wanted: Collection[str], limit: int
 ) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
-    """Chunks of words and their vectors: the file's first `limit` words, and the wanted ones wherever they stand.
+    """Yield chunks of words and their vectors: the file's first `limit` words, and all wanted ones.
 
-    Of a word that comes twice the first counts. Each line's count of numbers is checked, also where it is not kept.
+    The first of duplicate words is used. The number of values is checked on every line, also on lines that are skipped.
     """
     known: set[str] = set()
     lines: list[_Line] = []
@@ -104,7 +104,7 @@ def read_text(
             start, _, numbers = line.partition(b" ")
         else:
             start, numbers = _word_with_spaces(path, number, line, dimension)
-        # Large files hold a few words with broken bytes; no text asks for them, and they must not stop the rest.
+        # Large files have a few words with invalid bytes; no text needs them, and they must not stop the reading.
         word = start.decode("utf-8", "replace")
         if (len(known) < limit or word in wanted) and word not in known:
             known.add(word)
@@ -119,7 +119,7 @@ def read_text(
 
 
 def _word_with_spaces(path: Path, number: int, line: bytes, dimension: int) -> tuple[bytes, bytes]:
-    # GloVe 840B has words such as ". . ."; a line with too many numbers looks alike but for its word's end.
+    # GloVe 840B has words such as ". . ."; in a line with too many values the word would end in a number.
     parts = line.rsplit(b" ", dimension)
     if len(parts) == dimension + 1 and not _is_number(parts[0].rsplit(b" ", 1)[-1]):
         return parts[0], b" ".join(parts[1:])
@@ -141,7 +141,7 @@ def _is_number(text: bytes) -> bool:
 
 
 def _parsed(path: Path, lines: list[_Line], dimension: int) -> NDArray[np.float32]:
-    """The lines' numbers. All at once is several times faster than line by line, which is left to find the fault."""
+    """Parse the lines' numbers all at once, which is several times faster, or line by line to find the error."""
     text = b" ".join([line.numbers for line in lines])
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # NumPy before its next versions warns of text that it cannot read to its end

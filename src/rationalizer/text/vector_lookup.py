@@ -1,4 +1,4 @@
-"""From a word as it stands in a text to its rows in a table of word vectors."""
+"""From a word in a text to its rows in a table of word vectors."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Kind = Literal["exact", "variant", "parts", "number", "spelling"]
 Rows = tuple[int, ...]
 Found = tuple[Kind | None, Rows]
 
-CACHED = 1 << 16  # tokens whose rows are remembered
-LONGEST = 64  # characters; longer tokens are addresses and codes, and are known as written or not at all
+CACHED = 1 << 16  # tokens whose rows are cached
+LONGEST = 64  # characters; longer tokens are addresses and codes, which are only looked up as written
 MOST_PARTS = 8  # rows for one token
-FREQUENT = 10_000  # rows, from the top, of words that a lengthened word is sooner than a rare one
-# Spelling, judged on reviews: in words of 6 to 8 letters, two letters swapped, one missing or one doubled are slips of
-# the pen 9 times in 10, but a wrong letter or one too many mostly makes another word (larder, larger) or a name.
-MEANT_AMONG = 20_000  # rows, from the top, of words that a misspelled one can have been meant to be
-SLIP, MISTAKE, MEANT = 6, 9, 5  # letters at least: of a word with a slip, of one with any mistake, of the word meant
+FREQUENT = 10_000  # a lengthened word is mapped to one of the first rows before a rarer one
+# Spelling, measured on reviews: in words of 6 to 8 letters, two swapped letters, a missing or a doubled letter are
+# misspellings 9 times in 10, but a wrong or an extra letter mostly makes another word (larder, larger) or a name.
+MEANT_AMONG = 20_000  # corrections are searched among the first rows
+SLIP, MISTAKE, MEANT = 6, 9, 5  # least letters of a word with a slip, with any mistake, and of the correction
 _UNKNOWN: Found = (None, ())
 
 _TYPOGRAPHIC = str.maketrans(
@@ -41,18 +41,18 @@ _LENGTHENED = re.compile(r"(.)\1{2,}")
 
 
 class Lookup:
-    """Finds words in a list, as they are written or else by what they are most likely a form of.
+    """Looks words up in a list: as written, or else as the word that they are most likely a form of.
 
-    The list may be in any order; in order of frequency, the most frequent of several likely words is taken.
+    The list may be in any order; if it is ordered by frequency, the most frequent of several candidates is used.
     """
 
     def __init__(self, words: Sequence[str]) -> None:
         last = len(words) - 1
-        self._row = {word: last - k for k, word in enumerate(reversed(words))}  # of equal words the first counts
+        self._row = {word: last - k for k, word in enumerate(reversed(words))}  # the first of duplicate words is used
         self._found: dict[str, Found] = {}
 
     def rows(self, token: str) -> Rows:
-        """The rows whose mean is the token's vector; none where it is unknown."""
+        """The rows whose mean is the token's vector; empty if it is unknown."""
         return self._find(token)[1]
 
     def kind(self, token: str) -> Kind | None:
@@ -119,7 +119,7 @@ class Lookup:
             return ()
         row, piece = self._variant(start), self._row.get(end)
         rows = self._contraction(start) if row is None else (row,)  # "wouldn't've" ends twice
-        # Without its n't the word would say the opposite; without the other endings it says nearly the same.
+        # Without its n't a word means the opposite; without other endings it means nearly the same.
         if not rows or (piece is None and end == "n't"):
             return ()
         return rows if piece is None else (*rows, piece)
@@ -131,7 +131,7 @@ class Lookup:
         if _MARKS.fullmatch(text):
             return self._all(sorted(set(text), key=text.index))
         pieces = _PIECE.findall(text)
-        # Single letters between signs are emoticons and codes.
+        # Single letters between symbols are emoticons and codes.
         if not pieces or (len(pieces) == 1 and len(pieces[0]) == 1) or all(len(p) == 1 and p.isalpha() for p in pieces):
             return ()
         smaller = [
@@ -146,7 +146,7 @@ class Lookup:
         return (row,) if row is not None else self._number(text) or self._contraction(text)
 
     def _all(self, pieces: Sequence[str]) -> Rows:
-        """The rows of all pieces; none if one with letters is unknown."""
+        """The rows of all pieces; empty if one with letters is unknown."""
         rows: list[int] = []
         for piece in pieces:
             found = self._piece(piece)
@@ -198,7 +198,7 @@ def _numbers_like(whole: str, fraction: str) -> Iterator[str]:
 
 
 def _shortened(text: str) -> Iterator[str]:
-    """The text with its runs of letters cut to two or one, its runs of marks to three or less."""
+    """The text with its runs of letters shortened to two or one, its runs of punctuation to three or fewer."""
     pieces = _LENGTHENED.split(text)  # what stands between runs, and of each run its letter, in turn
     between, runs = pieces[::2], pieces[1::2]
     if 0 < len(runs) <= 4:  # more are no word, and there would be many forms

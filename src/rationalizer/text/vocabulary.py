@@ -1,4 +1,4 @@
-"""The words of a training set and their numbers."""
+"""The words of a training set and their ids."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-NOTHING = 0  # padding, and every word that the vocabulary does not have
+NOTHING = 0  # padding, and words that are not in the vocabulary
 FIRST_WORD = 1
 
 
@@ -28,7 +28,7 @@ class Vocabulary:
 
     @classmethod
     def from_counts(cls, words: Counter[str], lower: bool = False, min_count: int = 1) -> Vocabulary:
-        """Every word that comes at least `min_count` times, the most frequent first, ties in alphabetical order."""
+        """Every word that occurs at least `min_count` times, most frequent first, ties in alphabetical order."""
         if min_count < 1:
             raise ValueError(f"min_count must be at least 1, got {min_count}")
         counts = words
@@ -43,7 +43,7 @@ class Vocabulary:
         return self._id.get(token.lower() if self.lower else token, NOTHING)
 
     def __len__(self) -> int:
-        """Number of ids, 0 included: the rows that a table of vectors needs."""
+        """The number of ids, including 0: the rows of an embedding table."""
         return FIRST_WORD + len(self.words)
 
     def __contains__(self, word: object) -> bool:

