@@ -165,7 +165,7 @@ class VectorEncoder(Encoder):
     def collate(self, texts: Sequence[Example]) -> VectorWordBatch:
         masks = self.word_masks([text.tokens for text in texts])
         mask = masks[0]
-        looked_up = self._table_rows.of(chain.from_iterable(text.tokens for text in texts))
+        looked_up = self._table_rows.get_all(chain.from_iterable(text.tokens for text in texts))
         seen = torch.zeros(mask.shape, dtype=torch.int64)
         seen[mask] = torch.tensor([row for _, row in looked_up], dtype=torch.int64)
         rows = [rows for rows, _ in looked_up]
