@@ -1,4 +1,4 @@
-"""The highlight layers as one table, so that every test of the contract runs on every layer."""
+"""All ops on word scores in one table, so that every test of the contract runs on every op."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from hypothesis import strategies as st
-from torch import Tensor
+from torch import Tensor, nn
 
 from rationalizer import ops
 
 Layer = Callable[..., Tensor]
 
-# Each takes (scores, mask) and has its other arguments filled in; all are projections.
+# Functions of (scores, mask), with all other arguments given; all are projections.
 LAYERS: dict[str, Layer] = {
     "sparsemax": lambda s, mask=None: ops.sparsemax(s, mask=mask, temperature=0.5),
     "fusedmax": lambda s, mask=None: ops.fusedmax(s, mask=mask, tv=0.3, temperature=0.5),
@@ -23,19 +23,31 @@ LAYERS: dict[str, Layer] = {
     "anti_contiguous": lambda s, mask=None: ops.sequence_budget(s, 3, mask=mask, transition=-0.4, temperature=0.5),
     "spans": lambda s, mask=None: ops.spans(s, 3, transition=0.4, mask=mask, temperature=0.5, spans=2, longest=2),
 }
-HARD: dict[str, Layer] = {
+DISCRETE: dict[str, Layer] = {
     "sequence_budget_map": lambda s, mask=None: ops.sequence_budget_map(s, 3, mask=mask, transition=0.4),
     "spans_map": lambda s, mask=None: ops.spans_map(s, 3, transition=0.4, mask=mask, spans=2),
     "top_k": lambda s, mask=None: ops.top_k(s, 3, mask=mask),
     "contiguous": lambda s, mask=None: ops.contiguous(s, 3, mask=mask),
 }
-EVERY = LAYERS | HARD
+EVERY = LAYERS | DISCRETE
 ON_HOST = {"spans", "spans_map"}  # for CUDA tensors too
-PARTLY_ON_HOST = {"sequence_budget", "anti_contiguous"}  # there, rows that the closed form does not answer
+PARTLY_ON_HOST = {"sequence_budget", "anti_contiguous"}  # on CUDA, rows whose closed form is not certified
+
+
+class Classifier(nn.Module):
+    """A scorer, a layer and a head."""
+
+    def __init__(self, layer: Layer) -> None:
+        super().__init__()
+        self.scorer, self.head, self.layer = nn.Linear(8, 1), nn.Linear(8, 3), layer
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        z = self.layer(self.scorer(x).squeeze(-1), mask)
+        return self.head((z[..., None] * x).sum(1))
 
 
 def random_mask(rows: int, n: int, generator: torch.Generator) -> Tensor:
-    """Padding on the right, on the left, holes, nothing, everything: one of each and then at random."""
+    """No mask, padding on the right, on the left, everything masked, and then random masks."""
     mask = torch.rand(rows, n, generator=generator) < 0.7
     mask[0] = True
     mask[1] = torch.arange(n) < n // 2

@@ -1,6 +1,6 @@
-"""Slow, obviously right float64 versions of the layers, by enumeration and a general QP solver: the tests' oracle.
+"""Oracles: slow, obviously correct float64 versions of the ops, by enumeration and a general QP solver.
 
-Each takes one unmasked row as NumPy arrays. Needs SciPy and Clarabel (the `test` extra).
+Each takes one row without a mask as NumPy arrays. Needs SciPy and Clarabel (the `test` extra).
 """
 
 from __future__ import annotations

@@ -151,14 +151,14 @@ def test_compiles_whole_in_every_dtype_and_under_autocast(monotone):
         assert torch.isfinite(layer(torch.randn(2, 5, 6))[0]).all()
 
 
-def test_links_that_cross_are_left_out():
+def test_crossing_pairs_are_left_out():
     scores = torch.tensor([[0.0, 2.0], [2.0, 0.0]]) + 1.5 * torch.eye(2)
     assert torch.equal(ops.matching_map(scores), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
     assert torch.equal(ops.monotone_matching_map(scores), torch.eye(2))
     assert ops.monotone_matching_map(-scores.abs()).sum() == 0
 
 
-def test_one_sided_fixes_leave_the_exact_sides_exact():
+def test_fixed_pairs_with_exact_sides():
     fixed = torch.zeros(3, 4, dtype=torch.int8)
     fixed[0, 3], fixed[1, :2] = 1, -1
     z = ops.matching(randn(3, 4), rows="exactly_one", fixed=fixed)
@@ -169,7 +169,7 @@ def test_one_sided_fixes_leave_the_exact_sides_exact():
         ops.matching(randn(3, 4), rows="exactly_one", fixed=fixed)
 
 
-def test_what_contradicts_itself_is_named():
+def test_contradictions_are_named():
     scores, both = torch.randn(2, 3, 3), torch.zeros(2, 3, 3, dtype=torch.int8)
     both[1, 0, 1] = both[1, 0, 2] = 1
     with pytest.raises(ValueError, match=r"row 1 of the batch: \(0, 1\) and \(0, 2\) .* row 0"):
@@ -195,7 +195,7 @@ def test_what_contradicts_itself_is_named():
         ops.matching(scores, exactly=True, budget=2, rows="exactly_one")
 
 
-def test_stopping_short_is_said():
+def test_matrices_that_do_not_converge_warn():
     scores = randn(1, 9, 9, scale=0.05)
     with pytest.warns(ops.ConvergenceWarning, match="monotone_matching: 1 of 1 rows"):
         z = ops.monotone_matching(scores, max_iterations=3)

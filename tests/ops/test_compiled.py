@@ -26,7 +26,7 @@ def assign(target, source):
     target[:] = source
 
 
-def test_a_part_has_one_version_and_is_no_code_of_its_own():
+def test_called_function_has_one_version_and_no_machine_code():
     count_to.compile((numba.int64,))
     (version,) = one_more.overloads.values()
     assert version.signature == numba.int64(numba.int64)
@@ -36,7 +36,7 @@ def test_a_part_has_one_version_and_is_no_code_of_its_own():
     assert one_more.kernel.signatures
 
 
-def test_arrays_of_another_shape_are_not_assigned():
+def test_assigning_an_array_of_another_shape_raises():
     target = np.zeros(3)
     assign(target, np.arange(3.0))
     assert target.tolist() == [0.0, 1.0, 2.0]

@@ -1,22 +1,17 @@
-"""What every highlight layer promises, whatever it computes."""
+"""The contract of every op on word scores."""
 
 import copy
 from functools import partial
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from rationalizer import ops
-from tests.ops.layers import EVERY, HARD, LAYERS, random_mask
+from tests.ops.layers import DISCRETE, EVERY, LAYERS, Classifier, random_mask
 
 every = pytest.mark.parametrize("layer", EVERY.values(), ids=EVERY.keys())
 projection = pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS.keys())
-
-
-@pytest.fixture
-def generator() -> torch.Generator:
-    return torch.Generator().manual_seed(7)
 
 
 def jacobian(layer, scores: Tensor) -> Tensor:
@@ -62,7 +57,7 @@ def test_jacobian_is_a_projector(layer, scale, generator):
 
 @every
 def test_mask_is_truncation(layer, generator):
-    """Bit for bit, wherever the masked tokens stand and whatever their scores are."""
+    """Bit for bit, wherever the masked positions are and whatever their scores are."""
     scores = 2 * torch.randn(12, 11, dtype=torch.float64, generator=generator)
     mask = random_mask(12, 11, generator)
     garbage = scores.masked_fill(~mask, float("nan")).requires_grad_()
@@ -139,16 +134,6 @@ def test_non_contiguous_no_grad_and_double_use(layer, generator):
     assert gradient.shape == leaf.shape
 
 
-class Classifier(nn.Module):
-    def __init__(self, layer):
-        super().__init__()
-        self.scorer, self.head, self.layer = nn.Linear(8, 1), nn.Linear(8, 3), layer
-
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        z = self.layer(self.scorer(x).squeeze(-1), mask)
-        return self.head((z[..., None] * x).sum(1))
-
-
 @every
 def test_compiles_whole(layer, generator):
     torch._dynamo.reset()
@@ -211,7 +196,7 @@ def test_permutation(name, generator):
 
 @pytest.mark.parametrize("name", ["fusedmax", "pair_budget", "sequence_budget", "anti_contiguous", "spans"])
 def test_reversal(name, generator):
-    """Structured along the text, but the same in both directions."""
+    """The structure along the text is symmetric."""
     scores = torch.randn(30, 12, dtype=torch.float64, generator=generator)
     torch.testing.assert_close(LAYERS[name](scores).flip(-1), LAYERS[name](scores.flip(-1)), rtol=0, atol=1e-9)
 
@@ -322,29 +307,29 @@ def test_tv_argument(tv):
         ops.fusedmax(torch.randn(2, 3), tv=tv)
 
 
-def test_hard_layers_have_no_gradient():
+def test_discrete_layers_have_no_gradient():
     scores = torch.randn(2, 8, requires_grad=True)
-    for layer in HARD.values():
+    for layer in DISCRETE.values():
         assert not layer(scores).requires_grad
 
 
-def test_ties_of_hard_layers_go_to_fewer_and_earlier_tokens():
+def test_ties_of_discrete_layers_go_to_fewer_and_earlier_words():
     mask = torch.tensor([[True, False, True, True, True, True]])
     first = torch.tensor([[1.0, 0.0, 1.0, 1.0, 0.0, 0.0]])
-    for layer in HARD.values():
+    for layer in DISCRETE.values():
         assert torch.equal(layer(torch.ones(1, 6), mask), first)
     assert (ops.sequence_budget_map(torch.zeros(1, 6), 3) == 0).all()
     assert torch.equal(ops.top_k(torch.tensor([[1.0, 2.0, 2.0, 2.0]]), 2), torch.tensor([[0.0, 1.0, 1.0, 0.0]]))
 
 
 @projection
-def test_forward_mode_is_refused_not_silently_zero(layer, generator):
+def test_forward_mode_raises(layer, generator):
     scores = torch.randn(2, 9, generator=generator)
     with pytest.raises(NotImplementedError, match="forward-mode"):
         torch.func.jvp(layer, (scores,), (torch.ones_like(scores),))
 
 
-def test_forward_mode_in_other_arguments_and_for_pairs_is_refused(generator):
+def test_forward_mode_of_other_arguments_and_ops_raises(generator):
     scores, pairs = torch.randn(2, 5, generator=generator), torch.randn(1, 3, 4, generator=generator)
     cases = {
         "transition": (lambda r: ops.sequence_budget(scores, 2, transition=r), torch.tensor(0.1)),

@@ -9,7 +9,7 @@ from rationalizer import ops
 
 
 def randn(*shape: int, seed: int = 0) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+    return torch.randn(*shape, generator=seeded(seed))
 
 
 def seeded(seed: int) -> torch.Generator:
@@ -24,13 +24,13 @@ def test_rows_and_columns_are_distributions():
 
 def test_both_directions_share_the_noise():
     rows, columns = ops.gumbel_matching(randn(4, 6), temperature=1.0, training=True)
-    # log rows − log columns is one normaliser a row minus one a column, whatever the noise.
+    # log rows − log columns is one normalizer per row minus one per column, for any noise.
     difference = rows.log() - columns.log()
     centred = difference - difference.mean(0) - difference.mean(1, keepdim=True) + difference.mean()
     assert centred.abs().max() <= 1e-5
 
 
-def test_the_generator_decides():
+def test_generator_determines_the_sample():
     scores = randn(2, 4, 6)
     one = ops.gumbel_matching(scores, temperature=1.0, training=True, generator=seeded(1))
     same = ops.gumbel_matching(scores, temperature=1.0, training=True, generator=seeded(1))
@@ -48,7 +48,7 @@ def test_samples_follow_the_softmax():
     assert (frequency - scores.softmax(-1)[0]).abs().max() <= 0.01
 
 
-def test_at_test_time_each_side_takes_its_best():
+def test_at_test_time_each_side_selects_its_best():
     scores = torch.tensor([[3.0, 1.0, 0.0], [4.0, 2.0, 2.0]], requires_grad=True)
     rows, columns = ops.gumbel_matching(scores, temperature=0.1, training=False)
     assert rows.tolist() == [[1, 0, 0], [1, 0, 0]]
@@ -72,8 +72,8 @@ def test_masked_entries_are_zero_and_ignored(training):
         assert scores.grad.isfinite().all()
         assert scores.grad[real].abs().sum() > 0
     else:
-        kept = ops.gumbel_matching(scores.detach()[0][real[0]].reshape(3, 3), temperature=0.5, training=False)
-        assert torch.equal(both.rows[0][real[0]].reshape(3, 3), kept.rows)
+        truncated = ops.gumbel_matching(scores.detach()[0][real[0]].reshape(3, 3), temperature=0.5, training=False)
+        assert torch.equal(both.rows[0][real[0]].reshape(3, 3), truncated.rows)
 
 
 def test_gradcheck():
@@ -100,23 +100,3 @@ def test_types_shapes_and_compilation():
     rows.square().sum().backward()
     assert torch.allclose(rows.sum(-1), torch.ones(2, 4))
     assert values.grad.abs().sum() > 0
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"temperature": 0}, ValueError, "temperature must be a positive number, got 0"),
-        ({"scores": torch.full((2, 3, 4), torch.nan)}, ValueError, r"scores\[0, 0, 0\] is nan"),
-        ({"scores": torch.ones(2)}, ValueError, r"scores must have shape \(batch, m, n\), got \(2,\)"),
-        (
-            {"row_mask": torch.ones(3, dtype=torch.bool)},
-            ValueError,
-            r"row_mask must have shape \(2, 3\), got \(3,\)",
-        ),
-        ({"column_mask": torch.ones(2, 4)}, TypeError, "column_mask must be a bool tensor"),
-    ],
-)
-def test_errors_name_the_value(change, error, message):
-    arguments = {"scores": torch.ones(2, 3, 4), "temperature": 1.0, "training": True} | change
-    with pytest.raises(error, match=message):
-        ops.gumbel_matching(arguments.pop("scores"), **arguments)

@@ -1,4 +1,4 @@
-"""What serves devices without a path of their own (mps, xpu, CUDA without Triton), run here on CPU tensors."""
+"""The implementations for other devices (mps, xpu, CUDA without Triton), run on CPU tensors."""
 
 import sys
 
@@ -10,21 +10,16 @@ from rationalizer.ops import _declare, _inputs
 from tests.ops.layers import random_mask
 
 
-def anywhere(module: str, name: str):
-    """The custom op, and its own function: what a device gets for which no kernel is registered."""
+def implementations(module: str, name: str):
+    """The custom op, and its implementation for devices without a registered kernel."""
     op = getattr(sys.modules[f"rationalizer.ops.{module}"], name)
     return op, op._init_fn
-
-
-@pytest.fixture
-def generator() -> torch.Generator:
-    return torch.Generator().manual_seed(3)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 9, 200])
 @pytest.mark.parametrize("scale", [0.1, 2.0, 50.0, 1e5])
 def test_budget_in_torch(n, scale, generator):
-    op, function = anywhere("budget", "_budget")
+    op, function = implementations("budget", "_budget")
     scores = scale * torch.randn(40, n, dtype=torch.float64, generator=generator)
     scores[20:] = (2 * scores[20:]).round() / 2  # ties
     mask = random_mask(40, n, generator)
@@ -37,14 +32,14 @@ def test_budget_in_torch(n, scale, generator):
 
 @pytest.mark.parametrize("size", [1e8, 1e17, 1e200])
 def test_budget_in_torch_splits_ties_at_every_size(size):
-    _, function = anywhere("budget", "_budget")
+    _, function = implementations("budget", "_budget")
     scores = torch.tensor([[1.0, 1.0, 2.0, 1.0, 1.0, 0.5, 1.0]], dtype=torch.float64) * size
     z, _ = function(scores, torch.ones(1, 7, dtype=torch.bool), torch.tensor([3]))
     torch.testing.assert_close(z[0], torch.tensor([0.4, 0.4, 1, 0.4, 0.4, 0, 0.4]).double(), rtol=0, atol=1e-7)
 
 
-def test_budget_in_torch_refuses_bad_input():
-    _, function = anywhere("budget", "_budget")
+def test_budget_in_torch_rejects_bad_input():
+    _, function = implementations("budget", "_budget")
     with pytest.raises(ValueError, match=r"scores\[0, 1\] is nan"):
         function(torch.tensor([[0.0, torch.nan]]), torch.ones(1, 2, dtype=torch.bool), torch.tensor([1]))
     with pytest.raises(ValueError, match="budget must be at least 0, got -2 in row 0"):
@@ -53,7 +48,7 @@ def test_budget_in_torch_refuses_bad_input():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_through_the_host(dtype, generator):
-    """Same numbers, in the dtype that came (float32 on devices that know no float64)."""
+    """The same numbers, in the dtype of the input (float32 on devices without float64)."""
     scores, edges, g = (torch.rand(6, n, generator=generator).to(dtype) for n in (8, 7, 8))
     mask, limits = random_mask(6, 8, generator), torch.tensor([0, 1, 2, 3, 4, 9])
     numbers = torch.arange(8).expand(6, 8) // 2
@@ -67,7 +62,7 @@ def test_through_the_host(dtype, generator):
         ("spans_map", "_spans_map", (scores, edges, mask, limits, *rules)),
     ]
     for module, name, inputs in calls:
-        op, function = anywhere(module, name)
+        op, function = implementations(module, name)
         ours = function(*inputs)
         exact = op(*(t.double() if isinstance(t, torch.Tensor) and t.is_floating_point() else t for t in inputs))
         z, expected = (ours, exact) if isinstance(ours, torch.Tensor) else (ours[0], exact[0])
@@ -75,10 +70,10 @@ def test_through_the_host(dtype, generator):
         torch.testing.assert_close(z, expected.to(dtype), rtol=0, atol=0)
         if isinstance(ours, tuple):
             assert [t.dtype for t in ours] == [dtype if t.is_floating_point() else t.dtype for t in exact]
-    z, tight, kept, support, *_ = anywhere("sequence_budget", "_sequence_budget")[1](
+    z, tight, kept, support, *_ = implementations("sequence_budget", "_sequence_budget")[1](
         scores, edges, mask, limits, 100, 0.0
     )
-    op, function = anywhere("sequence_budget", "sequence_budget_backward")
+    op, function = implementations("sequence_budget", "sequence_budget_backward")
     gradients = function(g, z, edges, mask, tight, kept, support)
     expected = op(g.double(), z.double(), edges.double(), mask, tight, kept, support)
     for ours, exact in zip(gradients, expected, strict=True):
@@ -86,25 +81,25 @@ def test_through_the_host(dtype, generator):
 
 
 def test_more_fixed_words_than_the_budget():
-    """Where looking would mean waiting: nothing is raised, and a budget that has no answer stays one without."""
-    _, function = anywhere("_span_constraints", "_remaining_budget")
+    """Nothing is raised, as it would make the host wait; a negative budget stays negative."""
+    _, function = implementations("_span_constraints", "_remaining_budget")
     limits, musts = torch.tensor([3, 1, -1]), torch.tensor([1, 2, 0])
     room = function(limits, musts, torch.zeros(3, 4, dtype=torch.int8), torch.ones(3, 4, dtype=torch.bool))
     assert room.tolist() == [2, 0, -1]
 
 
-def test_cuda_without_triton_takes_the_op_itself(monkeypatch):
+def test_cuda_without_triton_uses_the_general_implementation(monkeypatch):
     def function() -> None: ...
 
     monkeypatch.setattr(_declare, "has_triton", lambda: False)
     assert _declare.find_launcher.__wrapped__("budget_cuda", "budget", function) is function
 
 
-def test_rows_without_an_answer(generator):
-    """The convention on CUDA, whose torch part also runs on other tensors."""
+def test_rows_without_a_solution(generator):
+    """The convention on CUDA, tested on CPU tensors."""
     scores = torch.randn(4, 5, generator=generator)
     scores[1, 2], scores[2, 4] = torch.inf, torch.nan
     mask = torch.ones(4, 5, dtype=torch.bool)
-    mask[2, 4] = False  # what is masked does not matter
+    mask[2, 4] = False  # masked positions do not matter
     z = _inputs.nan_if_unsolvable(ops.sparsemax(torch.zeros(4, 5)), scores, mask, torch.tensor([1, 1, 1, -1]))
     assert torch.equal(z.isnan(), torch.tensor([[False], [True], [False], [True]]) & mask)

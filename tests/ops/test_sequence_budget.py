@@ -1,4 +1,4 @@
-"""What is particular to the chain layers: scales, limits, the closed form's certificate, convergence."""
+"""Properties of the chain layers: scales, limits, certificates of the closed form, convergence."""
 
 import warnings
 
@@ -21,7 +21,7 @@ def best_value(u, r, limit):
 @pytest.mark.parametrize("ratio", [0.0, 0.003, 0.1, 1.0, 10.0])
 @pytest.mark.parametrize("n", [20, 150])
 def test_exact_at_every_scale(temperature, ratio, n):
-    """z is optimal when the sequences it mixes are all best at s − z; `gap` is measured against the oracle's value."""
+    """z is optimal if all sequences of its support are MAP solutions at s − z."""
     generator = torch.Generator().manual_seed(n)
     scores = 0.3 * torch.randn(12, n, dtype=torch.float64, generator=generator)
     limit = n // 5
@@ -31,8 +31,8 @@ def test_exact_at_every_scale(temperature, ratio, n):
     assert (z.sum(-1) <= limit + 1e-9).all()
     u, r = scores / temperature - z, edges / temperature
     best = best_value(u, r, limit)
-    # What z earns at s − z lies between its value in the relaxation and the optimum; where the closed form was used
-    # both must be the optimum itself.
+    # The score of z at s − z lies between its value in the relaxation and the optimum; with the closed form both are
+    # the optimum.
     earned = (u * z).sum(-1) + (r * torch.minimum(z[:, 1:], z[:, :-1])).sum(-1)
     tolerance = 1e-10 * (1 + best.abs())
     assert (earned >= best - tolerance).all()
@@ -42,7 +42,7 @@ def test_exact_at_every_scale(temperature, ratio, n):
 
 
 def test_pair_budget_is_the_upper_bound():
-    """Its polytope contains the sequences': the relaxed objective is at least as large, and equal where certified."""
+    """The relaxation contains all mixtures of sequences, and has the same solution if it is certified."""
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(200, 12, dtype=torch.float64, generator=generator)
     z, info = ops.sequence_budget(scores, 3, transition=0.3, temperature=0.5, return_info=True)
@@ -71,7 +71,7 @@ def test_without_transitions_it_is_the_budget_layer():
 
 
 def test_budget_off_is_the_chain():
-    """With room for all tokens the chain's local polytope is exact, so both layers agree without iterating."""
+    """Without a budget the local polytope of the chain is exact, so both layers agree without iterations."""
     scores = torch.randn(50, 15, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
     z, info = ops.sequence_budget(scores, 15, transition=0.7, return_info=True)
     assert (info.iterations == 0).all()
@@ -81,7 +81,7 @@ def test_budget_off_is_the_chain():
 def test_float32_at_test_temperature():
     """Scores/T of 1e5 in float32: the division and the solve must not lose the digits."""
     scores = torch.randn(16, 200, generator=torch.Generator().manual_seed(8))
-    scores[8:] = 1 + 5e-5 * scores[8:]  # so close together that the answer is not 0/1
+    scores[8:] = 1 + 5e-5 * scores[8:]  # so close together that the solution is not 0/1
     for op in (ops.budget, ops.pair_budget, ops.sequence_budget):
         z = op(scores, 40, temperature=5e-5)
         assert ((z[8:] > 0) & (z[8:] < 1)).any(-1).all()
@@ -89,24 +89,25 @@ def test_float32_at_test_temperature():
         torch.testing.assert_close(z.double(), exact, rtol=0, atol=1e-6)
 
 
-def test_long_rows():
+def test_long_rows(device, generator):
     n = 10_000
-    generator = torch.Generator().manual_seed(9)
-    scores = (0.3 * torch.randn(2, n, generator=generator)).requires_grad_()
+    scores = (0.3 * torch.randn(2, n, generator=generator)).to(device).requires_grad_()
     z, info = ops.sequence_budget(scores, n // 5, transition=0.001, temperature=0.05, return_info=True)
     assert info.converged.all()
     assert (z.double().sum(-1) - n // 5).abs().max() < 1e-3  # float32 sum of 2,000 terms
     z.sum().backward()
     assert torch.isfinite(scores.grad).all()
+    expected = ops.sequence_budget(scores.detach().cpu(), n // 5, transition=0.001, temperature=0.05)
+    torch.testing.assert_close(z.detach().cpu(), expected, rtol=0, atol=1e-6)
     big = ops.sequence_budget(scores.detach(), n // 5, transition=3.0, temperature=0.05)
     assert big.double().sum(-1).max() <= n // 5 + 1e-2
 
 
-def test_stopping_short_is_said():
+def test_rows_that_do_not_converge_warn():
     scores = torch.randn(4, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(10))
     with pytest.warns(ops.ConvergenceWarning, match=r"of 4 rows .* raise max_iterations"):
         z = ops.sequence_budget(scores, 8, transition=1.0, max_iterations=2)
-    assert z.sum(-1).max() <= 8 + 1e-9  # feasible all the same
+    assert z.sum(-1).max() <= 8 + 1e-9  # still feasible
     _, info = ops.sequence_budget(scores, 8, transition=1.0, max_iterations=2, return_info=True)
     assert not info.converged.all()
     assert (info.gap[~info.converged] > 0).all()
@@ -119,8 +120,8 @@ def test_stopping_short_is_said():
 
 
 @pytest.mark.parametrize("transition", [0.3, 1.0, 3.0])
-def test_wherever_it_stops_z_is_feasible_and_the_gap_a_bound(transition):
-    """Also where the iterations run out just as held tokens are released. ½‖z − z*‖² <= gap by strong convexity."""
+def test_z_is_feasible_and_the_gap_a_bound_at_every_iteration(transition):
+    """Also if the limit is reached just as fixed words are freed. ½‖z − z*‖² ≤ gap by strong convexity."""
     scores = torch.randn(16, 30, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 
     def solve(most):
@@ -140,39 +141,37 @@ def test_wherever_it_stops_z_is_feasible_and_the_gap_a_bound(transition):
         assert torch.equal(stopped.converged, info.iterations <= most)
 
 
-@pytest.mark.parametrize("transition", [1e-4, -1e-4])  # from a mixture that is nearly the answer, and from nothing
-def test_tied_scores_that_need_as_many_sequences_as_tokens(transition):
-    """Every sequence that enters lies in the affine hull of the others before long, and must be exchanged for one."""
+@pytest.mark.parametrize("transition", [1e-4, -1e-4])  # from a nearly optimal mixture, and from the MAP
+def test_tied_scores_that_need_as_many_sequences_as_words(transition, device):
+    """New sequences soon lie in the affine hull of the support, and must be exchanged for one of it."""
     n, limit = 40, 18
     scores = 0.25 + 0.5 * (torch.rand(8, n, generator=torch.Generator().manual_seed(0)) < 0.5).double()
     edges = torch.full((8, n - 1), transition, dtype=torch.float64)
-    z, info = ops.sequence_budget(scores, limit, transition=edges, return_info=True)
+    z, info = ops.sequence_budget(scores.to(device), limit, transition=edges.to(device), return_info=True)
     assert info.converged.all()
     assert (info.iterations > n).any() == (transition < 0)
+    z = z.cpu()
     best = best_value(scores - z, edges, limit)
     pairs = torch.minimum(z[:, 1:], z[:, :-1]) if transition > 0 else (z[:, 1:] + z[:, :-1] - 1).clamp(min=0)
     earned = ((scores - z) * z).sum(-1) + (edges * pairs).sum(-1)
     assert (earned >= best - 1e-10).all()
 
 
-def test_one_sequence_far_above_the_rest():
-    """The weights then sum to 1 up to rounding times the score; that is no gap."""
-    scores = torch.full((1, 8), -539.19786375, dtype=torch.float64)
-    edges = torch.tensor([0.0, 347143.398, 0.0, 0.0, 0.0, -1.0, 109.761], dtype=torch.float64)
+def test_one_sequence_far_above_the_rest(device):
+    """The weights sum to 1 up to rounding, times a large score; this must not count as a gap."""
+    scores = torch.full((1, 8), -539.19786375, dtype=torch.float64, device=device)
+    edges = torch.tensor([0.0, 347143.398, 0.0, 0.0, 0.0, -1.0, 109.761], dtype=torch.float64, device=device)
     z, info = ops.sequence_budget(scores, 4, transition=edges, return_info=True)
     assert info.converged.all()
-    assert torch.equal(z, torch.tensor([[0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]], dtype=torch.float64))
+    assert z.tolist() == [[0, 1, 1, 0, 0, 0, 0, 0]]
 
 
 @pytest.mark.parametrize("op", [ops.budget, ops.pair_budget, ops.sequence_budget])
 @pytest.mark.parametrize("size", [1e2, 1e5, 1e8, 1e17, 1e200])
-def test_ties_are_split_at_every_size(op, size):
-    """Where neighbouring floats are further apart than 1 the threshold itself cannot be represented."""
-    scores = torch.full((1, 7), size, dtype=torch.float64)
-    scores[0, 2] *= 2
-    scores[0, 5] *= 0.5
-    expected = torch.full((1, 7), 0.4, dtype=torch.float64)
-    expected[0, 2], expected[0, 5] = 1.0, 0.0
+def test_ties_are_split_at_every_size(op, size, device):
+    """If neighbouring floats differ by more than 1, the threshold itself cannot be represented."""
+    scores = torch.tensor([[1.0, 1.0, 2.0, 1.0, 1.0, 0.5, 1.0]], dtype=torch.float64, device=device) * size
+    expected = torch.tensor([[0.4, 0.4, 1.0, 0.4, 0.4, 0.0, 0.4]], dtype=torch.float64, device=device)
     torch.testing.assert_close(op(scores, 3), expected, rtol=0, atol=1e-12)
 
 
@@ -183,12 +182,12 @@ def test_info_has_the_batch_shape():
     assert info.converged.dtype == torch.bool
 
 
-def test_pair_budget_refuses_negative_transitions():
+def test_pair_budget_rejects_negative_transitions():
     with pytest.raises(ValueError, match=r"transition .* got -0.5 .* sequence_budget"):
         ops.pair_budget(torch.randn(1, 4), 2, transition=-0.5)
 
 
-def test_holes_close_up_with_the_edge_that_leaves_the_earlier_token():
+def test_masked_words_use_the_transition_at_the_earlier_word():
     scores = torch.tensor([[1.0, 9.0, 1.0, 1.0]], dtype=torch.float64)
     mask = torch.tensor([[True, False, True, True]])
     edges = torch.tensor([0.5, 7.0, 0.25], dtype=torch.float64)
@@ -200,8 +199,8 @@ def test_holes_close_up_with_the_edge_that_leaves_the_earlier_token():
 @pytest.mark.parametrize(
     ("z", "linked", "capacity", "expected"),
     [
-        ([0.5, 0.5], [1.0], 1, False),  # fused: both or none, so two at once
-        ([0.5, 0.5], [0.0], 1, True),  # free: one after the other
+        ([0.5, 0.5], [1.0], 1, False),  # one plateau: both or none, so two at once
+        ([0.5, 0.5], [0.0], 1, True),  # independent: one after the other
         ([0.8, 0.7, 0.0, 0.5], [1.0, 1.0, 1.0], 2, False),
         ([0.8, 0.7, 0.0, 0.5], [0.0, 1.0, 1.0], 2, True),
         ([0.3, 0.5, 0.2], [1.0, 1.0], 2, True),  # the outer two side by side inside the middle one
@@ -215,27 +214,27 @@ def test_packing(z, linked, capacity, expected):
     assert is_packable(values, np.array(linked), capacity, work, singles) == expected
 
 
-def test_viterbi_lift_changes_no_answer():
+def test_viterbi_offset_does_not_change_the_sequence():
     rng = np.random.default_rng(0)
     for _ in range(50):
         s, r, limit = rng.normal(size=9), rng.normal(size=8), 4
         back, value = np.empty((9, limit + 1), np.uint8), np.empty((4, limit + 1))
-        plain, lifted = np.zeros(9, np.uint8), np.zeros(9, np.uint8)
+        plain, shifted = np.zeros(9, np.uint8), np.zeros(9, np.uint8)
         best = budgeted_viterbi(s, r, limit, 0.0, plain, back, value)
-        other = budgeted_viterbi(s - 0.8, r, limit, 0.8, lifted, back, value)
-        assert (plain == lifted).all()
+        other = budgeted_viterbi(s - 0.8, r, limit, 0.8, shifted, back, value)
+        assert (plain == shifted).all()
         assert other + 0.8 * limit == pytest.approx(best)
 
 
 def small_spread(rows, n, spread=0.05, seed=0):
-    """Where training starts: scores of little spread under a budget that binds."""
+    """The start of a training: scores of little spread and a budget that binds."""
     generator = torch.Generator().manual_seed(seed)
     return 0.5 + spread * torch.randn(rows, n, dtype=torch.float64, generator=generator)
 
 
 @pytest.mark.parametrize(("n", "transition", "spread"), [(200, 1e-4, 0.05), (256, 1e-3, 0.05), (1024, 1.0, 0.3)])
-def test_little_spread_is_settled_by_a_mixture(n, transition, spread):
-    """The closed form is the answer there; the proof is an explicit mixture, not an active set."""
+def test_little_spread_is_certified_by_a_decomposition(n, transition, spread):
+    """The closed form is optimal; the certificate is an explicit mixture, without the active-set method."""
     scores = small_spread(8, n, spread)
     z, info = ops.sequence_budget(scores, n // 5, transition=transition, return_info=True)
     assert info.converged.all()
@@ -249,9 +248,9 @@ def test_little_spread_is_settled_by_a_mixture(n, transition, spread):
 @pytest.mark.parametrize("transition", [1e-6, 1e-3, 0.03, 0.3])
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("level", [0.5, 0.2])  # the budget binds, or does not
-def test_mixtures_add_up(transition, ties, level):
-    """Sequences within the budget that break no pair, what they leave of z a point that the relaxation allows, and its
-    pairs are what was said to be lost."""
+def test_decompositions_add_up(transition, ties, level):
+    """The sequences are within the budget and separate no pair, the remainder is feasible for the relaxation, and its
+    pair bonus is the reported loss."""
     for seed in range(6):
         scores = small_spread(1, 40, seed=seed) - 0.5 + level
         scores = (scores * 20).round() / 20 if ties else scores
@@ -276,7 +275,7 @@ def test_mixtures_add_up(transition, ties, level):
 
 @pytest.mark.parametrize("transition", [1e-6, 1e-3, 0.1, 1.0])
 @pytest.mark.parametrize("tolerance", [1e-3, 3e-2])
-def test_tolerance_is_kept(transition, tolerance):
+def test_tolerance_bounds_the_error(transition, tolerance):
     for scores in (small_spread(8, 60), small_spread(8, 60).mul(4).round() / 4, small_spread(8, 60, spread=1.0)):
         leaf = scores.clone().requires_grad_()
         exact, sure = ops.sequence_budget(scores, 12, transition=transition, return_info=True)
@@ -296,8 +295,8 @@ def test_tolerance_is_kept(transition, tolerance):
             ops.sequence_budget(scores, 12, tolerance=bad)
 
 
-def test_tied_scores_with_tiny_transitions_end():
-    """Nothing but ties: levels .3 and .7, and equal scores with edges that differ in the seventh digit."""
+def test_tied_scores_with_tiny_transitions_converge():
+    """Only ties: scores .3 and .7, and equal scores with transitions that differ in the seventh digit."""
     generator = torch.Generator().manual_seed(0)
     scores = torch.where(torch.rand(3, 128, generator=generator) < 0.5, 0.3, 0.7).double()
     z, info = ops.sequence_budget(scores, 64, transition=1e-6, return_info=True)
@@ -310,7 +309,7 @@ def test_tied_scores_with_tiny_transitions_end():
 
 
 @pytest.mark.parametrize("size", [1e12, 1e20, 1e32, 1e37, 1e150, 1e290])
-def test_any_finite_size_has_an_answer(size):
+def test_scores_of_any_finite_size_have_a_solution(size):
     scores = size * torch.randn(6, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     for transition in (0.3 * size, -0.3 * size, 0.3):
         z, info = ops.sequence_budget(scores, 4, transition=transition, return_info=True)
@@ -321,7 +320,7 @@ def test_any_finite_size_has_an_answer(size):
 
 
 @pytest.mark.parametrize("transition", [0.0, 0.2, -0.3])
-def test_with_a_budget_of_one_transitions_mean_nothing(transition):
+def test_with_a_budget_of_one_transitions_have_no_effect(transition):
     scores = torch.rand(4, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) / 5
     edges = torch.full((4, 5), transition, dtype=torch.float64, requires_grad=True)
     z = ops.sequence_budget(scores, torch.tensor([1, 1, 1, 0]), transition=edges)

@@ -1,4 +1,4 @@
-"""Selections under constraints: against enumeration, each constraint and all of them together."""
+"""Selections under constraints against enumeration: each constraint, and all of them together."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from tests.ops.test_oracle import assert_close, assert_jacobian, tied
 
 
 def constraints(random, n):
-    """Some of them, or all; most leave room for several selections, few for none."""
+    """Some of the constraints, or all; most problems have several feasible selections, few have none."""
     rules = {}
     if random.random() < 0.5:
         rules["spans"] = int(random.integers(0, 4))
@@ -31,7 +31,7 @@ def constraints(random, n):
 
 
 def problems(count):
-    """Scores, transitions, budget and constraints; drawn evenly, as a bias to the simple leaves most rules slack."""
+    """Scores, transitions, budget and constraints, drawn uniformly: simple cases would leave most constraints slack."""
     for seed in range(count):
         random = np.random.default_rng(seed)
         n, scale = int(random.integers(1, 9)), random.choice([0.1, 1.0, 3.0, 30.0, 1e3])
@@ -94,11 +94,6 @@ def test_ties(case, seed):
         assert_jacobian(layer, s)
 
 
-@pytest.fixture
-def generator() -> torch.Generator:
-    return torch.Generator().manual_seed(11)
-
-
 SENTENCES = torch.arange(24) // 6
 QUOTES = {"spans": 2, "shortest": 2, "longest": 4}
 
@@ -151,8 +146,8 @@ def test_without_constraints_it_is_the_sequence_budget(transition, generator):
 
 
 @pytest.mark.parametrize("transition", [0.5, -0.5])
-def test_fixed_words_alone_are_as_with_a_rule_that_forbids_nothing(transition, generator):
-    """The one goes to the sequence budget on the free words, the other through the programme."""
+def test_only_fixed_words_equal_fixed_words_with_a_slack_constraint(transition, generator):
+    """The first uses the sequence budget on the free words, the second the dynamic program."""
     scores = torch.randn(20, 14, dtype=torch.float64, generator=generator).requires_grad_()
     edges = (transition + torch.rand(20, 13, dtype=torch.float64, generator=generator)).requires_grad_()
     mask = random_mask(20, 14, generator)
@@ -187,7 +182,7 @@ def no_other_mixture_is_better(scores, budget, transition, temperature, rules, w
 
 @pytest.mark.parametrize("n", [30, 120])
 @pytest.mark.parametrize("temperature", [1.0, 0.05, 1e-4])
-def test_exact_where_enumeration_ends(n, temperature, generator):
+def test_exact_beyond_enumeration(n, temperature, generator):
     scores = 0.3 * torch.randn(3, n, dtype=torch.float64, generator=generator)
     unit, group = (torch.arange(n) // 2).expand(3, n), (torch.arange(n) // 15).expand(3, n)
     for rules in (QUOTES, {"unit": unit, "spans": 3}, {"group": group, "per_group": 3, "shortest": 2}):
@@ -204,7 +199,7 @@ def test_exact_where_enumeration_ends(n, temperature, generator):
     ],
     ids=["longest", "shortest", "spans", "per_group"],
 )
-def test_exact_where_the_budget_has_a_price(rules, generator):
+def test_exact_with_the_lagrangian_search(rules, generator):
     """Budgets of more than a hundred words are not counted at every step."""
     scores = 1.0 + 0.3 * torch.randn(2, 150, dtype=torch.float64, generator=generator)
     for budget in (100, 149):  # which binds, and which does not
@@ -221,7 +216,7 @@ def test_temperature_to_zero_is_the_map(rules, generator):
     torch.testing.assert_close(z, ops.spans_map(scores, 6, transition=0.2, **rules), rtol=0, atol=1e-8)
 
 
-def test_a_tolerance_is_kept(generator):
+def test_tolerance_bounds_the_error(generator):
     scores = 0.5 + 0.3 * torch.randn(4, 60, dtype=torch.float64, generator=generator)
     exact, slow = ops.spans(scores, 12, transition=0.1, spans=3, return_info=True)
     near, quick = ops.spans(scores, 12, transition=0.1, spans=3, tolerance=1e-2, return_info=True)
@@ -229,7 +224,7 @@ def test_a_tolerance_is_kept(generator):
     assert quick.iterations.sum() < slow.iterations.sum()
 
 
-def test_stopping_short_is_said(generator):
+def test_rows_that_do_not_converge_warn(generator):
     scores = 0.5 + 0.3 * torch.randn(4, 60, dtype=torch.float64, generator=generator)
     with pytest.warns(ops.ConvergenceWarning, match="spans: 4 of 4 rows"):
         z = ops.spans(scores, 12, transition=0.1, spans=3, max_iterations=2)
@@ -238,7 +233,7 @@ def test_stopping_short_is_said(generator):
     assert (0.5 * (z - optimum).square().sum(-1) <= info.gap + 1e-12).all()
 
 
-def test_a_row_without_a_feasible_selection_is_named():
+def test_infeasible_row_is_named():
     scores = torch.zeros(3, 5)
     fixed = torch.zeros(3, 5, dtype=torch.int8)
     fixed[2, [0, 2, 4]] = 1
@@ -278,6 +273,6 @@ def test_errors(op):
 
 
 @pytest.mark.parametrize("op", [ops.spans, ops.spans_map])
-def test_more_states_than_memory(op):
+def test_too_many_states_raise(op):
     with pytest.raises(ValueError, match="more than 2 GiB"):
         op(torch.rand(1, 1000), 500, spans=50, longest=100)
