@@ -1,4 +1,4 @@
-"""The pictures of the README: what the models of the package say.
+"""Draw the pictures of the README with the starter models.
 
 python docs/figures/readme.py
 """

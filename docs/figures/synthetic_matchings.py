@@ -11,7 +11,7 @@ from rationalizer import ops
 CELL, GAP, LEFT, TOP = 26, 34, 12, 46
 BLUE, ORANGE = (37, 99, 176), (201, 92, 18)
 
-# One colour scheme for both backgrounds: cells bring their own, text follows the page's.
+# Cells have their own colours on light and dark pages; the text colour follows the page.
 STYLE = """
   text { font: 13px system-ui, sans-serif; fill: #1f2328; }
   .small { font-size: 8.5px; }
@@ -25,7 +25,7 @@ STYLE = """
 
 
 def synthetic_scores() -> torch.Tensor:
-    """Two clear alignments, a row torn between two columns, a column wanted by two rows, and a weak last row."""
+    """Two clear alignments, a row with two similar columns, a column with two similar rows, and a weak last row."""
     scores = 0.35 * torch.randn(6, 8, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
     scores[0, 0] += 2.0
     scores[1, 2] += 1.6
@@ -38,13 +38,13 @@ def synthetic_scores() -> torch.Tensor:
 
 
 def number(value: float) -> str:
-    """Two decimals, without the 0 before the point and with a true minus sign."""
+    """Format with two decimals, without a leading 0 and with a minus sign."""
     digits = f"{abs(value):.2f}".removeprefix("0")
     return f"−{digits}" if value < 0 else digits
 
 
 def panel(values: torch.Tensor, x: int, title: str, note: str, largest: float) -> list[str]:
-    """A grid of squares: blue above 0, orange below, with the number where there is something to see."""
+    """Draw a grid of squares: blue above 0, orange below, with numbers in all but empty cells."""
     rows, columns = values.shape
     parts = [f'<text x="{x}" y="20">{title}</text>', f'<text class="note" x="{x}" y="35">{note}</text>']
     for i in range(rows):

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rationalizer.drawing.highlights import SELECTED, pair_text_runs, relative_weights, split_text, text_runs
+from rationalizer.drawing.result_columns import TEXT_COLUMNS, result_values
 from rationalizer.drawing.text_width import GRAPHEME
 from tests.drawing.samples import EMOJI, GUITAR, HOSTILE, RIGHT_TO_LEFT, explain
 
@@ -89,3 +90,15 @@ def test_pair_text_runs():
     ]
     assert [p.text for p in hypothesis if p.kind in SELECTED] == ["person", "playing", "instrument", "public"]
     assert "".join(p.text for p in premise) == GUITAR.premise
+
+
+def test_rationale_is_the_same_in_python_json_and_tables():
+    explanation = explain(TEXT, [1, 3, 4, 7], annotation=[1])
+    row = dict(zip(TEXT_COLUMNS, result_values(explanation), strict=True))
+    assert (
+        explanation.rationale
+        == explanation.to_dict()["rationale"]
+        == row["rationale"]
+        == "warm ... funny  film ... dull"
+    )
+    assert explanation.to_dict()["annotation"] == explanation.annotation

@@ -5,6 +5,7 @@ import pytest
 
 from rationalizer.metrics import (
     METRICS,
+    PairEvaluation,
     Scores,
     TextEvaluation,
     aopc,
@@ -156,3 +157,22 @@ def test_scores_are_a_mapping_with_attributes():
     with pytest.raises(ValueError, match="acuracy"):
         Scores(acuracy=0.5)
     assert list(everything()) == [name for name in METRICS if name in everything()]
+
+
+def test_pairs():
+    scores = compute_scores(
+        PairEvaluation(
+            task="classification",
+            truth=["a", "b"],
+            predictions=["a", "a"],
+            alignments=[[[1, 0], [0, 0.5]], [[0, 0]]],
+            annotations=[[(0, 0)], None],
+            constraints=[{"budget": 1}, {}],
+            highlights=[([1, 0], None), (None, None)],
+        )
+    )
+    expected = {"accuracy": 0.5, "aligned": 1, "alignment_precision": 0.5, "alignment_recall": 1, "alignments": 1}
+    expected |= {"violation": 0.5, "empty": 0.5, "full": 0, "highlighted": 1, "premise_marked": 1, "premise_words": 1}
+    assert {name: scores[name] for name in expected} == expected
+    assert scores.hypothesis_marked is None
+    assert scores.findings == ()
