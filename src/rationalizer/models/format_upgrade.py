@@ -16,6 +16,7 @@ FORMAT = 5
 READABLE_FORMATS = (4, FORMAT)
 RENAMED_FILES = {"encoder.json": "reader.json", "history.json": "metrics.json"}
 RENAMED_SETTINGS = {"rationale_weight": "annotation_weight", "reading": "encoder_options", "cut": "word_splitting"}
+RENAMED_VALUES = {"sentences": {"marks": "punctuation"}}  # by the setting's present name
 RENAMED_WEIGHTS = {"reader.": "encoder."}  # by the beginning of the name
 ADDED_SETTINGS: Mapping[str, Any] = {
     "annotation_weight": 0.0,
@@ -33,8 +34,12 @@ def find_file(directory: Path, name: str) -> Path:
 
 
 def upgrade_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings under their present names."""
-    return {RENAMED_SETTINGS.get(key, key): value for key, value in settings.items()}
+    """Return settings with their present names and values."""
+    renamed = {RENAMED_SETTINGS.get(key, key): value for key, value in settings.items()}
+    for key, values in RENAMED_VALUES.items():
+        if isinstance(renamed.get(key), str):
+            renamed[key] = values.get(renamed[key], renamed[key])
+    return renamed
 
 
 def upgrade_description(stored: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,19 +1,19 @@
-"""A trained model with all that is needed to use it, and the directory it is kept in.
+"""A trained model with everything needed to use it, and its folder.
 
     config.json          settings, task, classes
-    encoder.json          how texts become words: the rule, the words of the training
+    encoder.json         how texts become words: the rule, the vocabulary
     vectors.safetensors  the encoder's pretrained word vectors, if it has any
     model.safetensors    the weights
-    history.json         one row per epoch, the best epoch, how long training took
+    history.json         one row per epoch, the best epoch, the time of the training
     examples.json        a few texts to try, unless keep_examples was 0
 
-Each of them has a checksum; what was damaged or edited is refused. Of a compact model (see `compact.py`)
-`vectors.safetensors` may hold a name only, that of the vectors in the package.
+Each file has a checksum; a damaged or edited file is refused. In a compact model (see `compact_weights.py`)
+`vectors.safetensors` may hold only the name of word vectors of the package.
 
-A finished run also has `data.json`, where its texts came from, and `scores.json`, what was measured after the
-training (see `runs.py`). While it is under way there is `checkpoint.safetensors` (see `checkpoint.py`). `logs/` has CSV
-and TensorBoard files, in a new folder each time the run was taken up. The training is finished when there is
-`history.json`.
+The folder of a finished run also has `data.json`, the origin of its texts, and `scores.json`, the evaluation after the
+training (see `runs.py`). While a training runs there is `checkpoint.safetensors` (see `checkpoint.py`). `history.csv`
+and, if TensorBoard is installed, `logs/` hold the history for other programs. The training is finished when
+`history.json` exists.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from rationalizer.models.format_upgrade import (
     READABLE_FORMATS,
     find_file,
     upgrade_description,
+    upgrade_settings,
     upgrade_weights,
 )
 from rationalizer.models.json_schema import find_mismatch, find_tensor_mismatch
@@ -58,7 +59,7 @@ HISTORY_CSV, LOGS = "history.csv", "logs"
 EXAMPLES = "examples.json"
 
 TASKS = set(get_args(Task))
-DESCRIBED = {
+CONFIG_SCHEMA = {
     "format": int,
     "task": TASKS,
     "classes": [str],
@@ -68,7 +69,7 @@ DESCRIBED = {
     "config": {"method": str, "pairs": bool, "options": dict, "encoder_options": dict, str: object},
 }
 EPOCH = {"seconds": float, str: float}
-MEASURED = {
+HISTORY_SCHEMA = {
     "score": {"macro_f1", "mse", "token_f1", "alignment_f1"},
     "best": (float, None),
     "best_epoch": (int, None),
@@ -77,23 +78,22 @@ MEASURED = {
     "epochs": [EPOCH],
     "data": str,
     "versions": {str: str},
-    "threads?": (int, None),  # of a training on a CPU; models of before do not say
+    "threads?": (int, None),  # of a training on a CPU; older models lack it
 }
-KEPT = {"examples": [[str]]}  # one text each, or two
+EXAMPLES_SCHEMA = {"examples": [[str]]}  # one text each, or two
 
 
 @dataclass(frozen=True)
 class Description:
-    """What the weights are weights of."""
+    """The description of a model without its weights: settings, task, classes."""
 
     config: Config
     task: Task
     classes: tuple[str, ...]
     target: dict[str, Any] = field(default_factory=dict)  # arguments of `nn.Regression`
-    label_type: LabelType = "str"  # what the user's class labels were before they became names
-    columns: Mapping[str, str] = field(
-        default_factory=dict
-    )  # of the file or table it was trained on: {"text": "review"}
+    label_type: LabelType = "str"  # the type of the class labels before they became names
+    # The columns of the file or table it was trained on: {"text": "review"}.
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def pairs(self) -> bool:
@@ -103,7 +103,7 @@ class Description:
         return encoder_class(self.config.encoder).Options(**self.config.encoder_options)
 
     def network(self) -> dict[str, Any]:
-        """What is asked of the encoder."""
+        """Return the arguments of the encoder's network."""
         generates = self.pairs or EXTRACTORS[self.config.method].uses_generator
         return {"dropout": self.config.dropout, "generates": generates, "predicts": not self.pairs}
 
@@ -118,7 +118,7 @@ class Description:
             "pooling": config.pooling,
         }
         if self.pairs:
-            # Only people say which words have no partner.
+            # Only annotations say which words have no partner.
             return PairModel(encoder, **settings, faithful=config.faithful, threshold=config.annotation_weight > 0)
         return HighlightModel(encoder, **settings)
 
@@ -143,18 +143,20 @@ class Description:
             )
         stored = upgrade_description(verify_record(stored, path))
         try:
-            if wrong := find_mismatch(stored, DESCRIBED):
-                raise ValueError(wrong)
+            if problem := find_mismatch(stored, CONFIG_SCHEMA):
+                raise ValueError(problem)
             config = Config.from_json(stored["config"])
-            known: dict[str, Any] = dict.fromkeys(config.to_json(), object)  # what is missing must not become a default
+            known: dict[str, Any] = dict.fromkeys(
+                config.to_json(), object
+            )  # a missing setting must not become a default
             own = {
                 "options": dict.fromkeys(config.options, object),
                 "encoder_options": dict.fromkeys(config.encoder_options, object),
             }
-            if wrong := find_mismatch(stored["config"], known | own, "config"):
-                raise ValueError(wrong)
+            if problem := find_mismatch(stored["config"], known | own, "config"):
+                raise ValueError(problem)
             if (stored["task"] == "regression") != (not stored["classes"]):
-                raise ValueError(f"a {stored['task']} cannot have the classes {stored['classes']}")
+                raise ValueError(f"task {stored['task']!r} cannot have the classes {stored['classes']}")
             if stored["task"] == "regression" and "sigmoid" not in stored["target"]:
                 raise ValueError("target.sigmoid is missing")
         except (TypeError, ValueError) as error:
@@ -169,7 +171,11 @@ class Description:
         )
 
 
-READS = {"rule": get_args(SplitRule), "punctuation": get_args(Punctuation), "sentences": get_args(SentenceRule)}
+ENCODER_CHOICES = {
+    "rule": get_args(SplitRule),
+    "punctuation": get_args(Punctuation),
+    "sentences": get_args(SentenceRule),
+}
 
 
 def write_encoder_files(directory: Path, encoder: Encoder, *, compact: bool = False) -> None:
@@ -182,24 +188,24 @@ def write_encoder_files(directory: Path, encoder: Encoder, *, compact: bool = Fa
 def read_encoder_files(directory: Path, description: Description) -> Encoder:
     kind = encoder_class(description.config.encoder)
     path = find_file(directory, ENCODER_FILE)
-    stored = read_record(path)
+    stored = upgrade_settings(read_record(path))
     tables, name = read_tensors(directory / VECTORS) if (directory / VECTORS).is_file() else ({}, None)
     try:
         tables = dict(tables_of(tables, name))
-        for key, known in READS.items():
+        for key, known in ENCODER_CHOICES.items():
             if stored.get(key) not in known:
                 raise ValueError(f"{key} is {stored.get(key)!r}, not one of {', '.join(known)}")
         encoder = kind.restore(stored, tables, description.build_encoder_options(), **description.network())
         written = {key: None if value is None else type(value) for key, value in encoder.description().items()}
-        if wrong := find_mismatch(stored, written):
-            raise ValueError(wrong)
+        if problem := find_mismatch(stored, written):
+            raise ValueError(problem)
         return encoder
     except ImportError:
         raise
-    except Exception as error:  # of many kinds: tokenizers and transformers read what was stored for them
+    except Exception as error:  # tokenizers and transformers raise exceptions of many types
         said = f"{error} is missing" if isinstance(error, KeyError) else (str(error).splitlines() or [repr(error)])[0]
         raise ValueError(
-            f"{path} (with {VECTORS}) does not describe a encoder: {said}; copy the folder again"
+            f"{path} (with {VECTORS}) does not describe an encoder: {said}; copy the folder again"
         ) from None
 
 
@@ -230,12 +236,12 @@ class TrainedModel:
 
     @property
     def pairs(self) -> bool:
-        """Whether it reads pairs of texts."""
+        """Whether the model is for pairs of texts."""
         return self.description.pairs
 
     @property
     def seconds(self) -> float:
-        """How long its epochs took, together."""
+        """The time of all epochs."""
         return round(sum(row["seconds"] for row in self.history["epochs"]), 3)
 
     @property
@@ -243,21 +249,21 @@ class TrainedModel:
         return next(self.model.parameters()).device
 
     def with_budget(self, budget: Budget | float | str) -> TrainedModel:
-        """The same weights, other selections."""
+        """Return the model with another budget and the same weights."""
         budget = Budget.parse(budget)
         if budget != self.config.budget and not self.model.method.follows_budget:
             others = "budget or ot-exact-k" if self.pairs else "spectra, pair-budget, or one decoded by 'top-k'"
-            raise ValueError(f"what {self.config.method} selects does not follow a budget; use the method {others}")
+            raise ValueError(f"method {self.config.method} cannot change its budget; use {others}")
         config = replace(self.config, budget=budget)
         return replace(self, description=replace(self.description, config=config))
 
     def with_constraints(self, constraints: Any) -> TrainedModel:
-        """The same weights, selections under these constraints instead of those of the training."""
+        """Return the model with these constraints instead of those of the training, and the same weights."""
         config = with_constraints(self.config, parse_constraints(constraints), in_use=True)
         return replace(self, description=replace(self.description, config=config))
 
     def save(self, directory: str | Path, *, compact: bool = False) -> None:
-        """Writes the model's files; `compact` in less space, with weights that are rounded (see `compact.py`)."""
+        """Write the model's files; `compact` saves space by rounding weights (see `compact_weights.py`)."""
         directory = Path(directory)
         weights = self.model.state_dict()
         write_record(directory / CONFIG, self.description.to_json())
@@ -267,36 +273,37 @@ class TrainedModel:
             texts = [[text] if isinstance(text, str) else list(text) for text in self.examples]
             write_record(directory / EXAMPLES, {"examples": texts})
         else:
-            (directory / EXAMPLES).unlink(missing_ok=True)  # of a model that was here before
+            (directory / EXAMPLES).unlink(missing_ok=True)  # of an earlier model in this folder
         write_record(directory / HISTORY, self.history)
 
     @classmethod
     def load(cls, directory: str | Path, device: str | torch.device = "cpu") -> TrainedModel:
         directory = Path(directory)
-        if (directory / CONFIG).is_file():  # an older format lacks other files, too
+        if (directory / CONFIG).is_file():  # says first if the format is too old
             description = Description.from_json(read_json(directory / CONFIG), directory / CONFIG)
         missing = [name for name in (CONFIG, ENCODER_FILE, MODEL, HISTORY) if not find_file(directory, name).is_file()]
         if missing:
             if (directory / CHECKPOINT).is_file():
                 raise FileNotFoundError(
-                    f"{directory} holds an unfinished run; finish it by the command it was started with and --resume, "
-                    "in Python by resume=True"
+                    f"{directory} holds an unfinished run; finish it with the command it was started with and "
+                    "--resume, in Python with resume=True"
                 )
             raise FileNotFoundError(f"{directory} holds no trained model: {', '.join(missing)} missing")
         model = description.build(read_encoder_files(directory, description))
         weights = restored(*upgrade_weights(*read_tensors(directory / MODEL)))
-        if wrong := find_tensor_mismatch(weights, model.state_dict()):
+        if problem := find_tensor_mismatch(weights, model.state_dict()):
             raise ValueError(
-                f"{directory / MODEL} does not fit {directory / CONFIG}: {wrong}; copy the folder again, or train again"
+                f"{directory / MODEL} does not fit {directory / CONFIG}: {problem}; copy the folder again, or train "
+                "again"
             )
         model.load_state_dict(weights)
-        measured = read_record(find_file(directory, HISTORY), MEASURED)
-        return cls(description, model.to(device).eval(), measured, _read_examples(directory, description))
+        history = read_record(find_file(directory, HISTORY), HISTORY_SCHEMA)
+        return cls(description, model.to(device).eval(), history, _read_examples(directory, description))
 
 
 def _read_examples(directory: Path, description: Description) -> tuple[SampleText, ...]:
     path = directory / EXAMPLES
-    stored = read_record(path, KEPT)["examples"] if path.is_file() else []
+    stored = read_record(path, EXAMPLES_SCHEMA)["examples"] if path.is_file() else []
     expected = 2 if description.pairs else 1
     if any(len(texts) != expected for texts in stored):
         raise ValueError(

@@ -1,8 +1,8 @@
-"""The front door to training: from a corpus and a config to a folder with the model, its data's origin and its scores.
+"""Training and evaluation in one call: from a corpus and a config to a folder with the model, its data and its scores.
 
-Whoever trains, in Python or on a command line, comes through here, and the folders are of one kind. Beside what
-`trained.py` describes a folder has `data.json`, where the texts came from, and `scores.json`, what was measured after
-the training; a run is finished when it has the latter.
+The command line and the Python interface both train through `run`, so that all folders have the same content. Besides
+the files of `trained_model.py` a folder has `data.json`, the origin of the texts, and `scores.json`, the evaluation
+after the training; a run is finished when the latter exists.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from rationalizer.inference.predict import OnBatch
 from rationalizer.metrics import Finding, Scores
 from rationalizer.models.atomic_files import read_record, write_record
 from rationalizer.models.config import Config
+from rationalizer.models.format_upgrade import ADDED_SETTINGS, upgrade_settings
 from rationalizer.models.trained_model import TASKS, TrainedModel
 from rationalizer.nn import EXTRACTORS
 from rationalizer.training.checkpoint import run_settings
@@ -33,7 +34,7 @@ SOURCE = {
     "dialect": ({"delimiter": (str, None), "encoding": (str, None), "header": bool}, None),
     "skip_bad": bool,
     "hans": (str, None),
-    "stream?": (bool, None),  # runs of before have not been asked
+    "stream?": (bool, None),  # older runs lack it
     "cache_dir?": (str, None),
 }
 ORIGIN = {"source": (SOURCE, None), "texts": str}
@@ -46,17 +47,15 @@ RECORD = {
     "scores": {str: {str: float}},
     "findings": {str: [{"kind": str, "message": str, "value": float}]},
 }
-REWRITE_REMEDY = (
-    "copy it again, or delete it and finish the run by --resume (in Python resume=True), which makes it again"
-)
+REWRITE_REMEDY = "copy it again, or delete it and write it anew by resuming the run (--resume, in Python resume=True)"
 
 
 @dataclass(frozen=True)
 class Run:
-    """A finished training and what was measured."""
+    """A finished training and its evaluation."""
 
     trained: TrainedModel
-    scores: dict[str, Scores]  # by split: dev and test, where the corpus has them
+    scores: dict[str, Scores]  # of dev and test, if the corpus has them
 
     def record(self, origin: dict[str, Any]) -> RunRecord:
         config = self.trained.config
@@ -66,10 +65,10 @@ class Run:
             "task": self.trained.task,
             "epochs": len(self.trained.history["epochs"]),
             "seconds": self.trained.seconds,
-            "scores": {split: found.as_dict() for split, found in self.scores.items()},
+            "scores": {split: scores.as_dict() for split, scores in self.scores.items()},
             "findings": {
-                split: [asdict(finding) for finding in degeneration_findings(config.method, found)]
-                for split, found in self.scores.items()
+                split: [asdict(finding) for finding in degeneration_findings(config.method, scores)]
+                for split, scores in self.scores.items()
             },
         }
 
@@ -83,17 +82,17 @@ def run(
     on_batch: OnBatch | None = None,
     **training: Any,
 ) -> Run:
-    """Trains, scores, and keeps both in `directory`.
+    """Train and score a model, and save both in `directory`.
 
     Args:
-        corpus: what is learned from, and scored on: its dev and test splits.
+        corpus: the texts; dev and test are scored.
         config: see `configure`.
-        directory: where the run is kept; None keeps nothing, and nothing is scored.
-        source: where the corpus came from, so that a later `evaluate` finds it again; None: from a Python program.
+        directory: the folder of the run; None saves nothing and scores nothing.
+        source: the origin of the corpus, for a later `evaluate`; None if it comes from a Python program.
         on_batch: called with the size of each scored batch.
         training: further arguments of `train`, such as `resume`, `progress` and `devices`.
     """
-    from rationalizer.training.distributed import is_first_process  # Lightning takes seconds to import
+    from rationalizer.training.distributed import is_first_process  # Lightning Fabric imports slowly
     from rationalizer.training.threads import set_threads
     from rationalizer.training.trainer import train
 
@@ -111,30 +110,30 @@ def run(
 
 
 def describe_origin(corpus: Corpus, source: DataSource | None) -> dict[str, Any]:
-    """Where texts came from, and a fingerprint of them."""
+    """Return the origin of texts, with a digest of them."""
     return {"source": None if source is None else source.to_json(), "texts": corpus.digest}
 
 
 def read_source(directory: Path) -> DataSource | None:
-    """Where a run's texts came from, if it says so."""
+    """Return the origin of a run's texts, or None if it is not stored."""
     path = directory / DATA
     stored = read_record(path, ORIGIN, REWRITE_REMEDY)["source"] if path.is_file() else None
     return None if stored is None else DataSource.from_json(stored)
 
 
 def read_run_record(directory: Path) -> RunRecord | None:
-    """What was measured after a run's training, if it has come so far."""
+    """Return the evaluation of a run, or None if the run is not finished."""
     path = directory / SCORES
     if not path.is_file():
         return None
     record: RunRecord = read_record(path, RECORD, REWRITE_REMEDY)
     if record["scores"].keys() != record["findings"].keys():
-        raise ValueError(f"{path}: scores and findings are of other splits; {REWRITE_REMEDY}")
-    return record
+        raise ValueError(f"{path}: scores and findings have different splits; {REWRITE_REMEDY}")
+    return {**record, "config": {**ADDED_SETTINGS, **upgrade_settings(record["config"])}}
 
 
 def degeneration_findings(method: str, scores: Scores) -> list[Finding]:
-    """The signs of degeneration, without what a method that reads everything shows by nature."""
-    everything = method in EXTRACTORS and not EXTRACTORS[method].uses_generator
-    expected = ("full_rationales", "ignores_text") if everything else ()
+    """Return the signs of degeneration, without those that every method without a generator shows."""
+    selects_all = method in EXTRACTORS and not EXTRACTORS[method].uses_generator
+    expected = ("full_rationales", "ignores_text") if selects_all else ()
     return [finding for finding in scores.findings if finding.kind not in expected]

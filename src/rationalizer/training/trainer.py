@@ -20,6 +20,7 @@ from rationalizer.models.atomic_files import write_record
 from rationalizer.models.batch_constraints import check_constraints
 from rationalizer.models.batches import collate
 from rationalizer.models.config import Config
+from rationalizer.models.format_upgrade import find_file
 from rationalizer.models.sample_texts import choose_samples
 from rationalizer.models.trained_model import (
     CHECKPOINT,
@@ -113,7 +114,7 @@ def train(
         with exclusive_folder(directory, is_first=is_first), preserve_rng_state():
             if directory is not None and is_first and not resume:
                 require_no_run(directory)
-            if directory is not None and (directory / HISTORY).is_file():
+            if directory is not None and find_file(directory, HISTORY).is_file():
                 return run.load_finished(directory)
             may_measure = on_cpu(accelerator) and str(devices) == "1" and num_nodes == 1
             return run.train(resume, progress, threads, may_measure=may_measure)

@@ -1,0 +1,85 @@
+"""Folders of format 4 load as the models they are."""
+
+import pytest
+
+from rationalizer.data import generated_reviews
+from rationalizer.inference import predict
+from rationalizer.models import TrainedModel, configure
+from rationalizer.models.atomic_files import read_record, read_tensors, write_record, write_tensors
+from rationalizer.models.format_upgrade import FORMAT
+from rationalizer.training import read_source, run, train
+from rationalizer.training.runs import read_run_record
+from tests.training.interrupted import SMALL, Killed, killed_after, same, weights
+
+OLD_SETTINGS = {
+    "annotation_weight": "rationale_weight",
+    "encoder_options": "reading",
+    "word_splitting": "cut",
+}
+
+
+def old_settings(settings):
+    renamed = {OLD_SETTINGS.get(key, key): value for key, value in settings.items() if key != "objective"}
+    return renamed | {"sentences": "marks"} if renamed.get("sentences") == "punctuation" else renamed
+
+
+def rewrite_as_format_4(folder, compact=False):
+    stored = read_record(folder / "config.json")
+    write_record(folder / "config.json", {**stored, "format": 4, "config": old_settings(stored["config"])})
+    for old, new in (("reader.json", "encoder.json"), ("metrics.json", "history.json")):
+        write_record(folder / old, old_settings(read_record(folder / new)))
+        (folder / new).unlink()
+    tensors, state = read_tensors(folder / "model.safetensors")
+    if compact:
+        state = {"coded": [name.replace("encoder.", "reader.", 1) for name in state["coded"]]}
+    tensors = {name.replace("encoder.", "reader.", 1): tensor for name, tensor in tensors.items()}
+    write_tensors(folder / "model.safetensors", tensors, state)
+    if (folder / "scores.json").is_file():
+        record = read_record(folder / "scores.json")
+        write_record(folder / "scores.json", {**record, "config": old_settings(record["config"])})
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_a_folder_of_format_4_loads(corpus, tmp_path, monkeypatch, compact):
+    monkeypatch.setattr("rationalizer.models.compact_weights.LARGE", 100)  # so that some weights are coded
+    config = configure("spectra", {**SMALL, "epochs": 1})
+    run(corpus, config, tmp_path)
+    trained = TrainedModel.load(tmp_path)
+    if compact:
+        trained.save(tmp_path, compact=True)
+        trained = TrainedModel.load(tmp_path)
+    record = read_run_record(tmp_path)
+    rewrite_as_format_4(tmp_path, compact)
+    loaded = TrainedModel.load(tmp_path)
+    assert loaded.description == trained.description
+    assert loaded.history == trained.history
+    assert same(weights(loaded), weights(trained))
+    assert (predict(loaded, corpus.dev).outputs == predict(trained, corpus.dev).outputs).all()
+    assert read_source(tmp_path) is None
+    assert read_run_record(tmp_path) == record
+    assert train(corpus, config, tmp_path, resume=True).history == trained.history  # finished: loaded
+    assert read_record(tmp_path / "config.json")["format"] == 4  # nothing is written
+
+
+def test_unfinished_runs_of_format_4_are_refused_with_the_remedy(tmp_path, monkeypatch):
+    corpus = generated_reviews(train=32, dev=8, test=0)
+    config = configure("spectra", {**SMALL, "batch_size": 8, "checkpoint_seconds": 0})
+    with monkeypatch.context() as patch:
+        killed_after(patch, 2)
+        with pytest.raises(Killed):
+            train(corpus, config, tmp_path)
+    tensors, state = read_tensors(tmp_path / "checkpoint.safetensors")
+    progress = state["progress"]
+    progress["waited"] = progress.pop("epochs_without_improvement")
+    write_tensors(tmp_path / "checkpoint.safetensors", tensors, state)
+    with pytest.raises(ValueError, match="start anew"):
+        train(corpus, config, tmp_path, resume=True)
+
+
+@pytest.mark.parametrize("number", [3, FORMAT + 1, None])
+def test_other_formats_are_refused(corpus, tmp_path, number):
+    train(corpus, configure("spectra", {**SMALL, "epochs": 1}), tmp_path)
+    stored = read_record(tmp_path / "config.json")
+    write_record(tmp_path / "config.json", {**stored, "format": number})
+    with pytest.raises(ValueError, match=f"format {number}"):
+        TrainedModel.load(tmp_path)
