@@ -122,5 +122,5 @@ def test_trained_saved_loaded_and_changed_in_use(model, tmp_path):
 def test_what_cannot_be_had_names_the_pair(model):
     with pytest.raises(ConstraintConflict, match=r"pair 2 \('Two old .* / 'Dogs never .*\) under few-far=1: "):
         model.explain([PAIRS[1], PAIR], constraints=["few-far=1", "must-align=words:two/two,dogs/dogs"])
-    with pytest.raises(ValueError, match="softmax knows no factors of your own; use one of"):
+    with pytest.raises(ValueError, match="softmax does not support your own factors"):
         Rationalizer("softmax", constraints=["few-far=1"])

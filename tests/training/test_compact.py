@@ -77,7 +77,7 @@ def test_other_vectors_under_the_same_name_are_refused(trained, tmp_path, monkey
     other = compacting._bundled()
     other["codes"][5, 5] += 1
     monkeypatch.setattr(compacting, "_bundled", lambda: other)
-    with pytest.raises(ValueError, match=r"made with other vectors than the glove-6b-100d of this version"):
+    with pytest.raises(ValueError, match="another version of the vectors"):
         TrainedModel.load(tmp_path)
 
 
@@ -89,5 +89,5 @@ def test_codes_without_scales_are_refused(trained, tmp_path):
     with pytest.raises(ValueError, match=rf"does not fit .*{name.split('.')[-1]}"):
         TrainedModel.load(tmp_path)
     write_tensors(tmp_path / VECTORS, {}, {"vectors": "others", "checksum": "x"})
-    with pytest.raises(ValueError, match="does not describe a encoder"):
+    with pytest.raises(ValueError, match="does not describe an encoder"):
         TrainedModel.load(tmp_path)

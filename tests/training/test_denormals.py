@@ -3,23 +3,23 @@ import torch
 
 from rationalizer.models import configure
 from rationalizer.training import train
-from rationalizer.training.denormals import DENORMAL, are_zero, denormals_as_zero
+from rationalizer.training.denormals import DENORMAL, denormals_are_zero, denormals_as_zero
 from rationalizer.training.loop import TrainingLoop
 
 pytestmark = pytest.mark.skipif(not torch.set_flush_denormal(False), reason="this processor has no such mode")
 
 
 def test_within_they_are_zero_and_afterwards_as_before():
-    assert not are_zero()
+    assert not denormals_are_zero()
     with denormals_as_zero():
-        assert are_zero()
+        assert denormals_are_zero()
         with denormals_as_zero():
             pass
-        assert are_zero()
-    assert not are_zero()
+        assert denormals_are_zero()
+    assert not denormals_are_zero()
     with pytest.raises(KeyError), denormals_as_zero():
         raise KeyError
-    assert not are_zero()
+    assert not denormals_are_zero()
 
 
 def test_every_thread_takes_part():
@@ -36,8 +36,8 @@ def test_every_thread_takes_part():
 def test_a_model_learns_without_them(corpus, monkeypatch):
     seen = []
     step = TrainingLoop.training_step
-    monkeypatch.setattr(TrainingLoop, "training_step", lambda *args: seen.append(are_zero()) or step(*args))
+    monkeypatch.setattr(TrainingLoop, "training_step", lambda *args: seen.append(denormals_are_zero()) or step(*args))
     train(corpus, configure("gumbel", {"epochs": 1, "hidden": 4}), accelerator="cpu", threads=1)
     assert seen
     assert all(seen)
-    assert not are_zero()
+    assert not denormals_are_zero()

@@ -91,7 +91,7 @@ def test_the_budget_is_followed_without_training(corpus):
         assert all(count <= limit for count, limit in zip(counts, limits, strict=True))
         assert max(counts) >= 1
     assert evaluate(trained, corpus.test, budget=2).violation == 0
-    with pytest.raises(ValueError, match="at-most-one selects does not follow a budget; use the method budget or ot"):
+    with pytest.raises(ValueError, match="use budget or ot-exact-k"):
         predict(fit(corpus, epochs=1), corpus.test, budget=2)
 
 

@@ -138,7 +138,7 @@ def test_one_process_is_the_first(variables, devices, first, monkeypatch):
 def test_parts_hold_every_example_once():
     for size in range(1, 8):
         batch = list(range(size))
-        taken = [Shard(number, 3).take(batch) for number in range(3)]
+        taken = [Shard(rank, 3).take(batch) for rank in range(3)]
         assert sorted(position for own, share in taken if share for position in own) == batch
         assert sum(share for _, share in taken) == pytest.approx(1)
         assert all(own for own, _ in taken)

@@ -74,7 +74,7 @@ def test_a_folder_that_was_tampered_with(corpus, encoder, tmp_path):
     subwords = stored.pop("subwords")
     for change in ({"words": subwords}, {"subwords": {**subwords, "tokenizer": {}}}, {"config": []}):
         write_record(path, stored | change)
-        with pytest.raises(ValueError, match=r"encoder\.json .*does not describe a encoder.*copy the folder again$"):
+        with pytest.raises(ValueError, match=r"encoder\.json .*does not describe an encoder.*copy the folder again$"):
             TrainedModel.load(tmp_path / "run")
 
 

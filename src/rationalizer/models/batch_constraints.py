@@ -1,4 +1,4 @@
-"""What constraints ask of the texts of a batch, and whether it can be had: before a training starts, and in use."""
+"""The constraints of a batch of texts, and checks that each text can satisfy them."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from rationalizer.nn import ALIGNERS, Encoder
 from rationalizer.text import AnyExample, Example, PairExample
 from rationalizer.text.errors import short_repr
 
-CHECKED = 256  # texts at once
+CHECKED_TEXTS = 256  # at once
 
 
 @dataclass(frozen=True)
 class BatchConstraints:
-    """Makes the limits of a batch.
+    """Builds the constraints of a batch, as layers take them.
 
     Args:
-        config: what is asked, within which budget, and of which method.
+        config: has the constraints, the budget and the method.
         encoder: knows where sentences end.
-        texts: how many there are in all.
-        check: whether to raise `ConstraintConflict` where a text has no selection.
+        texts: the number of texts in the dataset.
+        check: whether to raise `ConstraintConflict` for texts that cannot satisfy the constraints.
     """
 
     config: Config
@@ -47,38 +47,38 @@ class BatchConstraints:
     def __call__(
         self, examples: Sequence[tuple[int, AnyExample]], counted: Sequence[Tensor]
     ) -> LayerConstraints | PairLayerConstraints | None:
-        """Of examples with their positions among all; `counted` has the words that can be selected, text by text."""
+        """Return the constraints of (position, example) pairs; `counted` masks the words that can be selected."""
         if not self.config.constraints:
             return None
         if self.config.pairs:
             pairs = [BatchItem(cast("PairExample", example), position, self.texts) for position, example in examples]
-            return self._of_pairs(pairs, counted)
+            return self._build_for_pairs(pairs, counted)
         texts = [BatchItem(cast("Example", example), position, self.texts) for position, example in examples]
         how: dict[str, Any] = {"rule": self.encoder.sentences, "check": self.check}
         return build_layer_constraints(self.config.constraints, texts, counted[0], self.config.budget, **how)
 
-    def _of_pairs(self, pairs: Sequence[BatchItem], counted: Sequence[Tensor]) -> PairLayerConstraints:
-        """What can be had is what the method decodes to, whatever the scores."""
+    def _build_for_pairs(self, pairs: Sequence[BatchItem], counted: Sequence[Tensor]) -> PairLayerConstraints:
+        """A pair can satisfy the constraints if the method decodes an alignment, whatever the scores."""
         constraints = self.config.constraints
-        limits, drafts = build_pair_layer_constraints(constraints, pairs, counted)
-        if not self.check or (limits.fixed is None and limits.exactly is None):
-            return limits
+        built, drafts = build_pair_layer_constraints(constraints, pairs, counted)
+        if not self.check or (built.fixed is None and built.exactly is None):
+            return built
         aligner = ALIGNERS[self.config.method](**self.config.options)
         decode: Any = aligner.decode
         allowed = self.config.budget.words(*counted)
         for row, draft in enumerate(drafts):
             own = [side[row : row + 1] for side in (*counted, allowed)]
-            reason = draft.find_conflict(own[0][0].numpy(), own[1][0].numpy(), monotone=limits.monotone)
+            reason = draft.find_conflict(own[0][0].numpy(), own[1][0].numpy(), monotone=built.monotone)
             if reason is None:
                 try:
-                    decode(torch.zeros(1, own[0].shape[1], own[1].shape[1]), *own, constraints=limits.for_row(row))
-                except ValueError:  # nothing else can be wrong with these arguments
+                    decode(torch.zeros(1, own[0].shape[1], own[1].shape[1]), *own, constraints=built.for_row(row))
+                except ValueError:  # these arguments allow no other error
                     words = " and ".join(str(int(side.sum())) for side in own[:2])
                     most = f", budget {int(own[2])}" if aligner.uses_budget else ""
-                    reason = f"no alignment by {self.config.method} keeps to all of them ({words} words{most})"
+                    reason = f"no alignment by {self.config.method} satisfies all of them ({words} words{most})"
             if reason is not None:
                 raise draft.item.conflict(constraints, reason, "leave a constraint out, or change it")
-        return limits
+        return built
 
 
 def check_constraints(corpus: Corpus, config: Config, encoder: Encoder) -> None:
@@ -88,22 +88,22 @@ def check_constraints(corpus: Corpus, config: Config, encoder: Encoder) -> None:
     for split, examples in (("train", corpus.train), ("dev", corpus.dev)):
         build = BatchConstraints(config, encoder, len(examples))
         empty: list[int] = []
-        for start in range(0, len(examples), CHECKED):
-            part = list(enumerate(examples[start : start + CHECKED], start))
+        for start in range(0, len(examples), CHECKED_TEXTS):
+            part = list(enumerate(examples[start : start + CHECKED_TEXTS], start))
             counted = [
                 encoder.word_masks([text.tokens for text in side])[1]
                 for side in zip(*(example.texts for _, example in part), strict=True)
             ]
             try:
-                limits = build(part, counted)
+                built = build(part, counted)
             except ConstraintConflict as error:
                 raise error.with_place(f"{corpus.name} {split}: {error.place}") from None
-            assert limits is not None
-            possible = limits.allow_any(config.budget.words(*counted), *counted)
+            assert built is not None
+            possible = built.allow_any(config.budget.words(*counted), *counted)
             empty += [part[row][0] for row in torch.nonzero(~possible).flatten().tolist()]
         if len(empty) == len(examples) > 0:
             raise ConstraintConflict(
-                f"no word can be selected in any text under {_named(config.constraints)} and a budget of "
+                f"no word can be selected in any text under {_list_names(config.constraints)} and a budget of "
                 f"{config.budget.describe()}",
                 "raise the budget, or leave a constraint out",
                 place=f"{corpus.name} {split}:",
@@ -115,15 +115,15 @@ def check_constraints(corpus: Corpus, config: Config, encoder: Encoder) -> None:
 def warn_about_empty_rationales(
     empty: Sequence[int], examples: Sequence[AnyExample], config: Config, where: str = ""
 ) -> None:
-    """Says in how many texts nothing is selected, and names the first."""
+    """Warn about texts in which nothing is selected, and name the first."""
     text = " / ".join(part.text for part in examples[empty[0]].texts)
     warnings.warn(
-        f"under {_named(config.constraints)} and a budget of {config.budget.describe()} nothing is selected in "
+        f"under {_list_names(config.constraints)} and a budget of {config.budget.describe()} nothing is selected in "
         f"{len(empty)} of {len(examples)} texts{where}, first in text {empty[0] + 1} ({short_repr(text)}); what is "
         "predicted of them is a guess; raise the budget",
         stacklevel=3,
     )
 
 
-def _named(constraints: Constraints) -> str:
+def _list_names(constraints: Constraints) -> str:
     return ", ".join(map(str, constraints))

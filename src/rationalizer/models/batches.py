@@ -1,4 +1,4 @@
-"""Examples as batches of words, of similar length, in an order that a seed fixes."""
+"""Batches of examples with texts of similar length, in an order that the seed determines."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from rationalizer.models.batch_constraints import BatchConstraints
 from rationalizer.nn import Encoder
 from rationalizer.text import AnyExample, WordBatch
 
-# Shuffled examples are sorted by length within pools of this many batches: enough for little padding,
-# few enough that who shares a batch with whom changes from epoch to epoch.
+# Shuffled examples are sorted by length within pools of this many batches: large enough for little padding, small
+# enough that batches are composed differently in every epoch.
 POOL_BATCHES = 50
 
 T = TypeVar("T")
@@ -28,14 +28,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Batch:
-    """Examples of one text each, or of two."""
+    """Examples with one text each, or two."""
 
     texts: tuple[WordBatch, ...]
     labels: Tensor | None  # (batch,) int64 classes or float32 values
     index: Tensor  # (batch,) int64: position of each example in its dataset
     constraints: LayerConstraints | PairLayerConstraints | None = None
-    annotation: Tensor | None = None  # (batch, n) bool: what people marked; of pairs (batch, m, n): aligned
-    share: float = 1.0  # what part of the whole batch this is; see `Part`
+    annotation: Tensor | None = None  # (batch, n) bool; (batch, m, n) for pairs
+    share: float = 1.0  # size of this shard relative to the whole batch
 
     def to(self, device: torch.device | str) -> Batch:
         labels = None if self.labels is None else self.labels.to(device)
@@ -49,15 +49,15 @@ class Batch:
 
 
 class Shard(NamedTuple):
-    """What one of several processes that train together takes of every batch: each example is in one part."""
+    """The part of every batch that one of several processes computes: each example is in one shard."""
 
-    number: int = 0
-    of: int = 1
+    rank: int = 0
+    world_size: int = 1
 
     def take(self, batch: Sequence[T]) -> tuple[Sequence[T], float]:
-        """The part, and what share of the batch it is. All processes must take every step: where a small batch has too
-        few, one gets an example that counts nothing."""
-        own = batch[self.number :: self.of]  # batches are sorted by length: the parts are alike
+        """Return the shard and its share of the batch. All processes must take every step: if a batch is too small,
+        one of them gets an example with a share of 0."""
+        own = batch[self.rank :: self.world_size]  # batches are sorted by length, so that shards have similar lengths
         return (own, len(own) / len(batch)) if own else (batch[:1], 0.0)
 
 
@@ -68,7 +68,7 @@ def collate(
     *,
     annotations: bool = False,
 ) -> Batch:
-    """(position, example) pairs as words, padded to the longest; with `marks` also what people marked in them."""
+    """Return a batch of (position, example) pairs, padded to the longest text; `annotations`: with their annotation."""
     if not examples:
         raise ValueError("a batch needs at least one example")
     members = [example for _, example in examples]
@@ -97,15 +97,15 @@ def _labels(labels: Sequence[int | float | None]) -> Tensor | None:
 
 
 class BucketSampler(Sampler[list[int]]):
-    """Batches of positions whose texts have similar length: `batch_size` of them, or as many as have at most
-    `batch_tokens` words together, padding counted, and at least one.
+    """Yields batches of positions whose texts have similar lengths: `batch_size` of them, or as many as have at most
+    `batch_tokens` words, padding included, and at least one.
 
-    The order depends on (seed, epoch) and the lengths only, never on workers or on any global random state.
-    `set_epoch(epoch, start=k)` continues an interrupted epoch: its first k batches are left out.
+    The order depends on (seed, epoch) and the lengths only, not on workers or on global random states.
+    `set_epoch(epoch, start=k)` continues an interrupted epoch: it skips the first k batches.
 
     Args:
-        lengths: what is similar within a batch.
-        sides: (texts, 1), of pairs (texts, 2): how many words are padded; by default `lengths`.
+        lengths: the lengths that are similar within a batch.
+        sides: (texts, 1), or (texts, 2) for pairs: the numbers of words to pad; by default `lengths`.
     """
 
     def __init__(
@@ -133,29 +133,29 @@ class BucketSampler(Sampler[list[int]]):
     def set_epoch(self, epoch: int, start: int = 0) -> None:
         self.epoch = epoch
         self.start = 0
-        self._planned: tuple[Numbers, Numbers, Numbers] | None = None
+        self._cached_plan: tuple[Numbers, Numbers, Numbers] | None = None
         if start and not 0 <= start <= self.batches:
             raise ValueError(f"start counts batches already seen, from 0 to {self.batches}, got {start}")
         self.start = start
 
     @property
     def batches(self) -> int:
-        """Batches of the whole epoch; of `batch_tokens` every epoch may have another number."""
+        """Number of batches in the epoch; with `batch_tokens` it may differ between epochs."""
         return -(-len(self.lengths) // self.batch_size) if self.batch_tokens is None else len(self._plan()[2])
 
     def __len__(self) -> int:
         return self.batches - self.start
 
     def __iter__(self) -> Iterator[list[int]]:
-        order, ends, turns = self._plan()
+        order, ends, batch_order = self._plan()
         starts = np.concatenate([[0], ends[:-1]])
-        for k in turns[self.start :].tolist():
+        for k in batch_order[self.start :].tolist():
             yield order[starts[k] : ends[k]].tolist()
 
     def _plan(self) -> tuple[Numbers, Numbers, Numbers]:
-        """All positions, those of a batch side by side; where each batch ends; and the order of the batches. Two
-        numbers a text, however many there are: no lists."""
-        if self._planned is None:
+        """Return all positions, grouped by batch; the end of each batch; and the order of the batches. Arrays rather
+        than lists: two numbers per text."""
+        if self._cached_plan is None:
             generator = np.random.default_rng((self.seed, self.epoch)) if self.shuffle else None
             order = np.arange(len(self.lengths)) if generator is None else generator.permutation(len(self.lengths))
             ends: list[Numbers] = []
@@ -163,22 +163,22 @@ class BucketSampler(Sampler[list[int]]):
                 pool = order[start:end]
                 pool[:] = pool[np.argsort(self.lengths[pool], kind="stable")]
                 ends.append(start + self._ends(pool))
-            cut = np.concatenate(ends) if ends else np.zeros(0, np.int64)
-            turns = np.arange(len(cut)) if generator is None else generator.permutation(len(cut))
-            self._planned = order, cut, turns
-        return self._planned
+            all_ends = np.concatenate(ends) if ends else np.zeros(0, np.int64)
+            batch_order = np.arange(len(all_ends)) if generator is None else generator.permutation(len(all_ends))
+            self._cached_plan = order, all_ends, batch_order
+        return self._cached_plan
 
     def _pools(self, order: Numbers) -> list[int]:
-        """Where they begin, and the end of the last."""
+        """Return the starts of the pools, and the end of the last one."""
         if not self.shuffle:
             return [0, len(order)]
         if self.batch_tokens is None:
             return [*range(0, len(order), self.batch_size * POOL_BATCHES), len(order)]
-        pool = np.cumsum(self.sides[order].sum(1)) // (self.batch_tokens * POOL_BATCHES)  # the number of each text's
+        pool = np.cumsum(self.sides[order].sum(1)) // (self.batch_tokens * POOL_BATCHES)  # by text
         return [0, *(1 + np.flatnonzero(np.diff(pool))).tolist(), len(order)]
 
     def _ends(self, pool: Numbers) -> Numbers:
-        """Of the batches of a sorted pool, each of which takes as many as fit."""
+        """Return the ends of the batches of a sorted pool; each takes as many texts as fit."""
         if self.batch_tokens is None:
             return np.minimum(np.arange(self.batch_size, len(pool) + self.batch_size, self.batch_size), len(pool))
         sides, ends, end, reach = self.sides[pool], [], 0, 64
@@ -208,13 +208,13 @@ class _Shards(Dataset[Any]):
         return len(self.examples)
 
 
-def _collated(
-    taken: tuple[list[tuple[int, AnyExample]], float],
+def _collate_shard(
+    shard: tuple[list[tuple[int, AnyExample]], float],
     encoder: Encoder,
     constraints: BatchConstraints | None,
     annotations: bool,
 ) -> Batch:
-    examples, share = taken
+    examples, share = shard
     return replace(collate(examples, encoder, constraints, annotations=annotations), share=share)
 
 
@@ -232,9 +232,9 @@ def batch_loader(
     annotations: bool = False,
     shard: Shard = Shard(),  # noqa: B008 (a tuple)
 ) -> DataLoader[Any]:
-    """Batches of `examples`, or a part of each; its `batch_sampler` is the BucketSampler, for `set_epoch`.
+    """Return a loader of batches of `examples`, or of a shard of each. Its `batch_sampler` is a `BucketSampler`.
 
-    Without `shuffle` batches go from the shortest texts to the longest: put results back by `Batch.index`.
+    Without `shuffle` batches go from the shortest texts to the longest; `Batch.index` has the positions.
     """
     sides = None if batch_tokens is None else words_of_sides(examples)
     order: dict[str, Any] = {"shuffle": shuffle, "seed": seed, "epoch": epoch}
@@ -242,6 +242,6 @@ def batch_loader(
     return DataLoader(
         _Shards(examples, shard),
         batch_sampler=sampler,
-        collate_fn=partial(_collated, encoder=encoder, constraints=constraints, annotations=annotations),
+        collate_fn=partial(_collate_shard, encoder=encoder, constraints=constraints, annotations=annotations),
         num_workers=workers,
     )

@@ -1,7 +1,7 @@
-"""A trained model in less space, for models that come with the package or travel.
+"""Compact storage of a trained model, for the starters and for sharing.
 
-Large tables of weights take 8 bits a number with one scale a row, other weights half precision, and the English word
-vectors of the package are named instead of copied. What is read again is used in single precision as ever.
+Large tables of weights take 8 bits per number with one scale per row, other weights half precision, and the English
+word vectors of the package are stored by name. Loaded weights have single precision.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rationalizer.models.atomic_files import checksum
 from rationalizer.models.json_schema import find_mismatch
 from rationalizer.text import BUNDLED, load_vectors
 
-LARGE = 1 << 18  # numbers of a table that is kept in 8 bits
+LARGE = 1 << 18  # numbers in a table, from which on it takes 8 bits
 LEVELS = 127  # codes go from -127 to 127
 CODES, SCALES = ".codes", ".scales"
 COMPACT = {"coded": [str]}
@@ -24,7 +24,7 @@ NAMED = {"vectors": {BUNDLED}, "checksum": str}
 
 
 def compacted(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The weights in less space, and what `restored` needs to know of them."""
+    """Return rounded weights, and the state that `restore_weights` needs."""
     small: dict[str, Tensor] = {}
     coded = []
     for name, tensor in weights.items():
@@ -43,8 +43,8 @@ def compacted(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[st
 
 
 def restored(tensors: Mapping[str, Tensor], state: Any) -> dict[str, Tensor]:
-    """The weights as `compacted` was given them, about. Those of a file that is not compact come as they are, and so
-    do codes without scales: the model they are loaded into has no place for them and says so."""
+    """Return the rounded weights in single precision. Weights of a file that is not compact, and codes without scales,
+    are returned unchanged: the model they are loaded into refuses the latter."""
     if find_mismatch(state, COMPACT):
         return dict(tensors)
     weights = {name: tensor.float() if tensor.dtype == torch.float16 else tensor for name, tensor in tensors.items()}
@@ -55,7 +55,7 @@ def restored(tensors: Mapping[str, Tensor], state: Any) -> dict[str, Tensor]:
 
 
 def named(tables: Mapping[str, Tensor]) -> dict[str, Any] | None:
-    """What stands for tables that are the package's own word vectors; None for others."""
+    """Return the name of tables that are the package's own word vectors; None for others."""
     own = _bundled()
     if tables.keys() != own.keys() or not all(torch.equal(tables[name], own[name]) for name in own):
         return None
@@ -63,15 +63,15 @@ def named(tables: Mapping[str, Tensor]) -> dict[str, Any] | None:
 
 
 def tables_of(tables: Mapping[str, Tensor], state: Any) -> Mapping[str, Tensor]:
-    """The tables that are stored, or those that are named in their place."""
+    """Return the stored tables, or those that the state names."""
     if state is None:
         return tables
-    if wrong := find_mismatch(state, NAMED):
-        raise ValueError(wrong)
+    if problem := find_mismatch(state, NAMED):
+        raise ValueError(problem)
     own = _bundled()
     if checksum(own, None) != state["checksum"]:
         raise ValueError(
-            f"the model was made with other vectors than the {BUNDLED} of this version; use the version that wrote it"
+            f"the model needs another version of the vectors {BUNDLED}; use the version of the package that wrote it"
         )
     return own
 

@@ -1,14 +1,14 @@
-"""What stored values must look like, written as a value of the same shape.
+"""A schema for stored JSON values, written as a value of the same shape.
 
-    str, int, bool, float, dict   a text, a whole number, true or false, a finite number, an object
+    str, int, bool, float, dict   a string, an integer, a boolean, a finite number, an object
     object, None                  anything, null
     (float, None)                 one of these
-    {"a", "b"}                    one of these texts
+    {"a", "b"}                    one of these strings
     [str]                         a list of these
     {"a": str, "b?": int}         an object with these keys and no others; "b" may be missing
     {"a": str, str: float}        any other key holds a number
 
-Functions give what is wrong, in words, or None.
+Functions return a description of the first mismatch, or None.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAMES = {str: "a text", int: "a whole number", bool: "true or false", float: "a 
 
 
 def find_mismatch(value: Any, shape: Any, where: str = "") -> str | None:
-    """The first place at which `value` is not of this shape."""
+    """Describe the first mismatch between a value and a schema; None if there is none."""
     if isinstance(shape, dict):
         return _find_object_mismatch(value, shape, where) if isinstance(value, dict) else _not(value, dict, where)
     if isinstance(shape, list):
@@ -60,7 +60,7 @@ def _is(value: Any, shape: Any) -> bool:
         return isinstance(value, str) and value in shape
     if shape is float:
         return type(value) in (int, float) and math.isfinite(value)
-    return type(value) is shape  # true is no whole number
+    return type(value) is shape  # bool is a subclass of int
 
 
 def _not(value: Any, shape: Any, where: str) -> str:
@@ -80,18 +80,19 @@ def _name(shape: Any) -> str:
 
 
 def find_tensor_mismatch(stored: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> str | None:
-    """Whether these tensors can take the place of those: their names, shapes and kinds, and nothing infinite."""
+    """Describe why stored tensors cannot replace the expected ones (names, shapes, types, finite values); None if they
+    can."""
     for name, wanted in expected.items():
         if name not in stored:
             return f"{name} is missing"
         found = stored[name]
         if found.shape != wanted.shape:
             return f"{name} has the shape {list(found.shape)}, not {list(wanted.shape)}"
-        # Of numbers with a point any precision will do: a training may have been in half of it.
+        # Floating-point numbers may have any precision: a training may have used half of it.
         if not (found.dtype == wanted.dtype or (found.is_floating_point() and wanted.is_floating_point())):
             return f"{name} holds {_type(found)}, not {_type(wanted)}"
         if found.is_floating_point() and not bool(found.isfinite().all()):
-            return f"{name} holds numbers that are not finite"
+            return f"{name} holds values that are not finite"
     return next((f"{name} is not known" for name in stored if name not in expected), None)
 
 

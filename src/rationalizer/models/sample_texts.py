@@ -1,4 +1,4 @@
-"""A few of a model's own texts, kept with it, for whoever opens it to try."""
+"""A few texts of the corpus, saved with the model, to try it on."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TypeVar
 from rationalizer.data import Corpus
 from rationalizer.text import AnyExample
 
-LONGEST = 300  # characters of an example, all its texts together, where there are shorter ones
+LONGEST = 300  # characters in an example; longer ones are used only if there are too few
 SampleText = str | tuple[str, str]  # one text, or premise and hypothesis
 T = TypeVar("T")
 
 
 def choose_samples(corpus: Corpus, count: int) -> tuple[SampleText, ...]:
-    """Up to `count` different texts, of all classes in turn (of values, from the lowest to the highest in even steps);
-    from dev, which was not learned from, if there is one."""
+    """Return up to `count` different texts, from all classes in turn (for regression: from the lowest value to the
+    highest in even steps), from dev if there is one."""
     candidates = {sample_text(example): example for example in corpus.dev or corpus.train}
     short = {text: example for text, example in candidates.items() if _length(text) <= LONGEST}
     if len(short) < count:
@@ -32,7 +32,7 @@ def choose_samples(corpus: Corpus, count: int) -> tuple[SampleText, ...]:
 
 
 def sample_text(example: AnyExample) -> SampleText:
-    """What can be shown of it: a "?" stands for half a surrogate pair, which no page can hold."""
+    """Return the text or pair of texts of an example, with "?" for lone surrogates, which pages cannot show."""
     first, *second = (part.text.encode("utf-8", "replace").decode() for part in example.texts)
     return (first, second[0]) if second else first
 

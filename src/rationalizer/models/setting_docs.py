@@ -1,4 +1,4 @@
-"""What can be set of a run, for people to read: off the declarations that the program itself goes by."""
+"""Documentation of all settings, generated from their declarations."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from rationalizer.ranges import Range
 from rationalizer.suggestions import did_you_mean
 
 _FIELD = re.compile(r"    (\w+): [^#]*(?:# (.*))?")
-_REMARK = re.compile(r"\s+(?:[^#]*\s)?# (.*)")
+_COMMENT = re.compile(r"\s+(?:[^#]*\s)?# (.*)")
 
 
 @dataclass(frozen=True)
 class SettingDoc:
-    """A setting in words."""
+    """The documentation of one setting."""
 
     name: str
-    values: str  # which it may have
+    values: str  # that are allowed
     default: str
     meaning: str = ""
 
 
 @dataclass(frozen=True)
 class MethodSettings:
-    """All that can be set of runs with a method."""
+    """All settings of runs with one method."""
 
     method: str
     about: str
@@ -40,7 +40,7 @@ class MethodSettings:
 
 
 def describe_settings(method: str, *, pairs: bool | None = None, encoder: str = "bilstm") -> MethodSettings:
-    """The settings of a method with an encoder; `pairs` where methods of either kind go by the name."""
+    """Return the settings of a method with an encoder; `pairs` for names that exist for both kinds of texts."""
     if method not in EXTRACTORS and method not in ALIGNERS:
         raise ValueError(f"there is no method {method!r}; {did_you_mean(method, [*EXTRACTORS, *ALIGNERS])}")
     config = configure(method, {"encoder": encoder}, pairs=pairs)
@@ -50,9 +50,9 @@ def describe_settings(method: str, *, pairs: bool | None = None, encoder: str = 
     return MethodSettings(
         method,
         inspect.cleandoc(kind.__doc__ or ""),
-        _described({name: _hints(kind.__init__)[name] for name in kind.options()}, defaults, {}),
-        _described(_hints(options), defaults, _remarks(options)),
-        _described(common, defaults, _remarks(Config)),
+        _document({name: _hints(kind.__init__)[name] for name in kind.options()}, defaults, {}),
+        _document(_hints(options), defaults, _field_comments(options)),
+        _document(common, defaults, _field_comments(Config)),
     )
 
 
@@ -60,29 +60,34 @@ def _hints(declared: Any) -> dict[str, Any]:
     return get_type_hints(declared, include_extras=True)
 
 
-def _described(hints: dict[str, Any], defaults: dict[str, Any], remarks: dict[str, str]) -> list[SettingDoc]:
+def _document(hints: dict[str, Any], defaults: dict[str, Any], comments: dict[str, str]) -> list[SettingDoc]:
     return [
-        SettingDoc(name, _values(hint), _word(defaults[name]), remarks.get(name, "")) for name, hint in hints.items()
+        SettingDoc(name, _describe_values(hint), _format_default(defaults[name]), comments.get(name, ""))
+        for name, hint in hints.items()
     ]
 
 
-def _values(hint: Any) -> str:
-    """What a declaration allows, in words."""
+def _describe_values(hint: Any) -> str:
+    """Describe the values that a type allows."""
     if get_origin(hint) is Annotated:
         kind, *extras = get_args(hint)
         ranges = [extra for extra in extras if isinstance(extra, Range)]
-        return f"{_values(kind).removesuffix(' or none')} {ranges[0].describe()}" if ranges else _values(kind)
+        return (
+            f"{_describe_values(kind).removesuffix(' or none')} {ranges[0].describe()}"
+            if ranges
+            else _describe_values(kind)
+        )
     if get_origin(hint) is Literal:
         return ", ".join(map(str, get_args(hint)))
     if get_origin(hint) in (Union, types.UnionType):
-        return " or ".join(_values(each) for each in get_args(hint))
+        return " or ".join(_describe_values(each) for each in get_args(hint))
     if hint == Constraints:
         return "spans=2, never=stopwords, ..."
     names = {bool: "true, false", int: "whole number", float: "number", str: "text", type(None): "none"}
     return names.get(hint, "20%, 0.2, or 5 words" if hint.__name__ == "Budget" else str(hint))
 
 
-def _word(value: Any) -> str:
+def _format_default(value: Any) -> str:
     if value is None or value == []:
         return "none"
     if isinstance(value, bool):
@@ -90,8 +95,8 @@ def _word(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _remarks(declared: type) -> dict[str, str]:
-    """The comments beside a class's fields, or in the lines before."""
+def _field_comments(declared: type) -> dict[str, str]:
+    """Return the comments of a class's fields, beside them or in the lines before."""
     found: dict[str, str] = {}
     before: list[str] = []
     name = ""
@@ -102,8 +107,8 @@ def _remarks(declared: type) -> dict[str, str]:
             before = []
         elif line.startswith("    # "):
             before.append(line.removeprefix("    # "))
-        elif name and not found[name] and line.startswith("        ") and (match := _REMARK.fullmatch(line)):
-            found[name] = match[1]  # of a default that takes several lines
+        elif name and not found[name] and line.startswith("        ") and (match := _COMMENT.fullmatch(line)):
+            found[name] = match[1]  # beside a default on several lines
         else:
             before = []
     return found

@@ -253,7 +253,7 @@ class TrainedModel:
         budget = Budget.parse(budget)
         if budget != self.config.budget and not self.model.method.follows_budget:
             others = "budget or ot-exact-k" if self.pairs else "spectra, pair-budget, or one decoded by 'top-k'"
-            raise ValueError(f"method {self.config.method} cannot change its budget; use {others}")
+            raise ValueError(f"{self.config.method} does not follow a budget; use {others}")
         config = replace(self.config, budget=budget)
         return replace(self, description=replace(self.description, config=config))
 

@@ -1,4 +1,4 @@
-"""The average of the weights over the last steps: on small training sets single epochs jump about."""
+"""A moving average of the weights: on small training sets the scores of single epochs vary a lot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 class Average:
     """w̄ ← w̄ + (1 − a)(w − w̄) after every step, with a = min(decay, (1 + step)/(10 + step)), so that the first steps
-    are soon forgotten. With decay 0 the average is the weights themselves, and nothing is kept."""
+    soon lose their weight. With decay 0 there is no average."""
 
     def __init__(self, model: nn.Module, decay: float, stored: Mapping[str, Tensor] | None = None) -> None:
         self.decay = decay
@@ -29,9 +29,9 @@ class Average:
 
     @torch.no_grad()
     def swap(self, model: nn.Module) -> None:
-        """The averaged weights and the model's change places: before a validation, and again after it."""
+        """Exchange the averaged weights and the model's: before a validation, and again after it."""
         current = dict(model.named_parameters())
         for name, average in self.weights.items():
-            kept = current[name].to(average.dtype, copy=True)
+            previous = current[name].to(average.dtype, copy=True)
             current[name].copy_(average)
-            self.weights[name] = kept
+            self.weights[name] = previous

@@ -1,7 +1,7 @@
-"""Numbers below 1e-38, which a CPU computes with in dozens of times the time: taken for 0 while a model learns.
+"""Flush denormals (numbers below 1e-38) to zero during a training: arithmetic on them is tens of times slower.
 
-A relaxed selection is made of them. Words that `gumbel` all but leaves out have weights like 1e-30, whose products
-are such numbers, and a training took four times as long.
+Relaxed selections produce them. Words that `gumbel` almost drops have weights like 1e-30, whose products are denormal,
+and made a training take four times as long.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ DENORMAL = 1e-40
 
 @contextmanager
 def denormals_as_zero() -> Iterator[None]:
-    """On a CPU that can; afterwards as before."""
-    before = are_zero()
+    """Flush denormals to zero if the CPU can; restore the previous mode at the end."""
+    before = denormals_are_zero()
     torch.set_flush_denormal(True)
     try:
         yield
@@ -25,5 +25,5 @@ def denormals_as_zero() -> Iterator[None]:
         torch.set_flush_denormal(before)
 
 
-def are_zero() -> bool:
-    return not bool((torch.full((1,), DENORMAL) * 0.5).any())  # PyTorch does not tell otherwise
+def denormals_are_zero() -> bool:
+    return not bool((torch.full((1,), DENORMAL) * 0.5).any())  # PyTorch has no function for this

@@ -1,4 +1,4 @@
-"""One writer a folder: two would write over each other's files."""
+"""A lock on a folder: two writers would overwrite each other's files."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import IO
 
 LOCK = ".lock"
-UNKNOWN = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)  # file systems without locks
+NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)  # file systems without locks
 
-_locked_paths: set[Path] = set()  # by this process, against which the system does not protect
+_locked_paths: set[Path] = set()  # by this process: the system does not protect it against itself
 
 
 @contextmanager
 def lock_folder(directory: str | Path) -> Iterator[None]:
-    """The folder, made if there is none, for this process alone. The system ends the lock with the process, however
-    that ends; the file that may stay behind means nothing."""
+    """Lock the folder for this process, and create it if necessary. The system releases the lock when the process ends,
+    in whatever way; a lock file that is left behind has no meaning."""
     directory = Path(directory).absolute()
-    made = [path for path in (directory, *directory.parents) if not path.exists()]
+    created = [path for path in (directory, *directory.parents) if not path.exists()]
     directory.mkdir(parents=True, exist_ok=True)
     path = directory.resolve() / LOCK
     if path in _locked_paths:
@@ -31,14 +31,14 @@ def lock_folder(directory: str | Path) -> Iterator[None]:
     try:
         yield
     finally:
-        if sys.platform == "win32":  # where open files cannot be removed
+        if sys.platform == "win32":  # which does not allow removing an open file
             file.close()
         with suppress(OSError):
             path.unlink()
         file.close()
         _locked_paths.discard(path)
-        with suppress(OSError):  # what was made for nothing goes again
-            for folder in made:
+        with suppress(OSError):  # remove folders that are still empty
+            for folder in created:
                 folder.rmdir()
 
 
@@ -48,7 +48,7 @@ def _locked(path: Path, directory: Path) -> IO[str]:
         try:
             _lock(file)
         except OSError as error:
-            if error.errno not in UNKNOWN:
+            if error.errno not in NO_LOCKS:
                 file.seek(0)
                 holder = file.read().strip() if sys.platform != "win32" else ""
                 file.close()
@@ -56,7 +56,7 @@ def _locked(path: Path, directory: Path) -> IO[str]:
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 break
-        file.close()  # its last holder has removed it: the lock is on a file that no one else will find
+        file.close()  # its last holder has removed it: nobody else would see this lock
     file.truncate(0)
     file.write(f"{os.getpid()}\n")
     file.flush()
@@ -72,10 +72,10 @@ def _lock(file: IO[str]) -> None:
     else:
         import fcntl
 
-        # Not flock: children that prepare batches would hold it, too, and for a while after their parent was killed.
+        # Not flock: worker processes would inherit the lock, and hold it for a while after their parent was killed.
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _in_use(directory: Path, holder: str) -> OSError:
     process = f"process {holder}" if holder else "another process"
-    return BlockingIOError(f"{directory} is in use by {process}; wait for its end, stop it, or give another folder")
+    return BlockingIOError(f"{directory} is in use by {process}; wait until it ends, stop it, or use another folder")

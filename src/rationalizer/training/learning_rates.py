@@ -1,4 +1,4 @@
-"""How fast each part of a model learns, at each step."""
+"""The optimizer, and the learning rate of each part of a model at each step."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from rationalizer.nn import Model
 from rationalizer.training.checkpoint import trained_parameters
 
 ModelPart = Literal["generator", "predictor", "both"]
-# What of a model serves whom; all else serves both.
+# By the beginning of a parameter's name; all others belong to both.
 PARTS: dict[str, ModelPart] = {
     "encoder.generator.": "generator",
     "method.": "generator",
     "encoder.predictor.": "predictor",
     "head.": "predictor",
 }
-SLOWEST = 0.05  # share of its rate that a slowed predictor keeps
+SLOWEST = 0.05  # smallest factor on the rate of a slowed predictor
 
 
 def build_optimizer(model: Model, config: Config) -> torch.optim.Optimizer:
-    """Groups of parameters by part and rate: a encoder's encoders have their own, all else has `learning_rate`."""
+    """Return Adam(W) with parameters grouped by part and rate: encoders may have their own, others `learning_rate`."""
     rates = model.encoder.rates()
     groups: dict[tuple[ModelPart, float], list[torch.nn.Parameter]] = {}
     for name, parameter in trained_parameters(model):
@@ -35,11 +35,11 @@ def build_optimizer(model: Model, config: Config) -> torch.optim.Optimizer:
 
 
 def set_rates(optimizer: torch.optim.Optimizer, config: Config, progress: float, selected: float) -> None:
-    """For the next step.
+    """Set the learning rates of the next step.
 
     Args:
-        progress: the share of the training's steps that are done.
-        selected: the share of the words that were selected.
+        progress: the share of the training's steps that are finished.
+        selected: the share of words selected in the last batch.
     """
     factor = _factor(config, progress)
     for group in optimizer.param_groups:
@@ -48,7 +48,8 @@ def set_rates(optimizer: torch.optim.Optimizer, config: Config, progress: float,
 
 
 def _factor(config: Config, progress: float) -> float:
-    """Up from 0 in the first `warmup` of the steps; with `decay` linearly down to 0 in the others."""
+    """Return the factor on all rates. It grows from 0 in the first `warmup` of the steps; with `decay` it then falls
+    linearly to 0."""
     if progress < config.warmup:
         return progress / config.warmup
     return (1 - progress) / (1 - config.warmup) if config.decay else 1.0

@@ -1,4 +1,4 @@
-"""Random numbers that depend on the seed and the step only."""
+"""Random numbers that depend only on the seed and the step."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import torch
 
 
 def seed_all(*key: int) -> None:
-    """Starts every generator a method may draw from at a place that `key` fixes.
+    """Seed all random number generators from `key`.
 
-    Done before each step with (seed, step), it makes a resumed run draw what the uninterrupted one draws, and
-    no generator's state has to be kept.
+    Called before each step with (seed, step, rank), it makes a resumed run draw the numbers of an uninterrupted one,
+    without storing the state of any generator.
     """
     state = np.random.SeedSequence(key).generate_state(3, np.uint32)
-    torch.manual_seed(int(state[0]))  # of all devices
+    torch.manual_seed(int(state[0]))  # for all devices
     np.random.seed(state[1])  # noqa: NPY002 (extractors written by others may use the global generator)
     random.seed(int(state[2]))
 
 
 @contextmanager
 def preserve_rng_state() -> Iterator[None]:
-    """Whatever is seeded and drawn within, the caller's generators go on as if nothing had happened."""
+    """Restore the states of all random number generators at the end."""
     torch_state, python_state = torch.get_rng_state(), random.getstate()
     numpy_state = np.random.get_state()  # noqa: NPY002
     cuda_states = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
