@@ -139,7 +139,7 @@ def test_conflicts_name_the_pair_and_the_constraints(model, data):
             MustAlign(links=[(0, 4), (1, 0)]),
             "monotone",
         ],
-        r"no alignment by at-most-one keeps to all of them \(6 and 6 words\)": ["exactly-k=7"],
+        r"no alignment by at-most-one satisfies all of them \(6 and 6 words\)": ["exactly-k=7"],
         r"\(0, 44\) .* pair 1": [MustAlign(links=[(0, 44)])],
         "there are 1 pair": [MustAlign(links=[[(0, 0)], [(0, 0)]])],
         "cannot both hold": ["exactly-k=2", "exactly-k=3"],

@@ -135,9 +135,9 @@ def test_a_config_keeps_them():
         ("sparsemax", Spans(2), "use one of sfe, sfe-baseline, gumbel, spectra, pair-budget"),
         ("full-text", Spans(2), "does not follow constraints"),
         ("hardkuma", Spans(2), "does not follow constraints"),
-        ("at-most-one", Spans(2), "for single texts, and these are pairs"),
-        ("spectra", Must(mask=[[1]]), "a training cannot keep"),
-        ("spectra", Ends(characters=[(0, 3)]), "give it to explain or predict"),
+        ("at-most-one", Spans(2), "is for single texts"),
+        ("spectra", Must(mask=[[1]]), "cannot be used in a training"),
+        ("spectra", Ends(characters=[(0, 3)]), "explain or predict"),
     ],
 )
 def test_a_config_refuses_what_it_cannot_keep(method, constraint, message):
