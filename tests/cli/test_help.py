@@ -52,9 +52,7 @@ def test_every_setting_of_a_method_is_shown(method, pairs):
 def test_settings_of_one_method():
     printed = run("settings", "spectra").stdout
     assert re.search(r"transition +│ 0.1 +│ number from -10000 to 10000", printed)
-    assert re.search(
-        r"patience +│ 5 +│ whole number from 1 to 1,000,000, or none +│ epochs without", printed
-    )
+    assert re.search(r"patience +│ 5 +│ whole number from 1 to 1,000,000, or none +│ epochs without", printed)
     assert "embeddings" in printed
     assert "did you mean 'spectra'" in refused("settings", "spektra")
 

@@ -143,7 +143,7 @@ def test_conflicts_name_the_pair_and_the_constraints(model, data):
         r"\(0, 44\) .* pair 1": [MustAlign(links=[(0, 44)])],
         "there are 1 pair": [MustAlign(links=[[(0, 0)], [(0, 0)]])],
         "cannot both hold": ["exactly-k=2", "exactly-k=3"],
-        "the constraint spans=2 is for single texts": ["spans=2"],
+        "constraint spans=2 is for single texts": ["spans=2"],
     }
     for message, constraints in cases.items():
         with pytest.raises(ValueError, match=message):
