@@ -27,7 +27,7 @@ from pyarrow.parquet import read_table
 from rationalizer import Rationalizer
 from rationalizer.data import make_examples
 from rationalizer.hub import STARTERS, Facts, write_card
-from rationalizer.hub.starters import DESCRIBED
+from rationalizer.hub.starters import FACTS_FILE
 from rationalizer.inference import evaluate
 from rationalizer.models import TrainedModel
 from rationalizer.models.atomic_files import read_record, read_tensors, write_record, write_tensors
@@ -282,7 +282,7 @@ def build(name: str, data: Path, runs: Path, out: Path, device: str) -> None:
     out.mkdir(parents=True, exist_ok=True)
     model.trained.save(out, compact=True)
     described = {**asdict(facts), "examples": recipe.examples}
-    (out / DESCRIBED).write_text(json.dumps(described, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (out / FACTS_FILE).write_text(json.dumps(described, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     write_card(out, shipped.trained, name=name, example=shipped.explain(recipe.examples[:1])[0], facts=facts)
     size = sum(path.stat().st_size for path in out.iterdir())
     print(f"{out}: {size:,} bytes", flush=True)

@@ -37,7 +37,7 @@ class Lower(BaseEstimator, TransformerMixin):
         return [text.lower() for text in texts]
 
 
-def test_a_clone_has_the_same_settings_and_no_training(model):
+def test_clone(model):
     settings = {"method": "sfe", "budget": Budget.share(0.3), "hidden": 12, "seed": 4}
     given = Rationalizer(**settings)
     assert given.get_params().items() >= settings.items()
@@ -48,14 +48,14 @@ def test_a_clone_has_the_same_settings_and_no_training(model):
         clone(model).predict(TEXTS)
 
 
-def test_a_clone_of_a_loaded_model_trains_to_the_same_weights(model, tmp_path):
+def test_clone_of_loaded_model(model, tmp_path):
     model.save(tmp_path)
     loaded = Rationalizer.load(tmp_path)
     again = clone(loaded).fit(TEXTS, NAMES)
     np.testing.assert_array_equal(again.predict_proba(TEXTS), model.predict_proba(TEXTS))
 
 
-def test_settings_change_by_name():
+def test_set_params():
     made = small().set_params(budget="30%", epochs=2)
     assert (str(made.budget), made.config.epochs) == ("30%", 2)
     with pytest.raises(ValueError, match="epochs"):
@@ -64,7 +64,7 @@ def test_settings_change_by_name():
     assert made.set_params(method="at-most-one").pairs
 
 
-def test_settings_of_a_trained_model_are_for_the_next_training(model):
+def test_set_params_of_trained_model(model):
     made = Rationalizer.from_trained(model.trained)
     before = made.predict_proba(TEXTS)
     made.set_params(budget=0.9, epochs=1)
@@ -73,7 +73,7 @@ def test_settings_of_a_trained_model_are_for_the_next_training(model):
     assert len(made.trained.history["epochs"]) == 1
 
 
-def test_the_budget_can_be_given_with_the_texts():
+def test_fit_with_budget():
     made = small(epochs=1).fit(TEXTS, NAMES, budget="50%")
     assert str(made.budget) == "50%"
     assert made.get_params()["budget"] == "50%"
@@ -92,7 +92,7 @@ def test_score(model):
         model.score(TEXTS[:2], ["good"])
 
 
-def test_score_of_a_regression():
+def test_regression_score():
     values = [{"good": 0.9, "bad": 0.1}[name] for name in NAMES]
     model = small(epochs=8).fit(TEXTS, values)
     predicted = model.predict(TEXTS)
@@ -103,7 +103,7 @@ def test_score_of_a_regression():
     assert not hasattr(model, "classes_")
 
 
-def test_what_scikit_learn_asks(model):
+def test_tags(model):
     assert is_classifier(model)
     assert is_classifier(small())
     check_is_fitted(model)
@@ -112,7 +112,7 @@ def test_what_scikit_learn_asks(model):
     assert small().fit(TEXTS, [name == "good" for name in NAMES]).classes_.tolist() == [False, True]
 
 
-def test_in_a_pipeline_and_a_search():
+def test_pipeline_and_search():
     search = GridSearchCV(
         Pipeline([("lower", Lower()), ("model", small())]), {"model__budget": ["20%", 2], "model__epochs": [1, 4]}, cv=2
     )
@@ -123,7 +123,7 @@ def test_in_a_pipeline_and_a_search():
     assert search.best_estimator_.named_steps["model"].explain("a warm film").label == "good"
 
 
-def test_cross_validation_with_other_scores_and_processes():
+def test_cross_validation():
     table = pandas.DataFrame({"text": TEXTS, "stars": [5, 1, 5, 1] * 6}, index=range(100, 124))
     found = cross_val_score(small(), table["text"], table["stars"], cv=3, scoring="roc_auc", error_score="raise")
     assert found.tolist() == [1, 1, 1]
@@ -131,7 +131,7 @@ def test_cross_validation_with_other_scores_and_processes():
     assert predicted.tolist() == table["stars"].tolist()
 
 
-def test_calibrated(model):
+def test_calibration(model):
     calibrated = CalibratedClassifierCV(small(), cv=2).fit(TEXTS, NAMES)
     assert calibrated.predict(TEXTS[:2]).tolist() == ["good", "bad"]
     after = CalibratedClassifierCV(FrozenEstimator(model)).fit(TEXTS, NAMES)
@@ -139,13 +139,13 @@ def test_calibrated(model):
     np.testing.assert_allclose(after.predict_proba(TEXTS).sum(1), 1)
 
 
-def test_pairs_are_split_and_scored():
+def test_pairs():
     pairs = [("a man plays a guitar", "a man makes music"), ("a dog sleeps", "no dog sleeps")] * 8
     found = cross_val_score(small(method="at-most-one", epochs=6), pairs, ["yes", "no"] * 8, cv=2, error_score="raise")
     assert found.tolist() == [1, 1]
 
 
-def test_a_trained_model_travels_between_processes(model):
+def test_pickle(model):
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict_proba(TEXTS), model.predict_proba(TEXTS))
     assert again.get_params() == model.get_params()

@@ -39,7 +39,7 @@ def test_predictions(model):
     assert [model.classes[i] for i in probabilities.argmax(1)] == NAMES[:4]
 
 
-def test_explanation_of_one_text(model):
+def test_explain(model):
     text = "A warm, funny film."
     explanation = model.explain(text)
     assert isinstance(explanation, Explanation)
@@ -58,14 +58,14 @@ def test_explanation_of_one_text(model):
     json.dumps(explanation.to_dict())
 
 
-def test_spans_join_neighbours_on_the_original_text(model):
+def test_spans_join_neighbours(model):
     wide = Rationalizer.from_trained(model.trained)
     wide.budget = 1.0
     text = "A warm,   funny film."
     assert wide.explain(text).spans == ((0, len(text) - 1),)  # a mark between words is read along, one at the end not
 
 
-def test_explanations_of_a_list_are_those_of_its_texts(model):
+def test_explain_list(model):
     listed = model.explain(TEXTS[:3], annotations=[[(2, 6)], None, None])
     for one, text in zip(listed, TEXTS, strict=False):
         alone = model.explain(text)
@@ -74,7 +74,7 @@ def test_explanations_of_a_list_are_those_of_its_texts(model):
     assert listed[1].annotation is None
 
 
-def test_an_iterator_gives_an_iterator_that_reads_as_it_goes(model):
+def test_explain_iterator_is_lazy(model):
     taken = []
     found = model.explain((taken.append(text) or text for text in TEXTS[:3]), batch_size=1)
     assert not taken
@@ -83,7 +83,7 @@ def test_an_iterator_gives_an_iterator_that_reads_as_it_goes(model):
     assert [one.text for one in (first, *found)] == TEXTS[:3]
 
 
-def test_a_new_budget_is_followed_without_training(model):
+def test_set_budget(model):
     changed = Rationalizer.from_trained(model.trained)
     for budget, words in ((3, 3), (0.5, 2), ("75%", 3), (0.01, 1), ("1", 1), ("100%", 4)):
         changed.budget = budget
@@ -94,7 +94,7 @@ def test_a_new_budget_is_followed_without_training(model):
     assert model.budget == Budget.share(0.2)
 
 
-def test_a_budget_that_would_be_ignored_is_refused():
+def test_method_without_budget():
     attention = Rationalizer("sparsemax", **SMALL).fit(TEXTS, NAMES)
     with pytest.raises(ValueError, match="sparsemax"):
         attention.budget = 0.5
@@ -108,7 +108,7 @@ def test_save_and_load(model, tmp_path):
     assert repr(loaded) == "Rationalizer(method='spectra', budget='20%'), trained"
 
 
-def test_a_training_run_can_be_loaded(tmp_path):
+def test_load_run(tmp_path):
     trained = Rationalizer(**SMALL).fit(TEXTS, NAMES, run_dir=tmp_path / "run")
     assert Rationalizer.load(tmp_path / "run").explain(TEXTS[:4]) == trained.explain(TEXTS[:4])
     again = Rationalizer(**SMALL).fit(TEXTS, NAMES, run_dir=tmp_path / "run", resume=True)
@@ -148,14 +148,14 @@ def test_regression():
         fitted.predict_proba(TEXTS)
 
 
-def test_dev_texts_are_used_and_checked():
+def test_dev_texts():
     fitted = Rationalizer(**SMALL).fit(TEXTS, NAMES, dev=(TEXTS[:4], NAMES[:4]))
     assert len(fitted.trained.history["epochs"]) == 2
     with pytest.raises(ValueError, match="ugly"):
         Rationalizer(**SMALL).fit(TEXTS, NAMES, dev=(TEXTS[:1], ["ugly"]))
 
 
-def test_use_before_training_is_an_error():
+def test_untrained_model_raises():
     for use in ("predict", "predict_proba", "explain"):
         with pytest.raises(RuntimeError, match="not trained"):
             getattr(Rationalizer(), use)(TEXTS)
@@ -163,7 +163,7 @@ def test_use_before_training_is_an_error():
         Rationalizer().save("nowhere")
 
 
-def test_mistakes_are_found_before_training():
+def test_invalid_arguments():
     with pytest.raises(ValueError, match=r"did you mean 'temperature'\?"):
         Rationalizer(temperatur=1.0)
     with pytest.raises(ValueError, match="at least 1"):
@@ -174,7 +174,7 @@ def test_mistakes_are_found_before_training():
         Rationalizer().fit("one text", NAMES)
 
 
-def test_rationales_are_found_and_say_enough_alone():
+def test_rationales_are_sufficient():
     """On reviews with known rationales; fewer texts and epochs than by default, so that it takes seconds."""
     corpus = reviews(train=2000, dev=200, test=200)
     texts, labels = [e.text for e in corpus.train], [corpus.classes[e.label] for e in corpus.train]
@@ -187,7 +187,7 @@ def test_rationales_are_found_and_say_enough_alone():
     assert standalone_agreement(model.trained, corpus.test) > 0.9
 
 
-def test_words_never_seen_in_training_are_known_by_their_vectors(model):
+def test_words_with_vectors_are_known(model):
     """Pretrained vectors tell them apart; what even they do not know is marked, not one of many in silence."""
     films = ["A dreadful film.", "A marvellous film.", "A qwzxqq film."]
     assert not any(word in model.trained.encoder.vocabulary for word in ("dreadful", "marvellous", "qwzxqq"))
@@ -199,20 +199,29 @@ def test_words_never_seen_in_training_are_known_by_their_vectors(model):
     assert not np.allclose(one, other)
 
 
-def test_a_text_of_unknown_words_says_so(model):
-    guess = model.explain("Qwzxqq vrblgh!")
+def test_unknown_words_warn(model):
+    with pytest.warns(UserWarning, match="1 of 1 texts"):
+        guess = model.explain("Qwzxqq vrblgh!")
+    assert "none of the words" in guess.warnings[0]
+    assert guess.to_dict()["warnings"] == guess.warnings
     assert guess.unknown == (True, True, False)
     assert not guess.readable
     assert "a guess: the model knows none of the words" in str(guess)
     assert "{Qwzxqq}" in str(guess).replace("[", "").replace("]", "")
     with pytest.warns(UserWarning, match="1 of 2 texts"):
         model.predict(["Qwzxqq vrblgh!", "A warm film."])
+    with pytest.warns(UserWarning, match=r"1 of 3 texts \(first: text 3"):
+        list(model.explain(iter(["A warm film.", "A dull film.", "Qwzxqq!"]), batch_size=2))
+    with pytest.warns(UserWarning, match="1 of 2 texts"):
+        table = model.explain(pandas.DataFrame({"text": ["A warm film.", "Qwzxqq!"]}))
+    assert [isinstance(cell, str) for cell in table["warnings"]] == [False, True]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.predict(["A warm film."])
+        assert model.explain(["A warm film."])[0].warnings == ()
 
 
-def test_texts_are_cut_in_use_as_in_training(tmp_path):
+def test_word_splitting_is_kept(tmp_path):
     tokenized = Rationalizer(**SMALL).fit([text.split() for text in TEXTS], NAMES, run_dir=tmp_path)
     assert tokenized.explain("It isn't good .").tokens == ("It", "isn't", "good", ".")
     assert tokenized.explain("a film.").tokens == ("a", "film.")
@@ -221,7 +230,7 @@ def test_texts_are_cut_in_use_as_in_training(tmp_path):
     assert spaced.explain("a film.").tokens == ("a", "film.")
 
 
-def test_a_folder_of_fit_is_a_folder_of_the_command_line(tmp_path):
+def test_run_dir(tmp_path):
     Rationalizer(**SMALL).fit(TEXTS, NAMES, run_dir=tmp_path / "run")
     assert {"config.json", "encoder.json", "model.safetensors", "history.json", "data.json", "scores.json"} <= {
         path.name for path in (tmp_path / "run").iterdir()
@@ -230,13 +239,13 @@ def test_a_folder_of_fit_is_a_folder_of_the_command_line(tmp_path):
         Rationalizer(**SMALL).fit(TEXTS, NAMES, run_dir=tmp_path / "run")
 
 
-def test_a_model_of_an_older_format_is_refused_with_the_remedy(tmp_path):
+def test_old_format(tmp_path):
     (tmp_path / "config.json").write_text('{"format": 1, "config": {}}')
     with pytest.raises(ValueError, match="format"):
         Rationalizer.load(tmp_path)
 
 
-def test_given_tokens_and_a_chosen_rule(tmp_path):
+def test_tokens_and_split_rule(tmp_path):
     lists = [text.split() for text in TEXTS]
     assert Rationalizer(**SMALL).fit(lists, NAMES).trained.encoder.rule == "spaces"
     assert Rationalizer(**SMALL, word_splitting="words").fit(lists, NAMES).trained.encoder.rule == "words"
@@ -244,17 +253,17 @@ def test_given_tokens_and_a_chosen_rule(tmp_path):
     assert Rationalizer("at-most-one", **SMALL).fit(pairs, NAMES).trained.encoder.rule == "spaces"
 
 
-def test_unknown_words_use_up_no_budget_and_are_not_read(model):
+def test_unknown_words_do_not_count(model):
     found = model.explain("A warm qwzxqq vrblgh film.")
     assert not any(chosen and strange for chosen, strange in zip(found.selected, found.unknown, strict=True))
 
 
-def test_a_model_can_be_pickled_by_those_who_trust_it(model):
+def test_pickle(model):
     again = pickle.loads(pickle.dumps(model))
     assert again.explain(TEXTS[:4]) == model.explain(TEXTS[:4])
 
 
-def test_broken_text_does_not_stop_a_training(tmp_path):
+def test_lone_surrogates(tmp_path):
     texts = [f"{text} \ud800x" for text in TEXTS]
     Rationalizer(**SMALL, embeddings=None).fit(texts, NAMES, run_dir=tmp_path / "run")
     assert not any(Rationalizer.load(tmp_path / "run").explain("warm \ud800x").unknown)
@@ -269,7 +278,7 @@ def test_broken_text_does_not_stop_a_training(tmp_path):
         ({"vocabulary": {}}, "vocabulary"),
     ],
 )
-def test_a_damaged_reader_is_named(model, tmp_path, change, message):
+def test_damaged_encoder(model, tmp_path, change, message):
     model.save(tmp_path)
     path = tmp_path / "encoder.json"
     write_record(path, read_record(path) | change)

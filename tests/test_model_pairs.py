@@ -25,7 +25,7 @@ def model(texts):
     return Rationalizer("budget", budget=3, **SMALL).fit(*texts, progress=False, accelerator="cpu")
 
 
-def test_explain_one_pair(model):
+def test_explain(model):
     premise, hypothesis = "Two old nurses often help dogs.", "Nurses help dogs."
     e = model.explain(premise, hypothesis)
     assert isinstance(e, PairExplanation)
@@ -41,7 +41,7 @@ def test_explain_one_pair(model):
     assert json.loads(json.dumps(e.to_dict()))["pairs"] == [list(pair) for pair in e.pairs]
 
 
-def test_lists_agree_with_single_pairs_and_with_predict(model, texts):
+def test_explain_list(model, texts):
     some = texts[0][:5]
     listed = model.explain(some, annotations=[[(0, 0)]] * 5)
     assert [e.label for e in listed] == model.predict(some).tolist()
@@ -50,7 +50,7 @@ def test_lists_agree_with_single_pairs_and_with_predict(model, texts):
     assert model.predict_proba(some).shape == (5, 3)
 
 
-def test_a_new_budget_needs_no_training(model):
+def test_set_budget(model):
     pair = ("Two old nurses often help dogs in autumn.", "Two nurses help dogs in autumn.")
     before = len(model.explain(*pair).pairs)
     model.budget = 1
@@ -59,7 +59,7 @@ def test_a_new_budget_needs_no_training(model):
     assert len(model.explain(*pair).pairs) == before
 
 
-def test_the_default_method_follows_the_data(texts, tmp_path):
+def test_default_method(texts, tmp_path):
     model = Rationalizer(**SMALL).fit(texts[0][:40], texts[1][:40], progress=False, accelerator="cpu")
     assert (model.pairs, model.config.method) == (True, "at-most-one")
     model.save(tmp_path)
@@ -78,7 +78,7 @@ def test_tables_and_dev_pairs(texts):
     assert not model.explain(*texts[0][0]).faithful
 
 
-def test_lists_of_two_are_pairs_for_a_method_of_pairs(texts):
+def test_lists_of_two(texts):
     model = Rationalizer("at-most-one", **SMALL)
     model.fit([list(pair) for pair in texts[0]], texts[1], progress=False, accelerator="cpu")
     assert model.pairs
@@ -92,7 +92,7 @@ def test_lists_of_two_are_pairs_for_a_method_of_pairs(texts):
         model.fit(pd.DataFrame({"text": texts[1], "label": texts[1]}), texts[1])
 
 
-def test_a_training_that_fails_leaves_the_model_as_it_was(texts):
+def test_failed_training_changes_nothing(texts):
     model = Rationalizer(**SMALL).fit(*texts, progress=False, accelerator="cpu")
     before = model.predict(texts[0])
     with pytest.raises(ValueError, match="80 labels"):
@@ -101,7 +101,7 @@ def test_a_training_that_fails_leaves_the_model_as_it_was(texts):
     assert model.predict(texts[0]).tolist() == before.tolist()
 
 
-def test_mistakes(model, texts):
+def test_invalid_arguments(model, texts):
     with pytest.raises(ValueError, match="pairs of texts"):
         model.explain("One text.")
     with pytest.raises(ValueError, match="annotations"):

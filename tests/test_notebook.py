@@ -20,7 +20,7 @@ def executed(code):
     return printed, [output.data for output in outputs if output.output_type == "execute_result"]
 
 
-def test_a_list_is_drawn_and_has_a_bar():
+def test_list_and_progress_bar():
     printed, [shown] = executed("""
 from rationalizer import progress
 from rationalizer.drawing import Explanation, Explanations
@@ -37,7 +37,7 @@ Explanations([one, one])
     assert shown["text/html"].count("<style>") == 1
 
 
-def test_the_model_tells_how_far_it_is(spectra_run, monkeypatch, capsys):
+def test_model_shows_progress(spectra_run, monkeypatch, capsys):
     model = Rationalizer.load(spectra_run)
     assert isinstance(model.explain(["lovely care"]), Explanations)
     assert capsys.readouterr().err == ""
@@ -62,7 +62,7 @@ def test_explanations_are_a_list():
 
 
 @pytest.mark.parametrize(("count", "said"), [(50, ""), (52, "and 2 more")])
-def test_long_lists_are_cut(count, said):
+def test_long_lists_are_truncated(count, said):
     html = Explanations([explain("A lovely room.", [1])] * count).to_html()
     assert html.count('<p class="rz-text"') == 50
     assert said in html

@@ -116,7 +116,7 @@ def test_imports_are_light():
     assert dict(zip(STEPS, done.stdout.splitlines(), strict=True)) == dict.fromkeys(STEPS, "[]")
 
 
-def test_names_that_are_not_there():
+def test_unknown_name():
     with pytest.raises(AttributeError, match="no attribute 'Rationaliser'"):
         rationalizer.Rationaliser  # noqa: B018
 
@@ -132,5 +132,5 @@ def test_public_names_exist():
         assert callable(getattr(rationalizer.ops, name))
 
 
-def test_the_public_names_can_be_found():
+def test_dir():
     assert set(rationalizer.__all__) <= set(dir(rationalizer))

@@ -41,7 +41,7 @@ def test_binary_beer(tmp_path):
     assert "appearance, aroma" in message
 
 
-def test_movies_as_tables(tmp_path):
+def test_movies_parquet(tmp_path):
     rows = [{"tokens": ["a", "bad", "film"], "label": k % 2, "rationale_spans": [[1, 2], [2, 2]]} for k in range(20)]
     write(tmp_path / "train.parquet", rows)
     write(tmp_path / "val.parquet", rows[:4])
@@ -49,7 +49,7 @@ def test_movies_as_tables(tmp_path):
     assert "movies: 20 train, 4 dev; classes negative, positive; human annotations in train, dev" in shown
 
 
-def test_models_beside_people(tmp_path):
+def test_human_alignments(tmp_path):
     jacana(tmp_path / "RTE2_dev_M.align.json")
     found = run("evaluate", "nli", "msr-rte", "--data-dir", tmp_path, "--split", "train", "--overview").stdout
     assert "alignment, exact match" in found
@@ -66,7 +66,7 @@ def test_models_beside_people(tmp_path):
     assert "marked words aligned, hypothesis" in run("evaluate", "nli", "esnli", "--data-dir", tmp_path).stdout
 
 
-def test_a_model_in_the_place_of_a_person(tmp_path):
+def test_annotator_comparison(tmp_path):
     people = [[1, 0, 0, 0], [1, 1, 0, 0]]
     row = {"tokens": ["Great", "food", "rude", "staff"], "label": 1, "masks": people}
     write(tmp_path / "dev.parquet", [row] * 3)
@@ -79,7 +79,7 @@ def test_a_model_in_the_place_of_a_person(tmp_path):
     assert "training" in refused("train", "yelp-hat", "--data-dir", tmp_path, "--out", tmp_path / "run")
 
 
-def test_a_mistyped_name_lists_the_datasets():
+def test_unknown_dataset_lists_known_ones():
     message = refused("train", "hatexplane")
     assert "did you mean 'hatexplain'?" in message
     assert all(name in message for name in ("beer", "hotels", "movies", "hatexplain", "yelp-hat"))

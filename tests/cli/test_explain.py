@@ -49,21 +49,27 @@ def records(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_one_text_for_people(spectra_run, model):
+def test_single_text_in_terminal(spectra_run, model):
     text = "We found truly helpful lovely care."
     printed = run("explain", spectra_run, text).stdout
     assert printed == render.to_terminal(model.explain(text), colour=False) + "\n\n"
     assert "[" in printed
 
 
-def test_several_arguments_need_the_key_once(spectra_run):
+def test_warnings_are_printed_and_written(spectra_run):
+    result = run("explain", spectra_run, "qwzxqq vrblgh", "lovely care", "--format", "jsonl")
+    assert "1 of 2 texts" in result.stderr
+    assert [len(json.loads(line)["warnings"]) for line in result.stdout.splitlines()] == [1, 0]
+
+
+def test_legend_is_printed_once(spectra_run):
     printed = run("explain", spectra_run, "lovely care", "awful slop").stdout
     assert printed.count("read by the model") == 1
     assert "lovely" in printed
     assert "awful" in printed
 
 
-def test_lines_of_standard_input(spectra_run, model, corpus):
+def test_standard_input(spectra_run, model, corpus):
     texts = [e.text for e in corpus.test[:10]]
     printed = run("explain", spectra_run, "--format", "jsonl", stdin="\n".join(texts) + "\n\n").stdout
     found = [json.loads(line) for line in printed.splitlines()]
@@ -75,7 +81,7 @@ def test_lines_of_standard_input(spectra_run, model, corpus):
     )
 
 
-def test_labels_and_rationales_of_a_file_are_shown(spectra_run, table, corpus, tmp_path):
+def test_file_labels_and_annotations(spectra_run, table, corpus, tmp_path):
     out = tmp_path / "out.jsonl"
     result = run("explain", spectra_run, "--file", table, "--column", "text=review", "--out", out)
     assert result.stdout == ""
@@ -92,7 +98,7 @@ def test_labels_and_rationales_of_a_file_are_shown(spectra_run, table, corpus, t
 
 
 @pytest.mark.parametrize("ending", ["tsv", "jsonl", "parquet", "csv.gz"])
-def test_any_table_gives_the_same(spectra_run, table, tmp_path, ending):
+def test_table_formats_agree(spectra_run, table, tmp_path, ending):
     frame = pandas.read_csv(table).rename(columns={"review": "text"})[["text"]]
     path = tmp_path / f"mine.{ending}"
     if ending == "tsv":
@@ -138,13 +144,13 @@ def test_pairs(pair_run, tmp_path):
     assert "line 1: the JSON object has no 'hypothesis'" in refused("explain", pair_run, stdin='{"premise": "a"}\n')
 
 
-def test_pairs_for_a_model_of_texts(spectra_run, tmp_path):
+def test_pairs_need_pair_model(spectra_run, tmp_path):
     table = tmp_path / "pairs.csv"
     table.write_text("premise,hypothesis\na,b\n")
     assert "single texts" in refused("explain", spectra_run, "--file", table)
 
 
-def test_labels_that_the_model_does_not_know(spectra_run, tmp_path):
+def test_unknown_labels(spectra_run, tmp_path):
     table = tmp_path / "mine.csv"
     table.write_text("text,label\nlovely care,negative\nlovely care,\nlovely care,fine\n")
     command = ["explain", spectra_run, "--file", table, "--format", "jsonl"]
@@ -154,7 +160,7 @@ def test_labels_that_the_model_does_not_know(spectra_run, tmp_path):
     assert not any("truth" in one for one in found)
 
 
-def test_another_budget(spectra_run, sparsemax_run):
+def test_budget_option(spectra_run, sparsemax_run):
     text = "We found truly helpful lovely care."
     printed = run("explain", spectra_run, text, "--budget", "3", "--format", "jsonl").stdout
     assert sum(json.loads(printed)["selected"]) == 3
@@ -162,7 +168,7 @@ def test_another_budget(spectra_run, sparsemax_run):
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
-def test_an_interrupted_file_is_continued(spectra_run, table, tmp_path, form):
+def test_resume(spectra_run, table, tmp_path, form):
     """However much of the file is there, torn records and all, it ends as if nothing had happened."""
     command = ["explain", spectra_run, "--file", table, "--column", "text=review", "--batch-size", 16, "--out"]
     run(*command, tmp_path / f"whole.{form}")
@@ -185,7 +191,7 @@ def test_an_interrupted_file_is_continued(spectra_run, table, tmp_path, form):
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
-def test_a_file_of_another_budget_or_model_is_not_continued(spectra_run, sparsemax_run, table, tmp_path, form):
+def test_resume_checks_model_and_budget(spectra_run, sparsemax_run, table, tmp_path, form):
     """One file must not hold two kinds of answers."""
     out = tmp_path / f"part.{form}"
     command = ["--file", table, "--column", "text=review", "--batch-size", 16, "--out", out]
@@ -198,7 +204,7 @@ def test_a_file_of_another_budget_or_model_is_not_continued(spectra_run, sparsem
     run("explain", spectra_run, *command, "--resume", "--budget", "20%")
 
 
-def test_what_cannot_be_continued(spectra_run, table, tmp_path):
+def test_resume_checks_input_and_format(spectra_run, table, tmp_path):
     out = tmp_path / "out.jsonl"
     command = ["explain", spectra_run, "--out", out, "--resume"]
     run("explain", spectra_run, "lovely care", "--out", out)
@@ -218,7 +224,7 @@ def test_what_cannot_be_continued(spectra_run, table, tmp_path):
     assert "cannot be resumed" in refused("explain", spectra_run, "a", "--out", page, "--resume")
 
 
-def test_a_bad_row_is_named_and_what_is_before_it_stays(spectra_run, tmp_path):
+def test_bad_row_keeps_rows_before_it(spectra_run, tmp_path):
     table = tmp_path / "mine.csv"
     table.write_text("text\n" + "lovely care\n" * 200 + "<br />\n" + "awful slop\n")
     out = tmp_path / "out.jsonl"
@@ -231,7 +237,7 @@ def test_a_bad_row_is_named_and_what_is_before_it_stays(spectra_run, tmp_path):
     assert "line 2: byte 0xe9" in refused("explain", spectra_run, stdin=b"caf\xc3\xa9\ncaf\xe9\n")
 
 
-def test_nothing_is_left_of_a_document_that_failed(spectra_run, tmp_path):
+def test_failed_document_leaves_no_file(spectra_run, tmp_path):
     table = tmp_path / "mine.csv"
     table.write_text("text\n" + "lovely care\n" * 3 + "<br />\n")
     refused("explain", spectra_run, "--file", table, "--out", tmp_path / "out.html")
@@ -264,7 +270,7 @@ def test_bad_input(spectra_run, arguments, message, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_memory_does_not_grow_with_the_input(spectra_run, tmp_path):
+def test_memory_is_constant(spectra_run, tmp_path):
     """Of ten times the rows hardly anything is kept: what garbage is around varies, but is far less than the rows."""
     peaks, sizes = [], []
     for rows in (8, 160, 1600):  # the first for what is imported and kept once
@@ -279,7 +285,7 @@ def test_memory_does_not_grow_with_the_input(spectra_run, tmp_path):
     assert peaks[2] - peaks[1] < (sizes[2] - sizes[1]) / 4
 
 
-def test_progress_is_for_terminals(spectra_run, table, tmp_path):
+def test_progress_only_on_terminals(spectra_run, table, tmp_path):
     """On the terminal while the output goes to a file; nothing where nobody looks."""
     command = [sys.executable, "-m", "rationalizer", "explain", spectra_run, "--file", table]
     command += ["--column", "text=review", "--format", "jsonl"]
@@ -334,7 +340,7 @@ def test_ctrl_c_and_closed_pipes(spectra_run, table, tmp_path):
     assert done.stderr == ""
 
 
-def test_an_ending_that_tells_no_format_is_refused(spectra_run, tmp_path):
+def test_unknown_suffix(spectra_run, tmp_path):
     said = refused("explain", spectra_run, "Lovely.", "--out", tmp_path / "x.docx")
     assert ".docx" in said
     assert not list(tmp_path.iterdir())
@@ -342,7 +348,7 @@ def test_an_ending_that_tells_no_format_is_refused(spectra_run, tmp_path):
     assert "Lovely" in (tmp_path / "x.txt").read_text()
 
 
-def test_other_constraints(spectra_run, model):
+def test_constraint_option(spectra_run, model):
     text = "We found truly helpful lovely care. Expect barely musty regrettable comfort."
     found = json.loads(
         run("explain", spectra_run, text, "--budget", "50%", "--constraint", "spans=1", "--format", "jsonl").stdout
@@ -359,7 +365,7 @@ def test_other_constraints(spectra_run, model):
     assert "3 words" in said
 
 
-def test_conflicts_name_the_row_of_the_file(spectra_run, tmp_path):
+def test_conflicts_name_the_row(spectra_run, tmp_path):
     rows = ["", *["Slow staff."] * 9, "We found truly helpful lovely care."]  # in the second round of eight
     (tmp_path / "new.csv").write_text("id,text\n" + "".join(f"{k},{text}\n" for k, text in enumerate(rows)))
     asked = ("--constraint", "must=words:care,lovely", "--budget", "1", "--batch-size", "1")

@@ -16,11 +16,11 @@ COMMANDS = [command.callback.__name__ for command in app.registered_commands]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_has_a_short_form(command):
+def test_short_help_option(command):
     assert run(command, "-h").stdout == run(command, "--help").stdout
 
 
-def test_the_methods_in_the_help_are_all_there_are():
+def test_help_lists_all_methods():
     texts, pairs = METHODS.split(";")
     for listed, known in ((texts, EXTRACTORS), (pairs, ALIGNERS)):
         names = [name.removesuffix(" (default)") for name in listed.partition(": ")[2].rstrip(".").split(", ")]
@@ -28,20 +28,20 @@ def test_the_methods_in_the_help_are_all_there_are():
 
 
 @pytest.mark.parametrize("command", ["train", "compare", "evaluate", "explain", "serve", "hans"])
-def test_devices_have_one_name(command):
+def test_device_option(command):
     shown = re.sub(r"\x1b\[[0-9;]*m", "", run(command, "-h").stdout)
     assert "--device " in shown
     assert "--accelerator" not in shown
 
 
-def test_methods_are_listed():
+def test_settings_lists_methods():
     printed = run("settings").stdout
     for name in (*EXTRACTORS, *ALIGNERS):
         assert f" {name} " in printed
 
 
 @pytest.mark.parametrize(("method", "pairs"), [*((m, False) for m in EXTRACTORS), *((m, True) for m in ALIGNERS)])
-def test_every_setting_of_a_method_is_shown(method, pairs):
+def test_settings_of_every_method(method, pairs):
     found = describe_settings(method, pairs=pairs)
     assert [one.name for one in found.own] == [*methods_for(pairs)[method].options()]
     assert {one.name for one in found.common} == {*Config.__dataclass_fields__} - {*IDENTITY}
@@ -49,7 +49,7 @@ def test_every_setting_of_a_method_is_shown(method, pairs):
     assert all(one.meaning for one in (*found.encoder, *found.common))
 
 
-def test_settings_of_one_method():
+def test_settings_of_spectra():
     printed = run("settings", "spectra").stdout
     assert re.search(r"transition +│ 0.1 +│ number from -10000 to 10000", printed)
     assert re.search(r"patience +│ 5 +│ whole number from 1 to 1,000,000, or none +│ epochs without", printed)
@@ -57,7 +57,7 @@ def test_settings_of_one_method():
     assert "did you mean 'spectra'" in refused("settings", "spektra")
 
 
-def test_progress_without_a_terminal(monkeypatch, capsys):
+def test_progress_lines(monkeypatch, capsys):
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     with progress.show_progress("Scoring", 30) as advance:
         advance(10)

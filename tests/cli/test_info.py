@@ -12,7 +12,7 @@ from rationalizer import Rationalizer
 from tests.cli.calls import refused, run
 
 
-def test_facts_of_a_model_of_texts(spectra_run):
+def test_info_of_text_model(spectra_run):
     facts = json.loads(run("info", spectra_run, "--json").stdout)
     model = Rationalizer.load(spectra_run)
     assert (facts["method"], facts["budget"], facts["follows_budget"]) == ("spectra", "20%", True)
@@ -30,21 +30,21 @@ def test_facts_of_a_model_of_texts(spectra_run):
         assert words in printed
 
 
-def test_facts_of_a_model_of_pairs(pair_run, sparsemax_run):
+def test_info_of_pair_model(pair_run, sparsemax_run):
     printed = run("info", pair_run).stdout
     assert "pairs of texts, the premise only through the alignment" in printed
     assert "entailment, neutral, contradiction" in printed
     assert "the method does not follow it" in run("info", sparsemax_run).stdout
 
 
-def test_no_model(tmp_path):
+def test_folder_without_model(tmp_path):
     assert "no trained model" in refused("info", tmp_path)
 
 
 COMMANDS = ("explain", "serve", "train", "evaluate", "compare", "info")
 
 
-def test_every_command_has_help_with_examples():
+def test_help_has_examples():
     printed = run("--help").stdout
     assert "Exit codes: 0" in printed
     assert "--install-completion" in printed
@@ -54,7 +54,7 @@ def test_every_command_has_help_with_examples():
         assert f"rationalizer {name} " in run(name, "--help").stdout.partition("Examples:")[2]
 
 
-def test_completion_of_commands():
+def test_shell_completion():
     script = "import sys; sys.argv[0] = 'rationalizer'; from rationalizer.cli import main; main()"
     environment = {"_RATIONALIZER_COMPLETE": "complete_bash", "COMP_WORDS": "rationalizer ex", "COMP_CWORD": "1"}
     command = [sys.executable, "-c", script]

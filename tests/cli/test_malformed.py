@@ -130,7 +130,7 @@ def check(message, expected):
 
 
 @pytest.mark.parametrize(("name", "content", "expected"), FILES, ids=[name for name, *_ in FILES])
-def test_a_file_to_train_on(tmp_path, name, content, expected):
+def test_training_file(tmp_path, name, content, expected):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     message = refused("train", path, "--out", tmp_path / "run", *SET)
@@ -138,7 +138,7 @@ def test_a_file_to_train_on(tmp_path, name, content, expected):
     assert os.listdir(tmp_path) == [name]
 
 
-def test_a_folder_a_pipe_and_a_device(tmp_path):
+def test_folder_pipe_and_device(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     check(refused("train", tmp_path / "folder.csv"), "train.csv")
     os.mkfifo(tmp_path / "pipe.csv")
@@ -152,7 +152,7 @@ def test_a_folder_a_pipe_and_a_device(tmp_path):
 @pytest.mark.parametrize(
     "budget", ["0", "-1", "nan", "inf", "1e999", "200%", "abc", "", "0%", "9" * 5000, "1.5", "1e-300"]
 )
-def test_a_budget(tmp_path, budget):
+def test_budget(tmp_path, budget):
     check(refused("train", "reviews", "--budget", budget, "--out", tmp_path / "run"), "got '")
     assert not (tmp_path / "run").exists()
 
@@ -172,12 +172,12 @@ def test_a_budget(tmp_path, budget):
         ("embeddings=/nowhere", "/nowhere"),
     ],
 )
-def test_a_setting(tmp_path, setting, expected):
+def test_setting(tmp_path, setting, expected):
     check(refused("train", "reviews", "--set", setting, "--out", tmp_path / "run"), expected)
     assert not (tmp_path / "run").exists()
 
 
-def test_a_file_where_a_folder_is_meant(tmp_path):
+def test_out_is_a_file(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text(TABLE)
     for out in (path, path / "run"):
@@ -196,7 +196,7 @@ def test_a_file_where_a_folder_is_meant(tmp_path):
         ("x.csv", "", "x.csv"),
     ],
 )
-def test_a_file_to_explain(spectra_run, tmp_path, name, content, expected):
+def test_file_to_explain(spectra_run, tmp_path, name, content, expected):
     (tmp_path / name).write_text(content)
     out = tmp_path / "out.jsonl"
     check(refused("explain", spectra_run, "--file", tmp_path / name, "--out", out), expected)
@@ -223,7 +223,7 @@ def test_lines_to_explain(spectra_run, pair_run):
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "html", "svg", "txt"])
-def test_half_a_surrogate_pair_in_a_text(spectra_run, tmp_path, form):
+def test_lone_surrogate_in_text(spectra_run, tmp_path, form):
     """Texts may be broken: they are read, learned from and shown, each half of a pair as a "?"."""
     (tmp_path / "x.jsonl").write_text(line(text="lovely \ud800care"))
     out = tmp_path / f"out.{form}"
@@ -239,7 +239,7 @@ def test_half_a_surrogate_pair_in_a_text(spectra_run, tmp_path, form):
         assert json.loads(out.read_text())["text"] == "lovely \ud800care"
 
 
-def test_half_a_surrogate_pair_in_training(tmp_path):
+def test_lone_surrogate_in_training(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text("".join(line(text=f"{row['text']} \ud800x", label=row["label"]) for row in ROWS))
     run("train", path, "--out", tmp_path / "run", *SET)

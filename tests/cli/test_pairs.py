@@ -106,7 +106,7 @@ def test_hans(table, tmp_path):
     assert json.loads((tmp_path / "out" / "hans.json").read_text()) == found
 
 
-def test_hans_with_own_pairs(tmp_path):
+def test_hans_with_own_data(tmp_path):
     _write_hans(tmp_path / "hans", 4)
     corpus = pairs(seed=4, train=60, dev=12, test=6)
     files = {"mine": corpus.classes, "two": ("entailment", "contradiction", "contradiction")}
@@ -122,7 +122,7 @@ def test_hans_with_own_pairs(tmp_path):
     assert len(json.loads((tmp_path / "out" / "hans.json").read_text())["augmented"]) == 6
 
 
-def test_classes_are_known_by_name_whatever_their_order(table, tmp_path):
+def test_class_order_may_differ(table, tmp_path):
     """Of one's own file they are in alphabetical order, of a dataset in its own."""
     run("train", table, *NAMED, "--out", tmp_path / "run", *SMALL)
     run("evaluate", tmp_path / "run", "pairs", "--json", tmp_path / "named.json")
@@ -136,7 +136,7 @@ def test_classes_are_known_by_name_whatever_their_order(table, tmp_path):
     assert "predicts contradiction, entailment, neutral, but" in refused("evaluate", tmp_path / "run", "reviews")
 
 
-def test_a_column_can_be_left_out(table, tmp_path):
+def test_ignored_column(table, tmp_path):
     lines = table.read_text().splitlines()
     both = tmp_path / "both.csv"
     both.write_text("\n".join(["text," + lines[0], *(f"some text,{line}" for line in lines[1:])]))
@@ -161,7 +161,7 @@ def test_demo(tmp_path, monkeypatch):
     assert "Pairs of sentences" in page
 
 
-def test_the_demo_ends_with_programs_that_the_shell_finds(tmp_path, monkeypatch):
+def test_demo_suggests_runnable_commands(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     for line in demo_module._next_commands(demo_module._program_folder(), tmp_path):
         assert Path(line.split()[0]).is_file()

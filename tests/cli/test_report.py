@@ -18,7 +18,7 @@ def table(tmp_path_factory):
     return path
 
 
-def test_a_model_that_follows_budgets(spectra_run, table, tmp_path):
+def test_report(spectra_run, table, tmp_path):
     page = tmp_path / "report.html"
     result = run("evaluate", spectra_run, table, "--report", page)
     assert f"Report: {page}" in result.stdout
@@ -31,7 +31,7 @@ def test_a_model_that_follows_budgets(spectra_run, table, tmp_path):
     assert not re.search(r"(src|href)=", html)
 
 
-def test_overview_in_the_terminal(spectra_run, table):
+def test_overview(spectra_run, table):
     shown = run("evaluate", spectra_run, table, "--overview").stdout
     assert "precision" in shown
     assert "true label, predicted as" in shown
@@ -40,7 +40,7 @@ def test_overview_in_the_terminal(spectra_run, table):
     assert "calibration error" in shown
 
 
-def test_beside_an_attribution(spectra_run, table, tmp_path):
+def test_attribution_comparison(spectra_run, table, tmp_path):
     page = tmp_path / "report.html"
     shown = run("evaluate", spectra_run, table, "--attributions", "integrated-gradients", "--report", page).stdout
     assert re.search(r"the model's rationale +│ .* │ 100%", shown)
@@ -58,7 +58,7 @@ def _examples(table):
     return read_examples(table, labels=Labels("classification", ("negative", "positive")))
 
 
-def test_a_model_that_follows_none(sparsemax_run, table, tmp_path):
+def test_report_without_budget(sparsemax_run, table, tmp_path):
     run("evaluate", sparsemax_run, table, "--report", tmp_path / "report.html")
     assert "against budget" not in (tmp_path / "report.html").read_text()
 
@@ -72,7 +72,7 @@ def test_pairs(pair_run, tmp_path):
     assert "Animals" in (tmp_path / "report.html").read_text()
 
 
-def test_nothing_is_written_where_scoring_fails(spectra_run, tmp_path):
+def test_no_report_if_scoring_fails(spectra_run, tmp_path):
     table = tmp_path / "bad.csv"
     table.write_text("text,label\nlovely care,good\n")
     assert "the label 'good'" in refused("evaluate", spectra_run, table, "--report", tmp_path / "r.html")
@@ -80,7 +80,7 @@ def test_nothing_is_written_where_scoring_fails(spectra_run, tmp_path):
 
 
 @pytest.mark.parametrize("faithfulness", [False, True])
-def test_progress_comes_to_its_end(spectra_run, table, faithfulness):
+def test_progress_reaches_total(spectra_run, table, faithfulness):
     examples, told = _examples(table), []
     evaluate(TrainedModel.load(spectra_run), examples, faithfulness=faithfulness, on_batch=told.append)
     assert sum(told) == len(examples) * (1 + FAITHFULNESS_PASSES * faithfulness)

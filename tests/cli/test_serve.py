@@ -11,7 +11,7 @@ def page_of(runs, examples=None, options=None):
     return TestClient(_make_app(runs, examples, ReadOptions(), None, "cpu", options or {}), base_url="http://localhost")
 
 
-def test_the_first_model_with_texts_of_its_own_offers_them(spectra_run, sparsemax_run, make_run):
+def test_examples_of_the_models(spectra_run, sparsemax_run, make_run):
     own = TrainedModel.load(spectra_run).examples
     assert page_of([spectra_run, sparsemax_run]).get("/examples").json() == {"examples": list(own)}
     private = make_run("spectra", "private", epochs=1, keep_examples=0)
@@ -20,13 +20,13 @@ def test_the_first_model_with_texts_of_its_own_offers_them(spectra_run, sparsema
     assert page_of([private, spectra_run]).get("/examples").json() == {"examples": list(own)}
 
 
-def test_texts_of_a_file(spectra_run, tmp_path):
+def test_examples_of_a_file(spectra_run, tmp_path):
     table = tmp_path / "mine.csv"
     table.write_text("text\n" + "\n".join(f"lovely care {k}" for k in range(9)))
     assert page_of([spectra_run], table).get("/examples").json()["examples"] == [f"lovely care {k}" for k in range(6)]
 
 
-def test_a_dataset_is_seen_with_and_without_labels(spectra_run, tmp_path):
+def test_dataset_view(spectra_run, tmp_path):
     table = tmp_path / "mine.csv"
     table.write_text("text\nlovely care\nmusty room\n")
     views = _dataset_views([spectra_run], table, ReadOptions())

@@ -35,7 +35,7 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-def test_rows_and_columns_are_kept(own_run, tmp_path):
+def test_output_keeps_rows_and_columns(own_run, tmp_path):
     table = tmp_path / "new.csv"
     table.write_text('id,Bewertung,predicted,Urteil\n7,"sehr schön, ja",x,gut\n\n8,,y,\n9,fad,z,schlecht\n')
     run("explain", own_run, "--file", table, "--out", tmp_path / "out.csv")
@@ -65,7 +65,7 @@ def test_rows_and_columns_are_kept(own_run, tmp_path):
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_kept_rows_can_be_continued(own_run, tmp_path, form):
+def test_resume_with_empty_rows(own_run, tmp_path, form):
     table, out = tmp_path / "new.csv", tmp_path / f"out.{form}"
     table.write_text("id,Bewertung\n" + "1,sehr schön\n\n2,fad\n" * 20)
     command = ["explain", own_run, "--file", table, "--out", out, "--batch-size", 2]
@@ -79,7 +79,7 @@ def test_kept_rows_can_be_continued(own_run, tmp_path, form):
     assert "record 3 of" in refused(*command, "--resume")
 
 
-def test_bad_rows_are_named_together_or_skipped(own_run, tmp_path):
+def test_bad_rows(own_run, tmp_path):
     table, out = tmp_path / "new.csv", tmp_path / "out.csv"
     table.write_text("id,Bewertung\n1,schön\n2,<br />\n3,a,b\n4,fad\n5,<br />\n")
     command = ["explain", own_run, "--file", table, "--out", out]
@@ -112,14 +112,14 @@ def test_evaluate_and_excel(own_run, tmp_path):
     ]
 
 
-def test_json_columns_that_come_late(own_run, tmp_path):
+def test_late_json_columns(own_run, tmp_path):
     table = tmp_path / "new.jsonl"
     table.write_text('{"Bewertung": "fad"}\n{"Bewertung": "gut", "more": [1, {"a": "ä"}]}\n')
     run("explain", own_run, "--file", table, "--out", tmp_path / "out.csv")
     assert [row["more"] for row in rows_of(tmp_path / "out.csv")] == ["", '[1, {"a": "ä"}]']
 
 
-def test_a_file_without_names(own_run, tmp_path):
+def test_no_header(own_run, tmp_path):
     table = tmp_path / "new.tsv"
     table.write_text("1\tsehr schön\n2\tfad\n")
     assert "--no-header" in refused("explain", own_run, "--file", table)
@@ -128,7 +128,7 @@ def test_a_file_without_names(own_run, tmp_path):
     assert list(rows_of(tmp_path / "out.csv")[0])[:2] == ["1", "2"]
 
 
-def test_tasks_and_labels_that_are_asked_about(tmp_path):
+def test_task_option(tmp_path):
     table = tmp_path / "x.csv"
     table.write_text("text,label\n" + "".join(f"film {k},{k}\n" for k in range(30)))
     assert "are they ids?" in refused("train", table, *SMALL, "--out", tmp_path / "run")
@@ -138,7 +138,7 @@ def test_tasks_and_labels_that_are_asked_about(tmp_path):
     assert "'good'" in refused("train", table, *SMALL, "--out", tmp_path / "one")
 
 
-def test_a_line_is_answered_before_the_next_one_comes(own_run):
+def test_stdin_is_answered_line_by_line(own_run):
     command = [sys.executable, "-m", "rationalizer", "explain", str(own_run), "--format", "jsonl"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     for text in ("sehr schön", "", "fad"):
@@ -151,7 +151,7 @@ def test_a_line_is_answered_before_the_next_one_comes(own_run):
     process.stdout.close()
 
 
-def test_what_is_there_comes_in_one_batch():
+def test_available_batches():
     def failing():
         yield from range(10)
         raise ValueError("broken")

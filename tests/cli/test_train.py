@@ -28,7 +28,7 @@ def corpus():
     return reviews(train=240, dev=60, test=60)
 
 
-def test_texts_stay_on_disk_if_asked(table, tmp_path, monkeypatch):
+def test_stream_option(table, tmp_path, monkeypatch):
     short = tmp_path / "short.csv"
     short.write_text("".join([*table.open().readlines()[:60], ",good\n"]))
     given = ["--column", "text=review", "--column", "label=stars"]
@@ -63,7 +63,7 @@ def trained(table, tmp_path_factory):
     return directory, result
 
 
-def test_own_table_end_to_end(trained, table):
+def test_train(trained, table):
     directory, result = trained
     assert "mine: 216 train, 24 dev; classes bad, good" in result.stdout
     assert f"pair-budget, budget 25%, seed 0: {directory}" in result.stdout
@@ -76,7 +76,7 @@ def test_own_table_end_to_end(trained, table):
     assert (str(config.budget), config.encoder_options["hidden"], config.epochs) == ("25%", 8, 2)
 
 
-def test_evaluate_scores_the_held_out_part(trained, tmp_path):
+def test_evaluate_dev(trained, tmp_path):
     directory, printed = trained
     result = run("evaluate", directory, "--json", tmp_path / "scores.json", "--faithfulness")
     stored = json.loads((tmp_path / "scores.json").read_text())
@@ -92,7 +92,7 @@ def test_evaluate_scores_the_held_out_part(trained, tmp_path):
     assert shown in printed.stdout
 
 
-def test_evaluate_other_texts_at_another_budget(trained, corpus, tmp_path):
+def test_evaluate_other_data(trained, corpus, tmp_path):
     directory, _ = trained
     other = tmp_path / "other.jsonl"
     rows = [
@@ -113,7 +113,7 @@ def test_evaluate_other_texts_at_another_budget(trained, corpus, tmp_path):
     assert "add a SOURCE" in refused("evaluate", directory, "--aspect", "food")
 
 
-def test_labels_that_the_run_does_not_know(trained, tmp_path):
+def test_evaluate_unknown_labels(trained, tmp_path):
     directory, _ = trained
     other = tmp_path / "other.csv"
     other.write_text("text,label\nlovely care,good\nlovely care,fine\n")
@@ -123,7 +123,7 @@ def test_labels_that_the_run_does_not_know(trained, tmp_path):
     )
 
 
-def test_train_resumes_and_never_writes_over_a_run(trained, table):
+def test_resume(trained, table):
     directory, first = trained
     again = ["train", table, "--method", "pair-budget", "--budget", "0.25", "--out", directory, *TINY]
     again += ["--column", "text=review", "--column", "label=stars"]
@@ -135,7 +135,7 @@ def test_train_resumes_and_never_writes_over_a_run(trained, table):
     assert "seed" in result.stderr
 
 
-def test_degenerate_models_are_warned_of(tmp_path):
+def test_degeneration_warning(tmp_path):
     path = tmp_path / "coin.csv"
     path.write_text(
         "text,label\n" + "".join(f"w{k} w{k} once and again,{label}\n" for k in range(60) for label in (0, 1))
@@ -183,13 +183,13 @@ def test_bad_input(arguments, message, tmp_path, monkeypatch):
     assert not list(tmp_path.rglob("history.json"))
 
 
-def test_tracebacks_can_be_asked_for():
+def test_traceback_option():
     with pytest.raises(ValueError, match="spektra"):
         CliRunner().invoke(app, ["--traceback", "train", "reviews", "--method", "spektra"], catch_exceptions=False)
     refused("train", "reviews", "--method", "spektra")
 
 
-def test_compare_tables(table, tmp_path):
+def test_compare(table, tmp_path):
     arguments = ["compare", table, "--methods", "pair-budget,full-text", "--seeds", "0", "--budgets", "10,20", *TINY]
     arguments += ["--column", "text=review", "--column", "label=stars", "--out", tmp_path, "--note", "reduced"]
     result = run(*arguments)
@@ -209,7 +209,7 @@ def test_compare_tables(table, tmp_path):
     assert "0 runs trained now" in run(*arguments).stdout
 
 
-def test_the_program_itself(table, tmp_path):
+def test_interrupt_and_resume(table, tmp_path):
     """A process of its own: what it prints where, its exit code, and Ctrl-C in the middle of a run."""
     command = [sys.executable, "-m", "rationalizer", "train", str(table), "--method", "full-text", "--out", "run"]
     command += ["--column", "text=review", "--column", "label=stars", *TINY, "--set", "patience=none"]
@@ -238,7 +238,7 @@ def test_version_and_help():
         assert "Usage" in run(name, "--help").stdout
 
 
-def test_constraints_are_trained_under_kept_and_told(tmp_path):
+def test_constraint_option(tmp_path):
     folder, table = tmp_path / "run", tmp_path / "mine.csv"
     corpus = reviews(train=60, dev=0, test=0)
     with table.open("w", newline="") as file:

