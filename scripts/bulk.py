@@ -1,11 +1,11 @@
-"""Many short texts through `explain --engine ray`: how fast beside the plain command, and in how much memory.
+"""Measure speed and memory of `explain --engine ray` on many short texts, beside the plain command.
 
     python scripts/bulk.py FOLDER --texts 1000000 --workers 2
 
-Writes the texts (sentences of the embedded reviews, numbered, in ten Parquet files) and what comes out to FOLDER. The
-plain command explains a sample in the same run, with one thread. Speed is given in texts per second, and per second of
-the processors, which other programs on the machine disturb less. Memory is the sum over all processes of what each has
-in memory (RSS), every two seconds: what several share, such as PyTorch's code, counts several times.
+Writes the texts (numbered sentences of the generated reviews, in ten Parquet files) and the explanations to FOLDER. The
+plain command explains a sample in the same run, with one thread. Speed is in texts per second, and per second of CPU
+time, which other programs on the machine disturb less. Memory is the sum of the resident memory (RSS) of all processes,
+every two seconds; memory that several share, such as PyTorch's code, counts several times.
 """
 
 from __future__ import annotations
@@ -42,42 +42,42 @@ def write_texts(folder: Path, count: int) -> None:
         parquet.write_table(pa.table({"id": numbers, "text": texts}), folder / f"{k}.parquet", row_group_size=50_000)
 
 
-class Watched:
-    """A command and all that it starts: their memory and their time of the processor."""
+class MeasuredCommand:
+    """A command with its subprocesses: their memory and CPU time."""
 
     def __init__(self, *arguments: str) -> None:
         self.seconds: dict[int, float] = {}
         self.memory: list[tuple[float, float, int]] = []  # seconds, MB, processes
-        self.began = time.monotonic()
+        self.start = time.monotonic()
         command = [sys.executable, "-m", "rationalizer", "explain", "sentiment", *arguments]
         self.process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
 
-    def wait(self, at_most: float) -> float:
+    def wait(self, limit: float) -> float:
         while self.process.poll() is None:
-            self.look()
+            self.measure()
             time.sleep(2)
-            if self.took() > at_most:
+            if self.elapsed() > limit:
                 self.process.send_signal(signal.SIGINT)
-                at_most = float("inf")
-        return self.took()
+                limit = float("inf")
+        return self.elapsed()
 
-    def took(self) -> float:
-        return time.monotonic() - self.began
+    def elapsed(self) -> float:
+        return time.monotonic() - self.start
 
-    def look(self) -> None:
+    def measure(self) -> None:
         parents, facts = {}, {}
         for folder in Path("/proc").glob("[0-9]*"):
             try:
                 fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            except OSError:  # gone meanwhile
+            except OSError:  # the process has ended
                 continue
             parents[int(folder.name)] = int(fields[1])
             facts[int(folder.name)] = (int(fields[11]) + int(fields[12])) / TICKS, int(fields[21]) * PAGE / 1e6
-        ours = {self.process.pid}
-        while more := {child for child, parent in parents.items() if parent in ours} - ours:
-            ours |= more
-        self.seconds |= {process: facts[process][0] for process in ours if process in facts}
-        self.memory.append((self.took(), sum(facts[p][1] for p in ours if p in facts), len(ours)))
+        tree = {self.process.pid}
+        while more := {child for child, parent in parents.items() if parent in tree} - tree:
+            tree |= more
+        self.seconds |= {process: facts[process][0] for process in tree if process in facts}
+        self.memory.append((self.elapsed(), sum(facts[p][1] for p in tree if p in facts), len(tree)))
 
 
 def main() -> None:
@@ -85,17 +85,19 @@ def main() -> None:
     options.add_argument("folder", type=Path)
     options.add_argument("--texts", type=int, default=1_000_000)
     options.add_argument("--workers", type=int, default=2)
-    options.add_argument("--minutes", type=float, default=60, help="after which it is stopped, as by Ctrl-C")
-    options.add_argument("--resume", action="store_true", help="go on with what an earlier call left")
+    options.add_argument(
+        "--minutes", type=float, default=60, help="time limit, after which it is interrupted as by Ctrl-C"
+    )
+    options.add_argument("--resume", action="store_true", help="resume an earlier call")
     given = options.parse_args()
     folder = given.folder
     if not given.resume:
         write_texts(folder / "in", given.texts)
     parquet.write_table(parquet.read_table(folder / "in" / "0.parquet").slice(0, SAMPLE), folder / "sample.parquet")
-    plain = Watched("--file", f"{folder}/sample.parquet", "--out", f"{folder}/sample.csv", "--overwrite")
+    plain = MeasuredCommand("--file", f"{folder}/sample.parquet", "--out", f"{folder}/sample.csv", "--overwrite")
     plain_took = plain.wait(600)
     clock = time.time()
-    ray = Watched(
+    ray = MeasuredCommand(
         *("--file", f"{folder}/in/*.parquet", "--out", f"{folder}/out", "--engine", "ray"),
         *("--workers", str(given.workers), "--resume" if given.resume else "--overwrite"),
     )
@@ -111,23 +113,23 @@ def main() -> None:
         json.dumps(
             {
                 "texts": done,
-                "different, with those of earlier calls": whole,
+                "distinct, including earlier calls": whole,
                 "plain": {
                     "texts/s": SAMPLE / plain_took,
-                    "texts/s of processor": SAMPLE / sum(plain.seconds.values()),
-                    "MB at most": max(memory for _, memory, _ in plain.memory),
+                    "texts/s of CPU time": SAMPLE / sum(plain.seconds.values()),
+                    "peak MB": max(memory for _, memory, _ in plain.memory),
                 },
                 "ray": {
                     "seconds": ray_took,
                     "seconds to the first shard": first,
                     "texts/s": done / ray_took,
-                    "texts/s of processor": done / sum(ray.seconds.values()),
+                    "texts/s of CPU time": done / sum(ray.seconds.values()),
                     "processes": max(count for _, _, count in ray.memory),
-                    "MB at most": max(memory for _, memory, _ in ray.memory),
+                    "peak MB": max(memory for _, memory, _ in ray.memory),
                     "MB by tenths of the time after the first shard": [sum(t) / len(t) for t in tenths if t],
                 },
-                "bytes a text, in": sum(p.stat().st_size for p in (folder / "in").iterdir()) / given.texts,
-                "bytes a text, out": sum(p.stat().st_size for p in new) / done,
+                "bytes per text, in": sum(p.stat().st_size for p in (folder / "in").iterdir()) / given.texts,
+                "bytes per text, out": sum(p.stat().st_size for p in new) / done,
             },
             indent=1,
         )

@@ -1,10 +1,10 @@
-"""What constraints cost and gain: the same model without any, with some in use only, and trained under them.
+"""Compare the same model without constraints, with constraints in use only, and trained with them.
 
     python scripts/constraints.py sst DATA/sst
     python scripts/constraints.py movies DATA/movies --texts 100 --epochs 4 --set batch_size=4 --set learning_rate=0.002
 
-One `spectra` model a constraint set, with the dataset's budget and settings, scored on dev. `--texts` trains on the
-first so many texts of each class only. Prints a table; finished models in `--out` are not trained again.
+One `spectra` model per set of constraints, with the dataset's budget and settings, scored on dev. `--texts N` trains on
+the first N texts of each class. Prints a table; finished models in `--out` are not trained again.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ SHOWN = ("accuracy", "macro_f1", "size", "token_f1", "iou_f1")
 def reduced(corpus: Corpus, texts: int | None) -> Corpus:
     if texts is None:
         return corpus
-    kept = [[e for e in corpus.train if e.label == label][:texts] for label in range(len(corpus.classes))]
-    return replace(corpus, train=[example for of_class in zip(*kept, strict=False) for example in of_class])
+    by_class = [[e for e in corpus.train if e.label == label][:texts] for label in range(len(corpus.classes))]
+    return replace(corpus, train=[example for examples in zip(*by_class, strict=False) for example in examples])
 
 
-def trained(corpus: Corpus, constraints: Sequence[str], args: argparse.Namespace) -> TrainedModel:
+def train_model(corpus: Corpus, constraints: Sequence[str], args: argparse.Namespace) -> TrainedModel:
     settings = {"seed": args.seed, "budget": corpus.budget, "constraints": list(constraints)}
     settings |= {} if args.epochs is None else {"epochs": args.epochs}
     settings |= parse_assignments(args.set, "--set")
@@ -46,9 +46,9 @@ def trained(corpus: Corpus, constraints: Sequence[str], args: argparse.Namespace
     return run(corpus, config, args.out / args.dataset / folder / f"seed-{args.seed}", resume=True).trained
 
 
-def line(name: str, scores: Scores, seconds: float | None) -> str:
-    found = scores.as_dict()
-    cells = [f"{found[key]:.3f}" if key in found else "" for key in SHOWN]
+def table_line(name: str, scores: Scores, seconds: float | None) -> str:
+    values = scores.as_dict()
+    cells = [f"{values[key]:.3f}" if key in values else "" for key in SHOWN]
     return f"| {name} | {' | '.join(cells)} | {'' if seconds is None else f'{seconds:.0f} s'} |"
 
 
@@ -56,8 +56,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dataset", choices=SETS)
     parser.add_argument("data_dir", type=Path)
-    parser.add_argument("--texts", type=int, help="of each class, to train on; by default all")
-    parser.add_argument("--epochs", type=int, help="by default the dataset's")
+    parser.add_argument("--texts", type=int, help="training texts per class; default: all")
+    parser.add_argument("--epochs", type=int, help="default: the dataset's")
     parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="any other setting of the runs")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/constraints"))
@@ -65,17 +65,17 @@ def main() -> None:
     torch.set_num_threads(1)
     corpus = reduced(load(args.dataset, data_dir=args.data_dir), args.texts)
     print(
-        f"{args.dataset}: {len(corpus.train)} texts to train on, {len(corpus.dev)} to score; {corpus.budget.describe()}"
+        f"{args.dataset}: {len(corpus.train)} training texts, {len(corpus.dev)} dev texts; {corpus.budget.describe()}"
     )
     print(f"\n| constraints | {' | '.join(SHOWN)} | training |\n|---|{'---|' * (len(SHOWN) + 1)}", flush=True)
-    free = trained(corpus, (), args)
-    print(line("none", evaluate(free, corpus.dev), free.seconds), flush=True)
+    free = train_model(corpus, (), args)
+    print(table_line("none", evaluate(free, corpus.dev), free.seconds), flush=True)
     names = {constraints: ", ".join(f"`{each}`" for each in constraints) for constraints in SETS[args.dataset]}
     for constraints, name in names.items():
-        print(line(f"{name}, in use only", evaluate(free, corpus.dev, constraints=constraints), None), flush=True)
+        print(table_line(f"{name}, in use only", evaluate(free, corpus.dev, constraints=constraints), None), flush=True)
     for constraints, name in names.items():
-        model = trained(corpus, constraints, args)
-        print(line(f"{name}, trained", evaluate(model, corpus.dev), model.seconds), flush=True)
+        model = train_model(corpus, constraints, args)
+        print(table_line(f"{name}, trained", evaluate(model, corpus.dev), model.seconds), flush=True)
 
 
 if __name__ == "__main__":

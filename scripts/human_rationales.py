@@ -1,10 +1,10 @@
-"""What learning from people changes: the same model with and without a loss against what they marked.
+"""Compare the same model with and without a loss against annotations (`annotation_weight`).
 
     python scripts/human_rationales.py hatexplain DATA/hatexplain --texts 1500 --epochs 4 --set batch_size=64
     python scripts/human_rationales.py movies DATA/movies --texts 200 --epochs 4 --set batch_size=8
 
-One model a weight, with the dataset's budget and settings, scored on dev. `--texts` trains on the first so many texts
-of each class only. Prints a table; finished models in `--out` are not trained again.
+One model per weight, with the dataset's budget and settings, scored on dev. `--texts N` trains on the first N texts of
+each class. Prints a table; finished models in `--out` are not trained again.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ SHOWN = ("accuracy", "macro_f1", "token_f1", "iou_f1", "auprc", "size", "spans")
 
 
 def reduced(corpus: Corpus, texts: int | None) -> Corpus:
-    """The first so many of each class."""
+    """Keep the first `texts` training examples of each class."""
     if texts is None:
         return corpus
-    kept = [[e for e in corpus.train if e.label == label][:texts] for label in range(len(corpus.classes))]
-    return replace(corpus, train=[example for of_class in kept for example in of_class])
+    by_class = [[e for e in corpus.train if e.label == label][:texts] for label in range(len(corpus.classes))]
+    return replace(corpus, train=[example for examples in by_class for example in examples])
 
 
 def main() -> None:
@@ -38,8 +38,8 @@ def main() -> None:
     parser.add_argument("dataset", choices=("hatexplain", "movies", "beer-binary", "hotels"))
     parser.add_argument("data_dir", type=Path)
     parser.add_argument("--method", default="spectra")
-    parser.add_argument("--weights", type=float, nargs="+", default=[0, 1], help="of the loss against people's marks")
-    parser.add_argument("--texts", type=int, help="of each class, to train on; by default all")
+    parser.add_argument("--weights", type=float, nargs="+", default=[0, 1], help="of the loss against annotations")
+    parser.add_argument("--texts", type=int, help="training texts per class; default: all")
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="any other setting of the runs")
     parser.add_argument("--seed", type=int, default=0)
@@ -47,8 +47,8 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     corpus = reduced(load(args.dataset, data_dir=args.data_dir), args.texts)
-    marked = sum(bool(example.annotated) for example in corpus.train)
-    print(f"{corpus.name}: {len(corpus.train)} texts to train on, {marked} of them marked; {len(corpus.dev)} to score")
+    annotated = sum(bool(example.annotated) for example in corpus.train)
+    print(f"{corpus.name}: {len(corpus.train)} training texts, {annotated} annotated; {len(corpus.dev)} dev texts")
     print(f"{args.method}, {corpus.budget.describe()}, {args.epochs} epochs, seed {args.seed}\n")
     print(f"| annotation_weight | {' | '.join(METRICS[name].short_name for name in SHOWN)} | training |")
     print(f"|---|{'---|' * (len(SHOWN) + 1)}", flush=True)
@@ -57,8 +57,8 @@ def main() -> None:
         config = configure(args.method, settings | parse_assignments(args.set, "--set"), dataset=args.dataset)
         folder = args.out / corpus.name / f"{args.method}-{weight:g}-seed-{args.seed}"
         model = run(corpus, config, folder, resume=True, accelerator="cpu").trained
-        found = evaluate(model, corpus.dev).as_dict()
-        cells = [METRICS[name].format_value(found[name]) if name in found else "" for name in SHOWN]
+        scores = evaluate(model, corpus.dev).as_dict()
+        cells = [METRICS[name].format_value(scores[name]) if name in scores else "" for name in SHOWN]
         print(f"| {weight:g} | {' | '.join(cells)} | {model.seconds:.0f} s |", flush=True)
 
 

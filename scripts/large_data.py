@@ -1,10 +1,10 @@
-"""Trains on ten million short texts from Parquet files, and says how long it takes and how much memory.
+"""Train on ten million short texts from Parquet files, and measure time and memory.
 
     python scripts/large_data.py FOLDER [TEXTS]
 
-The texts are made in FOLDER/data, in shards of a million; a clause of the generated stays and a remark with numbers and
-names, 8 to 12 words. The model is a small one and is trained for one epoch over all of them. Every second the resident
-memory of the training and of what it started is added up (Linux only); memory.csv has the course of it.
+The texts are generated in FOLDER/data, in shards of a million: a clause of the generated stays and a remark with
+numbers and names, 8 to 12 words. A small model is trained for one epoch over all of them. The resident memory of the
+training and its subprocesses is measured every second (Linux only) and written to memory.csv.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from rationalizer.data.generated_stays import CLASSES, CLAUSES
 
 SHARD = 1_000_000
-NAMES = 20_000  # made up ones: the vocabulary is as large as that of real texts
+NAMES = 20_000  # invented, so that the vocabulary is as large as that of real texts
 METHOD = "sparsemax"  # half the time of the default
 SETTINGS = {
     "epochs": 1,
@@ -47,7 +47,7 @@ def write_shard(path: Path, count: int, number: int) -> None:
         for side, texts in zip(CLASSES, sides, strict=True)
         for text in texts
     ]
-    chosen = generator.integers(len(clauses), size=count)
+    indices = generator.integers(len(clauses), size=count)
     syllables = ["ba", "de", "fi", "go", "lu", "ma", "ne", "pi", "ro", "su", "ta", "ve", "wi", "xo", "yu", "za"]
     names = ["".join(syllables[(k // 16**place) % 16] for place in range(4)).capitalize() for k in range(NAMES)]
 
@@ -55,17 +55,17 @@ def write_shard(path: Path, count: int, number: int) -> None:
         return pa.array(values).take(pa.array(generator.integers(len(values), size=count)))
 
     text = pc.binary_join_element_wise(
-        pa.array([text for text, _ in clauses]).take(pa.array(chosen)),
+        pa.array([text for text, _ in clauses]).take(pa.array(indices)),
         column([f"in room {k}" for k in range(1, 1000)]),
-        column([f"{how} {name}" for how in ("says", "wrote") for name in names]),
+        column([f"{verb} {name}" for verb in ("says", "wrote") for name in names]),
         " ",
     )
-    label = pa.array([side for _, side in clauses]).take(pa.array(chosen))
+    label = pa.array([side for _, side in clauses]).take(pa.array(indices))
     pq.write_table(pa.table({"text": pc.binary_join_element_wise(text, ".", ""), "label": label}), path)
 
 
 def resident(process: int) -> int:
-    """Bytes of a process and of all that it started."""
+    """Return the resident bytes of a process and its subprocesses."""
     status = Path(f"/proc/{process}/status")
     try:
         own = next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmRSS"))
@@ -96,9 +96,9 @@ def main() -> None:
     ]
     command += ["--out", str(folder / f"run-{int(time.time())}"), "--stream", "--cache-dir", str(folder / "cache")]
     command += [part for key, value in SETTINGS.items() for part in ("--set", f"{key}={value}")]
-    begun = time.monotonic()
+    start = time.monotonic()
     peak = 0
-    stored: float | None = None  # when all texts were
+    stored: float | None = None  # seconds until all texts were in the cache
     with (folder / "memory.csv").open("w", newline="") as file:
         table = csv.writer(file)
         table.writerow(["seconds", "bytes"])
@@ -107,14 +107,12 @@ def main() -> None:
             now = resident(process.pid)
             peak = max(peak, now)
             if stored is None and any((folder / "cache").glob("*/record.json")):
-                stored = time.monotonic() - begun
-            table.writerow([round(time.monotonic() - begun, 1), now])
+                stored = time.monotonic() - start
+            table.writerow([round(time.monotonic() - start, 1), now])
             file.flush()
             time.sleep(1)
-    seconds = time.monotonic() - begun
-    print(
-        f"{count:,} texts, exit code {process.returncode}: {seconds:.0f} s, the first pass {stored or 0:.0f} s of them"
-    )
+    seconds = time.monotonic() - start
+    print(f"{count:,} texts, exit code {process.returncode}: {seconds:.0f} s (first pass {stored or 0:.0f} s)")
     print(f"at most {peak / 1e9:.2f} GB")
 
 

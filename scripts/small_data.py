@@ -2,10 +2,10 @@
 
     python scripts/small_data.py DATA/hotels_location [RUNS]
 
-The folder holds `train.parquet` and `dev.parquet` with the columns `tokens` and `overall`. Positive are reviews with an
-overall rating of 4 or 5, negative those with 1 or 2. 1,500 reviews of train are drawn, as many of either class; 1,350
-of them are learned from. Scored are two sets of others: 7,527 reviews of train that nothing was chosen on, and those of
-dev, which are of other hotels. The models are kept in RUNS, if given. Needs the extra `test` (scikit-learn and pandas).
+The folder has `train.parquet` and `dev.parquet` with the columns `tokens` and `overall`. Reviews with an overall rating
+of 4 or 5 are positive, those with 1 or 2 negative. 1,500 reviews of train are drawn, half of each class; the models
+learn from 1,350 of them. Two other sets are scored: 7,527 reviews of train that nothing was chosen on, and dev, which
+has other hotels. The models are saved in RUNS, if given. Needs the extra `test` (scikit-learn and pandas).
 """
 
 from __future__ import annotations
@@ -56,28 +56,28 @@ def main(folder: str, runs: str | None = None) -> None:
     for options in VARIANTS:
         vectorizer = TfidfVectorizer(**options)
         classifier = LogisticRegression(max_iter=1000).fit(vectorizer.fit_transform(texts), labels)
-        found = {name: classifier.score(vectorizer.transform(t), y) for name, (t, y) in tests.items()}
-        print(f"TF-IDF {options}: {', '.join(f'{name} {score:.4f}' for name, score in found.items())}")
+        accuracy = {name: classifier.score(vectorizer.transform(t), y) for name, (t, y) in tests.items()}
+        print(f"TF-IDF {options}: {', '.join(f'{name} {score:.4f}' for name, score in accuracy.items())}")
     scores: dict[str, list[float]] = {name: [] for name in tests}
     for seed in SEEDS:
         started = time.perf_counter()
         run_dir = None if runs is None else Path(runs) / f"seed-{seed}"
         model = Rationalizer(seed=seed).fit(texts, labels, run_dir=run_dir, progress=False)
         seconds = time.perf_counter() - started
-        told = []
+        results = []
         for name, (others, truth) in tests.items():
             explained = model.explain(others)
             scores[name].append(float(np.mean([e.label == y for e, y in zip(explained, truth, strict=True)])))
-            read = [w for e in explained for w, chosen in zip(e.tokens, e.selected, strict=True) if chosen]
-            idle = np.mean([word.lower() in ENGLISH_STOP_WORDS or is_punctuation(word) for word in read])
+            selected = [w for e in explained for w, chosen in zip(e.tokens, e.selected, strict=True) if chosen]
+            idle = np.mean([word.lower() in ENGLISH_STOP_WORDS or is_punctuation(word) for word in selected])
             size = np.mean([e.selected_word_count / e.word_count for e in explained])
             unknown = np.mean([any(e.unknown) for e in explained])
-            told.append(
-                f"{name} {scores[name][-1]:.4f} (stopwords and marks {idle:.1%} of what is read, size {size:.3f}, "
+            results.append(
+                f"{name} {scores[name][-1]:.4f} ({idle:.1%} stopwords and punctuation, size {size:.3f}, "
                 f"{unknown:.0%} of the texts have an unknown word)"
             )
         drawn = str(model.explain(SENTENCE)).splitlines()[2]
-        print(f"seed {seed}, {seconds:.0f} s: {'; '.join(told)}; {drawn}", flush=True)
+        print(f"seed {seed}, {seconds:.0f} s: {'; '.join(results)}; {drawn}", flush=True)
     for name, values in scores.items():
         print(f"mean, {name}: {np.mean(values):.4f} ({min(values):.4f}/{max(values):.4f})")
 
