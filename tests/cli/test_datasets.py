@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.calls import refused, run
 from tests.data.test_beer import beer_folder
-from tests.data.test_files import write
+from tests.data.test_corpus_files import write
 from tests.data.test_hatexplain import originals, post
 from tests.data.test_word_alignment import jacana
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from rationalizer.data import DataError, load, load_dataset
-from tests.data.test_files import write
+from tests.data.test_corpus_files import write
 
 
 def test_beer_as_table_takes_the_aspects_column(tmp_path):

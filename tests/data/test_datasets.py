@@ -4,7 +4,7 @@ import pytest
 
 from rationalizer.data import DataError, DataSource, load, load_dataset
 from rationalizer.data.dataset_registry import DATASETS
-from tests.data.test_files import write
+from tests.data.test_corpus_files import write
 from tests.docs.pages import ROOT
 
 

@@ -6,7 +6,7 @@ import io
 import pytest
 
 from rationalizer.data import DataError, read_corpus, read_examples
-from tests.data.test_files import ROWS, write
+from tests.data.test_corpus_files import ROWS, write
 
 GOOD = {"text": "fine", "label": "a"}
 

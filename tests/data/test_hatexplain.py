@@ -5,7 +5,7 @@ import pytest
 
 from rationalizer.data import Columns, DataError, load, load_dataset
 from rationalizer.metrics import token_scores
-from tests.data.test_files import write
+from tests.data.test_corpus_files import write
 
 MAJORITY = Columns(rationale_mask="rationale_majority")
 TOKENS = ["you", "awful", "rude", "people"]

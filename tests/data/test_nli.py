@@ -8,7 +8,7 @@ import pytest
 from rationalizer.data import Columns, DataError, load
 from rationalizer.data.dataset_registry import DATASETS
 from rationalizer.paper.datasets.hans import with_hans
-from tests.data.test_files import write
+from tests.data.test_corpus_files import write
 
 LABELS = ("entailment", "neutral", "contradiction")
 

@@ -15,7 +15,7 @@ from rationalizer.data import (
     read_examples,
 )
 from rationalizer.text import Budget, PairExample
-from tests.data.test_files import write
+from tests.data.test_corpus_files import write
 
 ROWS = [
     {"premise": "A man, asleep.", "hypothesis": "He sleeps.", "label": "yes", "alignment": [[1, 0], [3, 1], [4, 2]]},

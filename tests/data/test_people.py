@@ -6,7 +6,7 @@ import json
 import pytest
 
 from rationalizer.data import Columns, DataError, load, read_examples
-from tests.data.test_files import write
+from tests.data.test_corpus_files import write
 
 WORDS = ["Great", "food,", "rude", "staff."]
 

@@ -13,7 +13,7 @@ from rationalizer.data import streaming as module
 from rationalizer.data.disk_examples import labels, lengths, word_counts
 from rationalizer.data.splitting import MOST, dev_mask
 from rationalizer.data.streamed_labels import LabelsBuilder
-from tests.data.test_files import write
+from tests.data.test_corpus_files import write
 
 TEXTS = [
     "Warm, funny film!",

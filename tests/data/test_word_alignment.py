@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rationalizer.data import Columns, DataError, load
-from tests.data.test_files import write
+from tests.data.test_corpus_files import write
 
 SOURCE, TARGET = "Two men play chess .", "Men are playing a game ."
 

@@ -75,8 +75,3 @@ def short_repr(value: Any, longest: int = 60) -> str:
         return f"{type(value).__name__} that is too large to be shown"
     is_cut = len(text) > longest + 2 or (isinstance(value, (str, bytes)) and len(value) > longest)
     return f"{text[:longest]}..." if is_cut else text
-
-
-def at(path: str | Path, row: int | None = None) -> str:
-    """The place of a problem, for messages: the file and the data row, counted from 1."""
-    return DataError("", path=path, row=row).place

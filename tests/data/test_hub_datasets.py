@@ -5,7 +5,7 @@ import pytest
 
 from rationalizer.data import DataError, load_dataset
 from rationalizer.data.dataset_registry import DATASETS
-from tests.data.test_files import write
+from tests.data.test_corpus_files import write
 
 
 def test_without_the_package_the_error_names_the_extra(monkeypatch):
