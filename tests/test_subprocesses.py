@@ -1,4 +1,4 @@
-"""Programs in processes of their own: what is heard of them, and that they end."""
+"""Modules in subprocesses: their output, and that they end."""
 
 import signal
 import threading
@@ -23,19 +23,19 @@ def call(tmp_path):
     return lambda name: Command(name, "abc", str(tmp_path), f"logs/{name}.log")
 
 
-def test_what_it_says_and_where_it_writes(call, tmp_path):
+def test_output_and_log(call, tmp_path):
     assert run_module(call("answers")) == CommandResult(2, "cba")
     assert run_module(call("answers")).code == 2
     assert (tmp_path / "logs/answers.log").read_text() == "a warning\n" * 2
 
 
-def test_one_that_dies(call):
+def test_killed_process(call):
     assert run_module(call("dies")) == CommandResult(-signal.SIGKILL, "")
     assert [CommandResult(code, "").describe() for code in (-9, 143, 3)] == ["by SIGKILL", "by SIGTERM", "with code 3"]
 
 
 @pytest.mark.parametrize(("name", "code"), [("stays", -signal.SIGTERM), ("is_deaf", -signal.SIGKILL)])
-def test_it_can_be_ended_from_another_thread(call, name, code, monkeypatch):
+def test_terminate_from_another_thread(call, name, code, monkeypatch):
     monkeypatch.setattr(subprocesses, "GRACE_SECONDS", 0.2)
     started, ended = threading.Event(), []
 

@@ -4,7 +4,7 @@ import pytest
 
 from rationalizer.compare import compare
 from rationalizer.data import generated_reviews as reviews
-from tests.compare.small import plan_small
+from tests.compare.small_runs import plan_small
 
 
 @pytest.fixture(scope="package")

@@ -14,14 +14,14 @@ from rationalizer.models import TrainedModel
 from rationalizer.text import Budget, is_punctuation
 from rationalizer.training import trainer
 from rationalizer.training.loop import TrainingLoop
-from tests.compare.small import SMALL, learned, plan_small
+from tests.compare.small_runs import SMALL, learned, plan_small
 from tests.training.interrupted import Killed
 
 pytestmark = pytest.mark.long  # that is, beside `test_engines.py`, with which it shares a comparison
 BUDGETS = [Budget.share(0.1), Budget.share(0.2)]
 
 
-def test_tables_hold_what_the_kept_models_do(study, folder):
+def test_tables_match_the_saved_models(study, folder):
     out, runs, done = study
     assert (done.trained, done.failed) == (4, [])
     test = read_corpus(folder).test
@@ -52,7 +52,7 @@ def test_tables_hold_what_the_kept_models_do(study, folder):
     assert stored[0]["scores"]["seconds_per_epoch"]["min"] > 0
 
 
-def test_a_second_call_trains_nothing(study, monkeypatch):
+def test_second_call_trains_nothing(study, monkeypatch):
     out, runs, _ = study
     before = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*") if path.is_file()}
     table = json.loads((out / "table.json").read_text())
@@ -74,7 +74,7 @@ def test_only_what_is_missing_is_trained(study, folder):
     assert not done.rows[0].findings.get("full_rationales")
 
 
-def test_threads_are_as_told_and_not_measured(folder, tmp_path, monkeypatch):
+def test_threads_are_set_and_not_measured(folder, tmp_path, monkeypatch):
     """Other runs at the same time would be measured."""
     monkeypatch.setattr(trainer, "measure_threads", None)
     runs = plan_small(folder, tmp_path, "full-text", seeds=(0,), epochs=1, batch_size=160)
@@ -83,14 +83,14 @@ def test_threads_are_as_told_and_not_measured(folder, tmp_path, monkeypatch):
     assert TrainedModel.load(runs[0].directory).history["threads"] == 2
 
 
-def test_runs_with_other_settings_are_not_taken_for_these(study, folder):
+def test_runs_with_other_settings_raise(study, folder):
     out, _, _ = study
     with pytest.raises(ValueError, match="hidden = 8, not 9"):
         compare(plan_small(folder, out, hidden=9), out)
     compare(plan_small(folder, out, checkpoint_seconds=5), out)  # makes no difference to the result
 
 
-def test_scores_of_other_texts_are_not_taken_for_these(folder, tmp_path):
+def test_runs_on_other_texts_raise(folder, tmp_path):
     """The same path and the same settings, but a file that was edited since."""
     copy = tmp_path / "small"
     shutil.copytree(folder, copy)
@@ -102,7 +102,7 @@ def test_scores_of_other_texts_are_not_taken_for_these(folder, tmp_path):
         compare(runs, tmp_path / "out")
 
 
-def test_a_run_that_fails_does_not_end_the_others(folder, tmp_path, monkeypatch):
+def test_failed_run_does_not_stop_the_others(folder, tmp_path, monkeypatch):
     original = TrainingLoop.training_step
 
     def training_step(self, batch):
@@ -118,7 +118,7 @@ def test_a_run_that_fails_does_not_end_the_others(folder, tmp_path, monkeypatch)
     assert [row.method for row in done.rows] == ["full-text"]
 
 
-def test_a_comparison_that_was_killed_goes_on_to_the_same_end(study, folder, tmp_path, monkeypatch):
+def test_killed_comparison_resumes_to_the_same_weights(study, folder, tmp_path, monkeypatch):
     """In the second of two runs, in its second epoch: the first is not touched again, the second not begun anew."""
     runs = plan_small(folder, tmp_path, "pair-budget", [0]) + plan_small(
         folder, tmp_path, "sparsemax", [0], checkpoint_seconds=0

@@ -1,4 +1,4 @@
-"""Runs in processes of their own, on this machine, on Ray, through submitit: what they learn, and how they end."""
+"""Runs in subprocesses, on Ray and through submitit: the same weights, and how they end."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from rationalizer.ray_cluster import ray_session
 from rationalizer.subprocesses import CommandResult
 from rationalizer.training.folder_lock import LOCK
 from rationalizer.training.loop import TrainingLoop
-from tests.compare.small import learned, plan_small
+from tests.compare.small_runs import learned, plan_small
 
 pytestmark = pytest.mark.long
 
@@ -54,7 +54,7 @@ def assert_learned_the_same(run, tmp_path, study):
     assert learned(run.directory) == learned(study[0] / run.directory.relative_to(tmp_path))
 
 
-def test_processes_learn_the_same_and_end_with_the_comparison(two, tmp_path, study, monkeypatch):
+def test_subprocesses_give_the_same_weights_and_stop_on_interrupt(two, tmp_path, study, monkeypatch):
     """Ctrl-C after the first of two runs; the next call goes on with the second from its checkpoint."""
     done, endless = two
     trained_by = []
@@ -81,7 +81,7 @@ def test_processes_learn_the_same_and_end_with_the_comparison(two, tmp_path, stu
     assert steps[0] > 0, "it began anew instead of going on"
 
 
-def test_ray_learns_the_same(folder, tmp_path, study):
+def test_ray_gives_the_same_weights(folder, tmp_path, study):
     runs = plan_small(folder, tmp_path, "pair-budget", [0])
     with ray_session(None, cores=2):
         comparison = compare(runs, tmp_path, engine=RayEngine())
@@ -89,14 +89,14 @@ def test_ray_learns_the_same(folder, tmp_path, study):
     assert_learned_the_same(runs[0], tmp_path, study)
 
 
-def test_submitit_learns_the_same(folder, tmp_path, study):
+def test_submitit_gives_the_same_weights(folder, tmp_path, study):
     runs = plan_small(folder, tmp_path, "pair-budget", [0])
     engine = SlurmEngine(tmp_path / "slurm", {"partition": "any", "time": "0:10:00"}, cluster="local")
     assert compare(runs, tmp_path, engine=engine).trained == 1
     assert_learned_the_same(runs[0], tmp_path, study)
 
 
-def test_bad_texts_end_the_comparison_wherever_it_runs(tmp_path):
+def test_bad_data_stops_the_comparison(tmp_path):
     path = tmp_path / "bad.csv"
     path.write_text("text,label\ngood,1\n,0\n")
     for engine in (None, LocalEngine(2)):
@@ -104,7 +104,7 @@ def test_bad_texts_end_the_comparison_wherever_it_runs(tmp_path):
             compare(plan_small(path, tmp_path, "full-text", [0]), tmp_path / "out", engine=engine)
 
 
-def test_a_process_ends_with_whoever_started_it(two):
+def test_subprocess_exits_when_stdin_closes(two):
     """However that ends: nobody is left to hold the other end of its standard input."""
     task = json.dumps(RunTask(two[1]).to_json()) + "\n"
     process = subprocess.Popen([sys.executable, "-m", "rationalizer.compare"], stdin=subprocess.PIPE, text=True)
@@ -115,7 +115,7 @@ def test_a_process_ends_with_whoever_started_it(two):
         process.kill()
 
 
-def test_what_a_dead_process_is_reported_as(two):
+def test_dead_subprocess_is_reported(two):
     run, log = two[0], two[0].directory / "logs/process.log"
     assert RunOutcome.from_result(run, CommandResult(-9, "")) == RunOutcome(
         run, error=f"its process ended by SIGKILL; see {log}"
@@ -123,13 +123,13 @@ def test_what_a_dead_process_is_reported_as(two):
     assert RunOutcome.from_result(run, CommandResult(1, "ValueError: no")) == RunOutcome(run, error="ValueError: no")
 
 
-def test_tasks_are_read_back(two):
+def test_task_json_round_trip(two):
     for run in two:
         task = RunTask(run, 3, "cuda:1", "bf16-mixed")
         assert RunTask.from_json(json.loads(json.dumps(task.to_json()))) == task
 
 
-def test_what_an_engine_lacks_is_said(two, tmp_path, monkeypatch):
+def test_missing_packages_and_commands_are_named(two, tmp_path, monkeypatch):
     tasks = [RunTask(run) for run in two]
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(OSError, match="sbatch"):
@@ -140,7 +140,7 @@ def test_what_an_engine_lacks_is_said(two, tmp_path, monkeypatch):
             next(engine.run(tasks))
 
 
-def test_times_as_sbatch_takes_them():
+def test_time_limits():
     for text, minutes in {"90": 90, "90:30": 91, "2:00:00": 120, "1-12": 2160, "1-0:05": 1445, "0:30": 1}.items():
         assert _minutes(text) == minutes, text
     with pytest.raises(ValueError, match="'2h'"):

@@ -24,7 +24,7 @@ def test_methods_seeds_and_budgets_are_crossed():
     assert folders(runs)[0] == "out/runs/reviews/spectra/budget-10/seed-0"
 
 
-def test_a_method_that_ignores_budgets_runs_once_per_seed():
+def test_methods_without_budget_run_once_per_seed():
     budgets = [*map(Budget.share, (0.05, 0.1, 0.2))]
     runs = plan_runs([REVIEWS], parse_methods("sparsemax,fusedmax,full-text,hardkuma"), [0, 1], budgets, {}, Path("o"))
     counts = {name: sum(run.method.name == name for run in runs) for name in ("sparsemax", "fusedmax", "full-text")}
@@ -33,7 +33,7 @@ def test_a_method_that_ignores_budgets_runs_once_per_seed():
     assert "o/runs/reviews/full-text/any-budget/seed-1" in folders(runs)
 
 
-def test_datasets_bring_their_budget_and_preset():
+def test_budget_and_preset_of_datasets():
     hotels = plan_runs([DataSource.resolve("hotels")], parse_methods("spectra"), [0], None, {}, Path("out"))[0]
     assert (str(hotels.config.budget), hotels.config.patience, hotels.config.encoder_options["hidden"]) == (
         "15%",
@@ -50,7 +50,7 @@ def test_datasets_bring_their_budget_and_preset():
     assert (str(own.config.budget), own.config.encoder_options["hidden"]) == ("22%", 64)
 
 
-def test_a_file_named_like_a_dataset_gets_no_preset_of_the_paper(tmp_path):
+def test_file_named_like_a_dataset_gets_no_preset(tmp_path):
     path = tmp_path / "sst-mine.csv"
     path.write_text("text,label\ngood,1\nbad,0\n")
     run = plan_runs([DataSource.resolve(str(path))], parse_methods("spectra"), [0], None, {}, tmp_path)[0]
@@ -82,7 +82,7 @@ def test_decodings():
         Variant.parse("spectra:top-k")
 
 
-def test_lists_read():
+def test_parse_lists():
     assert parse_budgets("20,2,5%") == [*map(Budget.share, (0.02, 0.05, 0.2))]
     assert parse_seeds("2, 0") == [2, 0]
     assert parse_assignments(["a=1", "b=x=y"], "--set") == {"a": "1", "b": "x=y"}
@@ -103,7 +103,7 @@ def test_lists_read():
         parse_assignments(["a=1", "a=2"], "--set")
 
 
-def test_sources_of_one_name_are_refused(tmp_path):
+def test_sources_with_the_same_name_raise(tmp_path):
     paths = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -113,7 +113,7 @@ def test_sources_of_one_name_are_refused(tmp_path):
         plan_runs([DataSource.resolve(str(p)) for p in paths], parse_methods("sfe"), [0], None, {}, tmp_path)
 
 
-def test_sources_are_kept_and_read_back(folder):
+def test_source_json_round_trip(folder):
     source = DataSource.resolve(str(folder), columns=Columns.from_names({"text": "text"}))
     assert DataSource.from_json(source.to_json()) == source
     assert source.name == "small"

@@ -1,4 +1,4 @@
-"""Pictures of a comparison, from rows made by hand."""
+"""Charts of a comparison, from rows made by hand."""
 
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
@@ -14,7 +14,7 @@ def row(method, budget, sizes, scores):
     return ResultRow("reviews", method, budget, "test", (0, 1), summaries, {}, {}, "reduced")
 
 
-def test_comparisons_show_score_against_size():
+def test_score_against_size():
     rows = [
         row("spectra", Budget.share(0.1), [0.1, 0.12], [0.8, 0.9]),
         row("spectra", Budget.share(0.2), [0.2, 0.2], [0.9, 0.9]),
@@ -29,7 +29,7 @@ def test_comparisons_show_score_against_size():
     assert score_against_size([bare]) is None
 
 
-def test_a_sweep_is_drawn_against_the_budget():
+def test_score_against_budget():
     rows = [
         row("spectra", Budget.share(0.2), [0.2, 0.2], [0.9, 0.9]),
         row("spectra", Budget.share(0.1), [0.1, 0.12], [0.8, 0.9]),
@@ -44,7 +44,7 @@ def test_a_sweep_is_drawn_against_the_budget():
     assert score_against_budget(counted, "macro_f1") is None
 
 
-def test_costs_are_over_seeds_and_budgets():
+def test_training_cost():
     rows = [
         replace(
             row("spectra", Budget.share(share), [share], [0.5]),
@@ -61,7 +61,7 @@ def test_costs_are_over_seeds_and_budgets():
     assert {"reviews (reduced): seconds per epoch", "spectra", "3.00", "sfe", "12.0"} <= set(found)
 
 
-def test_what_is_drawn_is_what_was_measured():
+def test_charts_follow_the_scores():
     rows = [row("spectra", Budget.share(share), [share], [0.5]) for share in (0.1, 0.2)]
     assert [name for name, _ in charts(rows)] == ["reviews-score-size.svg", "reviews-macro-f1.svg"]
     marked = [replace(each, scores=each.scores | {"token_f1": Summary.from_values([0.3])}) for each in rows]
