@@ -22,9 +22,9 @@ class FactorConstraint(TextConstraint):
     ...     def factors(self, z, texts):
     ...         return [InFewSentences(z, texts, self.most)]
 
-    The layer is then LP-SparseMAP over the budget, the bonus for neighbours and these factors; what is decided is the
-    best selection that keeps to all of them, by branch and bound. A saved model knows the constraint by its name, so
-    the module that registers it has to be imported before the model is loaded, or be an entry point of the group
+    The layer is then LP-SparseMAP over the budget, the transition scores and these factors. The decision is the best
+    selection that satisfies all of them, found by branch and bound. A saved model stores the constraint's name, so the
+    module that registers it must be imported before the model is loaded, or be an entry point of the group
     `rationalizer.plugins`.
     """
 
