@@ -1,12 +1,12 @@
-"""What the command line costs beside Python, and what a first use costs beside importing PyTorch.
+"""CPU time of the command line, relative to Python code and to `import torch`.
 
     python -m benchmarks command_line
 
-Every figure is of whole processes, taken in turns, in seconds of the processor, which other programs on the machine
-disturb less than the clock; the least of several counts.
+All numbers are CPU seconds of whole processes, which other programs disturb less than wall-clock time; the minimum of
+several alternating runs counts.
 
-- First use: `rationalizer explain RUN "text"` against `import torch` alone.
-- A file of 2,000 reviews of about 100 words: `rationalizer explain --file` against a Python program that loads the
+- First use: `rationalizer explain RUN "text"` relative to `import torch`.
+- A file of 2,000 reviews of about 100 words: `rationalizer explain --file` relative to a Python program that loads the
   model, reads the file and calls `explain`.
 """
 
@@ -25,9 +25,9 @@ from benchmarks.timing import print_table, verdict
 from rationalizer import Rationalizer
 from rationalizer.data import generated_reviews as reviews
 
-REVIEWS, JOINED, TIMES = 2000, 8, 2
-FIRST_USE, FILES = 1.6, 1.5  # at most
-IN_PYTHON = """
+REVIEWS, MAX_JOINED, REPEATS = 2000, 8, 2
+MAX_FIRST_USE, MAX_FILE = 1.6, 1.5  # ratios
+PYTHON_PROGRAM = """
 import csv, sys
 from rationalizer import Rationalizer
 model = Rationalizer.load(sys.argv[1])
@@ -38,10 +38,9 @@ model.explain(texts)
 
 
 def seconds(command: Sequence[str], bytecode: str) -> float:
-    """What a process used of the processor, in its own code and in the system's. Python keeps what it has compiled of
-    modules in the folder `bytecode`, as installing a package does, whatever the caller's settings."""
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    environment = kept | {"PYTHONPYCACHEPREFIX": bytecode}
+    """Return the user and system CPU seconds of a process, with compiled modules cached in the folder `bytecode`."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = inherited | {"PYTHONPYCACHEPREFIX": bytecode}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         [sys.executable, *command], env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -50,44 +49,44 @@ def seconds(command: Sequence[str], bytecode: str) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def least(commands: Sequence[Sequence[str]]) -> list[float]:
-    """The least of each, taken in turns, after one turn that fills caches."""
+def minimum_seconds(commands: Sequence[Sequence[str]]) -> list[float]:
+    """Return the minimum for each command, over alternating runs, after one run that fills caches."""
     with tempfile.TemporaryDirectory() as bytecode:
-        turns = [[seconds(command, bytecode) for command in commands] for _ in range(1 + TIMES)][1:]
-    return [min(taken) for taken in zip(*turns, strict=True)]
+        runs = [[seconds(command, bytecode) for command in commands] for _ in range(1 + REPEATS)][1:]
+    return [min(times) for times in zip(*runs, strict=True)]
 
 
 def main() -> None:
-    corpus = reviews(train=400, dev=40, test=REVIEWS + JOINED)
+    corpus = reviews(train=400, dev=40, test=REVIEWS + MAX_JOINED)
     model = Rationalizer("spectra", epochs=1, min_epochs=1)
     model.fit([e.text for e in corpus.train], [corpus.classes[e.label] for e in corpus.train], progress=False)
     texts = [e.text for e in corpus.test]
-    long = [" ".join(texts[k : k + 1 + k % (2 * JOINED)]) for k in range(REVIEWS)]  # of very different lengths
+    long = [" ".join(texts[k : k + 1 + k % (2 * MAX_JOINED)]) for k in range(REVIEWS)]  # of very different lengths
     with tempfile.TemporaryDirectory() as name:
         run, file = Path(name) / "run", Path(name) / "reviews.csv"
         model.save(run)
         with file.open("w", newline="") as opened:
             csv.writer(opened).writerows([["text"], *([text] for text in long)])
         explain = ["-m", "rationalizer", "explain", str(run)]
-        torch, first, python, *written = least(
+        torch, first, python, *files = minimum_seconds(
             [
                 ["-c", "import torch"],
                 [*explain, "A warm film."],
-                ["-c", IN_PYTHON, str(run), str(file)],
+                ["-c", PYTHON_PROGRAM, str(run), str(file)],
                 *(
                     [*explain, "--file", str(file), "--overwrite", "--out", f"{name}/o.{form}"]
                     for form in ("csv", "jsonl")
                 ),
             ]
         )
-    rows = [["import torch", torch, "", ""], ["explain RUN text", first, first / torch, FIRST_USE]]
+    rows = [["import torch", torch, "", ""], ["explain RUN text", first, first / torch, MAX_FIRST_USE]]
     rows += [[f"{REVIEWS} reviews in Python", python, "", ""]]
     rows += [
-        [f"explain --file, to .{form}", taken, taken / python, FILES]
-        for form, taken in zip(("csv", "jsonl"), written, strict=True)
+        [f"explain --file, to .{form}", spent, spent / python, MAX_FILE]
+        for form, spent in zip(("csv", "jsonl"), files, strict=True)
     ]
     print_table(
-        ["what", "seconds", "ratio", "at most", ""],
+        ["command", "CPU seconds", "ratio", "maximum", ""],
         [[*row, "" if row[2] == "" else verdict(row[2] <= row[3])] for row in rows],
     )
 
