@@ -1,4 +1,4 @@
-"""The worker: batches of rows in, the same batches with what the model says of them out."""
+"""`Explainer` adds columns to batches of rows."""
 
 import pickle
 
@@ -15,7 +15,7 @@ REVIEW = Columns(text="review")
 
 
 @pytest.mark.parametrize("kind", ["table", "batch"])
-def test_columns_are_added_and_all_else_is_kept(small, table, kind):
+def test_columns_are_added_and_others_kept(small, table, kind):
     given = table if kind == "table" else table.to_batches()[0]
     found = Explainer(small, columns=REVIEW)(given)
     assert type(found) is type(given)
@@ -32,7 +32,7 @@ def test_columns_are_added_and_all_else_is_kept(small, table, kind):
         assert rows[k]["probability"] == pytest.approx(probability, abs=1e-5)
 
 
-def test_no_rows_have_the_columns_of_some(small, table):
+def test_empty_batch_has_the_same_schema(small, table):
     explainer = Explainer(small, columns=REVIEW)
     assert explainer(table.slice(0, 0)).schema == explainer(table.slice(0, 2)).schema
 
@@ -57,7 +57,7 @@ def test_labels_keep_their_type(small):
         assert Explainer(model)(pa.table({"text": texts[:2]})).schema.field("predicted").type == kind
 
 
-def test_it_travels_with_its_budget(small, table):
+def test_pickled_model_keeps_its_budget(small, table):
     other = pickle.loads(pickle.dumps(small))
     other.budget = 1
     found = Explainer(pickle.loads(pickle.dumps(other)), columns=REVIEW)(table.slice(0, 3)).to_pylist()
@@ -65,7 +65,7 @@ def test_it_travels_with_its_budget(small, table):
     assert small.budget != other.budget
 
 
-def test_rows_that_cannot_be_used(small):
+def test_bad_rows(small):
     given = pa.table({"text": pa.array([1, 2])})
     with pytest.raises(DataError, match="batch: 2 rows cannot be used"):
         Explainer(small)(given)
@@ -74,5 +74,5 @@ def test_rows_that_cannot_be_used(small):
     assert Explainer(small)(unknown).column("predicted").null_count == 0, "only the text is read"
 
 
-def test_half_a_surrogate_pair_is_written():
+def test_lone_surrogate_is_replaced():
     assert make_array(["good \ud83d", None], pa.string()).to_pylist() == ["good ?", None]

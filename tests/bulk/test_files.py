@@ -1,4 +1,4 @@
-"""Files into Parquet: one into one, many into shards, and what is left when it stops."""
+"""Explain one file into one Parquet file, and many into shards that can be resumed."""
 
 import csv
 import json
@@ -25,7 +25,7 @@ def files(table, tmp_path):
     for name in ("one.parquet", "more/two.parquet"):
         path = tmp_path / "in" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        parquet.write_table(table, path, row_group_size=30)  # not in step with shards
+        parquet.write_table(table, path, row_group_size=30)  # not aligned with shards
     return tmp_path / "in"
 
 
@@ -33,7 +33,7 @@ def explained(files, out, model, **how):
     return explain_files(files, out, model, **{"columns": REVIEW, "rows": 50, **how})
 
 
-def test_every_row_once_whatever_the_row_groups(files, table, small, tmp_path):
+def test_every_row_once_for_any_row_groups(files, table, small, tmp_path):
     out = tmp_path / "out"
     done = explained(files, out, small)
     assert done == BulkResult(explained=2 * (ROWS - 2), empty=4, written=6)
@@ -46,7 +46,7 @@ def test_every_row_once_whatever_the_row_groups(files, table, small, tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
-def test_one_file_says_what_csv_says(spectra_run, table, tmp_path, ending):
+def test_parquet_and_csv_outputs_are_equal(spectra_run, table, tmp_path, ending):
     kept = table.drop(["when", "predicted"] if ending != "csv" else ["when", "predicted", "tags"])
     file = tmp_path / f"in.{ending}"
     if ending == "parquet":
@@ -71,7 +71,7 @@ def test_one_file_says_what_csv_says(spectra_run, table, tmp_path, ending):
         assert float(row["probability"] or 0) == pytest.approx(float(cells["probability"] or 0), abs=1e-5)
 
 
-def test_resume_makes_what_is_missing(files, table, small, tmp_path):
+def test_resume_writes_missing_shards(files, table, small, tmp_path):
     out = tmp_path / "out"
     explained(files, out, small)
     shards = sorted(out.rglob("*.parquet"))
@@ -83,7 +83,7 @@ def test_resume_makes_what_is_missing(files, table, small, tmp_path):
     assert explained(files, out, small, resume=True) == BulkResult(explained=98, empty=2, written=2, existing=4)
     assert {path: path.stat().st_mtime_ns for path in shards[2:]} == made
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
-    # A file that was written anew is explained anew.
+    # A changed file is explained again.
     parquet.write_table(table.slice(0, 60), files / "one.parquet")
     with pytest.raises(ValueError, match="00002"):
         explained(files, out, small, resume=True)
@@ -91,7 +91,7 @@ def test_resume_makes_what_is_missing(files, table, small, tmp_path):
     assert explained(files, out, small, resume=True) == BulkResult(explained=58, empty=2, written=2, existing=3)
 
 
-def test_shards_of_another_model_are_not_continued(files, small, sparsemax_run, tmp_path):
+def test_shards_of_another_model_are_an_error(files, small, sparsemax_run, tmp_path):
     out = tmp_path / "out"
     explained(files / "one.parquet", out, small)
     with pytest.raises(FileExistsError, match="--resume"):
@@ -106,7 +106,7 @@ def test_shards_of_another_model_are_not_continued(files, small, sparsemax_run, 
     assert len(list(out.iterdir())) == 3
 
 
-def test_a_row_that_cannot_be_used_stops_its_shard_only(small, tmp_path):
+def test_bad_row_fails_only_its_shard(small, tmp_path):
     for name, rows in {
         "a": ['{"text": "good"}'],
         "b": ['{"text": "bad"}', '{"text": 5}'],
@@ -123,7 +123,7 @@ def test_a_row_that_cannot_be_used_stops_its_shard_only(small, tmp_path):
     assert parquet.read_table(out / "b.jsonl-00000.parquet").column("text").to_pylist() == ["bad", "5"]
 
 
-def test_columns_of_json_hold_what_all_rows_do(small, tmp_path):
+def test_column_types_of_json(small, tmp_path):
     rows = [
         {"text": "good \ud83d", "a": 1, "b": 1, "c": {"x": 1}},
         {"text": "bad", "a": 2.5, "b": "z", "d": [1]},
@@ -141,7 +141,7 @@ def test_columns_of_json_hold_what_all_rows_do(small, tmp_path):
     }
 
 
-def test_which_files_are_meant(tmp_path, monkeypatch):
+def test_find_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("a.csv", "b.jsonl", "c/d.parquet", "c/e/f.csv", "notes.md", ".g.csv", "_h/i.csv", "[x].csv"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -194,7 +194,7 @@ def test_bad_input(spectra_run, arguments, message, tmp_path, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["b.csv", "in"]
 
 
-def test_ray_is_named_where_it_is_missing(spectra_run, tmp_path, monkeypatch):
+def test_missing_ray_is_named(spectra_run, tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("text\ngood\n")
     monkeypatch.setitem(sys.modules, "ray", None)
     said = refused("explain", spectra_run, "--file", tmp_path, "--out", tmp_path.parent / "x", "--engine", "ray")
@@ -202,8 +202,8 @@ def test_ray_is_named_where_it_is_missing(spectra_run, tmp_path, monkeypatch):
     assert not (tmp_path.parent / "x").exists()
 
 
-def test_addresses(files, small, tmp_path):
-    """As of S3: files that are not Parquet are fetched first, and options may follow."""
+def test_uris(files, small, tmp_path):
+    """As for S3: files that are not Parquet are copied first, and URIs may have options."""
     (files / "three.jsonl").write_text('{"review": "good"}\n{"review": 5}\n')
     source, out = f"file://{files}?use_mmap=true", f"file://{tmp_path}/out?use_mmap=true"
     with pytest.raises(DataError, match=r"1 of 7 shards .*in/three\.jsonl\?use_mmap=true, row 2: "):
@@ -213,6 +213,6 @@ def test_addresses(files, small, tmp_path):
     assert done == BulkResult(explained=ROWS - 2, empty=2, written=3)
 
 
-def test_two_do_not_write_to_one_folder(files, small, tmp_path):
+def test_folder_is_locked(files, small, tmp_path):
     with lock_folder(tmp_path / "out"), pytest.raises(OSError, match=f"in use by process {os.getpid()}"):
         explained(files, tmp_path / "out", small)

@@ -1,4 +1,4 @@
-"""Explaining on a real Ray of this machine: the same as without it, whatever dies."""
+"""Explain on a real Ray on this machine: the same results, also if a worker dies."""
 
 import os
 import signal
@@ -21,12 +21,12 @@ REVIEW = Columns(text="review")
 
 
 def test_on_ray(small, table, tmp_path, monkeypatch):
-    """One test: to start Ray takes longer than all the rest."""
+    """One test, because starting Ray takes longer than everything else."""
     with ray_session(None, cores=2):
-        a_worker_dies(small, table, tmp_path)
-        a_dataset_is_explained(small, table)
-        what_ends_every_process_does_not_go_on_for_ever(monkeypatch)
-        gpus_are_those_of_each_worker(small, table)
+        check_dead_worker(small, table, tmp_path)
+        check_dataset(small, table)
+        check_item_that_kills_every_worker(monkeypatch)
+        check_gpus(small, table)
     assert not ray.is_initialized()
 
 
@@ -39,7 +39,7 @@ def same(found, expected):
 
 
 def workers():
-    """The processes of our own Ray that explain."""
+    """Return the worker processes of this Ray."""
     parents, found = {}, []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -55,8 +55,8 @@ def workers():
     return [process for process in found if is_ours(process)]
 
 
-def a_worker_dies(small, table, tmp_path):
-    """Nothing is lost, nothing comes twice, and nothing is left behind."""
+def check_dead_worker(small, table, tmp_path):
+    """No row is lost or duplicated, and no file is left over."""
     parquet.write_table(table, tmp_path / "in.parquet")
     killed = []
 
@@ -77,12 +77,12 @@ def a_worker_dies(small, table, tmp_path):
     assert names[0] == names[1]
 
 
-def a_dataset_is_explained(small, table):
+def check_dataset(small, table):
     found = explain(ray.data.from_arrow(table), small, columns=REVIEW, workers=1)
     same(pa.concat_tables(ray.get(found.to_arrow_refs())), Explainer(small, columns=REVIEW)(table))
 
 
-def what_ends_every_process_does_not_go_on_for_ever(monkeypatch):
+def check_item_that_kills_every_worker(monkeypatch):
     class Deadly:
         def __init__(self, **on):
             pass
@@ -95,7 +95,7 @@ def what_ends_every_process_does_not_go_on_for_ever(monkeypatch):
         list(ray_workers.map_on_ray(Deadly, (), ["the item"], 1, None))
 
 
-def gpus_are_those_of_each_worker(small, table):
+def check_gpus(small, table):
     with pytest.raises(ValueError, match=r"0 GPUs.* 0\.5"):
         explain(ray.data.from_arrow(table), small, gpus=0.5)
     with pytest.raises(ValueError, match="gpus must be at least 0, got -1"):
