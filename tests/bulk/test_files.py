@@ -167,22 +167,22 @@ def test_find_files(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["a", "--out", "x.parquet"], "Parquet is written of a --file to an --out"),
-        (["--file", "*.csv"], "into a folder of Parquet shards; name it by --out"),
-        (["--file", "*.csv", "--out", "x.csv"], "name one by --out, not x.csv"),
-        (["--file", "*.csv", "--out", "x", "--format", "html"], "name one by --out, not x"),
+        (["a", "--out", "x.parquet"], "--file"),
+        (["--file", "*.csv"], "--out"),
+        (["--file", "*.csv", "--out", "x.csv"], "x.csv"),
+        (["--file", "*.csv", "--out", "x", "--format", "html"], "--out"),
         (["--file", ".", "--out", "./in"], "lies in"),
-        (["--file", "in", "--out", "x", "--resume", "--overwrite"], "--resume keeps what --overwrite replaces"),
-        (["--file", "*.csv", "--out", "x", "--workers", "2"], "--workers is for --engine ray"),
-        (["--file", "in/a.csv", "--shard-rows", "2"], "--shard-rows is for --engine ray"),
+        (["--file", "in", "--out", "x", "--resume", "--overwrite"], "--overwrite"),
+        (["--file", "*.csv", "--out", "x", "--workers", "2"], "--workers"),
+        (["--file", "in/a.csv", "--shard-rows", "2"], "--shard-rows"),
         (["a", "--engine", "spark"], "'spark'"),
-        (["a", "--engine", "ray"], "--engine ray explains files"),
+        (["a", "--engine", "ray"], "--file"),
         (
             ["--file", "in/a.csv", "--engine", "ray", "--out", "x", "--device", "cuda"],
-            "--gpus 1 gives each worker a GPU",
+            "--gpus",
         ),
-        (["--file", "in/a.csv", "--out", "x.csv", "--gpus", "1"], "--gpus is for --engine ray"),
-        (["--file", "in", "--column", "text=b", "--out", "x"], "there is no column 'b'"),
+        (["--file", "in/a.csv", "--out", "x.csv", "--gpus", "1"], "--gpus"),
+        (["--file", "in", "--column", "text=b", "--out", "x"], "'b'"),
     ],
 )
 def test_bad_input(spectra_run, arguments, message, tmp_path, monkeypatch):
@@ -198,7 +198,7 @@ def test_missing_ray_is_named(spectra_run, tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("text\ngood\n")
     monkeypatch.setitem(sys.modules, "ray", None)
     said = refused("explain", spectra_run, "--file", tmp_path, "--out", tmp_path.parent / "x", "--engine", "ray")
-    assert 'needs the package ray: pip install ".[ray]"' in said
+    assert 'pip install ".[ray]"' in said
     assert not (tmp_path.parent / "x").exists()
 
 

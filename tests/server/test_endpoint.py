@@ -374,7 +374,7 @@ def test_constraints(client, models):
         (["spans=0"], "most must be at least 1"),
         ([{"name": "must", "mask": [1]}], "mask"),
         ([{"name": "must", "words": [{}]}], "words"),
-        ([{"name": "must", "words": {"a": 1}}], "type"),
+        ([{"name": "must", "words": {"a": 1}}], "words"),
         ([{"name": "must-align", "words": [1]}], "type"),
         (["must=words:lovely", "never=words:lovely"], "'lovely' must be selected, but it never may"),
         (["spans=1"] * 17, "at most 16 items"),

@@ -2,25 +2,24 @@
 
 from rationalizer.data import DataError
 from rationalizer.server.served_models import estimate_cost, group_by_length
-from rationalizer.text import token_cache as remembered
-from rationalizer.text import word_splitting as cutting
+from rationalizer.text import token_cache, word_splitting
 
 
 def test_caches_of_unknown_words_are_bounded(models, monkeypatch):
-    """Neither many of them nor long ones."""
+    """For many words, and for long ones."""
     served = models[0]
     encoder = served.model.trained.encoder
-    monkeypatch.setattr(remembered, "MOST", 500)
-    before = cutting._is_punctuation.cache_info().currsize
+    monkeypatch.setattr(token_cache, "MAX_TOKENS", 500)
+    before = word_splitting._is_punctuation.cache_info().currsize
     long = [f"{'x' * 5000}{k}" for k in range(20)]
     served.explain(None, None, long)
-    assert cutting._is_punctuation.cache_info().currsize == before
-    assert not (encoder._found.keys() | encoder._kind.keys()) & set(long)
+    assert word_splitting._is_punctuation.cache_info().currsize == before
+    assert not (encoder._table_rows.keys() | encoder._kind.keys()) & set(long)
     for k in range(20):
         served.explain(None, None, [" ".join(f"strange{k}x{j}" for j in range(100))])
-        assert len(encoder._found) <= 500
+        assert len(encoder._table_rows) <= 500
         assert len(encoder._kind) <= 500
-    for answers in (cutting._is_punctuation, cutting._span):
+    for answers in (word_splitting._is_punctuation, word_splitting._span):
         assert answers.cache_info().maxsize <= 1 << 16
 
 
