@@ -85,6 +85,108 @@ def test_remote_code_is_never_run(bert, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
+def edit_json(path, **entries):
+    path.write_text(json.dumps({**json.loads(path.read_text()), **entries}))
+
+
+KERNEL = "evil/kernel"
+KERNEL_SETTINGS = [
+    {"attn_implementation": KERNEL},
+    {"_attn_implementation": KERNEL},
+    {"_attn_implementation_internal": KERNEL},
+    {"attn_implementation": {"": "sdpa", "text_config": KERNEL}},
+    {"text_config": {"attn_implementation": KERNEL}},
+    {"experts_implementation": KERNEL},
+]
+
+
+@pytest.fixture
+def hub_kernels(monkeypatch):
+    """The kernels that transformers asks for."""
+    import transformers.modeling_utils
+
+    asked = []
+    if hasattr(transformers.modeling_utils, "lazy_import_flash_attention"):
+        monkeypatch.setattr(
+            transformers.modeling_utils, "lazy_import_flash_attention", lambda name, **_: asked.append(name)
+        )
+    return asked
+
+
+@pytest.mark.parametrize("settings", KERNEL_SETTINGS)
+def test_hub_kernels_are_refused(bert, tmp_path, settings, hub_kernels):
+    folder = copy_of(bert, tmp_path)
+    described = load_pretrained(bert).to_json()
+    edit_json(folder / "config.json", **settings)
+    with pytest.raises(DataError, match=KERNEL):
+        load_pretrained(str(folder))
+    with pytest.raises(DataError, match=KERNEL):
+        Pretrained.from_json({**described, "config": {**described["config"], **settings}})
+    assert hub_kernels == []
+
+
+def test_hub_kernel_in_versioned_configuration_is_refused(bert, tmp_path, hub_kernels):
+    folder = copy_of(bert, tmp_path)
+    shutil.copy(folder / "config.json", folder / "config.4.0.0.json")
+    edit_json(folder / "config.json", configuration_files=["config.4.0.0.json"])
+    edit_json(folder / "config.4.0.0.json", attn_implementation=KERNEL)
+    with pytest.raises(DataError, match=KERNEL):
+        load_pretrained(str(folder))
+    assert hub_kernels == []
+
+
+@pytest.mark.parametrize("attention", ["eager", "sdpa", None])
+def test_known_attention_is_loaded(bert, tmp_path, attention):
+    folder = copy_of(bert, tmp_path)
+    edit_json(folder / "config.json", attn_implementation=attention)
+    Pretrained.from_json(load_pretrained(str(folder)).to_json())
+
+
+def write_shards(folder, name):
+    """Weights in a file with this name, and their index."""
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    if name.endswith(".safetensors"):
+        save_file(weights, folder / name, {"format": "pt"})
+    else:
+        torch.save(weights, folder / name)
+    index = {"metadata": {"total_size": 1}, "weight_map": dict.fromkeys(weights, name)}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def test_shards_are_loaded(bert, tmp_path):
+    folder = copy_of(bert, tmp_path)
+    write_shards(folder, "part.safetensors")
+    one, other = (load_pretrained(str(source)).network.state_dict() for source in (bert, folder))
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize("name", ["evil.bin", "../evil.safetensors"])
+def test_index_of_other_files_is_refused(bert, tmp_path, name, monkeypatch):
+    folder = copy_of(bert, tmp_path / "encoder")
+    write_shards(folder, name)
+    monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("torch.load was called"))
+    with pytest.raises(DataError, match=name):
+        load_pretrained(str(folder))
+
+
+@pytest.mark.parametrize("name", ["adapter_model.bin", "evil.safetensors.index.json"])
+def test_other_weights_named_in_configuration_are_refused(bert, tmp_path, name, monkeypatch):
+    folder = copy_of(bert, tmp_path)
+    torch.save(load_file(folder / "model.safetensors"), folder / "adapter_model.bin")
+    edit_json(folder / "config.json", transformers_weights=name)
+    monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("torch.load was called"))
+    with pytest.raises(DataError, match=f"transformers_weights='{name}'"):
+        load_pretrained(str(folder))
+
+
+def test_adapter_is_refused(bert, tmp_path):
+    folder = copy_of(bert, tmp_path)
+    (folder / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "evil/weights"}))
+    with pytest.raises(DataError, match="adapter_config"):
+        load_pretrained(str(folder))
+
+
 def test_missing_weights_raise(bert, tmp_path):
     folder = copy_of(bert, tmp_path)
     weights = load_file(folder / "model.safetensors")
@@ -144,6 +246,9 @@ def test_a_name_is_pinned_to_its_commit(bert, offline, tmp_path, monkeypatch):
     (repository / "refs" / "main").write_text(commit)
     found = load_pretrained("somebody/tiny")
     assert (found.source, found.revision) == ("somebody/tiny", commit)
+    write_shards(repository / "snapshots" / commit, "evil.bin")
+    with pytest.raises(DataError, match=r"evil\.bin"):
+        load_pretrained("somebody/tiny")
 
 
 def test_encoder_without_length_limit(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from rationalizer.nn.encoders.subwords import Subwords
 from rationalizer.text import DataError
 
 UNBOUNDED = 4096  # tokens per row, for networks without a limit
+ATTENTION = ("eager", "sdpa", "flash_attention_2")  # transformers downloads and runs "owner/name" as a kernel
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Pretrained:
         """The network of a description; its weights are loaded later."""
         transformers = _transformers("this model")
         settings = dict(stored["config"])
+        _check_config(settings, stored["source"])
         with _quiet(transformers):
             config = transformers.AutoConfig.for_model(settings.pop("model_type"), **settings)
             _set_dropout(config, dropout)
@@ -57,7 +60,8 @@ def load_pretrained(source: str, revision: str | None = None, dropout: float = 0
     """Load a network by name or folder, with this dropout in training.
 
     Raises:
-        DataError: there is none, or it cannot be used: no fast tokenizer, no safetensors, a decoder.
+        DataError: there is none, or it cannot be used: no fast tokenizer, no safetensors, a decoder, a kernel from the
+            Hub.
         ImportError: the extra "transformers" is not installed.
     """
     transformers = _transformers(f"the encoder {source!r}")
@@ -76,12 +80,15 @@ def load_pretrained(source: str, revision: str | None = None, dropout: float = 0
             pinned = None if local else _commit(transformers, source, revision)
             if not local:
                 options["revision"] = pinned
+            _check_files(transformers, location, source, options.get("revision"))
             config = transformers.AutoConfig.from_pretrained(location, **options)
             _set_dropout(config, dropout)
             tokenizer = transformers.AutoTokenizer.from_pretrained(location, use_fast=True, **options)
             model, loading_info = transformers.AutoModel.from_pretrained(
                 location, config=config, use_safetensors=True, output_loading_info=True, **options
             )
+    except DataError:
+        raise
     except Exception as error:  # of many kinds, from three libraries and the network
         raise DataError(_describe_failure(source, local, error)) from error
     if not getattr(tokenizer, "is_fast", False):
@@ -158,6 +165,68 @@ def _describe_failure(source: str, local: bool, error: Exception) -> str:
         f"the encoder {source!r} is not a folder, and cannot be loaded from the Hugging Face Hub as safetensors "
         f"({first}); check the name and the connection, or use a folder with a copy"
     )
+
+
+def _check_files(transformers: Any, location: str, source: str, revision: str | None) -> None:
+    """Check the files that decide what transformers loads; its own checks differ between versions.
+
+    Raises:
+        DataError: they name an attention kernel, weights that are not safetensors, or an adapter.
+        OSError: there is no file of weights.
+    """
+    # This is the description that AutoConfig uses: config.json can refer to another file.
+    config, _ = transformers.PretrainedConfig.get_config_dict(location, revision=revision)
+    _check_config(config, source)
+    if _find_file(transformers, location, "adapter_config.json", revision) is not None:
+        raise DataError(
+            f"the encoder {source!r} has an adapter (adapter_config.json), which can load weights from elsewhere; "
+            "merge the adapter into model.safetensors and remove the file, or choose another encoder"
+        )
+    if _find_file(transformers, location, "model.safetensors", revision) is not None:
+        return  # transformers prefers it to an index
+    index = _find_file(transformers, location, "model.safetensors.index.json", revision)
+    if index is not None:
+        _check_index(Path(index), source)
+    elif "transformers_weights" not in config:
+        raise OSError("no file named model.safetensors or model.safetensors.index.json")
+
+
+def _find_file(transformers: Any, location: str, name: str, revision: str | None) -> str | None:
+    """The path of a file in a folder or of a repository, or None."""
+    optional = {"_raise_exceptions_for_missing_entries": False, "_raise_exceptions_for_connection_errors": False}
+    path: str | None = transformers.utils.hub.cached_file(location, name, revision=revision, **optional)
+    return path
+
+
+def _check_index(path: Path, source: str) -> None:
+    """Refuse an index of weights that names anything but safetensors files beside it."""
+    for name in json.loads(path.read_text(encoding="utf-8"))["weight_map"].values():
+        if not str(name).endswith(".safetensors") or "/" in name or "\\" in name:
+            raise DataError(
+                f"the weights index {path.name} of the encoder {source!r} names {name!r}; only safetensors files in "
+                "the same folder are loaded. Convert the weights to safetensors, or choose another encoder"
+            )
+
+
+def _check_config(value: Any, source: str, key: str = "") -> None:
+    """Refuse values anywhere in a description that load code from the Hub or weights that are not safetensors."""
+    if isinstance(value, Mapping):
+        for name, entry in value.items():
+            # {"attn_implementation": {"text_config": "sdpa"}} sets the implementation of a part.
+            _check_config(entry, source, key if "_implementation" in key else str(name))
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            _check_config(entry, source, key)
+    elif "_implementation" in key and not (value is None or isinstance(value, bool) or value in ATTENTION):
+        raise DataError(
+            f"the encoder {source!r} has {key}={value!r} in its configuration, and kernels from the Hub are never run; "
+            f"change it to one of {', '.join(ATTENTION)}, or choose another encoder"
+        )
+    elif key == "transformers_weights" and not (value is None or str(value).endswith(".safetensors")):
+        raise DataError(
+            f"the encoder {source!r} has {key}={value!r} in its configuration; only safetensors files are loaded. Name "
+            "one such file, or choose another encoder"
+        )
 
 
 def _set_dropout(config: Any, dropout: float) -> None:
