@@ -145,6 +145,28 @@ def test_regression_no_better_than_the_mean():
     assert find_degeneration(masks, truth=truth, predictions=useful, task="regression") == []
 
 
+@pytest.mark.parametrize("count", [8, 12, 20])
+@pytest.mark.parametrize("classes", [2, 3, 8])
+def test_few_texts_cannot_condemn_perfect_predictions(count, classes):
+    masks = scattered(lengths(count, shortest=12))
+    balanced = np.arange(count) % classes
+    for truth in (balanced, np.where(np.arange(count) < classes, balanced, 0)):  # and one text per rare class
+        assert find_degeneration(masks, truth=truth, predictions=truth) == []
+        found = find_degeneration(masks, truth=truth, predictions=np.zeros(count, int))
+        assert kinds(found) == {"no_better_than_majority"}
+
+
+@pytest.mark.parametrize("count", [8, 12, 20])
+def test_few_texts_cannot_condemn_perfect_regression(count):
+    masks = scattered(lengths(count, shortest=12))
+    outlier = np.eye(count)[0]
+    for truth in (np.linspace(0, 1, count), outlier):
+        assert find_degeneration(masks, truth=truth, predictions=truth, task="regression") == []
+        for constant in (truth.mean(), 0.3):
+            found = find_degeneration(masks, truth=truth, predictions=np.full(count, constant), task="regression")
+            assert kinds(found) == {"no_better_than_majority"}
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_label_encoded_by_position(classes):
     rng = np.random.default_rng(0)

@@ -39,6 +39,7 @@ LABEL_SKILL = 0.3
 LABEL_DOCUMENTS = 200
 STANDARD_ERRORS = 2.0  # by which a predictor must exceed a constant prediction
 
+_ROUNDING = 1e-9
 _SAMPLE = 5000  # documents, enough to measure a skill
 _CONTROLS = 3
 _SECTIONS = 20
@@ -73,7 +74,8 @@ def find_degeneration(
     - `ignores_text`: `position_skill`, how well a token's position predicts whether it is selected.
     - `no_better_than_majority` (needs `truth` and `predictions`): mean recall over the classes within two standard
       errors of 1 / classes, the value of any constant prediction; for regression, a squared error that is not two
-      standard errors below that of predicting the mean.
+      standard errors below that of predicting the mean. With so few texts that two standard errors exceed half of
+      what a perfect predictor gains, only a predictor that gains nothing is reported.
     - `label_from_position` (needs `truth`): `label_skill`, how well the selected positions alone predict the label.
 
     Args:
@@ -167,12 +169,12 @@ def _ignores_text(masks: list[Mask]) -> Finding | None:
 def _no_better(truth: Sequence[Any], predictions: Sequence[Any], task: str) -> Finding | None:
     if task == "regression":
         y, guess = as_numbers(truth, "truth"), as_numbers(predictions, "predictions")
-        gain = (y - y.mean()) ** 2 - (y - guess) ** 2
-        if gain.mean() > STANDARD_ERRORS * gain.std() / np.sqrt(len(y)):
+        error, possible = (y - guess) ** 2, (y - y.mean()) ** 2
+        margins = [STANDARD_ERRORS * float(gain.std()) / np.sqrt(len(y)) for gain in (possible - error, possible)]
+        if not _gains_nothing(float(np.mean(possible - error)), float(possible.mean()), *margins):
             return None
-        error, variance = float(np.mean((y - guess) ** 2)), float(y.var())
-        message = f"the predictor's squared error is {error:.4g}; predicting the mean has {variance:.4g}"
-        return Finding("no_better_than_majority", message, error)
+        message = f"the predictor's squared error is {error.mean():.4g}; predicting the mean has {y.var():.4g}"
+        return Finding("no_better_than_majority", message, float(error.mean()))
     labels, guesses = as_label_pair(truth, predictions)
     names, codes = np.unique(labels, return_inverse=True)
     if len(names) < 2:
@@ -180,14 +182,22 @@ def _no_better(truth: Sequence[Any], predictions: Sequence[Any], task: str) -> F
     position = np.minimum(np.searchsorted(names, guesses), len(names) - 1)
     recall, counts = _mean_recall(codes, np.where(names[position] == guesses, position, -1))
     chance = 1 / len(names)
-    error = float(np.sqrt(np.sum(chance * (1 - chance) / counts)) / len(names))
-    if recall > chance + STANDARD_ERRORS * error:
+    margin = STANDARD_ERRORS * float(np.sqrt(np.sum(chance * (1 - chance) / counts)) / len(names))
+    if not _gains_nothing(recall - chance, 1 - chance, margin, margin):
         return None
     message = (
         "the predictor is no better than a constant: "
         f"mean recall over the {len(names)} classes is {recall:.3f}, always predicting one class has {chance:.3f}"
     )
     return Finding("no_better_than_majority", message, recall)
+
+
+def _gains_nothing(gain: float, possible: float, margin: float, possible_margin: float) -> bool:
+    """Whether the gain over a constant is not significant or, with too few texts to tell, not positive."""
+    if possible <= 0:
+        return False  # all texts have the same number: a constant is perfect
+    too_few = possible_margin > possible / 2
+    return gain <= (_ROUNDING * possible if too_few else margin)
 
 
 def _label_from_position(masks: list[Mask], truth: Sequence[Any], task: str) -> Finding | None:
