@@ -9,7 +9,7 @@ from rationalizer.inference import predict
 from rationalizer.models import TrainedModel, configure
 from rationalizer.models import compact_weights as compacting
 from rationalizer.models.atomic_files import read_tensors, write_tensors
-from rationalizer.models.compact_weights import compacted, restored
+from rationalizer.models.compact_weights import compact_weights, restore_weights
 from rationalizer.models.trained_model import MODEL, VECTORS
 from rationalizer.text import BUNDLED, WordVectors
 from rationalizer.training import train
@@ -35,14 +35,14 @@ def test_tables_are_coded_by_rows_and_the_rest_is_halved():
     table = torch.randn(3000, 100, generator=generator) * torch.logspace(-6, 3, 3000)[:, None]
     table[7] = 0
     weights = {"table": table, "matrix": torch.randn(8, 9, generator=generator), "count": torch.arange(3)}
-    small, state = compacted(weights)
+    small, state = compact_weights(weights)
     assert {name: tensor.dtype for name, tensor in small.items()} == {
         "table.codes": torch.int8,
         "table.scales": torch.float32,
         "matrix": torch.float16,
         "count": torch.int64,
     }
-    back = restored(small, state)
+    back = restore_weights(small, state)
     assert back.keys() == weights.keys()
     # Half a step of each row's own scale, however small the row is.
     assert ((back["table"] - table).abs().amax(1) <= table.abs().amax(1) / 254 * (1 + 1e-5)).all()

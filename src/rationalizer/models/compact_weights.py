@@ -23,7 +23,7 @@ COMPACT = {"coded": [str]}
 NAMED = {"vectors": {BUNDLED}, "checksum": str}
 
 
-def compacted(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def compact_weights(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Return rounded weights, and the state that `restore_weights` needs."""
     small: dict[str, Tensor] = {}
     coded = []
@@ -42,7 +42,7 @@ def compacted(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[st
     return small, {"coded": sorted(coded)}
 
 
-def restored(tensors: Mapping[str, Tensor], state: Any) -> dict[str, Tensor]:
+def restore_weights(tensors: Mapping[str, Tensor], state: Any) -> dict[str, Tensor]:
     """Return the rounded weights in single precision. Weights of a file that is not compact, and codes without scales,
     are returned unchanged: the model they are loaded into refuses the latter."""
     if find_mismatch(state, COMPACT):
@@ -54,7 +54,7 @@ def restored(tensors: Mapping[str, Tensor], state: Any) -> dict[str, Tensor]:
     return weights
 
 
-def named(tables: Mapping[str, Tensor]) -> dict[str, Any] | None:
+def name_tables(tables: Mapping[str, Tensor]) -> dict[str, Any] | None:
     """Return the name of tables that are the package's own word vectors; None for others."""
     own = _bundled()
     if tables.keys() != own.keys() or not all(torch.equal(tables[name], own[name]) for name in own):
@@ -62,7 +62,7 @@ def named(tables: Mapping[str, Tensor]) -> dict[str, Any] | None:
     return {"vectors": BUNDLED, "checksum": checksum(own, None)}
 
 
-def tables_of(tables: Mapping[str, Tensor], state: Any) -> Mapping[str, Tensor]:
+def resolve_tables(tables: Mapping[str, Tensor], state: Any) -> Mapping[str, Tensor]:
     """Return the stored tables, or those that the state names."""
     if state is None:
         return tables

@@ -36,7 +36,7 @@ from rationalizer.models.atomic_files import (
     write_record,
     write_tensors,
 )
-from rationalizer.models.compact_weights import compacted, named, restored, tables_of
+from rationalizer.models.compact_weights import compact_weights, name_tables, resolve_tables, restore_weights
 from rationalizer.models.config import Config, with_constraints
 from rationalizer.models.format_upgrade import (
     FORMAT,
@@ -180,7 +180,7 @@ ENCODER_CHOICES = {
 
 def write_encoder_files(directory: Path, encoder: Encoder, *, compact: bool = False) -> None:
     if tables := encoder.tables():
-        name = named(tables) if compact else None
+        name = name_tables(tables) if compact else None
         write_tensors(directory / VECTORS, tables if name is None else {}, name)
     write_record(directory / ENCODER_FILE, encoder.description())
 
@@ -191,7 +191,7 @@ def read_encoder_files(directory: Path, description: Description) -> Encoder:
     stored = upgrade_settings(read_record(path))
     tables, name = read_tensors(directory / VECTORS) if (directory / VECTORS).is_file() else ({}, None)
     try:
-        tables = dict(tables_of(tables, name))
+        tables = dict(resolve_tables(tables, name))
         for key, known in ENCODER_CHOICES.items():
             if stored.get(key) not in known:
                 raise ValueError(f"{key} is {stored.get(key)!r}, not one of {', '.join(known)}")
@@ -268,7 +268,7 @@ class TrainedModel:
         weights = self.model.state_dict()
         write_record(directory / CONFIG, self.description.to_json())
         write_encoder_files(directory, self.encoder, compact=compact)
-        write_tensors(directory / MODEL, *(compacted(weights) if compact else (weights, None)))
+        write_tensors(directory / MODEL, *(compact_weights(weights) if compact else (weights, None)))
         if self.examples:
             texts = [[text] if isinstance(text, str) else list(text) for text in self.examples]
             write_record(directory / EXAMPLES, {"examples": texts})
@@ -290,7 +290,7 @@ class TrainedModel:
                 )
             raise FileNotFoundError(f"{directory} holds no trained model: {', '.join(missing)} missing")
         model = description.build(read_encoder_files(directory, description))
-        weights = restored(*upgrade_weights(*read_tensors(directory / MODEL)))
+        weights = restore_weights(*upgrade_weights(*read_tensors(directory / MODEL)))
         if problem := find_tensor_mismatch(weights, model.state_dict()):
             raise ValueError(
                 f"{directory / MODEL} does not fit {directory / CONFIG}: {problem}; copy the folder again, or train "

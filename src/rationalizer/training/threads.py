@@ -15,12 +15,9 @@ from itertools import islice
 
 import torch
 
-from rationalizer.data import Corpus
-from rationalizer.models.batch_constraints import BatchConstraints
-from rationalizer.models.batches import batch_loader
-from rationalizer.models.config import Config
-from rationalizer.nn import Model, TrainingStep, make_objective
+from rationalizer.nn import TrainingStep
 from rationalizer.training.learning_rates import build_optimizer
+from rationalizer.training.loop import TrainingLoop
 from rationalizer.training.seeding import preserve_rng_state, seed_all
 
 SAMPLED_BATCHES = 9  # the one of median size is measured
@@ -40,11 +37,11 @@ def set_threads(number: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def measure_threads(model: Model, corpus: Corpus, config: Config) -> dict[int, float]:
+def measure_threads(loop: TrainingLoop) -> dict[int, float]:
     """Return the seconds of a training step by number of threads: all of them, half as many, and so on until fewer
     are slower. The model and all random number generators stay as they are."""
     with preserve_rng_state():
-        return time_thread_numbers(_make_step(model, corpus, config), torch.get_num_threads())
+        return time_thread_numbers(_make_step(loop), torch.get_num_threads())
 
 
 def time_thread_numbers(
@@ -73,29 +70,20 @@ def fewest_threads(seconds: Mapping[int, float]) -> int:
     return min(number for number, taken in seconds.items() if taken <= TOLERANCE * best)
 
 
-def _make_step(model: Model, corpus: Corpus, config: Config) -> Callable[[], None]:
+def _make_step(loop: TrainingLoop) -> Callable[[], None]:
     """Return a training step of a copy of the model, always on the same batch."""
-    constraints = BatchConstraints(config, model.encoder, len(corpus.train), check=False)
-    loader = batch_loader(
-        corpus.train,
-        model.encoder,
-        batch_size=config.batch_size,
-        batch_tokens=config.batch_tokens,
-        shuffle=True,
-        seed=config.seed,
-        constraints=constraints if config.constraints else None,
-    )
+    config = loop.config
+    loader = loop.load_batches(loop.corpus.train, shuffle=True, seed=config.seed)
     batches = sorted(islice(loader, SAMPLED_BATCHES), key=lambda each: sum(text.mask.numel() for text in each.texts))
     batch = batches[len(batches) // 2]
-    model = copy.deepcopy(model)
+    model = copy.deepcopy(loop.model)
     optimizer = build_optimizer(model, config)
-    objective = make_objective(config.objective, config)
-    texts = TrainingStep(batch.texts, batch.labels, batch.constraints, epoch=objective.warmup_epochs)
+    texts = TrainingStep(batch.texts, batch.labels, batch.constraints, epoch=loop.objective.warmup_epochs)
 
     def step() -> None:
         seed_all(config.seed)
         optimizer.zero_grad()
-        loss = objective.loss(model, texts).loss
+        loss = loop.objective.loss(model, texts).loss
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
 

@@ -246,7 +246,7 @@ def _choose_threads(loop: TrainingLoop, *, verbose: bool) -> int:
         return before
     if available == 1:
         return 1
-    seconds = measure_threads(loop.model, loop.corpus, loop.config)
+    seconds = measure_threads(loop)
     if verbose:
         steps = ", ".join(f"{time:.2g} s with {number}" for number, time in sorted(seconds.items()))
         print(f"Threads: {fewest_threads(seconds)} (a step takes {steps})", file=sys.stderr, flush=True)
