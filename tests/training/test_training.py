@@ -95,6 +95,13 @@ def test_run_directory(corpus, tmp_path):
     assert all(map(np.array_equal, one.weights, other.weights))
 
 
+def test_without_tensorboard_there_is_the_csv_file(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr("rationalizer.training.history_log.find_spec", lambda name: None)
+    train(corpus, configure("spectra", {**SMALL, "epochs": 1}), tmp_path)
+    assert (tmp_path / "history.csv").is_file()
+    assert not (tmp_path / "logs").exists()
+
+
 def test_what_stops_before_the_optimum_is_said(corpus, monkeypatch):
     """Once an epoch: how many selections, and by how much; without any, the largest gap that the tolerance left."""
     settings = {**SMALL, "epochs": 1, "temperature": 1.0, "transition": 1.0, "mask_tolerance": 0.01}
