@@ -13,7 +13,6 @@ import rationalizer
 PACKAGE = Path(rationalizer.__file__).parent
 # Bottom to top: a module may import its own layer and those before it.
 ORDER = [
-    "progress",
     "subprocesses",
     "ray_cluster",
     "suggestions",
@@ -119,6 +118,22 @@ def test_imports_are_light():
 def test_unknown_name():
     with pytest.raises(AttributeError, match="no attribute 'Rationaliser'"):
         rationalizer.Rationaliser  # noqa: B018
+
+
+# Modules of one name that mean the same thing in both places.
+SHARED_NAMES = {
+    "__init__",
+    "__main__",
+    "base",  # the base class of the parts that a package discovers
+    "budget",  # text: the number of words; ops: the layer that keeps to it
+    "evaluate",  # inference: the function; cli: the command
+    "hans",  # paper/datasets: the dataset; cli: the command that scores a model on it
+}
+
+
+def test_module_names_are_unique():
+    stems = [path.stem for path in PACKAGE.rglob("*.py")]
+    assert {stem for stem in stems if stems.count(stem) > 1} <= SHARED_NAMES
 
 
 def test_version():

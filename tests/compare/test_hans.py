@@ -8,7 +8,7 @@ import torch
 from rationalizer.data import Corpus, DataError, make_examples
 from rationalizer.data import generated_pairs as pairs
 from rationalizer.models import configure
-from rationalizer.paper.hans import hans_accuracy, hans_table
+from rationalizer.paper.hans_evaluation import hans_accuracy, hans_table
 from rationalizer.training import train
 
 PARTS = [(label, heuristic) for label in (0, 1) for heuristic in ("lexical_overlap", "subsequence", "constituent")]

@@ -50,7 +50,7 @@ def hans(
     from rationalizer.models import TrainedModel, configure
     from rationalizer.models.atomic_files import write_bytes, write_json
     from rationalizer.models.devices import accelerator_settings, check_device
-    from rationalizer.paper.hans import hans_accuracy, hans_json, hans_markdown, hans_table
+    from rationalizer.paper.hans_evaluation import hans_accuracy, hans_json, hans_markdown, hans_table
     from rationalizer.training import read_source, run
 
     if (Path(source) / "model.safetensors").is_file():

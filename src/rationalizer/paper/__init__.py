@@ -4,8 +4,8 @@ This package is a plugin (see `rationalizer.discovery`): importing it registers 
 """
 
 from rationalizer.discovery import import_modules
-from rationalizer.paper import presets, reported_figures
+from rationalizer.paper import published_settings, reported_figures
 
-__all__ = ["presets", "reported_figures"]
+__all__ = ["published_settings", "reported_figures"]
 
 import_modules("rationalizer.paper.datasets")
