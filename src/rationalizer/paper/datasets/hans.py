@@ -1,4 +1,4 @@
-"""HANS (McCoy et al., 2019): pairs on which word overlap suggests entailment. See `rationalizer.paper.hans_evaluation`."""
+"""HANS (McCoy et al., 2019): pairs on which word overlap suggests entailment. See `paper.hans_evaluation`."""
 
 from __future__ import annotations
 
