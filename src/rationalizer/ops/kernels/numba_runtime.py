@@ -39,7 +39,7 @@ def reordering(function: Callable[..., Any]) -> Any:
 
 def overloading(function: Callable[..., Any]) -> Any:
     """Decorate a function that chooses, by the types of the arguments, the implementation of `function` in kernels."""
-    compiler = _fast_compiler()
+    compiler = fast_compiler()
     options: Any = {} if compiler is None else {"pipeline_class": compiler.PartCompiler}
     return overload(function, jit_options=options)
 
@@ -48,7 +48,7 @@ def _compile(function: Callable[..., Any], **options: Any) -> Any:
     if config.DISABLE_JIT:  # type: ignore[attr-defined]  # slow, but with Python tracebacks
         return function
     options |= {"nogil": True, "error_model": "numpy"}
-    compiler = _fast_compiler()
+    compiler = fast_compiler()
     if compiler is not None:
         try:
             return compiler.Compiled(function, **options)
@@ -58,7 +58,7 @@ def _compile(function: Callable[..., Any], **options: Any) -> Any:
 
 
 @cache
-def _fast_compiler() -> Any:
+def fast_compiler() -> Any:
     """The module that compiles every function once; None if this version of Numba is not supported."""
     if numba.__version__.rpartition(".")[0] not in TESTED:
         warn_plain_compilation("the version was not tested")
