@@ -120,6 +120,8 @@ def test_load_run(tmp_path):
     [
         ([1, 0, 1, 0] * 10, (0, 1)),
         (np.array([3, -1, 3, -1] * 10), (-1, 3)),
+        (pandas.Series([1.0, 0.0, 1.0, 0.0] * 10), (0.0, 1.0)),
+        ([1, 0.0, 1.0, 0] * 10, (0.0, 1.0)),
         (pandas.Series([True, False, True, False] * 10), (False, True)),
         (pandas.Series(NAMES, dtype="category"), ("bad", "good")),
         (["3", "10", "3", "10"] * 10, ("3", "10")),

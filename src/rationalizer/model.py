@@ -90,7 +90,8 @@ class Rationalizer(SavingMixin):
             texts: strings or lists of tokens; or tuples (premise, hypothesis) of two such texts, or a table with two
                 columns. A table has its texts in the column `text` or in its only column. Or a corpus with labels and
                 splits, such as `data.load("large.parquet")`, which may be larger than memory.
-            labels: strings or integers are classes, floats are regression targets.
+            labels: strings and integers are classes, and so are floats if all are whole numbers and at most 20 are
+                distinct (0.0 and 1.0); other floats are regression targets. `task` decides otherwise.
             budget: the budget from now on, as in `Rationalizer(budget=...)`.
             annotations: human annotations: for each text a token mask or character spans, for each pair the aligned
                 words as (i, j). The model learns from them if `annotation_weight` is above 0.
@@ -470,8 +471,10 @@ _LABEL_TYPES: dict[type, LabelType] = {bool: "bool", int: "int", float: "float"}
 
 
 def _label_type(labels: Sequence[Any]) -> LabelType:
-    """The Python type of the labels; "str" if there are several types."""
+    """The Python type of the labels, float for integers and floats; "str" for other mixtures."""
     kinds = {type(label.item() if isinstance(label, np.generic) else label) for label in labels}
+    if kinds == {int, float}:
+        return "float"
     return _LABEL_TYPES.get(kinds.pop(), "str") if len(kinds) == 1 else "str"
 
 

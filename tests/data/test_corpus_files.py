@@ -107,6 +107,8 @@ def test_folder_without_train_says_what_it_holds(tmp_path):
         (["10", "9", "10", "9"], "classification", ("9", "10"), 1),
         (["1", "2+", "1", "2+"], "classification", ("1", "2+"), 0),
         (["0.5", "1", "0.25", "-3e-1"], "regression", (), 0.5),
+        (["1.0", "0.0", "1", "0.0"], "classification", ("0", "1"), 1),
+        (["1.0", "1.5", "2.0", "1.0"], "regression", (), 1.0),
         (["True", "False", "True", "False"], "classification", ("False", "True"), 1),
     ],
 )
@@ -126,8 +128,16 @@ def test_task_and_classes_can_be_given(tmp_path):
     assert corpus.classes == ("no", "yes")
     assert {e.text: e.label for e in corpus.train}["t1"] == 1
     floats = write(tmp_path / "y.parquet", [{"text": f"t{k}", "label": float(k % 2)} for k in range(8)])
-    assert read_corpus(floats).task == "regression"
-    assert read_corpus(floats, task="classification").classes == ("0", "1")
+    assert read_corpus(floats).classes == ("0", "1")
+    assert read_corpus(floats, task="regression").task == "regression"
+
+
+def test_whole_floats_beside_a_missing_label_are_classes(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("text,label\n" + "".join(f"t{k},{k % 2}.0\n" for k in range(8)) + "t8,\n")
+    corpus = read_corpus(path, skip_bad=True)
+    assert (corpus.task, corpus.classes, len(corpus.skipped)) == ("classification", ("0", "1"), 1)
+    assert {e.text: e.label for e in [*corpus.train, *corpus.dev]}["t1"] == 1
 
 
 RATIONALES = {

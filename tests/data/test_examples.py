@@ -85,6 +85,23 @@ def test_corpus_holds_out_dev_and_keeps_the_classes():
     assert make_corpus(texts, [k % 5 for k in range(30)], task="regression").train[0].label in (0.0, 1.0)
 
 
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        ([0.0, 1.0, 1.0], ("0", "1")),
+        (np.array([1, 0, 10], dtype=np.float32), ("0", "1", "10")),
+        ([0, 1.0, 2], ("0", "1", "2")),
+        ([1.0, 1.5, 2.0], ()),
+        ([float(k) for k in range(21)], ()),
+    ],
+)
+def test_few_whole_floats_are_classes(labels, classes):
+    texts = [f"text {k}" for k in range(len(labels))]
+    corpus = make_corpus(texts, labels, dev=())
+    assert (corpus.classes, corpus.task) == (classes, "classification" if classes else "regression")
+    assert make_corpus(texts, labels, task="regression", dev=()).task == "regression"
+
+
 def test_classes_are_told_apart_as_they_are_written():
     mixed = make_corpus(list("abcd"), ["a", "1.0", "a", "1.0"], task="classification", dev=())
     assert mixed.classes == ("1.0", "a")

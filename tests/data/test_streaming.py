@@ -73,7 +73,7 @@ def same(one, other):
         ("x.parquet", PEOPLE, {}),
         ("x.jsonl", VALUES, {}),
         ("x.parquet", WHOLE_VALUES, {}),
-        ("x.parquet", WHOLE_VALUES, {"task": "classification"}),
+        ("x.parquet", WHOLE_VALUES, {"task": "regression"}),
         ("x.csv", [{"t": row["text"], "label": 1} for row in VALUES], {"columns": Columns(text="t"), "rule": "spaces"}),
     ],
 )

@@ -164,7 +164,7 @@ def make_examples(
 
     Args:
         items: a list, array, column or table (see `are_pairs` for the forms of pairs).
-        labels: names or integers are classes, floats are values.
+        labels: names, integers and few distinct whole floats are classes, other floats are values (`infer_labels`).
         annotations: for each text a token mask, or half-open spans: of characters for a string, of tokens for a list of
             tokens. For each pair an alignment: pairs of token indices, or "0-0 1-2". None where there is none.
         classes: the classes in order; by default those of the labels.

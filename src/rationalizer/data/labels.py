@@ -115,6 +115,12 @@ def _require_distinct(values: Sequence[Label], classes: Sequence[str]) -> None:
 MANY = 20  # up to this many classes are plausible for any number of texts
 
 
+def _are_whole_classes(values: Sequence[Label]) -> bool:
+    """Whether numbers, some of them floats, are few distinct whole ones."""
+    whole = all(not isinstance(value, str) and -LARGEST <= value <= LARGEST and value == int(value) for value in values)
+    return whole and len(set(values)) <= MANY
+
+
 def _require_classes(classes: Sequence[str], count: int) -> None:
     """Raise DataError if there are nearly as many classes as texts."""
     if len(classes) > MANY and 2 * len(classes) > count:
@@ -143,8 +149,9 @@ def infer_labels(
 ) -> Labels:
     """Infer the task and the classes from labels (as `plain` returns them), unless they are given.
 
-    A float means regression; otherwise integers are classes in numerical, names in alphabetical order. `count` is the
-    number of labels, if `values` has only the distinct ones.
+    Integers are classes in numerical, names in alphabetical order. Floats mean regression, unless all labels are whole
+    numbers and at most 20 of them are distinct: pandas turns the classes 0 and 1 into 0.0 and 1.0 if one is missing.
+    `count` is the number of labels, if `values` has only the distinct ones.
     """
     if task not in (None, "classification", "regression"):
         raise DataError(f"task must be 'classification' or 'regression', got {task!r}")
@@ -154,7 +161,7 @@ def infer_labels(
         return Labels("classification", tuple(classes))
     floats = [k for k, value in enumerate(values) if isinstance(value, float)]
     names = [k for k, value in enumerate(values) if isinstance(value, str)]
-    if task == "regression" or (task is None and floats):
+    if task == "regression" or (task is None and floats and not _are_whole_classes(values)):
         if names:
             raise MixedLabels(
                 f"the label {values[names[0]]!r} is not a number while others are",

@@ -29,7 +29,7 @@ class ReadOptions:
 
     Args:
         columns: the names of the columns.
-        task: "classification" or "regression"; by default inferred from the labels (a float means regression).
+        task: "classification" or "regression"; by default inferred from the labels (see `labels.infer_labels`).
         classes: the classes in order; by default those of the training labels.
         rule: how texts are split into words; by default "words", or "spaces" if the file has tokens.
         dev_fraction: share of train held out for dev if there is no dev file; by default a tenth, at most 20,000 rows.
