@@ -21,7 +21,8 @@ def test_hatexplain(tmp_path, options):
     folder = originals(tmp_path, posts, {"train": [str(k) for k in range(32)], "val": [str(k) for k in range(32, 40)]})
     shown = run("train", "hatexplain", "--data-dir", folder, "--out", tmp_path / "run", *options, *TINY).stdout
     assert (
-        "hatexplain: 24 train, 6 dev; classes normal, offensive, hatespeech; human annotations in train, dev" in shown
+        "3 classes: normal, offensive, hatespeech\nhatexplain: 24 train, 6 dev; human annotations in train, dev"
+        in shown
     )
     assert "dropped because of their label: 8 of train, 2 of dev" in shown
     assert "budget 30%" in shown
@@ -34,7 +35,8 @@ def test_binary_beer(tmp_path):
     beer_folder(tmp_path, packed=False)
     shown = run("train", "beer-binary", "--data-dir", tmp_path, "--out", tmp_path / "run", *TINY).stdout
     assert (
-        "beer-binary-appearance: 2 train, 1 dev, 2 test; classes negative, positive; human annotations in test" in shown
+        "2 classes: negative, positive\nbeer-binary-appearance: 2 train, 1 dev, 2 test; human annotations in test"
+        in shown
     )
     assert "budget 18%" in shown
     message = refused("train", "beer-binary", "--data-dir", tmp_path, "--aspect", "foam", "--out", tmp_path / "other")
@@ -46,7 +48,7 @@ def test_movies_parquet(tmp_path):
     write(tmp_path / "train.parquet", rows)
     write(tmp_path / "val.parquet", rows[:4])
     shown = run("train", "movies", "--data-dir", tmp_path, "--out", tmp_path / "run", *TINY).stdout
-    assert "movies: 20 train, 4 dev; classes negative, positive; human annotations in train, dev" in shown
+    assert "2 classes: negative, positive\nmovies: 20 train, 4 dev; human annotations in train, dev" in shown
 
 
 def test_human_alignments(tmp_path):
@@ -55,7 +57,7 @@ def test_human_alignments(tmp_path):
     assert "alignment, exact match" in found
     assert "accuracy" not in found  # there is nothing to predict
     shown = run("train", "msr-rte", "--data-dir", tmp_path, "--out", tmp_path / "run", *TINY).stdout
-    assert "msr-rte: 18 train, 2 dev; classes pair; gold alignments in train, dev (used in training)" in shown
+    assert "1 class: pair\nmsr-rte: 18 train, 2 dev; gold alignments in train, dev (used in training)" in shown
     assert "alignment-F1" in shown
     assert "accuracy" not in run("evaluate", tmp_path / "run", "--report", tmp_path / "report.html").stdout
     assert "macro-F1" not in (tmp_path / "report.html").read_text()

@@ -65,7 +65,7 @@ def trained(table, tmp_path_factory):
 
 def test_train(trained, table):
     directory, result = trained
-    assert "mine: 216 train, 24 dev; classes bad, good" in result.stdout
+    assert result.stdout.startswith("Task: classification, 2 classes: bad, good\nmine: 216 train, 24 dev\n")
     assert f"pair-budget, budget 25%, seed 0: {directory}" in result.stdout
     assert f"rationalizer evaluate {directory}" in result.stdout
     model = Rationalizer.load(directory)
@@ -226,7 +226,7 @@ def test_interrupt_and_resume(table, tmp_path):
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
     assert stderr.startswith("Stopped.")
-    assert stdout.startswith("mine: 216 train, 24 dev")
+    assert "mine: 216 train, 24 dev" in stdout
     for call in (["evaluate", tmp_path / "run"], ["explain", tmp_path / "run", "a text"], ["info", tmp_path / "run"]):
         assert "--resume" in refused(*call)
 

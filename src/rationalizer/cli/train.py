@@ -96,6 +96,7 @@ def train(
         require_no_run(folder)  # before the data is read
     corpus = data.load(config.word_splitting, on_progress=show_progress if is_first else None)
     if is_first:
+        out.print(_describe_task(corpus), markup=False)
         out.print(_describe_corpus(corpus, config, generated=data.source in GENERATED), markup=False)
         warn([*corpus.skipped, *_word_splitting_hint(corpus)])
         out.print(f"{describe_method(config)}, seed {config.seed}: {folder}")
@@ -124,13 +125,20 @@ def train(
     out.print(f"Next: rationalizer evaluate {folder}{'' if corpus.pairs else ' --faithfulness'}")
 
 
+def _describe_task(corpus: Corpus) -> str:
+    if corpus.task == "regression":
+        return "Task: regression"
+    count = len(corpus.classes)
+    return f"Task: classification, {count} {'class' if count == 1 else 'classes'}: {', '.join(corpus.classes)}"
+
+
 def _describe_corpus(corpus: Corpus, config: Config, *, generated: bool) -> str:
     from rationalizer.data import DiskExamples
     from rationalizer.data.column_names import ANNOTATIONS
 
     splits = {"train": corpus.train, "dev": corpus.dev, "test": corpus.test}
     counts = ", ".join(f"{len(examples)} {name}" for name, examples in splits.items() if examples)
-    parts = [counts, f"classes {', '.join(corpus.classes)}" if corpus.classes else "regression"]
+    parts = [counts]
     # Reading all of a large file only to look for annotations would take minutes; its columns tell.
     on_disk = isinstance(corpus.train, DiskExamples)
     if not on_disk or ANNOTATIONS & corpus.columns.keys():
