@@ -1,10 +1,10 @@
-"""Baselines for Beer's ratings: the mean, and ridge regression on TF-IDF.
+"""Baselines for beer ratings: the mean, and ridge regression on TF-IDF.
 
     python scripts/beer_ridge.py DATA/beer --all-rows DATA/beer-all
 
-The rows chosen for one aspect are few and unlike the annotated ones: in them the ratings of the other aspects tell
-little about this one. `--all-rows` also writes a copy of the data without the column `aspect`, so that models learn
-from all rows, and scores the baselines on that copy.
+The published training rows of an aspect are a small subset in which the ratings of the other aspects are only weakly
+correlated with this one; the annotated rows were not selected in this way. `--all-rows` also writes a copy of the data
+without the column `aspect`, so that models train on all rows, and scores the baselines on that copy.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def ratings(examples: list[AnyExample]) -> NDArray[np.float64]:
 
 
 def print_baselines(corpus: Corpus, rows: str) -> None:
-    """Print a line of Markdown for the mean and for each ridge regression, with the alpha that is best on dev."""
+    """Print one Markdown table row for the mean and one per ridge regression, with the alpha that is best on dev."""
     splits = {"train": list(corpus.train), "dev": list(corpus.dev), "test": list(corpus.test)}
     targets = {split: ratings(examples) for split, examples in splits.items()}
     texts = {split: [" ".join(example.tokens) for example in examples] for split, examples in splits.items()}
@@ -65,7 +65,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data_dir", type=Path)
     parser.add_argument("--aspect", default="appearance")
-    parser.add_argument("--all-rows", type=Path, metavar="FOLDER", help="where to write the copy")
+    parser.add_argument(
+        "--all-rows", type=Path, metavar="FOLDER", help="folder for a copy of the data that trains on all rows"
+    )
     args = parser.parse_args()
     print(f"| model | MSE, dev | MSE, annotated (with alpha {', '.join(map(str, ALPHAS))}) |\n|---|---|---|")
     print_baselines(load("beer", data_dir=args.data_dir, aspect=args.aspect), "of this aspect")

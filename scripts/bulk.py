@@ -1,11 +1,12 @@
-"""Measure speed and memory of `explain --engine ray` on many short texts, beside the plain command.
+"""Measure speed and memory of `explain --engine ray` on many short texts, compared with plain `explain`.
 
     python scripts/bulk.py FOLDER --texts 1000000 --workers 2
 
-Writes the texts (numbered sentences of the generated reviews, in ten Parquet files) and the explanations to FOLDER. The
-plain command explains a sample in the same run, with one thread. Speed is in texts per second, and per second of CPU
-time, which other programs on the machine disturb less. Memory is the sum of the resident memory (RSS) of all processes,
-every two seconds; memory that several share, such as PyTorch's code, counts several times.
+Writes the texts (numbered sentences of the generated reviews, in ten Parquet files) and the explanations to FOLDER.
+First, `explain` without Ray explains a sample with one thread. Speed is given in texts per second of wall-clock time
+and of CPU time; CPU time depends less on other programs on the machine. Memory is the sum of the resident memory (RSS)
+of all processes, measured every two seconds; memory shared by several processes, such as PyTorch's code, is counted
+once per process.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def write_texts(folder: Path, count: int) -> None:
 
 
 class MeasuredCommand:
-    """A command with its subprocesses: their memory and CPU time."""
+    """`rationalizer explain` as a subprocess, with the memory and CPU time of its whole process tree."""
 
     def __init__(self, *arguments: str) -> None:
         self.seconds: dict[int, float] = {}
@@ -85,23 +86,21 @@ def main() -> None:
     options.add_argument("folder", type=Path)
     options.add_argument("--texts", type=int, default=1_000_000)
     options.add_argument("--workers", type=int, default=2)
-    options.add_argument(
-        "--minutes", type=float, default=60, help="time limit, after which it is interrupted as by Ctrl-C"
-    )
-    options.add_argument("--resume", action="store_true", help="resume an earlier call")
-    given = options.parse_args()
-    folder = given.folder
-    if not given.resume:
-        write_texts(folder / "in", given.texts)
+    options.add_argument("--minutes", type=float, default=60, help="interrupt (as Ctrl-C does) after this time")
+    options.add_argument("--resume", action="store_true", help="resume an interrupted call")
+    args = options.parse_args()
+    folder = args.folder
+    if not args.resume:
+        write_texts(folder / "in", args.texts)
     parquet.write_table(parquet.read_table(folder / "in" / "0.parquet").slice(0, SAMPLE), folder / "sample.parquet")
     plain = MeasuredCommand("--file", f"{folder}/sample.parquet", "--out", f"{folder}/sample.csv", "--overwrite")
-    plain_took = plain.wait(600)
+    plain_seconds = plain.wait(600)
     clock = time.time()
     ray = MeasuredCommand(
         *("--file", f"{folder}/in/*.parquet", "--out", f"{folder}/out", "--engine", "ray"),
-        *("--workers", str(given.workers), "--resume" if given.resume else "--overwrite"),
+        *("--workers", str(args.workers), "--resume" if args.resume else "--overwrite"),
     )
-    ray_took = ray.wait(60 * given.minutes)
+    ray_seconds = ray.wait(60 * args.minutes)
     shards = sorted((folder / "out").rglob("*.parquet"), key=lambda path: path.stat().st_mtime)
     new = [path for path in shards if path.stat().st_mtime > clock]
     done = sum(parquet.read_metadata(path).num_rows for path in new)
@@ -115,20 +114,20 @@ def main() -> None:
                 "texts": done,
                 "distinct, including earlier calls": whole,
                 "plain": {
-                    "texts/s": SAMPLE / plain_took,
+                    "texts/s": SAMPLE / plain_seconds,
                     "texts/s of CPU time": SAMPLE / sum(plain.seconds.values()),
                     "peak MB": max(memory for _, memory, _ in plain.memory),
                 },
                 "ray": {
-                    "seconds": ray_took,
+                    "seconds": ray_seconds,
                     "seconds to the first shard": first,
-                    "texts/s": done / ray_took,
+                    "texts/s": done / ray_seconds,
                     "texts/s of CPU time": done / sum(ray.seconds.values()),
                     "processes": max(count for _, _, count in ray.memory),
                     "peak MB": max(memory for _, memory, _ in ray.memory),
                     "MB by tenths of the time after the first shard": [sum(t) / len(t) for t in tenths if t],
                 },
-                "bytes per text, in": sum(p.stat().st_size for p in (folder / "in").iterdir()) / given.texts,
+                "bytes per text, in": sum(p.stat().st_size for p in (folder / "in").iterdir()) / args.texts,
                 "bytes per text, out": sum(p.stat().st_size for p in new) / done,
             },
             indent=1,

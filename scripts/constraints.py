@@ -1,10 +1,10 @@
-"""Compare the same model without constraints, with constraints in use only, and trained with them.
+"""Compare one model without constraints, with constraints only at inference, and trained with constraints.
 
     python scripts/constraints.py sst DATA/sst
     python scripts/constraints.py movies DATA/movies --texts 100 --epochs 4 --set batch_size=4 --set learning_rate=0.002
 
-One `spectra` model per set of constraints, with the dataset's budget and settings, scored on dev. `--texts N` trains on
-the first N texts of each class. Prints a table; finished models in `--out` are not trained again.
+Trains one `spectra` model per constraint set, with the dataset's budget and settings, and scores it on dev.
+`--texts N` trains on the first N texts of each class. Prints a table; finished models in `--out` are not trained again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ SETS: dict[str, tuple[tuple[str, ...], ...]] = {
 SHOWN = ("accuracy", "macro_f1", "size", "token_f1", "iou_f1")
 
 
-def reduced(corpus: Corpus, texts: int | None) -> Corpus:
+def limit_texts(corpus: Corpus, texts: int | None) -> Corpus:
+    """Keep the first `texts` training examples of each class."""
     if texts is None:
         return corpus
     by_class = [[e for e in corpus.train if e.label == label][:texts] for label in range(len(corpus.classes))]
@@ -57,13 +58,13 @@ def main() -> None:
     parser.add_argument("dataset", choices=SETS)
     parser.add_argument("data_dir", type=Path)
     parser.add_argument("--texts", type=int, help="training texts per class; default: all")
-    parser.add_argument("--epochs", type=int, help="default: the dataset's")
-    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="any other setting of the runs")
+    parser.add_argument("--epochs", type=int, help="default: that of the dataset's preset")
+    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="another training setting; may be repeated")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/constraints"))
     args = parser.parse_args()
     torch.set_num_threads(1)
-    corpus = reduced(load(args.dataset, data_dir=args.data_dir), args.texts)
+    corpus = limit_texts(load(args.dataset, data_dir=args.data_dir), args.texts)
     print(
         f"{args.dataset}: {len(corpus.train)} training texts, {len(corpus.dev)} dev texts; {corpus.budget.describe()}"
     )
@@ -72,7 +73,10 @@ def main() -> None:
     print(table_line("none", evaluate(free, corpus.dev), free.seconds), flush=True)
     names = {constraints: ", ".join(f"`{each}`" for each in constraints) for constraints in SETS[args.dataset]}
     for constraints, name in names.items():
-        print(table_line(f"{name}, in use only", evaluate(free, corpus.dev, constraints=constraints), None), flush=True)
+        print(
+            table_line(f"{name}, at inference only", evaluate(free, corpus.dev, constraints=constraints), None),
+            flush=True,
+        )
     for constraints, name in names.items():
         model = train_model(corpus, constraints, args)
         print(table_line(f"{name}, trained", evaluate(model, corpus.dev), model.seconds), flush=True)

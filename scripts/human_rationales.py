@@ -1,10 +1,10 @@
-"""Compare the same model with and without a loss against annotations (`annotation_weight`).
+"""Compare models trained with and without a loss on annotations (`annotation_weight`).
 
     python scripts/human_rationales.py hatexplain DATA/hatexplain --texts 1500 --epochs 4 --set batch_size=64
     python scripts/human_rationales.py movies DATA/movies --texts 200 --epochs 4 --set batch_size=8
 
-One model per weight, with the dataset's budget and settings, scored on dev. `--texts N` trains on the first N texts of
-each class. Prints a table; finished models in `--out` are not trained again.
+Trains one model per weight, with the dataset's budget and settings, and scores it on dev. `--texts N` trains on the
+first N texts of each class. Prints a table; finished models in `--out` are not trained again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rationalizer.training import run
 SHOWN = ("accuracy", "macro_f1", "token_f1", "iou_f1", "auprc", "size", "spans")
 
 
-def reduced(corpus: Corpus, texts: int | None) -> Corpus:
+def limit_texts(corpus: Corpus, texts: int | None) -> Corpus:
     """Keep the first `texts` training examples of each class."""
     if texts is None:
         return corpus
@@ -38,15 +38,15 @@ def main() -> None:
     parser.add_argument("dataset", choices=("hatexplain", "movies", "beer-binary", "hotels"))
     parser.add_argument("data_dir", type=Path)
     parser.add_argument("--method", default="spectra")
-    parser.add_argument("--weights", type=float, nargs="+", default=[0, 1], help="of the loss against annotations")
+    parser.add_argument("--weights", type=float, nargs="+", default=[0, 1], help="weights of the annotation loss")
     parser.add_argument("--texts", type=int, help="training texts per class; default: all")
     parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="any other setting of the runs")
+    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="another training setting; may be repeated")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/human-rationales"))
     args = parser.parse_args()
     torch.set_num_threads(1)
-    corpus = reduced(load(args.dataset, data_dir=args.data_dir), args.texts)
+    corpus = limit_texts(load(args.dataset, data_dir=args.data_dir), args.texts)
     annotated = sum(bool(example.annotated) for example in corpus.train)
     print(f"{corpus.name}: {len(corpus.train)} training texts, {annotated} annotated; {len(corpus.dev)} dev texts")
     print(f"{args.method}, {corpus.budget.describe()}, {args.epochs} epochs, seed {args.seed}\n")

@@ -2,9 +2,9 @@
 
     python scripts/large_data.py FOLDER [TEXTS]
 
-The texts are generated in FOLDER/data, in shards of a million: a clause of the generated stays and a remark with
-numbers and names, 8 to 12 words. A small model is trained for one epoch over all of them. The resident memory of the
-training and its subprocesses is measured every second (Linux only) and written to memory.csv.
+Generates the texts in FOLDER/data, in shards of a million. Each text has 8 to 12 words: a clause from the generated
+hotel stays, a room number and a name. Trains a small model on all of them for one epoch. Measures the resident memory
+of the training process and its subprocesses every second (Linux only) and writes it to FOLDER/memory.csv.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ import pyarrow.parquet as pq
 from rationalizer.data.generated_stays import CLASSES, CLAUSES
 
 SHARD = 1_000_000
-NAMES = 20_000  # invented, so that the vocabulary is as large as that of real texts
-METHOD = "sparsemax"  # half the time of the default
+NAMES = 20_000  # invented names, so that the vocabulary is as large as that of real texts
+METHOD = "sparsemax"  # takes half the time of the default method
 SETTINGS = {
     "epochs": 1,
     "min_epochs": 0,
@@ -64,15 +64,15 @@ def write_shard(path: Path, count: int, number: int) -> None:
     pq.write_table(pa.table({"text": pc.binary_join_element_wise(text, ".", ""), "label": label}), path)
 
 
-def resident(process: int) -> int:
+def resident_bytes(process: int) -> int:
     """Return the resident bytes of a process and its subprocesses."""
     status = Path(f"/proc/{process}/status")
     try:
         own = next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmRSS"))
         children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    except (OSError, StopIteration):  # it has ended
+    except (OSError, StopIteration):  # the process has ended
         return 0
-    return 1024 * own + sum(resident(int(child)) for child in children)
+    return 1024 * own + sum(resident_bytes(int(child)) for child in children)
 
 
 def main() -> None:
@@ -98,22 +98,22 @@ def main() -> None:
     command += [part for key, value in SETTINGS.items() for part in ("--set", f"{key}={value}")]
     start = time.monotonic()
     peak = 0
-    stored: float | None = None  # seconds until all texts were in the cache
+    cached: float | None = None  # seconds until all texts were in the cache
     with (folder / "memory.csv").open("w", newline="") as file:
         table = csv.writer(file)
         table.writerow(["seconds", "bytes"])
         process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
         while process.poll() is None:
-            now = resident(process.pid)
+            now = resident_bytes(process.pid)
             peak = max(peak, now)
-            if stored is None and any((folder / "cache").glob("*/record.json")):
-                stored = time.monotonic() - start
+            if cached is None and any((folder / "cache").glob("*/record.json")):
+                cached = time.monotonic() - start
             table.writerow([round(time.monotonic() - start, 1), now])
             file.flush()
             time.sleep(1)
     seconds = time.monotonic() - start
-    print(f"{count:,} texts, exit code {process.returncode}: {seconds:.0f} s (first pass {stored or 0:.0f} s)")
-    print(f"at most {peak / 1e9:.2f} GB")
+    print(f"{count:,} texts, exit code {process.returncode}: {seconds:.0f} s (first pass {cached or 0:.0f} s)")
+    print(f"peak memory {peak / 1e9:.2f} GB")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""The defaults on 1,350 hotel reviews, against TF-IDF with logistic regression on the same split.
+"""Compare the default settings with TF-IDF and logistic regression, trained on 1,350 hotel reviews.
 
     python scripts/small_data.py DATA/hotels_location [RUNS]
 
 The folder has `train.parquet` and `dev.parquet` with the columns `tokens` and `overall`. Reviews with an overall rating
 of 4 or 5 are positive, those with 1 or 2 negative. 1,500 reviews of train are drawn, half of each class; the models
-learn from 1,350 of them. Two other sets are scored: 7,527 reviews of train that nothing was chosen on, and dev, which
-has other hotels. The models are saved in RUNS, if given. Needs the extra `test` (scikit-learn and pandas).
+train on 1,350 of them. They are scored on two other sets: 7,527 reviews of train that were not used to choose the
+defaults, and dev, which has other hotels. If RUNS is given, the models are saved there. Needs the extra `test`
+(scikit-learn and pandas).
 """
 
 from __future__ import annotations
@@ -45,14 +46,16 @@ def splits(folder: Path) -> tuple[Split, dict[str, Split]]:
     rest = np.setdiff1d(np.arange(len(texts)), sample)
     np.random.default_rng(7).shuffle(rest)
     pick = lambda rows: ([texts[k] for k in rows], [labels[k] for k in rows])  # noqa: E731
-    # The first 3,000 of the rest chose the defaults.
+    # The first 3,000 of the rest were used to choose the defaults.
     return pick(sample[:1350]), {"others": pick(rest[3000:]), "other hotels": reviews(folder / "dev.parquet")}
 
 
 def main(folder: str, runs: str | None = None) -> None:
     torch.set_num_threads(1)
     (texts, labels), tests = splits(Path(folder))
-    print(f"{len(texts)} reviews; scored on {', '.join(f'{len(t)} {name}' for name, (t, _) in tests.items())}\n")
+    print(
+        f"{len(texts)} training reviews; scored on {', '.join(f'{len(t)} {name}' for name, (t, _) in tests.items())}\n"
+    )
     for options in VARIANTS:
         vectorizer = TfidfVectorizer(**options)
         classifier = LogisticRegression(max_iter=1000).fit(vectorizer.fit_transform(texts), labels)
@@ -69,11 +72,11 @@ def main(folder: str, runs: str | None = None) -> None:
             explained = model.explain(others)
             scores[name].append(float(np.mean([e.label == y for e, y in zip(explained, truth, strict=True)])))
             selected = [w for e in explained for w, chosen in zip(e.tokens, e.selected, strict=True) if chosen]
-            idle = np.mean([word.lower() in ENGLISH_STOP_WORDS or is_punctuation(word) for word in selected])
+            uninformative = np.mean([word.lower() in ENGLISH_STOP_WORDS or is_punctuation(word) for word in selected])
             size = np.mean([e.selected_word_count / e.word_count for e in explained])
             unknown = np.mean([any(e.unknown) for e in explained])
             results.append(
-                f"{name} {scores[name][-1]:.4f} ({idle:.1%} stopwords and punctuation, size {size:.3f}, "
+                f"{name} {scores[name][-1]:.4f} ({uninformative:.1%} stopwords and punctuation, size {size:.3f}, "
                 f"{unknown:.0%} of the texts have an unknown word)"
             )
         drawn = str(model.explain(SENTENCE)).splitlines()[2]

@@ -1,4 +1,4 @@
-"""The scripts that repeat the measurements take hours; that all they ask of the package is there takes a moment."""
+"""Check that the measurement scripts, which take hours to run, can be imported and document their command line."""
 
 import ast
 import runpy
@@ -10,18 +10,18 @@ SCRIPTS = sorted((Path(__file__).parents[1] / "scripts").glob("*.py"))
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_every_script_finds_what_it_imports_and_tells_how_it_is_called(path):
+def test_scripts_are_importable_and_documented(path):
     assert f"python scripts/{path.name}" in (ast.get_docstring(ast.parse(path.read_text())) or "")
     assert callable(runpy.run_path(str(path))["main"])
 
 
-def test_all_of_beer_is_what_no_column_divides(tmp_path):
+def test_copy_all_rows_of_beer(tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     from rationalizer.data import load
 
-    here = runpy.run_path(str(next(path for path in SCRIPTS if path.stem == "beer_ridge")))
+    script = runpy.run_path(str(next(path for path in SCRIPTS if path.stem == "beer_ridge")))
     rows = {
         "tokens": [["a", "golden", "head"], ["sour"], ["thin", "foam"]],
         "appearance": [0.9, 0.4, 0.2],
@@ -30,8 +30,8 @@ def test_all_of_beer_is_what_no_column_divides(tmp_path):
     (tmp_path / "own").mkdir()
     for split in ("train", "dev", "annotated_dev"):
         pq.write_table(pa.table(rows), tmp_path / "own" / f"{split}.parquet")
-    here["copy_all_rows"](tmp_path / "own", tmp_path / "all")
+    script["copy_all_rows"](tmp_path / "own", tmp_path / "all")
     with pytest.raises(SystemExit, match="own"):
-        here["copy_all_rows"](tmp_path / "own", tmp_path / "all" / ".." / "own")
+        script["copy_all_rows"](tmp_path / "own", tmp_path / "all" / ".." / "own")
     assert [example.label for example in load("beer", data_dir=tmp_path / "own").train] == [0.9, 0.2]
     assert [example.label for example in load("beer", data_dir=tmp_path / "all").train] == [0.9, 0.4, 0.2]
