@@ -9,6 +9,7 @@ of the training process and its subprocesses every second (Linux only) and write
 
 from __future__ import annotations
 
+import argparse
 import csv
 import os
 import subprocess
@@ -76,7 +77,11 @@ def resident_bytes(process: int) -> int:
 
 
 def main() -> None:
-    folder, count = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 10_000_000
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="output folder for texts, cache, run and memory.csv")
+    parser.add_argument("texts", type=int, nargs="?", default=10_000_000, help="number of texts; default: ten million")
+    args = parser.parse_args()
+    folder, count = args.folder, args.texts
     (folder / "data").mkdir(parents=True, exist_ok=True)
     shards = -(-count // SHARD)
     for k in range(shards):

@@ -11,7 +11,7 @@ defaults, and dev, which has other hotels. If RUNS is given, the models are save
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 from pathlib import Path
 
@@ -50,9 +50,13 @@ def splits(folder: Path) -> tuple[Split, dict[str, Split]]:
     return pick(sample[:1350]), {"others": pick(rest[3000:]), "other hotels": reviews(folder / "dev.parquet")}
 
 
-def main(folder: str, runs: str | None = None) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="folder with train.parquet and dev.parquet")
+    parser.add_argument("runs", type=Path, nargs="?", help="output folder for the models; default: not saved")
+    args = parser.parse_args()
     torch.set_num_threads(1)
-    (texts, labels), tests = splits(Path(folder))
+    (texts, labels), tests = splits(args.folder)
     print(
         f"{len(texts)} training reviews; scored on {', '.join(f'{len(t)} {name}' for name, (t, _) in tests.items())}\n"
     )
@@ -64,7 +68,7 @@ def main(folder: str, runs: str | None = None) -> None:
     scores: dict[str, list[float]] = {name: [] for name in tests}
     for seed in SEEDS:
         started = time.perf_counter()
-        run_dir = None if runs is None else Path(runs) / f"seed-{seed}"
+        run_dir = None if args.runs is None else args.runs / f"seed-{seed}"
         model = Rationalizer(seed=seed).fit(texts, labels, run_dir=run_dir, progress=False)
         seconds = time.perf_counter() - started
         results = []
@@ -86,4 +90,4 @@ def main(folder: str, runs: str | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()
