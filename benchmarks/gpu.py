@@ -67,7 +67,7 @@ def constrained() -> list[tuple[object, ...]]:
 
 def layer_alone(model, state: str) -> list[tuple[object, ...]]:
     words, _ = planted_texts(32, 256, seed=1)
-    mask, budget = words.mask, BUDGET.words(words.counted)
+    mask, budget = words.mask, BUDGET.word_limit(words.counted)
     with torch.no_grad():
         scores = model(words, budget=BUDGET).scores
     layer = lambda s: ops.sequence_budget(s, budget, transition=TRANSITION, mask=mask, temperature=TEMPERATURE)  # noqa: E731

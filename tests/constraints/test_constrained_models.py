@@ -143,7 +143,7 @@ def test_limits_that_do_not_bind_change_no_decoding(decoding, select):
     model = highlight_model("sfe", method_options={"decoding": decoding}, punctuation="count").eval()
     words = model.encoder.collate(texts((14, 6, 9)))
     output = model(words, budget=Budget.parse(0.4), constraints=LayerConstraints(spans=99))
-    allowed = Budget.parse(0.4).words(words.mask)
+    allowed = Budget.parse(0.4).word_limit(words.mask)
     assert torch.equal(output.z, select(output.scores, allowed, mask=words.mask).to(output.z.dtype))
 
 

@@ -50,7 +50,7 @@ def test_encodings(tmp_path, encoding):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"delimiter": "::"}, "one character, or tab, got '::'"), ({"encoding": "klingon"}, "no encoding 'klingon'")],
+    [({"delimiter": "::"}, "::"), ({"encoding": "klingon"}, "klingon")],
 )
 def test_dialects_that_are_none(options, message):
     with pytest.raises(ValueError, match=message):

@@ -78,15 +78,13 @@ def test_columns_can_be_named(tmp_path):
 
 def test_a_file_with_texts_and_pairs_needs_a_word_which_is_meant(tmp_path):
     path = write(tmp_path / "x.csv", [{"text": "t", "review": "r", "premise": "p", "hypothesis": "h", "label": 0}])
-    with pytest.raises(
-        DataError, match=r"x.csv: the columns text on the one hand, premise and hypothesis on the other"
-    ):
+    with pytest.raises(DataError, match=r"x.csv: ambiguous columns"):
         read_examples(path)
     assert read_examples(path, columns=Columns(text=None))[0].premise.text == "p"
     assert read_examples(path, columns=Columns(premise=None))[0].text == "t"
     assert read_examples(path, columns=Columns(text="review"))[0].text == "r"
     assert read_examples(path, columns=Columns(premise="review"))[0].premise.text == "r"
-    with pytest.raises(DataError, match="could all be meant"):
+    with pytest.raises(DataError, match="ambiguous"):
         read_examples(path, columns=Columns(text="review", premise="text"))
 
 
@@ -129,8 +127,8 @@ def test_missing_columns_are_named(tmp_path, row, columns, message):
         ),
         ({"alignment": "[[0, 1, 2]]"}, "the alignment holds [0, 1, 2], not a pair"),
         ({"alignment": "[[0, true]]"}, "the alignment holds [0, True], not a pair"),
-        ({"alignment": "0-2"}, "the aligned pair (0, 2) lies outside the 3 words of the premise and the 2"),
-        ({"alignment": "[[-1, 0]]"}, "the aligned pair (-1, 0) lies outside"),
+        ({"alignment": "0-2"}, "the aligned pair (0, 2)"),
+        ({"alignment": "[[-1, 0]]"}, "the aligned pair (-1, 0)"),
         ({"label": ""}, "the label is missing"),
     ],
 )
@@ -212,7 +210,7 @@ def test_what_counts_as_pairs():
         (([("a", None)],), r"pairs, row 1: the hypothesis: the text is empty"),
         ((PAIRS, [0]), r"2 pairs but 1 labels; give one each"),
         ((PAIRS, None, ["0-0"]), r"2 pairs but 1 alignments; give one each"),
-        ((PAIRS, None, [[(0, 9)], None]), r"pairs, row 1: the aligned pair \(0, 9\) lies outside"),
+        ((PAIRS, None, [[(0, 9)], None]), r"pairs, row 1: the aligned pair \(0, 9\)"),
         ((pd.DataFrame({"a": ["x"]}),), r"premise and hypothesis, or two columns, got a; use table"),
     ],
 )

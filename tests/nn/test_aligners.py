@@ -21,7 +21,7 @@ def pairs():
     scores = torch.randn(len(SHAPES), 6, 5, generator=generator, dtype=torch.float64)
     rows = torch.stack([torch.arange(6) < m for m, _ in SHAPES])
     columns = torch.stack([torch.arange(5) < n for _, n in SHAPES])
-    return scores, rows, columns, Budget.parse(2).words(rows, columns)
+    return scores, rows, columns, Budget.parse(2).word_limit(rows, columns)
 
 
 def test_built_in_methods_are_registered():

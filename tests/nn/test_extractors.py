@@ -32,7 +32,7 @@ def test_selection_is_a_weight_per_token_and_zero_on_padding(method, training):
     states, mask = batch()
     extractor = build(method)
     select = extractor if training else extractor.decode
-    z, scores, *_ = select(states, mask, Budget.parse(0.3).words(mask))
+    z, scores, *_ = select(states, mask, Budget.parse(0.3).word_limit(mask))
     assert z.shape == scores.shape == mask.shape
     assert z.dtype == torch.float32
     assert z.min() >= 0
@@ -45,10 +45,10 @@ def test_selection_is_a_weight_per_token_and_zero_on_padding(method, training):
 def test_decoding_is_the_same_alone_and_in_a_batch(method):
     states, mask = batch()
     extractor = build(method)
-    together = extractor.decode(states, mask, Budget.parse(0.3).words(mask)).z
+    together = extractor.decode(states, mask, Budget.parse(0.3).word_limit(mask)).z
     for row, length in enumerate(mask.sum(1).tolist()):
         one, real = states[row : row + 1, :length], mask[row : row + 1, :length]
-        alone = extractor.decode(one, real, Budget.parse(0.3).words(real)).z
+        alone = extractor.decode(one, real, Budget.parse(0.3).word_limit(real)).z
         torch.testing.assert_close(together[row, :length], alone[0])
 
 
@@ -57,7 +57,7 @@ def test_methods_that_follow_a_budget_use_all_of_it(method):
     states, mask = batch((20, 11, 5, 1))
     extractor = build(method)
     for budget in (0.1, 0.5, 1.0, 3):
-        tokens = Budget.parse(budget).words(mask)
+        tokens = Budget.parse(budget).word_limit(mask)
         z = extractor.decode(states, mask, tokens).z
         assert set(z.unique().tolist()) <= {0.0, 1.0}
         assert z.sum(1).tolist() == tokens.tolist()
@@ -66,7 +66,7 @@ def test_methods_that_follow_a_budget_use_all_of_it(method):
 @pytest.mark.parametrize("method", STRUCTURED)
 def test_tokens_with_negative_scores_are_not_selected_to_fill_the_budget(method):
     states, mask = batch((20, 11, 5, 1), spread=2.0)
-    z, scores, *_ = build(method, transition=0.0).decode(states, mask, Budget.parse(1.0).words(mask))
+    z, scores, *_ = build(method, transition=0.0).decode(states, mask, Budget.parse(1.0).word_limit(mask))
     assert torch.equal(z != 0, (scores > 0) & mask)
     assert (scores[mask] < 0).any()
 
@@ -74,7 +74,7 @@ def test_tokens_with_negative_scores_are_not_selected_to_fill_the_budget(method)
 @pytest.mark.parametrize("method", STOCHASTIC)
 def test_top_k_and_contiguous_decoding(method):
     states, mask = batch((15, 8))
-    tokens = Budget.parse(0.3).words(mask)
+    tokens = Budget.parse(0.3).word_limit(mask)
     best = build(method, decoding="top-k").decode(states, mask, tokens)
     span = build(method, decoding="contiguous").decode(states, mask, tokens)
     for row, k in enumerate(tokens.tolist()):
@@ -97,7 +97,7 @@ def test_generator_gets_a_gradient(method):
     states, mask = batch()
     states.requires_grad_()
     extractor = build(method)
-    budget = Budget.parse(0.3).words(mask)
+    budget = Budget.parse(0.3).word_limit(mask)
     extraction = extractor(states, mask, budget)
     # The task loss depends on which tokens are selected.
     task_loss = (extraction.z * torch.linspace(1, 2, mask.shape[1])).sum(1)
@@ -112,7 +112,7 @@ def test_forward_loss_and_decode_do_not_change_the_extractor(method):
     states, mask = batch()
     extractor = build(method)
     before = {name: value.clone() for name, value in extractor.state_dict().items()}
-    budget = Budget.parse(0.3).words(mask)
+    budget = Budget.parse(0.3).word_limit(mask)
     extraction = extractor(states, mask, budget)
     extractor.loss(extraction, extraction.z.sum(1), mask, budget)
     extractor.decode(states, mask, budget)
@@ -123,7 +123,7 @@ def test_forward_loss_and_decode_do_not_change_the_extractor(method):
 def test_attention_is_a_distribution():
     states, mask = batch()
     for method in ("sparsemax", "fusedmax"):
-        z = build(method)(states, mask, Budget.parse(0.3).words(mask)).z
+        z = build(method)(states, mask, Budget.parse(0.3).word_limit(mask)).z
         torch.testing.assert_close(z.sum(1), torch.ones(3))
 
 
@@ -131,13 +131,13 @@ def test_structured_training_keeps_to_the_budget():
     states, mask = batch((20, 11, 5, 1))
     for method in STRUCTURED:
         for budget in (0.1, 0.3, 2):
-            tokens = Budget.parse(budget).words(mask)
+            tokens = Budget.parse(budget).word_limit(mask)
             assert (build(method)(states, mask, tokens).z.sum(1) <= tokens + 1e-5).all()
 
 
 def test_strong_transition_makes_one_run():
     states, mask = batch((20, 11))
-    tokens = Budget.parse(4).words(mask)
+    tokens = Budget.parse(4).word_limit(mask)
     z = build("spectra", transition=100.0).decode(states, mask, tokens).z
     assert (z.diff(dim=1, prepend=torch.zeros(2, 1)) > 0).sum(1).tolist() == [1, 1]
 
@@ -162,8 +162,8 @@ def test_score_function_gradient_is_unbiased():
     copies = 200_000
     many, real = states.expand(copies, -1, -1), mask.expand(copies, -1)
     torch.manual_seed(0)
-    extraction = extractor(many, real, Budget.parse(1).words(real))
-    loss = extractor.loss(extraction, cost_of(extraction.z), real, Budget.parse(1).words(real)).loss
+    extraction = extractor(many, real, Budget.parse(1).word_limit(real))
+    loss = extractor.loss(extraction, cost_of(extraction.z), real, Budget.parse(1).word_limit(real)).loss
     estimate = torch.autograd.grad(loss, extractor.scorer.weight)[0]
     assert torch.linalg.norm(estimate - exact) < 0.02 * torch.linalg.norm(exact)
 
@@ -171,7 +171,7 @@ def test_score_function_gradient_is_unbiased():
 def test_baseline_is_the_average_of_past_costs_and_reduces_variance():
     extractor = build("sfe-baseline", sparsity=0.0, fused=0.0, momentum=0.9)
     states, mask = batch()
-    budget = Budget.parse(0.3).words(mask)
+    budget = Budget.parse(0.3).word_limit(mask)
     extraction = extractor(states, mask, budget)
     costs = [torch.tensor([1.0, 2.0, 3.0]), torch.tensor([4.0, 4.0, 4.0])]
     for cost in costs:
@@ -196,7 +196,7 @@ def test_gumbel_is_a_relaxed_bernoulli():
     copies = 20_000
     many, real = states.expand(copies, -1, -1), mask.expand(copies, -1)
     torch.manual_seed(0)
-    z, scores, *_ = extractor(many, real, Budget.parse(1).words(real))
+    z, scores, *_ = extractor(many, real, Budget.parse(1).word_limit(real))
     torch.testing.assert_close(z.mean(0), scores[0].sigmoid(), atol=0.02, rtol=0)
     assert ((z < 0.01) | (z > 0.99)).float().mean() > 0.99
 
@@ -212,14 +212,14 @@ def test_words_that_cannot_be_selected_count_as_absent(method, training):
     extractor = build(method)
     select = extractor if training else extractor.decode
     torch.manual_seed(2)
-    z, *_ = select(states, gaps, Budget.share(0.4).words(gaps))
+    z, *_ = select(states, gaps, Budget.share(0.4).word_limit(gaps))
     assert not z[~gaps].any()
     if training and method in ("sfe", "sfe-baseline", "gumbel", "hardkuma"):
         return  # drawn
     for row in range(2):
         closed = states[row : row + 1, gaps[row]]
         real = torch.ones(closed.shape[:2], dtype=torch.bool)
-        alone, *_ = select(closed, real, Budget.share(0.4).words(real))
+        alone, *_ = select(closed, real, Budget.share(0.4).word_limit(real))
         torch.testing.assert_close(z[row, gaps[row]], alone[0])
 
 
@@ -239,11 +239,11 @@ def test_initialize_sets_the_spread_of_scores(method, scale):
     states = states + 3 * scale  # what all states share is no spread
     extractor = build(method, start_spread=1.5, temperature=0.2)
     extractor.initialize(states, mask)
-    z, scores, *_ = extractor(states, mask, Budget.parse(0.3).words(mask))
+    z, scores, *_ = extractor(states, mask, Budget.parse(0.3).word_limit(mask))
     within = torch.cat([row[real] - row[real].mean() for row, real in zip(scores, mask, strict=True)])
     assert within.square().mean().sqrt().item() == pytest.approx(1.5 * 0.2, rel=1e-4)
     assert (scores[mask] > 0).float().mean() > 0.95
-    torch.testing.assert_close(z.sum(-1), Budget.parse(0.3).words(mask).float())  # so the budget binds
+    torch.testing.assert_close(z.sum(-1), Budget.parse(0.3).word_limit(mask).float())  # so the budget binds
 
 
 @pytest.mark.parametrize("name", ["hardkuma", "sfe-baseline"])

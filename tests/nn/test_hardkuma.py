@@ -91,7 +91,7 @@ def test_hardkuma_converges_to_its_rate():
     """The task wants everything; without a penalty all stays selected until the multiplier drops all of it."""
     extractor = build("hardkuma", target_warmup=0.5)
     states, mask = batch((10, 10, 10, 10))
-    budget = Budget.parse(0.3).words(mask)
+    budget = Budget.parse(0.3).word_limit(mask)
     optimizer = torch.optim.Adam(extractor.parameters(), lr=0.02)
     rates = []
     torch.manual_seed(0)
@@ -115,7 +115,7 @@ def test_hardkuma_recovers_from_certainty(a, b):
     """All words are selected for certain, as after a quick start: to all digits, so that the rate itself is level."""
     extractor = build("hardkuma", target_warmup=0.0)
     states, mask = batch((10, 10, 10, 10))
-    budget = Budget.parse(0.3).words(mask)
+    budget = Budget.parse(0.3).word_limit(mask)
     with torch.no_grad():
         extractor.parameters_of.weight.mul_(0.1)
         extractor.parameters_of.bias.copy_(torch.tensor([a, b]).expm1().log())  # softplus backwards

@@ -105,7 +105,7 @@ def test_free_punctuation_is_selected_between_selected_words(method):
     words = model.encoder.collate(texts((30, 14, 9)))
     output = model(words, budget=Budget.share(0.5))
     chosen = output.z != 0
-    assert (chosen & words.counted).sum(1).tolist() == Budget.share(0.5).words(words.counted).tolist()
+    assert (chosen & words.counted).sum(1).tolist() == Budget.share(0.5).word_limit(words.counted).tolist()
     marks = words.mask & ~words.counted
     assert (chosen & marks).any()
     for row, place in zip(*marks.nonzero(as_tuple=True), strict=True):

@@ -58,7 +58,7 @@ def test_many_kinds_of_encoders(kind, tmp_path):
     model = highlight_model(write_encoder(tmp_path, kind)).eval()
     words = model.encoder.collate(texts())
     output = model(words, budget=BUDGET)
-    assert (output.selection.z.sum(1) <= BUDGET.words(words.counted)).all()
+    assert (output.selection.z.sum(1) <= BUDGET.word_limit(words.counted)).all()
     together = model.encoder.states(words)
     for row, example in enumerate(texts()):
         alone = model.encoder.states(model.encoder.collate([example]))[0]

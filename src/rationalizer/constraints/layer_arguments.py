@@ -187,7 +187,7 @@ def _check(
     rows = [row for row, text in enumerate(texts) if text.must.any()]
     if not rows:
         return
-    allowed = budget.words(counted)
+    allowed = budget.word_limit(counted)
     for row in rows:
         text = texts[row]
         reason = text.find_conflict(counted[row, : len(text.must)].numpy(), int(allowed[row]))

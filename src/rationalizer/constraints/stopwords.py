@@ -1,7 +1,7 @@
-"""English words that carry a sentence but say little: articles, pronouns, prepositions, conjunctions, auxiliaries.
+"""English function words: articles, pronouns, prepositions, conjunctions, auxiliaries.
 
-What negates is not among them (not, no, never, nor, without, cannot, n't and the contractions with it): leaving it out
-turns a text's meaning round. Nor is what compares or limits (very, too, more, most, few, only, but).
+Negations (not, no, never, nor, without, cannot, n't and contractions with n't), comparatives (more, most, few) and
+limiting words (very, too, only, but) are excluded, because omitting them changes the meaning.
 """
 
 from __future__ import annotations

@@ -124,8 +124,8 @@ class Columns:
             wants_pairs, wants_text = (any(key in asked for key in keys) for keys in (_SIDES[0] + _SIDES[1], _TEXT))
             if wants_pairs == wants_text:
                 raise DataError(
-                    f"the columns {text} on the one hand, {sides[0]} and {sides[1]} on the other could all be meant",
-                    "set text and tokens to None to read pairs, premise and premise_tokens to read texts",
+                    f"ambiguous columns: {text} (single texts) or {sides[0]} and {sides[1]} (pairs)",
+                    "set text and tokens to None to read pairs, or premise and premise_tokens to read single texts",
                     path=table.path,
                 )
             return wants_pairs

@@ -211,7 +211,7 @@ def _content(path: Path, dialect: Dialect) -> str:
         return "archive"
     if head.startswith(b"\x1f\x8b"):
         return "packed"
-    if (encoding := dialect.encoding_of(head)) != UTF8:
+    if (encoding := dialect.detect_encoding(head)) != UTF8:
         head = head.decode(encoding, "replace").encode()
     if b"\0" in head:
         return "binary"
@@ -237,7 +237,7 @@ def _is_json_object(path: Path) -> bool:
 
 @contextmanager
 def _open_text(path: Path, dialect: Dialect, newline: str) -> Iterator[IO[str]]:
-    encoding = dialect.encoding_of(_head(path))
+    encoding = dialect.detect_encoding(_head(path))
     try:
         with open_bytes(path) as raw, io.TextIOWrapper(raw, encoding=encoding, newline=newline) as text:
             yield text
@@ -283,7 +283,7 @@ def _csv_rows(
         with _open_text(path, dialect, newline="") as text:
             lines = _lines(path, text)
             first = list(islice(lines, _LOOKED_AT))
-            delimiter = dialect.delimiter_of(first, usual)
+            delimiter = dialect.detect_delimiter(first, usual)
             reader = csv.reader(chain(first, lines), delimiter=delimiter, strict=True)
             header, reading = _header(path, reader, dialect)
             seen.update(dict.fromkeys(header))

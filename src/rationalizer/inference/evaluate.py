@@ -104,7 +104,7 @@ def _constraints(trained: TrainedModel, counted: Sequence[tuple[Any, Any]]) -> l
     assert isinstance(aligner, Aligner)
     constraints = []
     for sides in counted:
-        allowed = trained.config.budget.words(*(torch.from_numpy(side)[None] for side in sides))
+        allowed = trained.config.budget.word_limit(*(torch.from_numpy(side)[None] for side in sides))
         constraints.append(aligner.guarantees(int(sides[0].sum()), int(sides[1].sum()), int(allowed)))
     return None if any(each is None for each in constraints) else cast("list[dict[str, Any]]", constraints)
 

@@ -65,7 +65,7 @@ class BatchConstraints:
             return built
         aligner = ALIGNERS[self.config.method](**self.config.options)
         decode: Any = aligner.decode
-        allowed = self.config.budget.words(*counted)
+        allowed = self.config.budget.word_limit(*counted)
         for row, draft in enumerate(drafts):
             own = [side[row : row + 1] for side in (*counted, allowed)]
             reason = draft.find_conflict(own[0][0].numpy(), own[1][0].numpy(), monotone=built.monotone)
@@ -99,7 +99,7 @@ def check_constraints(corpus: Corpus, config: Config, encoder: Encoder) -> None:
             except ConstraintConflict as error:
                 raise error.with_place(f"{corpus.name} {split}: {error.place}") from None
             assert built is not None
-            possible = built.allow_any(config.budget.words(*counted), *counted)
+            possible = built.allow_any(config.budget.word_limit(*counted), *counted)
             empty += [part[row][0] for row in torch.nonzero(~possible).flatten().tolist()]
         if len(empty) == len(examples) > 0:
             raise ConstraintConflict(
@@ -119,8 +119,8 @@ def warn_about_empty_rationales(
     text = " / ".join(part.text for part in examples[empty[0]].texts)
     warnings.warn(
         f"under {_list_names(config.constraints)} and a budget of {config.budget.describe()} nothing is selected in "
-        f"{len(empty)} of {len(examples)} texts{where}, first in text {empty[0] + 1} ({short_repr(text)}); what is "
-        "predicted of them is a guess; raise the budget",
+        f"{len(empty)} of {len(examples)} texts{where}, first in text {empty[0] + 1} ({short_repr(text)}); "
+        "their predictions are guesses; raise the budget",
         stacklevel=3,
     )
 

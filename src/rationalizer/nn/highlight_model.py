@@ -65,7 +65,7 @@ class HighlightModel(Model):
         else:
             mask = words.mask
             states = mask.new_zeros((*mask.shape, 0), dtype=self.dtype)
-        allowed = budget.words(words.counted)
+        allowed = budget.word_limit(words.counted)
         selection = self.select(states, mask, allowed, constraints=constraints)
         z, scores = selection.z, selection.scores
         if self.method.uses_generator and self.encoder.punctuation == "free":

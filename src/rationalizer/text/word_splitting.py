@@ -16,22 +16,23 @@ from rationalizer.text.errors import InputError
 Offsets = tuple[tuple[int, int], ...]
 SplitRule = Literal["words", "spaces", "segments"]
 
-_SPACE = r"\s\x1c-\x1f"  # as str.isspace has it: `regex` leaves the four separators out
-_SOUND = "ーｰﾞﾟ"  # long vowels and voiced consonants of either kana: of no script of their own
-_KANA = rf"\p{{Hiragana}}\p{{Katakana}}{_SOUND}"
-_EAST = rf"[[\p{{Han}}{_KANA}]&&[\p{{L}}\p{{N}}]]"
-_SOUTH = r"[[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]&&[\p{L}\p{M}\p{N}]]"
-_UNSPACED = rf"{_EAST}{_SOUTH}"
-_APOSTROPHE = r"'’‘＇`´\x92"  # whatever people type for one
+_SPACE = r"\s\x1c-\x1f"  # as str.isspace; `regex` does not count \x1c-\x1f as white space
+_KANA_MARKS = "ーｰﾞﾟ"  # long vowel and voiced consonant marks, used in both kana and assigned to neither script
+_KANA = rf"\p{{Hiragana}}\p{{Katakana}}{_KANA_MARKS}"
+_CJK = rf"[[\p{{Han}}{_KANA}]&&[\p{{L}}\p{{N}}]]"
+_SOUTHEAST_ASIAN = r"[[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]&&[\p{L}\p{M}\p{N}]]"
+_UNSPACED = rf"{_CJK}{_SOUTHEAST_ASIAN}"
+_APOSTROPHE = r"'’‘＇`´\x92"  # all characters that people type for an apostrophe
 _LETTER = rf"[\p{{L}}--[{_UNSPACED}]]"
 _START = rf"[[\p{{L}}\p{{N}}]--[{_UNSPACED}]]"
 _URL = rf'[^{_SPACE}<>"“”()\u3000-\u303F\uFF00-\uFFEF{_UNSPACED}]'
 _URL_REST = rf"(?:{_URL}*+\({_URL}*+\))*+{_URL}*(?<=[\w/#=&%+~$)-])"
-_PICTURE = r"[[\p{So}--[¦°\u2500-\u25FF\uFFFC\uFFFD]]||[\p{Extended_Pictographic}--\p{P}]]"
-_DRESS = r"[\p{M}\U0001F3FB-\U0001F3FF\U000E0020-\U000E007F]*+"  # variation selectors, skin tones, regional flags
+_EMOJI = r"[[\p{So}--[¦°\u2500-\u25FF\uFFFC\uFFFD]]||[\p{Extended_Pictographic}--\p{P}]]"
+# Variation selectors, skin tones, regional flags.
+_EMOJI_MODIFIERS = r"[\p{M}\U0001F3FB-\U0001F3FF\U000E0020-\U000E007F]*+"
 
-# A face stands apart from words, except that ":)" is also typed right after one. No word may follow: "(see:(1))" has no
-# face in it, and the "<" of a line break is not a cheek.
+# Emoticons are separated from words, except that ":)" may follow a word directly. No word may follow an emoticon:
+# "(see:(1))" contains none, and the "<" of "<br>" is not part of one.
 _EMOTICON = r"""(?:
     (?: [:;] ['’]? -? [()]++
       | (?<!\w) (?: [>}]? [:;=] ['’]? [-~^o]? (?: [()]++ | [DPpOoSsXx] )
@@ -41,7 +42,8 @@ _EMOTICON = r"""(?:
   | (?<!\S) (?: \( [-']? [:;=] | ¯\\_\(ツ\)_/¯ ) (?!\S)
 )"""
 
-# What apostrophes, hyphens and the like join into words. Dots belong to abbreviations only: "film.The" is cut.
+# Apostrophes, hyphens and similar characters join parts into one word. Dots only join abbreviations: "film.The" is two
+# words.
 _PART = rf"""(?:
     (?<![{_APOSTROPHE}]) {_LETTER} (?: \.{_LETTER}(?![\p{{L}}\p{{M}}\p{{N}}]) )++ (?: \.(?!\.) )?+
   | (?: Ph\.D | [BM]\.(?:Sc|Ed|Phil) | Messrs | Mr | Mrs | Ms | Dr | Prof | St | Jr | Sr | vs ) \.(?!\.)
@@ -57,30 +59,30 @@ _WORD = rf"""
     (?: (?<=\d) (?: [%‰°] | \p{{Sc}} | \+(?![\w+]) ) )?+
 """
 
-# Marks: a run of the same mark is one token ("--", "***", "''"), and so are the ends of a sentence in any mixture
-# ("...", "?!"); brackets come one by one. An underscore is a letter within a word and a mark around it (_so_).
-# Bounded and possessive repeats (++) keep the time linear in the length of any text.
+# Punctuation: a run of the same character is one token ("--", "***", "''"), and so is any run of sentence ends
+# ("...", "?!"); each bracket is a token of its own. An underscore is a letter inside a word and punctuation around it
+# (_so_). Bounded and possessive repeats (++) keep the time linear in the length of any text.
 _TOKEN = regex.compile(
     rf"""(?![{_SPACE}]) (?:
-    (?i:<br)[{_SPACE}]*+/?+[{_SPACE}]*+>               # white space as HTML writes it; all else is in a group
-  | (?<token>                                          # what most tokens are: only a short cut to the below
+    (?i:<br)[{_SPACE}]*+/?+[{_SPACE}]*+>               # white space in HTML: matched, but in no group
+  | (?<token>                                          # a shortcut for the most frequent tokens
       [A-Z]?[a-z]++(?=[{_SPACE},!?)"]) | [a-z]{{3,}}+(?=\.[{_SPACE}<]) | [.,](?=[{_SPACE}])
     )
-  | (?<run> {_EAST}[{_EAST}\p{{M}}]*+ | {_SOUTH}[{_SOUTH}\p{{M}}\u200C\u200D]*+ )
+  | (?<run> {_CJK}[{_CJK}\p{{M}}]*+ | {_SOUTHEAST_ASIAN}[{_SOUTHEAST_ASIAN}\p{{M}}\u200C\u200D]*+ )
   | (?=[\p{{L}}\p{{N}}]) (?<token>
       (?: (?i:https?|ftp):// | (?i:www)\.(?=\w) ) {_URL_REST}
     | (?: [a-zA-Z0-9-]{{1,63}}+\. ){{1,4}} (?i:com|org|net|edu|gov|info|co\.[a-z]{{2}}) (?:\.[a-z]{{2}})?+ (?!\w)
       (?: / {_URL_REST} )?+
     | \w[\w.+-]{{0,63}}+@[\w-]++(?:\.[\w-]++)++
     | [0-9]\uFE0F?+\u20E3
-    | (?: 8-\) | [A-DF][+-] | C\+\+ | [CF]\# ) (?![\w+-])   # a face, grades, languages
-    | (?:quot|nbsp|[lg]t);                             # what is left of &quot; in corpora that lost the "&"
+    | (?: 8-\) | [A-DF][+-] | C\+\+ | [CF]\# ) (?![\w+-])   # an emoticon, grades, programming languages
+    | (?:quot|nbsp|[lg]t);                             # &quot; in corpora that lost the "&"
     | {_WORD}
     )
   | (?<token>
       {_EMOTICON}
     | \p{{Regional_Indicator}}{{2}} | [#*]\uFE0F?+\u20E3
-    | (?: [★☆⭐]\uFE0F?+ ){{2,}}+ | {_PICTURE}{_DRESS}(?:\u200D{_PICTURE}{_DRESS})*+
+    | (?: [★☆⭐]\uFE0F?+ ){{2,}}+ | {_EMOJI}{_EMOJI_MODIFIERS}(?:\u200D{_EMOJI}{_EMOJI_MODIFIERS})*+
     | [{_APOSTROPHE}] (?i: [stdm] | ll | [rv]e | em | til | t(?:i|wa)s | cause | bout | \d\ds? | n['’]?+ ) (?![\w'’])
     | &?\#x?\d{{2,6}}+; | &\w{{2,8}}+; | (?<!\w)[@#＠＃](?=_*+[\p{{L}}\p{{N}}])\w++
     | (?: \p{{Sc}}\.?+ | (?<![^{_SPACE}])\. ) (?=\d) {_WORD}
@@ -89,9 +91,11 @@ _TOKEN = regex.compile(
     regex.VERSION1 | regex.VERBOSE,
 )
 _SOLID = regex.compile(rf"(?<token>[^{_SPACE}]++)")
-_WORDLIKE = regex.compile(rf"[\p{{L}}\p{{N}}] | {_PICTURE} | ^{_EMOTICON}$", regex.VERSION1 | regex.VERBOSE)
+_WORDLIKE = regex.compile(rf"[\p{{L}}\p{{N}}] | {_EMOJI} | ^{_EMOTICON}$", regex.VERSION1 | regex.VERBOSE)
 _LETTERS = regex.compile(rf"(?<unspaced>[[{_UNSPACED}]&&\p{{L}}])|\p{{L}}", regex.VERSION1)
-_PIECE = regex.compile(rf"\p{{Han}}\p{{M}}*+|[\p{{Katakana}}{_SOUND}\p{{M}}]++|[\p{{Hiragana}}{_SOUND}\p{{M}}]++|.++")
+_PIECE = regex.compile(
+    rf"\p{{Han}}\p{{M}}*+|[\p{{Katakana}}{_KANA_MARKS}\p{{M}}]++|[\p{{Hiragana}}{_KANA_MARKS}\p{{M}}]++|.++"
+)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -100,7 +104,7 @@ def _span(start: int, end: int) -> tuple[int, int]:
 
 
 def split_words(text: str, rule: SplitRule = "words") -> tuple[tuple[str, ...], Offsets]:
-    """Split a text into tokens and their character spans: text[start:end] == token.
+    """Split a text into tokens and their character spans, with text[start:end] == token.
 
     Rules:
         words: words, numbers, addresses, emoji and the like, and the punctuation between them. In scripts written
@@ -135,23 +139,23 @@ def rule_version(rule: SplitRule) -> str:
 
 
 def _segmenter(text: str) -> Callable[[str], list[str]]:
-    """The function that splits unspaced runs of this text: only the whole text tells Japanese from Chinese."""
-    east = "japanese"
+    """Return a function that splits runs of unspaced scripts. It depends on the whole text, which tells Japanese from
+    Chinese."""
+    language = "japanese"
     if not regex.search(rf"[{_KANA}]", text):
         # The legacy character sets of Taiwan and China contain few characters that only the other one uses.
         han = "".join(regex.findall(r"\p{Han}", text))
         traditional = len(han.encode("big5", "ignore")) > len(han.encode("gb2312", "ignore"))
-        east = "traditional_chinese" if traditional else "simplified_chinese"
-    _parser(east)  # so that a missing package raises for any text
+        language = "traditional_chinese" if traditional else "simplified_chinese"
+    _parser(language)  # so that a missing package raises for any text
 
     def divide(run: str) -> list[str]:
-        south = regex.match(_SOUTH, run, regex.VERSION1)
-        if south and not regex.search(r"\p{Thai}", run):
+        southeast_asian = regex.match(_SOUTHEAST_ASIAN, run, regex.VERSION1)
+        if southeast_asian and not regex.search(r"\p{Thai}", run):
             return [run]
-        pieces = "\n".join(_parser("thai" if south else east).parse(run))
-        return regex.sub(r"\n(?=[\p{M}ำຳ])", "", pieces).split(
-            "\n"
-        )  # combining marks and vowels stay with their letter
+        pieces = "\n".join(_parser("thai" if southeast_asian else language).parse(run))
+        # Combining marks and vowels stay with their letter.
+        return regex.sub(r"\n(?=[\p{M}ำຳ])", "", pieces).split("\n")
 
     return divide
 
@@ -169,7 +173,7 @@ def _parser(language: str) -> Any:
 
 
 def is_punctuation(token: str) -> bool:
-    """Whether a token is punctuation: without letter, digit, emoji, emoticon or other pictorial symbol."""
+    """Whether a token contains no letter, digit or emoji, and is no emoticon."""
     # Long tokens seldom recur, and requests to a server must not fill its memory.
     return _is_punctuation(token) if len(token) <= 64 else _WORDLIKE.search(token) is None
 
@@ -180,7 +184,7 @@ def _is_punctuation(token: str) -> bool:
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether over a fifth of the letters are of scripts without spaces, for which the rule "segments" is better."""
+    """Whether over a fifth of the letters belong to scripts without spaces, for which the rule "segments" is better."""
     if text.isascii():
         return False
     letters = [match.lastgroup for match in _LETTERS.finditer(text)]
@@ -197,7 +201,7 @@ def join(tokens: Sequence[str]) -> tuple[str, Offsets]:
 
 
 def align(tokens: Sequence[str], text: str) -> Offsets:
-    """The spans of tokens in the text that they come from, matched from left to right.
+    """Return the spans of tokens in their text, matched from left to right.
 
     Only white space may lie between two tokens, so that a token never matches a later occurrence by chance.
     """

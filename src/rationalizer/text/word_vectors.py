@@ -1,4 +1,4 @@
-"""Pretrained word vectors: their sources, and their quantization to 8 bits."""
+"""Load pretrained word vectors and quantize them to 8 bits."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ class WordVectors:
     def from_floats(cls, words: Sequence[str], vectors: NDArray[np.floating[Any]]) -> WordVectors:
         """Quantize float vectors, (words, d), to 8 bits; the first of duplicate words is used."""
         if vectors.ndim != 2 or len(words) != len(vectors):
-            raise DataError(f"{len(words)} words need a table of as many vectors, got the shape {vectors.shape}")
-        rows = list(_first(words).values())
+            raise DataError(f"expected one vector per word for {len(words)} words, got the shape {vectors.shape}")
+        rows = list(_first_rows(words).values())
         if not rows:
-            raise DataError("there are no words", "pass at least one word and its vector")
+            raise DataError("no words", "pass at least one word and its vector")
         table = vectors if len(rows) == len(words) else vectors[rows]
         codes, scales = _quantize(table)
         if not np.isfinite(scales).all():
             word = words[rows[int(np.flatnonzero(~np.isfinite(scales))[0])]]
-            raise DataError(f"the vector of {word!r} is not finite", "make the vectors anew")
+            raise DataError(f"the vector of {word!r} is not finite", "replace NaN and infinity by finite numbers")
         return cls(tuple([words[row] for row in rows]), codes, scales)
 
     def decoded(self) -> NDArray[np.float32]:
@@ -66,19 +66,21 @@ class WordVectors:
         return frozenset(self.words)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Plain arrays, to be stored with a model; the words are one UTF-8 text with a word per line."""
+        """Return arrays to store with a model; `words` is UTF-8 text with one word per line."""
         broken = next((word for word in self.words if "\n" in word), None)
         if broken is not None:
-            raise DataError(f"the word {broken!r} holds a line break and cannot be stored", "leave it out")
+            raise DataError(f"the word {broken!r} contains a line break and cannot be stored", "omit it")
         text = "\n".join(self.words).encode("utf-8", "surrogatepass")
         return {"words": np.frombuffer(text, np.uint8).copy(), "codes": self.codes, "scales": self.scales}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str | Path = "word vectors") -> WordVectors:
-        """The inverse of `to_arrays`; `where` begins the message if the arrays do not fit together."""
+        """The inverse of `to_arrays`; error messages begin with `where`."""
         missing = [name for name in _ARRAYS if name not in arrays]
         if missing:
-            raise DataError(f"{where}: the array {missing[0]!r} is missing", f"there are {', '.join(arrays) or 'none'}")
+            raise DataError(
+                f"{where}: the array {missing[0]!r} is missing", f"available: {', '.join(arrays) or 'none'}"
+            )
         text, codes, scales = (arrays[name] for name in _ARRAYS)
         for name, array, kind, ndim in (("words", text, "uint8", 1), ("codes", codes, "int8", 2)):
             if array.dtype != kind or array.ndim != ndim:
@@ -91,13 +93,13 @@ class WordVectors:
             raise DataError(f"{where}: {len(words)} words, but 'codes' has {len(codes)} rows", "copy the file again")
         if scales.dtype != np.float32 or scales.shape != (len(words),):
             raise DataError(
-                f"{where}: {len(words)} words need as many float32 scales, got {scales.dtype} {scales.shape}"
+                f"{where}: expected {len(words)} float32 scales, one per word, got {scales.dtype} {scales.shape}"
             )
         if not (np.isfinite(scales) & (scales >= 0)).all():
             raise DataError(f"{where}: 'scales' must be finite and not negative", "copy the file again")
         if len(set(words)) != len(words):
-            twice = Counter(words).most_common(1)[0][0]
-            raise DataError(f"{where}: the word {twice!r} comes twice", "copy the file again")
+            repeated = Counter(words).most_common(1)[0][0]
+            raise DataError(f"{where}: the word {repeated!r} occurs twice", "copy the file again")
         return cls(words, codes, scales)
 
     def _take(self, rows: list[int]) -> WordVectors:
@@ -112,13 +114,13 @@ class WordVectors:
 def load_vectors(source: str | Path, keep: Collection[str] = (), limit: int = 200_000) -> WordVectors:
     """Load the first `limit` words of a source, and all words in `keep` (as written or lower-cased).
 
-    Files are ordered by frequency, so that nearly all words that occur later are loaded. Sources:
+    Most files are ordered by frequency, so their first words cover nearly all texts. Sources:
 
-    - "glove-6b-100d", in the package: 75,000 frequent words of GloVe 6B; `scripts/build_vectors.py` makes the file and
-      says which vectors are approximations;
-    - "glove-6b-50d", the vectors in the package of the extra `glove`;
+    - "glove-6b-100d", included in the package: 75,000 frequent words of GloVe 6B, built by
+      `scripts/build_vectors.py`, which says which vectors are approximations;
+    - "glove-6b-50d", from the extra `glove`;
     - a GloVe, word2vec or fastText text file, with or without header line, also in .gz or .zip
-      (`vectors.zip/name.txt` where the archive holds several);
+      (`vectors.zip/name.txt` if the archive contains several files);
     - an .npz file with `words` and `vectors`, and optionally `row`: the vector of `words[i]` is
       `vectors[row[i]]`; or with the arrays of `WordVectors.to_arrays`.
     """
@@ -136,8 +138,8 @@ def load_vectors(source: str | Path, keep: Collection[str] = (), limit: int = 20
         return _from_chunks(path, read_text(path, file, wanted, limit))
 
 
-def _first(words: Sequence[str]) -> dict[str, int]:
-    """The first row of each word."""
+def _first_rows(words: Sequence[str]) -> dict[str, int]:
+    """Map each word to its first row."""
     rows: dict[str, int] = {}
     for row, word in enumerate(words):
         rows.setdefault(word, row)
@@ -145,22 +147,22 @@ def _first(words: Sequence[str]) -> dict[str, int]:
 
 
 def _select_rows(words: Sequence[str], wanted: Collection[str], limit: int) -> list[int]:
-    return [row for k, (word, row) in enumerate(_first(words).items()) if k < limit or word in wanted]
+    return [row for k, (word, row) in enumerate(_first_rows(words).items()) if k < limit or word in wanted]
 
 
 def _quantize(vectors: NDArray[np.floating[Any]]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Codes and scales; the scale of a non-finite vector is not finite."""
+    """Return codes and scales; a vector that is not finite has a scale that is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         table = vectors.astype(np.float32, copy=False)
         scales = np.abs(table).max(axis=1, initial=0) / np.float32(_LEVELS)
-        # A vector of zeros, and one of numbers too small for float32's range, has the scale 0 and the codes 0.
+        # Vectors of zeros, or of numbers too small for float32, have scale 0 and codes 0.
         usable = np.isfinite(scales) & (scales > 0)
         codes = np.rint(table / np.where(usable, scales, 1)[:, None])
         return np.where(usable[:, None], codes, 0).astype(np.int8), scales
 
 
 def _from_chunks(path: Path, chunks: Iterable[tuple[list[str], NDArray[np.float32]]]) -> WordVectors:
-    # Each chunk is quantized at once, so that a large file needs memory for its codes only.
+    # Chunks are quantized one by one, so that memory holds the codes of a large file but not its floats.
     words: list[str] = []
     codes, scales = [], []
     for chunk, vectors in chunks:
@@ -169,7 +171,7 @@ def _from_chunks(path: Path, chunks: Iterable[tuple[list[str], NDArray[np.float3
         codes.append(coded[0])
         scales.append(coded[1])
     if not words:
-        raise DataError("none of the words to keep is there", "pass a positive limit", path=path)
+        raise DataError("the file has none of the words in `keep`", "pass a positive limit", path=path)
     return WordVectors(tuple(words), np.concatenate(codes), np.concatenate(scales))
 
 
@@ -199,7 +201,7 @@ def _from_npz(path: Path, wanted: Collection[str], limit: int) -> WordVectors:
             missing = [name for name in ("words", "vectors") if name not in file]
             if missing:
                 raise DataError(
-                    f"the array {missing[0]!r} is missing", f"there are {', '.join(file) or 'none'}", path=path
+                    f"the array {missing[0]!r} is missing", f"available: {', '.join(file) or 'none'}", path=path
                 )
             words, vectors = file["words"], file["vectors"]
             rows = file["row"] if "row" in file else np.arange(len(words))
@@ -212,11 +214,13 @@ def _from_npz(path: Path, wanted: Collection[str], limit: int) -> WordVectors:
     if vectors.ndim != 2 or vectors.dtype.kind != "f":
         raise DataError(f"'vectors' must be a table of floats, got {vectors.dtype} {vectors.shape}", path=path)
     if rows.shape != words.shape or rows.dtype.kind not in "iu":
-        raise DataError(f"{len(words)} words need as many rows, got {rows.dtype} {rows.shape}", path=path)
+        raise DataError(
+            f"'row': expected {len(words)} integers, one per word, got {rows.dtype} {rows.shape}", path=path
+        )
     outside = np.flatnonzero((rows < 0) | (rows >= len(vectors)))
     if len(outside):
         k = int(outside[0])
-        raise DataError(f"{str(words[k])!r} is on row {rows[k]}, but there are {len(vectors)} vectors", path=path)
+        raise DataError(f"the row {rows[k]} of {str(words[k])!r} is out of range for {len(vectors)} vectors", path=path)
     names = words.tolist()
     chosen = _select_rows(names, wanted, limit)
     try:

@@ -19,9 +19,9 @@ from rationalizer.text import (
     BUNDLED,
     DataError,
     Example,
-    Lookup,
     SentenceRule,
     SplitRule,
+    VectorLookup,
     Vocabulary,
     WordBatch,
     WordVectors,
@@ -110,7 +110,7 @@ class VectorEncoder(Encoder):
         options = options or VectorOptions()
         self.vocabulary = vocabulary
         self.vectors = vectors
-        self.lookup = None if vectors is None else Lookup(vectors.words)
+        self.lookup = None if vectors is None else VectorLookup(vectors.words)
         self._table_rows = TokenCache(self._rows)
         size = options.vector_size if vectors is None else vectors.size
         codes = np.zeros((0, size), dtype=np.int8) if vectors is None else vectors.codes
@@ -148,7 +148,7 @@ class VectorEncoder(Encoder):
             return
         weight.mul_(float(self.vectors.decoded()[:10_000].std()))
         assert self.lookup is not None
-        known = [index for index, word in enumerate(self.vocabulary.words, 1) if self.lookup.rows(word)]
+        known = [index for index, word in enumerate(self.vocabulary.words, 1) if self.lookup.find_rows(word)]
         weight[known] = 0
 
     def knows(self, token: str) -> bool:
@@ -160,7 +160,7 @@ class VectorEncoder(Encoder):
         seen = self.vocabulary.id(token)
         # Look up a seen word in the vocabulary's spelling, as when its learned vector was initialized.
         form = self.vocabulary.words[seen - 1] if seen else token
-        return () if self.lookup is None else tuple(row + 1 for row in self.lookup.rows(form)), seen
+        return () if self.lookup is None else tuple(row + 1 for row in self.lookup.find_rows(form)), seen
 
     def collate(self, texts: Sequence[Example]) -> VectorWordBatch:
         masks = self.word_masks([text.tokens for text in texts])
@@ -269,18 +269,18 @@ def _load_vectors(source: str | None, words: Counter[str], vocabulary: Vocabular
         return None
     if source != "auto":
         vectors = load_vectors(source, keep=set(vocabulary.words))
-        if vocabulary.words and not coverage(Lookup(vectors.words), words):
+        if vocabulary.words and not coverage(VectorLookup(vectors.words), words):
             raise DataError(
                 f"{source}: none of the {len(vocabulary.words)} words of the training texts has a vector; check the "
                 "language of the vectors and the format of the file"
             )
         return vectors
     vectors = load_vectors(BUNDLED)
-    return vectors if coverage(Lookup(vectors.words), words) >= MIN_COVERAGE else None
+    return vectors if coverage(VectorLookup(vectors.words), words) >= MIN_COVERAGE else None
 
 
-def coverage(lookup: Lookup, words: Counter[str]) -> float:
+def coverage(lookup: VectorLookup, words: Counter[str]) -> float:
     """The share of running words that have a vector."""
     running = {word: count for word, count in words.items() if not is_punctuation(word)}
-    known = sum(count for word, count in running.items() if lookup.rows(word))
+    known = sum(count for word, count in running.items() if lookup.find_rows(word))
     return known / sum(running.values()) if running else 1.0
