@@ -1,13 +1,13 @@
-"""CPU time of the command line, relative to Python code and to `import torch`.
+"""CPU time of `rationalizer explain`, relative to `import torch` and to the Python API.
 
     python -m benchmarks command_line
 
-All numbers are CPU seconds of whole processes, which other programs disturb less than wall-clock time; the minimum of
-several alternating runs counts.
+Measures CPU seconds of whole processes, which depend less on other programs than wall-clock time. Commands run
+alternately; the minimum per command is reported.
 
-- First use: `rationalizer explain RUN "text"` relative to `import torch`.
-- A file of 2,000 reviews of about 100 words: `rationalizer explain --file` relative to a Python program that loads the
-  model, reads the file and calls `explain`.
+- One text: `rationalizer explain RUN "text"`, relative to `import torch`.
+- A file with 2,000 reviews of about 100 words: `rationalizer explain --file`, relative to a Python program that loads
+  the model, reads the file and calls `explain`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rationalizer import Rationalizer
 from rationalizer.data import generated_reviews as reviews
 
 REVIEWS, MAX_JOINED, REPEATS = 2000, 8, 2
-MAX_FIRST_USE, MAX_FILE = 1.6, 1.5  # ratios
+MAX_SINGLE_TEXT, MAX_FILE = 1.6, 1.5  # target ratios
 PYTHON_PROGRAM = """
 import csv, sys
 from rationalizer import Rationalizer
@@ -50,7 +50,7 @@ def seconds(command: Sequence[str], bytecode: str) -> float:
 
 
 def minimum_seconds(commands: Sequence[Sequence[str]]) -> list[float]:
-    """Return the minimum for each command, over alternating runs, after one run that fills caches."""
+    """Return the minimum CPU seconds of each command over alternating runs, after one run that fills caches."""
     with tempfile.TemporaryDirectory() as bytecode:
         runs = [[seconds(command, bytecode) for command in commands] for _ in range(1 + REPEATS)][1:]
     return [min(times) for times in zip(*runs, strict=True)]
@@ -61,14 +61,16 @@ def main() -> None:
     model = Rationalizer("spectra", epochs=1, min_epochs=1)
     model.fit([e.text for e in corpus.train], [corpus.classes[e.label] for e in corpus.train], progress=False)
     texts = [e.text for e in corpus.test]
-    long = [" ".join(texts[k : k + 1 + k % (2 * MAX_JOINED)]) for k in range(REVIEWS)]  # of very different lengths
+    long = [
+        " ".join(texts[k : k + 1 + k % (2 * MAX_JOINED)]) for k in range(REVIEWS)
+    ]  # texts of very different lengths
     with tempfile.TemporaryDirectory() as name:
         run, file = Path(name) / "run", Path(name) / "reviews.csv"
         model.save(run)
         with file.open("w", newline="") as opened:
             csv.writer(opened).writerows([["text"], *([text] for text in long)])
         explain = ["-m", "rationalizer", "explain", str(run)]
-        torch, first, python, *files = minimum_seconds(
+        torch, single, python, *files = minimum_seconds(
             [
                 ["-c", "import torch"],
                 [*explain, "A warm film."],
@@ -79,7 +81,7 @@ def main() -> None:
                 ),
             ]
         )
-    rows = [["import torch", torch, "", ""], ["explain RUN text", first, first / torch, MAX_FIRST_USE]]
+    rows = [["import torch", torch, "", ""], ["explain RUN text", single, single / torch, MAX_SINGLE_TEXT]]
     rows += [[f"{REVIEWS} reviews in Python", python, "", ""]]
     rows += [
         [f"explain --file, to .{form}", spent, spent / python, MAX_FILE]

@@ -1,17 +1,18 @@
-"""The server under load; each number is also given as a ratio to one measured on the same server.
+"""Latency, CPU time, fairness and memory of the server under load.
 
     python -m benchmarks serve
 
-Starts `rationalizer serve` with a small trained model, with one process and with several.
+Starts `rationalizer serve` with a small trained model, with one process and with several. Ratios compare measurements
+on the same server.
 
 - Latency: sequential requests, then 1,000 with 50 concurrent, from a separate process over keep-alive connections;
-  texts of 18 words and of 100. No request may be lost, and the answers must equal the model's. The criterion: the 95th
-  percentile of the concurrent requests is at most 3 times the median of the sequential ones.
-- CPU time per request, which other programs on the machine disturb less. The last of 50 concurrent requests waits for
-  all others, so with P processes on a core each the ratio is about 50/P times the CPU time of a concurrent request over
-  that of a sequential one.
-- Fairness: ten one-line requests while fifteen of the maximum size are waiting.
-- Memory: the server's resident memory during 10,000 requests with unknown words only.
+  texts of 18 and of 100 words. Reports lost requests and answers that differ from the model's. Target: p95 with 50
+  concurrent requests is at most 3 times the median of sequential requests.
+- CPU time per request, which depends less on other programs on the machine. The last of 50 concurrent requests waits
+  for all others. With P processes, each on its own core, the ratio of latencies is therefore about
+  50/P × CPU time of a concurrent request / CPU time of a sequential request.
+- Fairness: latency of ten one-line requests while fifteen requests of the maximum size are waiting.
+- Memory: resident memory of the server during 10,000 requests that contain only unknown words.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from rationalizer.data import generated_reviews as reviews
 
 REQUESTS, CONCURRENT, SEQUENTIAL = 1000, 50, 200
 MAX_RATIO = 3.0
-WORDS = 100  # of the longer texts
+WORDS = 100  # words per text in the longer texts
 LARGE, SMALL = 15, 10
 PROCESSES = max(2, min(8, (os.cpu_count() or 2) // 2))
 MEMORY_REQUESTS, STEPS = 10_000, 5
@@ -44,7 +45,7 @@ MEMORY_REQUESTS, STEPS = 10_000, 5
 
 @contextmanager
 def serving(run: Path, workers: int = 1) -> Iterator[tuple[int, int]]:
-    """Run `rationalizer serve` in a subprocess; give its port and its process number."""
+    """Run `rationalizer serve` in a subprocess; yield its port and process ID."""
     command = [sys.executable, "-m", "rationalizer", "serve", str(run), "--port", "0", "--workers", str(workers)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
     assert process.stderr is not None
@@ -63,9 +64,9 @@ Timing = tuple[list[dict | None], list[float], float]
 
 
 async def send_all(port: int, requests: Sequence[dict], concurrency: int) -> Timing:
-    """Return the answers (None: lost), the seconds of each, and the total seconds.
+    """Return the answers (None if lost), the latency of each in seconds, and the total seconds.
 
-    Uses plain connections with one request at a time each: a full HTTP client would be slower than the server.
+    Uses plain sockets, one request at a time per connection: a full HTTP client would be slower than the server.
     """
     answers: list[dict | None] = [None] * len(requests)
     seconds = [0.0] * len(requests)
@@ -109,7 +110,7 @@ def latency(folder: Path, model: Rationalizer, kinds: dict[str, Sequence[str]]) 
         with serving(folder, workers) as (port, pid):
             for kind, texts in kinds.items():
                 requests = [{"text": text} for text in texts]
-                asyncio.run(send_all(port, requests[:CONCURRENT], CONCURRENT))  # warm-up of all processes
+                asyncio.run(send_all(port, requests[:CONCURRENT], CONCURRENT))  # warms up all processes
                 start = cpu_seconds(pid)
                 sequential = asyncio.run(send_all(port, requests[:SEQUENTIAL], 1))
                 middle = cpu_seconds(pid)
@@ -123,7 +124,9 @@ def latency(folder: Path, model: Rationalizer, kinds: dict[str, Sequence[str]]) 
                 lost = sum(answer is None for answer in [*sequential[0], *concurrent[0]])
                 wrong = _count_wrong(model, texts, concurrent[0])
                 ends.append(f"{kind}, {workers} process(es): lost {lost}, wrong {wrong}")
-    print(f"The 95th percentile is at most {MAX_RATIO:g} times the median of sequential requests:\n")
+    print(
+        f"Target: p95 with {CONCURRENT} concurrent requests is at most {MAX_RATIO:g} times the median of sequential requests.\n"
+    )
     print_table(
         ["texts", "processes", "concurrent", "per second", "p50 ms", "p95 ms", "p99 ms", "p95 / sequential", ""], rows
     )
@@ -152,7 +155,7 @@ def _count_wrong(model: Rationalizer, texts: Sequence[str], answers: Sequence[di
 
 
 async def compare_load(port: int) -> tuple[list[float], list[float]]:
-    """Return the seconds of one-line requests without and with large requests waiting."""
+    """Return the latencies of one-line requests in seconds, without and with large requests waiting."""
     small = [{"text": f"We had lovely care, number {k}."} for k in range(SMALL)]
     large = [{"texts": [f"{'lovely care ' * 830}"] * 64}] * LARGE
     _, sequential, _ = await send_all(port, small, SMALL)
@@ -188,7 +191,7 @@ def memory(folder: Path) -> None:
             status = Path(f"/proc/{pid}/status").read_text()
             sizes.append(int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024)
     rows = [[(k + 1) * MEMORY_REQUESTS // STEPS, size, size / sizes[0]] for k, size in enumerate(sizes)]
-    print("\nMemory of the server:\n")
+    print("\nResident memory of the server:\n")
     print_table(["requests", "MB", "ratio"], rows)
 
 
