@@ -61,9 +61,8 @@ def main() -> None:
     model = Rationalizer("spectra", epochs=1, min_epochs=1)
     model.fit([e.text for e in corpus.train], [corpus.classes[e.label] for e in corpus.train], progress=False)
     texts = [e.text for e in corpus.test]
-    long = [
-        " ".join(texts[k : k + 1 + k % (2 * MAX_JOINED)]) for k in range(REVIEWS)
-    ]  # texts of very different lengths
+    # Texts of very different lengths.
+    long = [" ".join(texts[k : k + 1 + k % (2 * MAX_JOINED)]) for k in range(REVIEWS)]
     with tempfile.TemporaryDirectory() as name:
         run, file = Path(name) / "run", Path(name) / "reviews.csv"
         model.save(run)

@@ -124,9 +124,7 @@ def latency(folder: Path, model: Rationalizer, kinds: dict[str, Sequence[str]]) 
                 lost = sum(answer is None for answer in [*sequential[0], *concurrent[0]])
                 wrong = _count_wrong(model, texts, concurrent[0])
                 ends.append(f"{kind}, {workers} process(es): lost {lost}, wrong {wrong}")
-    print(
-        f"Target: p95 with {CONCURRENT} concurrent requests is at most {MAX_RATIO:g} times the median of sequential requests.\n"
-    )
+    print(f"Target: p95 with {CONCURRENT} concurrent requests is at most {MAX_RATIO:g} times the sequential median.\n")
     print_table(
         ["texts", "processes", "concurrent", "per second", "p50 ms", "p95 ms", "p99 ms", "p95 / sequential", ""], rows
     )
