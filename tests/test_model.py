@@ -150,6 +150,26 @@ def test_regression():
         fitted.predict_proba(TEXTS)
 
 
+@pytest.mark.parametrize("punctuation", ["free", "count"])
+def test_blank_tokens_keep_their_position_and_are_never_selected(punctuation):
+    words = [["", *text.split(), "\xa0", "It", "ended", ".", ""] for text in TEXTS]
+    masks = [[0, 1, *[0] * (len(text) - 2)] for text in words]
+    with pytest.warns(UserWarning, match="120 tokens"):
+        fitted = Rationalizer(**SMALL, punctuation=punctuation, budget="100%").fit(words, NAMES, annotations=masks)
+    for constraints in ([], ["per-sentence=1"], ["whole-sentences"]):
+        for text, explanation in zip(words[:4], fitted.explain(words[:4], constraints=constraints), strict=True):
+            assert explanation.tokens == tuple(text)
+            blank = [not token.strip() for token in text]
+            assert not any(flag for flag, is_blank in zip(explanation.selected, blank, strict=True) if is_blank)
+            assert not any(flag for flag, is_blank in zip(explanation.counted, blank, strict=True) if is_blank)
+            assert any(explanation.selected)
+            assert not explanation.unknown[0]
+            assert explanation.to_svg()
+    with pytest.warns(UserWarning, match="guess"):
+        (guess,) = fitted.explain([["", "zzyzx", "\xa0"]])
+    assert guess.counted == (False, True, False)
+
+
 def test_dev_texts():
     fitted = Rationalizer(**SMALL).fit(TEXTS, NAMES, dev=(TEXTS[:4], NAMES[:4]))
     assert len(fitted.trained.history["epochs"]) == 2

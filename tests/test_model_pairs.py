@@ -41,6 +41,16 @@ def test_explain(model):
     assert json.loads(json.dumps(e.to_dict()))["pairs"] == [list(pair) for pair in e.pairs]
 
 
+def test_pairs_as_json_stores_them(model, texts):
+    pairs = [list(pair) for pair in texts[0]]
+    with pytest.raises(ValueError, match="pairs=True"):
+        Rationalizer(**SMALL).fit(pairs, texts[1])
+    fitted = Rationalizer(**SMALL).fit(pairs, texts[1], pairs=True, progress=False)
+    assert (fitted.pairs, fitted.config.method) == (True, "at-most-one")
+    assert fitted.predict(pairs[:3]).tolist() == fitted.predict(texts[0][:3]).tolist()
+    assert not Rationalizer(**SMALL).fit(pairs, texts[1], pairs=False, progress=False).pairs
+
+
 def test_explain_list(model, texts):
     some = texts[0][:5]
     listed = model.explain(some, annotations=[[(0, 0)]] * 5)

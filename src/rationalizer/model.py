@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -78,6 +79,7 @@ class Rationalizer(SavingMixin):
         annotations: Iterable[Any] | None = None,
         dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
         task: Task | None = None,
+        pairs: bool | None = None,
         run_dir: str | Path | None = None,
         resume: bool = False,
         progress: bool | None = None,
@@ -97,6 +99,8 @@ class Rationalizer(SavingMixin):
                 words as (i, j). The model learns from them if `annotation_weight` is above 0.
             dev: (texts, labels) for early stopping; by default a tenth of the texts is held out.
             task: "classification" or "regression", if the labels leave it open.
+            pairs: whether `texts` holds pairs; by default if all items are tuples of two, or if the method is for
+                pairs. Lists of two strings, as JSON stores pairs, need it.
             run_dir: a folder for the model, its scores, checkpoints and logs, as written by `rationalizer train`.
             resume: continue the run in `run_dir`.
             progress: show a progress bar; by default only on a terminal or in a notebook.
@@ -107,7 +111,7 @@ class Rationalizer(SavingMixin):
         params = self._params if budget is None else {**self._params, "budget": budget}
         label_type: LabelType = "str"
         if isinstance(texts, Corpus):
-            _check_absent_with_corpus(labels=labels, annotations=annotations, dev=dev, task=task)
+            _check_absent_with_corpus(labels=labels, annotations=annotations, dev=dev, task=task, pairs=pairs)
             corpus = texts
             config = config_from_params(params, pairs=corpus.pairs)
             if config.word_splitting not in (None, corpus.rule):
@@ -122,10 +126,14 @@ class Rationalizer(SavingMixin):
                 )
             texts = list(texts) if isinstance(texts, Iterator) else texts
             labels = list(labels) if isinstance(labels, Iterator) else labels
-            config = config_from_params(params, pairs=are_pairs(texts, expected=config_from_params(params).pairs))
+            if pairs is None:
+                pairs = are_pairs(texts, expected=config_from_params(params).pairs)
+            config = config_from_params(params, pairs=pairs)
             corpus = _corpus(config, texts, labels, annotations, dev, task)
             if corpus.classes:
                 label_type = _label_type(list(labels))
+        if note := corpus.blank_tokens_note():
+            warnings.warn(note, stacklevel=2)
         trainer = {**accelerator_settings(device, trainer.get("devices", 1)), **trainer}
         done = run(corpus, config, run_dir, resume=resume, progress=progress, label_type=label_type, **trainer)
         # Assigned together at the end, so that a failed training changes nothing.

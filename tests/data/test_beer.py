@@ -109,7 +109,7 @@ def beer_folder(folder, packed):
     reviews = "0.6 0.4 0.5 0.4 0.5\tpours a nice head .\n0.2 0.9 0.5 0.5 0.5\tsmells of hops\n"
     annotations = [
         {
-            "x": ["nice", "head", "and", "smell"],
+            "x": ["nice", "head", "\xa0", "smell"],  # as one of the published reviews has it
             "y": [0.7, 0.8, 0.6, 0.5, 0.5],
             "0": [[0, 2]],
             "1": [[3, 4]],

@@ -85,9 +85,10 @@ def test_numbers_and_names_do_not_mix(tmp_path):
 
 
 def test_tokens_must_be_words_and_stand_in_the_text(tmp_path):
-    assert "row 1: token 2 is '', not a word" in complaint(
-        write(tmp_path / "a.jsonl", [{"tokens": ["a", ""], "label": 1}])
+    assert "row 1: token 2 is 3, not a word" in complaint(
+        write(tmp_path / "a.jsonl", [{"tokens": ["a", 3], "label": 1}])
     )
+    assert "row 1: " in complaint(write(tmp_path / "blank.jsonl", [{"tokens": ["", "\xa0"], "label": 1}]))
     row = {"tokens": ["a", "c"], "text": "a b c", "label": 1}
     assert "row 1: token 2 ('c') does not follow" in complaint(write(tmp_path / "b.jsonl", [row]))
 

@@ -189,6 +189,10 @@ def test_what_counts_as_pairs():
     assert not are_pairs(["a text", "another"])
     assert not are_pairs(("a text", "another"))
     assert not are_pairs([["two", "tokens"]])
+    assert not are_pairs([["a tree", "in", "autumn"], ["two", "tokens"]])
+    with pytest.raises(DataError, match=r"row 2.*tuple"):
+        are_pairs([["two", "tokens"], ["A man plays.", "Music"]])
+    assert are_pairs([["A man plays.", "Music"]], expected=True)
     assert not are_pairs([("a", "pair"), ("three", "tokens", "here")])
     assert not are_pairs([])
     assert not are_pairs("ab")

@@ -40,6 +40,9 @@ PAIRS = [
 for row in PAIRS[5:9]:
     row |= {"premise_chars": [[2, 5]], "hypothesis_chars": [[0, 4]]}
 PEOPLE = [{"text": f"one two {k}", "rationale_masks": [[0, 1, 0], [k % 2, 0, 0]], "label": k % 2} for k in range(20)]
+BLANK_TOKENS = [
+    {"tokens": ["", "one", "\xa0", str(k)], "rationale_mask": [0, 1, 0, 0], "label": k % 2} for k in range(20)
+]
 VALUES = [{"text": f"word {k}", "label": 3 if k == 7 else k / 8} for k in range(20)]
 WHOLE_VALUES = [{"text": f"word {k}", "label": float(k // 4)} for k in range(20)]
 
@@ -59,6 +62,7 @@ def same(one, other):
         assert word_counts(ours) == word_counts(theirs)
         assert lengths(ours).tolist() == lengths(theirs).tolist()
         assert labels(ours).tolist() == labels(theirs).tolist()
+    assert one.blank_tokens_note() == other.blank_tokens_note()
     return True
 
 
@@ -72,6 +76,7 @@ def same(one, other):
         ("x.jsonl", PAIRS, {}),
         ("x.parquet", PEOPLE, {}),
         ("x.jsonl", VALUES, {}),
+        ("x.jsonl", BLANK_TOKENS, {}),
         ("x.parquet", WHOLE_VALUES, {}),
         ("x.parquet", WHOLE_VALUES, {"task": "regression"}),
         ("x.csv", [{"t": row["text"], "label": 1} for row in VALUES], {"columns": Columns(text="t"), "rule": "spaces"}),

@@ -8,6 +8,7 @@ import torch
 from tokenizers import processors
 from torch import nn
 
+from rationalizer.data import make_examples
 from rationalizer.nn import ALIGNERS, EXTRACTORS, TransformerEncoder
 from rationalizer.nn.encoders.pretrained import encode
 from rationalizer.nn.encoders.transformer import TransformerOptions
@@ -50,6 +51,18 @@ def test_a_words_state_is_the_mean_of_its_tokens(bert):
     parts = plain[0, 1:-1].split(sizes)
     close(made.states(words)[0], torch.stack([part.mean(0) for part in parts]))
     close(made.encode_selection(words, words.mask.float()).global_state[0], plain[0, 0])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("punctuation", ["free", "count"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_blank_tokens_are_not_counted(tmp_path, kind, punctuation):
+    tokens = ["", "w1", "\xa0", ",", ""]
+    (example,) = make_examples([tokens], pairs=False)
+    made = make_encoder(write_encoder(tmp_path, kind), punctuation=punctuation)
+    words = made.collate([example])
+    assert words.counted.tolist() == [[False, True, False, punctuation == "count", False]]
+    assert made.states(words).isfinite().all()
 
 
 @torch.no_grad()

@@ -98,7 +98,8 @@ def train(
     if is_first:
         out.print(_describe_task(corpus), markup=False)
         out.print(_describe_corpus(corpus, config, generated=data.source in GENERATED), markup=False)
-        warn([*corpus.skipped, *_word_splitting_hint(corpus)])
+        blank = corpus.blank_tokens_note()
+        warn([*corpus.skipped, *_word_splitting_hint(corpus), *([blank] if blank else [])])
         out.print(f"{describe_method(config)}, seed {config.seed}: {folder}")
     # Lazy, because training shows a bar of its own first.
     with show_progress("Scoring", len(corpus.dev) + len(corpus.test), lazy=True) as on_batch:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from rationalizer.data.disk_examples import DiskExamples, cached_text
+from rationalizer.data.disk_examples import DiskExamples, cached_text, word_counts
 from rationalizer.text import AnyExample, Budget, PairExample, SplitRule
 
 Task = Literal["classification", "regression"]
@@ -68,6 +68,16 @@ class Corpus:
                 sha.update(f"{example.annotated}\n".encode())
             sha.update(b"\x1e")
         return sha.hexdigest()
+
+    def blank_tokens_note(self) -> str:
+        """A note with the number of blank tokens, which are never selected; empty if there are none."""
+        if self.rule != "spaces":  # only tokenized texts have them
+            return ""
+        counts = [word_counts(split) for split in (self.train, self.dev, self.test) if len(split)]
+        blank = sum(count for words in counts for word, count in words.items() if not word.strip())
+        if not blank:
+            return ""
+        return f"note: {blank:,} tokens are empty or white space; they keep their positions and are never selected"
 
     def _digest(self) -> str:
         sha = hashlib.sha256()

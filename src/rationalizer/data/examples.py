@@ -42,7 +42,8 @@ def make_example(
 
     Args:
         text: a string.
-        tokens: a list of words, JSON, or words separated by spaces; they are kept as they are.
+        tokens: a list of words, JSON, or words separated by spaces; they are kept as they are. Empty tokens and white
+            space keep their position but are never selected.
         spans: annotation as half-open token spans. Each annotation may also be JSON text.
         mask: annotation as one flag per token.
         masks: one such mask per annotator; the annotation is their union.
@@ -65,7 +66,7 @@ def make_example(
         words, offsets = split_words(text, rule)
     else:
         text, words, offsets = _parse_tokens(tokens, text)
-    if not words:
+    if not any(map(str.strip, words)):
         raise DataError(f"the text {short_repr(text)} has no token", "fill it in or leave the row out")
 
     annotation, annotator_masks = None, None
@@ -168,7 +169,7 @@ def make_examples(
         annotations: for each text a token mask, or half-open spans: of characters for a string, of tokens for a list of
             tokens. For each pair an alignment: pairs of token indices, or "0-0 1-2". None where there is none.
         classes: the classes in order; by default those of the labels.
-        pairs: whether the items are pairs; by default detected.
+        pairs: whether the items are pairs; by default detected (see `are_pairs`).
         task: "classification" or "regression"; by default inferred from the labels.
         rule: how strings are split into words.
 
@@ -197,9 +198,10 @@ def make_examples(
 def are_pairs(items: Any, *, expected: bool = False) -> bool:
     """Whether the items are pairs (premise, hypothesis), not texts.
 
-    A pair is a tuple of two, and all items must be pairs. A list of two strings is a tokenized text: write pairs as
-    tuples. Tables with the columns `premise` and `hypothesis`, or with exactly two columns (other than `text` and
-    `label`), and arrays of shape (n, 2) hold pairs. An iterator is not consumed and does not count as pairs.
+    A pair is a tuple of two, and all items must be pairs. A list of strings is a tokenized text. If all items are lists
+    of two strings and some of these contain spaces, they could be pairs as JSON stores them: a DataError asks.
+    Tables with the columns `premise` and `hypothesis`, or with exactly two columns (other than `text` and `label`), and
+    arrays of shape (n, 2) hold pairs. An iterator is not consumed and does not count as pairs.
 
     If pairs are `expected`, because the method needs them, everything but plain strings counts as pairs: lists of two
     are pairs, and `make_examples` reports what is wrong with others.
@@ -220,6 +222,13 @@ def are_pairs(items: Any, *, expected: bool = False) -> bool:
             f"row {paired.index(True) + 1} is a pair (premise, hypothesis), row {text + 1} a text",
             "give one kind, and write tokenized texts as lists",
         )
+    if rows and all(isinstance(row, list) and len(row) == 2 and all(isinstance(t, str) for t in row) for row in rows):
+        spaced = next((k for k, row in enumerate(rows) if any(len(text.split()) > 1 for text in row)), None)
+        if spaced is not None:
+            raise DataError(
+                f"row {spaced + 1}, {short_repr(rows[spaced])}, is a pair of texts or one text of two tokens",
+                "write pairs as tuples, [tuple(pair) for pair in pairs], or pass pairs=True; for tokens, pairs=False",
+            )
     return bool(rows) and all(paired)
 
 
@@ -336,7 +345,7 @@ def _parse_tokens(tokens: Any, text: str | None) -> tuple[str, tuple[str, ...], 
     if not isinstance(tokens, Sequence):
         raise DataError(f"tokens must be a list of words or words joined by spaces, got {short_repr(tokens)}")
     for k, token in enumerate(tokens):
-        if not isinstance(token, str) or not token.strip():
+        if not isinstance(token, str):
             raise DataError(f"token {k + 1} is {short_repr(token)}, not a word", "leave it out")
     if text is not None:
         return text, tuple(tokens), align(tokens, text)

@@ -13,7 +13,7 @@ from rationalizer.text.example import Example
 
 SentenceRule = Literal["punctuation", "lines"]
 
-_ENDS = ".!?…。！？"
+_ENDS = frozenset(".!?…。！？")
 _CLOSING = regex.compile(r"[\p{Pe}\p{Pf}'\"]+")
 # Words whose final dot does not end a sentence: initials, words with inner dots, common titles.
 _ABBREVIATION = regex.compile(r"(?:\p{L}\.)+|(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|no)\.", regex.IGNORECASE)
@@ -48,7 +48,7 @@ def _punctuation_ends(tokens: Sequence[str], gaps: Sequence[str], *, cased: bool
     for token, after, gap in zip(tokens, tokens[1:], gaps, strict=False):
         quotes += token == '"'
         ended = _ends_sentence(token) or (ended and _closes(token, quotes % 2 == 0))
-        goes_on = _closes(after, quotes % 2 == 1) or after[0] in _ENDS or (cased and after[0].islower())
+        goes_on = _closes(after, quotes % 2 == 1) or after[:1] in _ENDS or (cased and after[:1].islower())
         end = (ended and not goes_on) or (len(gap) > 1 and _BREAK.search(gap) is not None)
         if end:
             ended, quotes = False, 0
@@ -61,7 +61,7 @@ def _closes(token: str, second_quote: bool) -> bool:
 
 
 def _ends_sentence(token: str) -> bool:
-    if token[-1] not in _ENDS and _CLOSING.fullmatch(token[-1]) is None:
+    if token[-1:] not in _ENDS and _CLOSING.fullmatch(token[-1:]) is None:
         return False  # the fast path for most words
     bare = _CLOSING.sub("", token)
-    return bare[-1:] in tuple(_ENDS) and _ABBREVIATION.fullmatch(bare) is None
+    return bare[-1:] in _ENDS and _ABBREVIATION.fullmatch(bare) is None

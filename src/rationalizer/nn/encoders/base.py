@@ -19,7 +19,7 @@ from rationalizer.text import Example, Offsets, SentenceRule, SplitRule, WordBat
 from rationalizer.text.token_cache import TokenCache
 
 Punctuation = Literal["free", "count"]
-UNKNOWN, KNOWN, PUNCTUATION = 0, 1, 2  # kinds of tokens
+UNKNOWN, KNOWN, PUNCTUATION, BLANK = 0, 1, 2, 3  # kinds of tokens
 
 
 class EncodedSelection(NamedTuple):
@@ -36,7 +36,8 @@ class Encoder(nn.Module):
     Args:
         rule: how texts are split into words, see `rationalizer.text.word_splitting`.
         punctuation: "free": punctuation does not use the budget, and is read if the words on both sides are. Words
-            that the encoder does not know carry no information and cannot be selected. "count" treats all tokens alike.
+            that the encoder does not know carry no information and cannot be selected. "count" treats all tokens alike,
+            except that empty tokens and white space, as some tokenized corpora have them, can never be selected.
         sentences: where sentences end, see `rationalizer.text.sentence_splitting`; constraints on sentences use it.
     """
 
@@ -128,24 +129,31 @@ class Encoder(nn.Module):
         raise NotImplementedError
 
     def word_masks(self, texts: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor, Tensor]:
-        """The masks of `WordBatch` for these tokens. A text of only punctuation and unknown words counts them all."""
+        """The masks of `WordBatch` for these tokens. A text of only punctuation and unknown words counts them all.
+
+        Blank tokens are never counted.
+        """
         lengths = np.array([len(tokens) for tokens in texts])
         mask = np.arange(lengths.max()) < lengths[:, None]
         counted, punctuation = mask.copy(), np.zeros_like(mask)
+        kinds = self.kinds(chain.from_iterable(texts))
+        counted[mask] = kinds != BLANK
         if self.punctuation == "free":
-            kinds = self.kinds(chain.from_iterable(texts))
+            selectable = counted.copy()
             punctuation[mask] = kinds == PUNCTUATION
             counted[mask] = kinds == KNOWN
             nothing = ~counted.any(1, keepdims=True)
-            counted |= mask & nothing
+            counted |= selectable & nothing
             punctuation &= ~nothing
         return torch.from_numpy(mask), torch.from_numpy(counted), torch.from_numpy(punctuation)
 
     def kinds(self, tokens: Iterable[str]) -> NDArray[np.int8]:
-        """PUNCTUATION, KNOWN or UNKNOWN, for each token."""
+        """PUNCTUATION, BLANK, KNOWN or UNKNOWN, for each token."""
         return np.array(self._kind.get_all(tokens), dtype=np.int8)
 
     def _kind_of(self, token: str) -> int:
+        if not token.strip():
+            return BLANK
         if is_punctuation(token):
             return PUNCTUATION
         return KNOWN if self.knows(token) else UNKNOWN
