@@ -144,7 +144,7 @@ def test_killed_comparison_resumes_to_the_same_weights(study, folder, tmp_path, 
     assert [row.method for row in done.rows] == ["pair-budget", "sparsemax"]
 
 
-def test_a_sweep_is_drawn(folder, tmp_path):
+def test_sweep_is_drawn(folder, tmp_path):
     own = tmp_path / "small"
     shutil.copytree(folder, own)
     (own / "note.txt").write_text("reduced\n")

@@ -48,7 +48,7 @@ def test_neutral_and_contradiction_count_as_non_entailment(trained, answer):
     assert cells[0][3:] == [".9942", ".9962"]
 
 
-def test_parts_that_are_missing_stay_empty_and_unknown_ones_are_refused(trained):
+def test_missing_parts_are_empty_and_unknown_parts_raise(trained):
     found = hans_accuracy(trained, hans(PARTS[:1]))
     assert list(found) == [("entailment", "lexical_overlap")]
     assert [row[2] for row in hans_table({"ours": found})[1]][1:] == [""] * 5

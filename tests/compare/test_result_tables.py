@@ -50,7 +50,7 @@ def test_mean_minimum_maximum_and_the_papers_figures(tmp_path):
     assert stored[0]["paper"]["macro_f1"] == {"mean": 0.8, "min": 0.79, "max": 0.81}
 
 
-def test_matchings_are_quoted_as_they_read_the_premise():
+def test_paper_figures_of_matchings():
     runs = plan_small(DataSource.resolve("snli"), "budget,budget:not-faithful,ot-exact-k:not-faithful,ot-exact-k", [0])
     text = markdown(summarize([(run, record(macro_f1=0.5, alignments=4.0, violation=0.0)) for run in runs]), {})
     assert "| budget | 4 pairs | .500 | .82 (.81/.82) | 4.00 | 0 |" in text
@@ -60,7 +60,7 @@ def test_matchings_are_quoted_as_they_read_the_premise():
     assert "(three seeds, 300-dimensional vectors)" in text
 
 
-def test_reduced_data_says_so_and_own_data_has_no_paper_columns():
+def test_reduced_data_is_noted_and_own_data_has_no_paper_columns():
     done = [(run, record(macro_f1=0.5)) for run in plan_small(DataSource.resolve("hotels"), "spectra", [0])]
     text = markdown(summarize(done, notes={"hotels-location": "rebuilt"}), {})
     assert "## hotels-location (rebuilt)" in text
@@ -69,7 +69,7 @@ def test_reduced_data_says_so_and_own_data_has_no_paper_columns():
     assert "paper" not in markdown(summarize(own), {})
 
 
-def test_the_paper_is_quoted_at_its_budget_on_test_only():
+def test_paper_is_quoted_only_on_test_at_its_budget():
     runs = plan_small(DataSource.resolve("sst"), "spectra", [0], [*map(Budget.share, (0.1, 0.2))])
     rows = summarize([(run, record(macro_f1=0.5)) for run in runs])
     assert [(str(row.budget), bool(row.paper)) for row in rows] == [("10%", False), ("20%", True)]
@@ -87,7 +87,7 @@ def test_token_f1_is_compared_under_the_papers_convention():
     assert "convention" not in markdown(summarize([(own[0], record(macro_f1=1, token_f1=0.3, token_f1_paper=0.4))]), {})
 
 
-def test_missing_seeds_are_those_of_a_budget():
+def test_missing_seeds_are_counted_per_budget():
     runs = plan_small(DataSource.resolve("reviews"), "spectra,sfe", [0, 1], [Budget.parse("5%"), Budget.parse("10%")])
     lacks = [("spectra", "10%", 1), ("sfe", "5%", 1), ("sfe", "10%", 0)]
     done = [

@@ -23,7 +23,7 @@ def test_by_hand():
 
 
 @given(arrays(bool, st.tuples(st.integers(1, 5), st.integers(1, 5))).filter(np.any))
-def test_a_matrix_agrees_with_its_own_pairs(matrix):
+def test_matrix_agrees_with_its_own_links(matrix):
     found = alignment_scores([matrix], [[tuple(pair) for pair in np.argwhere(matrix)]])
     assert (found.precision, found.recall, found.f1) == (1, 1, 1)
     assert found.alignments == matrix.sum()

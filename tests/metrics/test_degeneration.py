@@ -147,7 +147,7 @@ def test_regression_no_better_than_the_mean():
 
 @pytest.mark.parametrize("count", [8, 12, 20])
 @pytest.mark.parametrize("classes", [2, 3, 8])
-def test_few_texts_cannot_condemn_perfect_predictions(count, classes):
+def test_few_texts_with_perfect_predictions_have_no_finding(count, classes):
     masks = scattered(lengths(count, shortest=12))
     balanced = np.arange(count) % classes
     for truth in (balanced, np.where(np.arange(count) < classes, balanced, 0)):  # and one text per rare class
@@ -157,7 +157,7 @@ def test_few_texts_cannot_condemn_perfect_predictions(count, classes):
 
 
 @pytest.mark.parametrize("count", [8, 12, 20])
-def test_few_texts_cannot_condemn_perfect_regression(count):
+def test_few_texts_with_perfect_regression_have_no_finding(count):
     masks = scattered(lengths(count, shortest=12))
     outlier = np.eye(count)[0]
     for truth in (np.linspace(0, 1, count), outlier):
@@ -202,7 +202,7 @@ def test_label_encoded_by_position_in_regression():
 
 
 @pytest.mark.parametrize("rationales", [scattered, one_span])
-def test_longer_texts_of_one_class_are_no_code(rationales):
+def test_longer_texts_of_one_class_have_no_finding(rationales):
     rng = np.random.default_rng(0)
     truth = labels(500)
     sizes = np.where(truth, rng.integers(6, 15, 500), rng.integers(20, 60, 500))

@@ -79,7 +79,7 @@ def test_number_of_top_tokens_rounds_up(length, fraction, count):
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=20), st.sampled_from([0.01, 0.1, 0.2, 0.5, 1.0]))
-def test_top_tokens_are_the_largest_and_the_earliest_of_equals(scores, fraction):
+def test_top_tokens_break_ties_by_position(scores, fraction):
     mask = top_tokens(np.array(scores, float), fraction)
     chosen = {i for i, token in enumerate(mask) if token}
     assert all((scores[i], -i) > (scores[j], -j) for i in chosen for j in set(range(len(scores))) - chosen)

@@ -33,7 +33,7 @@ def test_agrees_with_scikit_learn(pairs):
 
 @settings(max_examples=20)
 @given(LABEL_PAIRS)
-def test_classes_one_by_one_agree_with_scikit_learn(pairs):
+def test_class_scores_agree_with_scikit_learn(pairs):
     truth, guess = map(list, zip(*pairs, strict=True))
     assert confusions(truth, guess, range(4)).tolist() == confusion_matrix(truth, guess, labels=range(4)).tolist()
     expected = precision_recall_fscore_support(truth, guess, labels=range(4), zero_division=0)

@@ -31,7 +31,7 @@ def test_built_in_methods_are_registered():
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("use", ["forward", "decode"])
-def test_padding_gets_nothing_and_changes_nothing(method, use, pairs):
+def test_padding_is_not_aligned_and_has_no_effect(method, use, pairs):
     scores, rows, columns, budget = pairs
     aligner = ALIGNERS[method]()
     torch.manual_seed(0)
@@ -50,7 +50,7 @@ def test_padding_gets_nothing_and_changes_nothing(method, use, pairs):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_decoded_alignments_keep_their_constraints(method, pairs):
+def test_decoded_alignments_satisfy_their_constraints(method, pairs):
     scores, rows, columns, budget = pairs
     aligner = ALIGNERS[method]()
     found = aligner.decode(scores, rows, columns, budget)
@@ -98,7 +98,7 @@ def test_budget_limits_the_sum_in_training_too(pairs):
 
 
 @pytest.mark.parametrize("method", MATCHINGS)
-def test_one_matrix_serves_both_texts(method, pairs):
+def test_both_directions_share_one_matrix(method, pairs):
     found = ALIGNERS[method]()(*pairs)
     assert found.rows is found.columns
 
@@ -111,7 +111,7 @@ def test_softmax_is_a_distribution_in_each_direction(pairs):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_training_reaches_the_scores(method, pairs):
+def test_scores_get_a_gradient(method, pairs):
     scores, rows, columns, budget = pairs
     leaf = scores.clone().requires_grad_()
     found = ALIGNERS[method](temperature=2.0)(leaf, rows, columns, budget)

@@ -91,7 +91,7 @@ def test_method_learns_to_select_annotated_words(method):
 
 
 @pytest.mark.parametrize("method", ["spectra", "pair-budget"])
-def test_the_budget_stays_hard_and_is_used_up(method):
+def test_budget_is_hard_and_used_fully(method):
     many = taught(method, [1, 1, 0, 1, 1, 1, 0, 1], budget=2).z[0]
     assert many.sum() == 2
     assert not many[[2, 6]].any()
@@ -100,7 +100,7 @@ def test_the_budget_stays_hard_and_is_used_up(method):
     assert few[2] == 1
 
 
-def test_constraints_are_kept():
+def test_constraints_are_satisfied():
     marked = [1, 0, 0, 1, 1, 0, 1, 1]
     found = taught("spectra", marked, budget=4, limits=LayerConstraints(spans=1)).z[0].int().tolist()
     assert len("".join(map(str, found)).replace("0", " ").split()) == 1
@@ -108,7 +108,7 @@ def test_constraints_are_kept():
 
 
 @pytest.mark.parametrize("method", sorted(ALIGNERS))
-def test_an_aligner_learns_from_links(method):
+def test_aligner_learns_from_annotated_links(method):
     layer = ALIGNERS[method]()
     rows, columns = torch.ones(1, 4, dtype=torch.bool), torch.ones(1, 3, dtype=torch.bool)
     marked = torch.zeros(1, 4, 3, dtype=torch.bool)

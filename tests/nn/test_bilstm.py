@@ -10,7 +10,7 @@ def encoder():
     return BiLSTM(5, 4).double()
 
 
-def test_states_are_those_of_packed_sequences(encoder):
+def test_states_equal_those_of_packed_sequences(encoder):
     lengths = torch.tensor([6, 2, 1, 4])
     vectors = torch.randn(4, 6, 5, dtype=torch.float64)
     mask = torch.arange(6)[None] < lengths[:, None]
@@ -23,7 +23,7 @@ def test_states_are_those_of_packed_sequences(encoder):
     torch.testing.assert_close(encoder(vectors, mask), expected)
 
 
-def test_padding_changes_nothing(encoder):
+def test_padding_has_no_effect(encoder):
     vectors = torch.randn(2, 7, 5, dtype=torch.float64)
     mask = torch.tensor([[True] * 4 + [False] * 3] * 2)
     states = encoder(vectors, mask)

@@ -127,7 +127,7 @@ def test_attention_is_a_distribution():
         torch.testing.assert_close(z.sum(1), torch.ones(3))
 
 
-def test_structured_training_keeps_to_the_budget():
+def test_structured_training_respects_the_budget():
     states, mask = batch((20, 11, 5, 1))
     for method in STRUCTURED:
         for budget in (0.1, 0.3, 2):

@@ -34,7 +34,7 @@ def selective(model, method):
 @pytest.mark.parametrize("pretrained", [True, False])
 @pytest.mark.parametrize("pooling", ["max", "mean", "last"])
 @pytest.mark.parametrize("method", METHODS)
-def test_unselected_words_do_not_change_the_prediction_by_a_bit(method, pooling, pretrained, punctuation, gaps):
+def test_unselected_words_do_not_change_the_prediction(method, pooling, pretrained, punctuation, gaps):
     how = {"pretrained": pretrained, "punctuation": punctuation, "gaps": gaps}
     model = highlight_model(method, pooling=pooling, classes=3, **how)
     selective(model, method)
@@ -128,7 +128,7 @@ def test_text_of_only_punctuation_counts_it():
     assert (model(words, budget=Budget.count(2)).z[0] != 0).sum() == 2
 
 
-def test_unknown_words_are_not_selected_in_their_own_right():
+def test_unknown_words_are_not_selected_by_their_own_score():
     model = highlight_model().eval()
     text = "w1 qqq w2 zzz w3"
     words = model.encoder.collate([Example(text, *split_words(text, "spaces")), Example("qqq", ("qqq",), ((0, 3),))])

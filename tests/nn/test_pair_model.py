@@ -52,7 +52,7 @@ def test_shapes_and_gradients(method, faithful):
 
 @pytest.mark.parametrize("marks", [True, False])
 @pytest.mark.parametrize("method", ALIGNERS)
-def test_padding_and_the_rest_of_the_batch_change_nothing(method, marks):
+def test_padding_and_other_pairs_have_no_effect(method, marks):
     model = build(method).eval()
     together = model(*batch(model, marks=marks), budget=Budget.share(0.5)).outputs
     premises, hypotheses = examples(PREMISES, 0, marks), examples(HYPOTHESES, 50, marks)
@@ -75,7 +75,7 @@ def test_punctuation_is_never_aligned(method):
 
 
 @pytest.mark.parametrize("method", sorted(set(ALIGNERS) - {"softmax"}))
-def test_a_faithful_prediction_does_not_see_the_states_of_unaligned_premise_words(method):
+def test_faithful_prediction_ignores_unaligned_premise_words(method):
     """Not by a bit: what an unaligned premise word is, the prediction cannot tell. Only its context can: the
     states of aligned words were read with their neighbours, which the next test shows."""
     model = build(method, faithful=True).eval()
@@ -121,7 +121,7 @@ def test_unaligned_word_acts_only_through_neighbours_states():
     assert torch.equal(model.predict_from(alignment, *after), model.predict_from(alignment, *before))
 
 
-def test_without_any_alignment_a_faithful_prediction_knows_only_the_premises_length():
+def test_faithful_prediction_without_alignment_depends_only_on_length():
     model = build("at-most-one", faithful=True).eval()
     premise, hypothesis = batch(model)
     states = states_of(model, premise, hypothesis)

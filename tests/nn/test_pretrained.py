@@ -26,14 +26,14 @@ def copy_of(bert, folder):
     return folder
 
 
-def test_a_folder(bert):
+def test_load_from_folder(bert):
     found = load_pretrained(bert)
     assert (found.source, found.revision, found.capacity) == (bert, None, 64)
     assert found.config["hidden_size"] == 16
     assert found.network.pooler is None  # nothing reads it
 
 
-def test_weights_of_half_precision_are_read_as_single(bert, tmp_path):
+def test_half_precision_weights_load_as_float32(bert, tmp_path):
     folder = copy_of(bert, tmp_path)
     weights = load_file(folder / "model.safetensors")
     save_file({name: w.half() for name, w in weights.items()}, folder / "model.safetensors", {"format": "pt"})
@@ -52,12 +52,12 @@ def test_unused_positions_reduce_the_capacity(kind, capacity, tmp_path):
 
 
 @pytest.mark.parametrize(("kind", "settings"), [("gpt2", {"n_embd": 16, "n_layer": 2, "n_head": 2}), ("llama", SIZES)])
-def test_decoders_are_refused(kind, settings, tmp_path):
+def test_decoders_raise(kind, settings, tmp_path):
     with pytest.raises(DataError, match="is a decoder"):
         load_pretrained(write_encoder(tmp_path, kind, **settings))
 
 
-def test_a_tokenizer_without_offsets_is_refused(tmp_path):
+def test_tokenizer_without_offsets_raises(tmp_path):
     config = transformers.CanineConfig(**SIZES, max_position_embeddings=64)
     transformers.CanineModel(config).save_pretrained(tmp_path)
     transformers.CanineTokenizer().save_pretrained(tmp_path)
@@ -114,7 +114,7 @@ def hub_kernels(monkeypatch):
 
 
 @pytest.mark.parametrize("settings", KERNEL_SETTINGS)
-def test_hub_kernels_are_refused(bert, tmp_path, settings, hub_kernels):
+def test_hub_kernels_raise(bert, tmp_path, settings, hub_kernels):
     folder = copy_of(bert, tmp_path)
     described = load_pretrained(bert).to_json()
     edit_json(folder / "config.json", **settings)
@@ -125,7 +125,7 @@ def test_hub_kernels_are_refused(bert, tmp_path, settings, hub_kernels):
     assert hub_kernels == []
 
 
-def test_hub_kernel_in_versioned_configuration_is_refused(bert, tmp_path, hub_kernels):
+def test_hub_kernel_in_versioned_configuration_raises(bert, tmp_path, hub_kernels):
     folder = copy_of(bert, tmp_path)
     shutil.copy(folder / "config.json", folder / "config.4.0.0.json")
     edit_json(folder / "config.json", configuration_files=["config.4.0.0.json"])
@@ -162,7 +162,7 @@ def test_shards_are_loaded(bert, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["evil.bin", "../evil.safetensors"])
-def test_index_of_other_files_is_refused(bert, tmp_path, name, monkeypatch):
+def test_index_of_other_files_raises(bert, tmp_path, name, monkeypatch):
     folder = copy_of(bert, tmp_path / "encoder")
     write_shards(folder, name)
     monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("torch.load was called"))
@@ -171,7 +171,7 @@ def test_index_of_other_files_is_refused(bert, tmp_path, name, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["adapter_model.bin", "evil.safetensors.index.json"])
-def test_other_weights_named_in_configuration_are_refused(bert, tmp_path, name, monkeypatch):
+def test_other_weights_named_in_configuration_raise(bert, tmp_path, name, monkeypatch):
     folder = copy_of(bert, tmp_path)
     torch.save(load_file(folder / "model.safetensors"), folder / "adapter_model.bin")
     edit_json(folder / "config.json", transformers_weights=name)
@@ -180,7 +180,7 @@ def test_other_weights_named_in_configuration_are_refused(bert, tmp_path, name, 
         load_pretrained(str(folder))
 
 
-def test_adapter_is_refused(bert, tmp_path):
+def test_adapter_raises(bert, tmp_path):
     folder = copy_of(bert, tmp_path)
     (folder / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "evil/weights"}))
     with pytest.raises(DataError, match="adapter_config"):
@@ -209,18 +209,18 @@ def test_dropout_is_set(kind, tmp_path):
             assert torch.equal(one, other) is not varies
 
 
-def test_a_folder_has_no_revisions(bert):
+def test_revision_of_a_folder_raises(bert):
     with pytest.raises(DataError, match="revision='main'"):
         load_pretrained(bert, "main")
 
 
-def test_no_such_folder():
+def test_missing_folder_raises():
     for name in ("./encoders/mine", "/encoders/mine", "a/b/c"):
         with pytest.raises(DataError, match="does not exist"):
             load_pretrained(name)
 
 
-def test_a_name_without_a_connection(offline):
+def test_hub_name_without_network_raises(offline):
     with pytest.raises(DataError, match=r"Hugging Face Hub"):
         load_pretrained("nobody/nothing")
 
@@ -234,7 +234,7 @@ def test_missing_transformers_extra_is_named(bert, monkeypatch):
         Pretrained.from_json(described)
 
 
-def test_a_name_is_pinned_to_its_commit(bert, offline, tmp_path, monkeypatch):
+def test_hub_name_is_pinned_to_its_commit(bert, offline, tmp_path, monkeypatch):
     """From the Hub's cache, as it is laid out after a download."""
     import huggingface_hub.constants
 

@@ -41,7 +41,7 @@ def some_selection(words, share=0.3, seed=0):
 
 
 @torch.no_grad()
-def test_a_words_state_is_the_mean_of_its_tokens(bert):
+def test_word_state_is_the_mean_of_its_subwords(bert):
     made = make_encoder(bert)
     words = made.collate([text(4, marks=False)])
     ids = [*made.subwords.prefix, *(i for word in made.subwords.tokenize(text(4, marks=False)) for i in word)]
@@ -133,7 +133,7 @@ def test_unselected_mask_and_zero_stay_visible(bert):
 
 
 @torch.no_grad()
-def test_long_texts_are_read_in_windows(bert):
+def test_long_texts_are_encoded_in_windows(bert):
     made = make_encoder(bert)
     examples = [text(200, marks=False), text(5), text(64, seed=3)]
     words = made.collate(examples)
@@ -163,7 +163,7 @@ def test_states_do_not_depend_on_other_texts(bert, words):
 
 
 @torch.no_grad()
-def test_encoders_without_a_token_before_the_text(tmp_path, monkeypatch):
+def test_encoders_without_a_first_special_token(tmp_path, monkeypatch):
     """As T5: what is said of the whole does not depend on padding, nor on unselected words."""
     plain = tiny_transformers.tokenizer
 
@@ -194,7 +194,7 @@ def test_gradients_reach_scores_and_both_encoders(bert):
     assert model.method.scorer.weight.grad.abs().sum() > 0
 
 
-def test_the_gradient_of_z_is_right(bert):
+def test_gradient_of_z(bert):
     model = highlight_model(bert).double().eval()
     words = model.encoder.collate(texts((6, 4)))
     z = torch.where(words.mask, 0.2 + 0.6 * torch.rand(words.mask.shape, dtype=torch.float64), 0.0).requires_grad_()
@@ -251,7 +251,7 @@ def test_frozen_networks(bert):
     assert all(p.requires_grad for p in partly.encoder.layer[1].parameters())
 
 
-def test_layers_that_cannot_be_frozen(bert, tmp_path):
+def test_invalid_frozen_layers_raise(bert, tmp_path):
     with pytest.raises(DataError, match=r"frozen_layers=3, but .* has 2 layers"):
         make_encoder(bert, frozen_layers=3)
     with pytest.raises(DataError, match="uses the same layer several times"):

@@ -25,7 +25,7 @@ def prepared(**options):
     )
 
 
-def test_english_texts_get_the_vectors_of_the_package():
+def test_english_texts_get_the_package_vectors():
     encoder = prepared()
     assert len(encoder.vectors) == len(load_vectors(BUNDLED))
     assert encoder.summary() == {
@@ -48,7 +48,7 @@ def test_texts_without_coverage_learn_their_own_vectors():
     assert prepared(embeddings=None).vectors is None
 
 
-def test_a_word_is_its_pretrained_vector_plus_what_was_learned():
+def test_word_vector_is_pretrained_plus_learned():
     encoder = prepared()
     table, words = encoder.vectors.decoded(), encoder.vectors.words
     vector = lambda text: encoder.word_vectors(encoder.collate([example(text)]))[0].detach().numpy()  # noqa: E731

@@ -17,7 +17,7 @@ def padded(rows):
 
 
 @given(COUNTS, st.integers(4 * MARGIN, 12 * MARGIN))
-def test_every_word_has_one_home_with_context(rows, capacity):
+def test_every_word_has_one_window_with_context(rows, capacity):
     counts = padded(rows)
     layout = lay_out(counts, capacity, MARGIN)
     length = layout.word.shape[1]
@@ -40,7 +40,7 @@ def test_every_word_has_one_home_with_context(rows, capacity):
 
 
 @given(COUNTS, st.integers(4 * MARGIN, 12 * MARGIN))
-def test_rows_hold_whole_words_and_padding_comes_last(rows, capacity):
+def test_rows_contain_whole_words_and_end_with_padding(rows, capacity):
     counts = padded(rows)
     layout = lay_out(counts, capacity, MARGIN)
     for text, word, part, real in zip(layout.text, layout.word, layout.part, layout.real, strict=True):
@@ -49,7 +49,7 @@ def test_rows_hold_whole_words_and_padding_comes_last(rows, capacity):
         assert there == [(j, k) for j in dict.fromkeys(word[real].tolist()) for k in range(int(counts[text, j]))]
 
 
-def test_a_text_that_fits_has_one_row():
+def test_short_text_has_one_row():
     layout = lay_out(torch.tensor([[2, 3, 1], [1, 1, 0]]), 6, 1)
     assert layout.text.tolist() == [0, 1]
     assert layout.word[0].tolist() == [0, 0, 1, 1, 1, 2]
@@ -58,7 +58,7 @@ def test_a_text_that_fits_has_one_row():
 
 
 @pytest.mark.parametrize("words", [1_000, 4_000])
-def test_the_number_of_rows_grows_like_the_text(words):
+def test_number_of_rows_is_linear_in_length(words):
     layout = lay_out(torch.full((1, words), 2), 100, 20)
     assert len(layout.text) == -(-2 * words // 60)
 

@@ -1,4 +1,4 @@
-"""Runs that end in the middle, and what is compared of those that go on."""
+"""Helpers that interrupt runs and compare resumed runs with uninterrupted ones."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ def same(one, other):
 
 
 def train_for_long(run):
-    """Of 144 short steps, each with a checkpoint; goes on where an earlier call has ended."""
+    """Train for 144 short steps with a checkpoint after each; resume if an earlier call was interrupted."""
     torch.set_num_threads(1)
     settings = {"hidden": 8, "vector_size": 8, "embeddings": None, "epochs": 6, "min_epochs": 6, "batch_size": 4}
     corpus = generated_reviews(train=96, dev=24, test=0)
@@ -28,7 +28,7 @@ def train_for_long(run):
 
 
 class Killed(BaseException):
-    """Ends a run in the middle of a step, as nothing within the run can."""
+    """Ends a run in the middle of a step. A BaseException, so that no handler in the run catches it."""
 
 
 def killed_after(monkeypatch, step):
@@ -43,7 +43,7 @@ def killed_after(monkeypatch, step):
 
 
 def require_resumable(corpus, config, steps, folder, monkeypatch, **trainer):
-    """Killed at each of these steps and resumed, a training ends as it does without that; gives what it ends with."""
+    """Check that runs killed at each of these steps and resumed equal an uninterrupted run, and return that run."""
     expected = train(corpus, config, **trainer)
     for step in steps:
         run = folder / f"{step}"
@@ -53,8 +53,8 @@ def require_resumable(corpus, config, steps, folder, monkeypatch, **trainer):
                 train(corpus, config, run, **trainer)
         resumed = train(corpus, config, run, resume=True, **trainer)
         assert same(weights(resumed), weights(expected)), step
-        for kept in ("best", "best_epoch", "steps"):
-            assert resumed.history[kept] == expected.history[kept]
+        for key in ("best", "best_epoch", "steps"):
+            assert resumed.history[key] == expected.history[key]
         losses = [[row["loss"] for row in metrics["epochs"]] for metrics in (resumed.history, expected.history)]
         assert losses[0] == losses[1]
     return expected

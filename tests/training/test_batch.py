@@ -49,21 +49,21 @@ def test_collate_pads_to_the_longest():
     assert len(batch) == 2
 
 
-def test_a_pair_is_two_texts():
+def test_pairs_are_collated_as_two_texts():
     pairs = make_examples([("a b", "b"), ("b", "a a a")], [0, 1])
     premise, hypothesis = collate(list(enumerate(pairs)), encoder_class(["a", "b"])).texts
     assert premise.seen.tolist() == [[1, 2], [2, 0]]
     assert hypothesis.seen.tolist() == [[2, 0, 0], [1, 1, 1]]
 
 
-def test_class_labels_are_integers_and_absent_ones_none():
+def test_class_labels_are_integers_or_none():
     encoder = encoder_class(["a"])
     assert collate([(0, make_examples(["a"])[0])], encoder).labels is None
     labelled = make_examples(["a", "b"], ["no", "yes"])
     assert collate(list(enumerate(labelled)), encoder).labels.dtype == torch.int64
 
 
-def test_collate_refuses_half_labelled_and_empty_batches():
+def test_collate_of_partly_labelled_or_empty_batch_raises():
     one, two = make_examples(["a", "b"], [0, 1])[0], make_examples(["b"])[0]
     with pytest.raises(ValueError, match="for all its examples or for none"):
         collate([(0, one), (1, two)], encoder_class(["a"]))
@@ -71,13 +71,13 @@ def test_collate_refuses_half_labelled_and_empty_batches():
         collate([], encoder_class(["a"]))
 
 
-def test_batches_move_between_devices_whole():
+def test_batches_move_between_devices():
     moved = collate(list(enumerate(make_examples(["a"], [1]))), encoder_class(["a"])).to("meta")
     (words,) = moved.texts
     assert {t.device.type for t in (words.seen, words.parts, words.mask, words.counted, moved.labels)} == {"meta"}
 
 
-def test_every_example_comes_once_an_epoch():
+def test_every_example_occurs_once_per_epoch():
     for shuffle in (True, False):
         sampler = BucketSampler(np.random.default_rng(0).integers(1, 90, 1003), 8, shuffle=shuffle, seed=1)
         batches = list(sampler)
@@ -98,7 +98,7 @@ def test_batches_have_little_padding_and_change_with_the_epoch():
     assert lengths[first[0]].mean() != min(lengths[batch].mean() for batch in first)  # not sorted by length
 
 
-def test_order_is_fixed_by_seed_and_epoch_alone():
+def test_order_depends_on_seed_and_epoch_only():
     lengths = list(range(1, 300))
     random.seed(5)
     torch.manual_seed(5)
@@ -109,7 +109,7 @@ def test_order_is_fixed_by_seed_and_epoch_alone():
     assert list(BucketSampler(lengths, 4, seed=3, epoch=6)) != once
 
 
-def test_an_epoch_resumes_where_it_stopped():
+def test_epoch_resumes_at_its_batch():
     sampler = BucketSampler(list(range(1, 101)), 8, seed=4)
     sampler.set_epoch(2)
     whole = list(sampler)
@@ -128,12 +128,12 @@ def padded(sides, batch):
 
 @pytest.mark.parametrize("shuffle", [True, False])
 @pytest.mark.parametrize("pairs", [False, True])
-def test_batches_by_tokens_hold_as_many_texts_as_fit(pairs, shuffle):
+def test_token_batches_are_filled(pairs, shuffle):
     generator = np.random.default_rng(0)
     premise, hypothesis = generator.geometric(0.02, 3000), generator.integers(1, 20, 3000)
     sides = np.stack([premise, hypothesis], 1) if pairs else premise[:, None]
     lengths = (premise << 20) + hypothesis if pairs else premise
-    most = int(sides.sum(1).max()) - 1  # too little for one of them, which comes alone
+    most = int(sides.sum(1).max()) - 1  # below the longest pair, which gets a batch of its own
     sampler = BucketSampler(lengths, 1, batch_tokens=most, sides=sides, shuffle=shuffle, seed=1)
     batches = list(sampler)
     assert sorted(k for batch in batches for k in batch) == list(range(3000))
@@ -145,7 +145,7 @@ def test_batches_by_tokens_hold_as_many_texts_as_fit(pairs, shuffle):
         assert all(padded(sides, [*batch, later[0]]) > most for batch, later in pairwise(batches))
 
 
-def test_batches_by_tokens_are_fixed_by_seed_and_epoch_and_resume():
+def test_token_batches_depend_on_seed_and_epoch_and_resume():
     lengths = np.random.default_rng(0).integers(1, 60, 2000)
     sampler = BucketSampler(lengths, 8, batch_tokens=100, seed=4)
     first = list(sampler)
@@ -160,7 +160,7 @@ def test_batches_by_tokens_are_fixed_by_seed_and_epoch_and_resume():
         sampler.set_epoch(0, start=len(first) + 1)
 
 
-def test_pairs_by_tokens_count_both_texts(encoder):
+def test_token_batches_count_both_texts_of_a_pair(encoder):
     pairs = generated_pairs(train=60, dev=0, test=0).train
     widths = [
         len(batch) * sum(words.mask.shape[1] for words in batch.texts)
@@ -177,7 +177,7 @@ def test_workers_do_not_change_the_batches(examples, encoder):
     assert all(map(same, plain, worked))
 
 
-def test_batches_hold_the_examples_they_name(examples, encoder):
+def test_batch_index_matches_the_examples(examples, encoder):
     for batch in batch_loader(examples, encoder, batch_size=16, shuffle=True, seed=0):
         for row, position in enumerate(batch.index.tolist()):
             example = examples[position]
@@ -186,11 +186,11 @@ def test_batches_hold_the_examples_they_name(examples, encoder):
             assert batch.labels[row] == example.label
 
 
-def test_without_shuffling_short_texts_come_first(examples, encoder):
+def test_unshuffled_batches_are_sorted_by_length(examples, encoder):
     widths = [b.texts[0].mask.shape[1] for b in batch_loader(examples, encoder, batch_size=16, shuffle=False, seed=0)]
     assert widths == sorted(widths)
 
 
-def test_bad_batch_size_is_refused():
+def test_invalid_batch_size_raises():
     with pytest.raises(ValueError, match="at least 1, got 0"):
         BucketSampler([1], 0)

@@ -1,4 +1,4 @@
-"""Compact models: less space, the same labels, and no silent mixture with other vectors."""
+"""Compact models are small, predict the same labels, and never load with other vectors."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def size(folder):
     return sum(path.stat().st_size for path in folder.iterdir())
 
 
-def test_tables_are_coded_by_rows_and_the_rest_is_halved():
+def test_tables_are_quantized_and_other_weights_halved():
     generator = torch.Generator().manual_seed(0)
     table = torch.randn(3000, 100, generator=generator) * torch.logspace(-6, 3, 3000)[:, None]
     table[7] = 0
@@ -50,7 +50,7 @@ def test_tables_are_coded_by_rows_and_the_rest_is_halved():
     assert torch.equal(back["count"], weights["count"])
 
 
-def test_a_compact_model_says_the_same_in_a_tenth_of_the_space(trained, corpus, tmp_path):
+def test_compact_model_is_a_tenth_of_the_size(trained, corpus, tmp_path):
     trained.save(tmp_path / "whole")
     trained.save(tmp_path / "small", compact=True)
     assert size(tmp_path / "small") < size(tmp_path / "whole") / 10
@@ -62,7 +62,7 @@ def test_a_compact_model_says_the_same_in_a_tenth_of_the_space(trained, corpus, 
     assert np.mean(agree) > 0.9
 
 
-def test_vectors_that_are_not_the_package_s_are_kept(corpus, tmp_path):
+def test_other_vectors_are_saved(corpus, tmp_path):
     words = sorted({token.lower() for example in corpus.train for token in example.tokens})
     vectors = WordVectors.from_floats(words, np.random.default_rng(0).normal(size=(len(words), 20)))
     np.savez(tmp_path / "own.npz", **vectors.to_arrays())
@@ -72,7 +72,7 @@ def test_vectors_that_are_not_the_package_s_are_kept(corpus, tmp_path):
     assert np.array_equal(TrainedModel.load(tmp_path / "small").encoder.vectors.codes, trained.encoder.vectors.codes)
 
 
-def test_other_vectors_under_the_same_name_are_refused(trained, tmp_path, monkeypatch):
+def test_changed_package_vectors_raise(trained, tmp_path, monkeypatch):
     trained.save(tmp_path, compact=True)
     other = compacting._bundled()
     other["codes"][5, 5] += 1
@@ -81,7 +81,7 @@ def test_other_vectors_under_the_same_name_are_refused(trained, tmp_path, monkey
         TrainedModel.load(tmp_path)
 
 
-def test_codes_without_scales_are_refused(trained, tmp_path):
+def test_codes_without_scales_raise(trained, tmp_path):
     trained.save(tmp_path, compact=True)
     tensors, state = read_tensors(tmp_path / MODEL)
     name = next(iter(tensors))

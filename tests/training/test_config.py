@@ -40,18 +40,18 @@ def test_every_preset_is_valid_and_survives_json(dataset, method):
         ("spectra", {"window": 100}, "'window' is a setting of the encoder transformer"),
     ],
 )
-def test_settings_that_do_not_go_together(method, settings, message):
+def test_incompatible_settings_raise(method, settings, message):
     with pytest.raises(ValueError, match=message):
         configure(method, settings)
 
 
-def test_epochs_on_whole_texts_leave_one_for_selections():
+def test_full_text_epochs_leave_one_epoch_for_selections():
     assert configure(overrides={"encoder": "x/y"}).full_text_epochs == 1
     assert configure(overrides={"encoder": "x/y", "epochs": 1}).full_text_epochs == 0
     assert configure("at-most-one", {"encoder": "x/y"}).full_text_epochs == 0
 
 
-def test_no_setting_of_a_method_hides_a_common_one():
+def test_method_settings_do_not_shadow_common_settings():
     common = {field.name for field in dataclasses.fields(Config)}
     for extractor in EXTRACTORS.values():
         assert not common & set(extractor.options())
@@ -93,7 +93,7 @@ def test_no_setting_of_a_method_hides_a_common_one():
         ("beer", "hardkuma", {"learning_rate": 1e-3, "lambda_max": 2.0, "fused_target": 0.02}),
     ],
 )
-def test_presets_hold_the_papers_values(dataset, method, expected):
+def test_presets_equal_the_papers_values(dataset, method, expected):
     config = configure(method, dataset=dataset)
     flat = {**config.to_json(), **config.options, **config.encoder_options}
     assert {key: flat[key] for key in expected} == expected
@@ -113,7 +113,7 @@ def test_presets_hold_the_papers_values(dataset, method, expected):
     assert (config.punctuation, config.encoder_options["tuned"]) == ("count", False)
 
 
-def test_overrides_win_over_presets():
+def test_overrides_take_precedence_over_presets():
     config = configure("hardkuma", {"patience": 3, "lambda_max": 4}, dataset="imdb")
     assert config.patience == 3
     assert config.options["lambda_max"] == 4.0
@@ -141,7 +141,7 @@ def test_overrides_win_over_presets():
         ("pooling", "mean", "mean"),
     ],
 )
-def test_values_are_read_as_the_keys_type(key, text, value):
+def test_values_are_parsed_by_the_type_of_their_setting(key, text, value):
     config = configure(overrides={key: text})
     read = config.encoder_options[key] if key in config.encoder_options else getattr(config, key)
     assert read == value
@@ -177,7 +177,7 @@ def test_values_are_read_as_the_keys_type(key, text, value):
         ("encoder", "bilstn", r"no encoder 'bilstn'; did you mean 'bilstm'\?"),
     ],
 )
-def test_mistakes_are_named(key, value, message):
+def test_invalid_settings_are_named(key, value, message):
     with pytest.raises(ValueError, match=message):
         configure(overrides={key: value})
 
@@ -187,8 +187,8 @@ def test_unknown_method_gets_a_suggestion():
         configure("spectre")
 
 
-def test_presets_go_by_dataset_and_aspect():
+def test_presets_depend_on_dataset_and_aspect():
     assert presets_for("beer-appearance", "spectra") == presets_for("beer", "spectra") != presets_for(None, "spectra")
-    for name in ("beer-binary", "beer-binary-aroma", "hatexplain", "beers"):  # none of the paper's
+    for name in ("beer-binary", "beer-binary-aroma", "hatexplain", "beers"):  # not in the paper
         assert presets_for(name, "spectra") == presets_for(None, "spectra")
     assert presets_for("snli", "softmax", pairs=True)["temperature"] == 1.0

@@ -1,4 +1,4 @@
-"""Stored files that are not as they were written: each is named, with what is wrong and what to do, in one line."""
+"""Damaged files raise an error in one line that names the file, the problem and the remedy."""
 
 import json
 import os
@@ -69,7 +69,7 @@ def damage(path, how):
 
 
 def rewrite(path, change):
-    """The file with another content, as if it had been written so."""
+    """Change the content of a file and give it a valid checksum."""
     stored = json.loads(path.read_text())
     stored.pop("checksum", None)
     files.write_record(path, change(stored))
@@ -100,13 +100,13 @@ def planned_run(folder):
 
 @pytest.mark.parametrize("how", ["flipped", "zeroed"])
 @pytest.mark.parametrize("name", ["model.safetensors", "vectors.safetensors"])
-def test_a_model_with_other_bits_is_not_loaded(folder, name, how):
+def test_damaged_model_raises(folder, name, how):
     damage(folder / name, how)
     refused(rf"{name} .*checksum.*; copy it again, or train again", TrainedModel.load, folder)
 
 
 @pytest.mark.parametrize("how", ["flipped", "zeroed"])
-def test_a_checkpoint_with_other_bits_is_not_resumed(corpus, unfinished, how):
+def test_damaged_checkpoint_raises(corpus, unfinished, how):
     damage(unfinished / "checkpoint.safetensors", how)
     config = configure("spectra", SETTINGS)
     refused(r"checkpoint\.safetensors .*start anew", train, corpus, config, unfinished, resume=True)
@@ -115,7 +115,7 @@ def test_a_checkpoint_with_other_bits_is_not_resumed(corpus, unfinished, how):
 
 
 def with_every_bit_flipped(path, read):
-    """What is read of the file each time, None where it is refused by name."""
+    """Yield the content read after each change, or None if reading raises an error that names the file."""
     content = path.read_bytes()
     for place in range(len(content)):
         for bit in range(8):
@@ -127,32 +127,32 @@ def with_every_bit_flipped(path, read):
             yield found
 
 
-def test_every_flipped_bit_of_tensors_is_seen(tmp_path):
+def test_flipped_bit_in_tensors_is_detected(tmp_path):
     tensors = {"a": torch.randn(2, 3), "b": torch.arange(2), "c": torch.zeros(0), "d": torch.ones(2).bool()}
     path = tmp_path / "x.safetensors"
     files.write_tensors(path, tensors, {"epoch": 3})
     for found in with_every_bit_flipped(path, files.read_tensors):
-        if found is not None:  # a blank that fills the header up says nothing
+        if found is not None:  # padding of the header has no meaning
             read, state = found
             assert state == {"epoch": 3}
             assert read.keys() == tensors.keys()
             assert all(read[name].dtype == t.dtype and torch.equal(read[name], t) for name, t in tensors.items())
 
 
-def test_every_flipped_bit_of_a_record_is_seen(tmp_path):
+def test_flipped_bit_in_a_record_is_detected(tmp_path):
     value = {"words": ["a", "ü"], "number": 0.1, "nested": {"on": True, "none": None}}
     files.write_record(tmp_path / "x.json", value)
     assert files.read_record(tmp_path / "x.json") == value
     assert all(found in (None, value) for found in with_every_bit_flipped(tmp_path / "x.json", files.read_record))
 
 
-def test_files_edited_by_hand_are_refused(folder):
+def test_edited_files_raise(folder):
     path = folder / "config.json"
     path.write_text(path.read_text().replace('"20%"', '"30%"'))
     refused(r"config\.json .*edited by hand.*copy it again, or train again", TrainedModel.load, folder)
 
 
-def test_tensors_without_a_checksum_are_refused(folder):
+def test_tensors_without_checksum_raise(folder):
     import safetensors.torch
 
     safetensors.torch.save_file(safetensors.torch.load_file(folder / "model.safetensors"), folder / "model.safetensors")
@@ -161,7 +161,7 @@ def test_tensors_without_a_checksum_are_refused(folder):
 
 @pytest.mark.parametrize("name", ["config.json", "encoder.json", "history.json"])
 @pytest.mark.parametrize("content", ["[]", "null", "{}", '{"checksum": 3}', "[" * 100_000, "", "NaN"])
-def test_content_of_another_kind(folder, name, content):
+def test_invalid_json_content_raises(folder, name, content):
     (folder / name).write_text(content)
     refused(rf"{name} .*again", TrainedModel.load, folder)
 
@@ -194,7 +194,7 @@ CONFIG = [
 
 
 @pytest.mark.parametrize(("change", "message"), CONFIG)
-def test_a_config_with_other_keys(folder, change, message):
+def test_invalid_config_keys_raise(folder, change, message):
     rewrite(folder / "config.json", change)
     refused(rf"config\.json.*{message}.*copy it again, or train again", TrainedModel.load, folder)
 
@@ -212,7 +212,7 @@ ENCODER_FILE = [
 
 
 @pytest.mark.parametrize(("change", "message"), ENCODER_FILE)
-def test_an_encoder_with_other_keys(folder, change, message):
+def test_invalid_encoder_keys_raise(folder, change, message):
     rewrite(folder / "encoder.json", change)
     refused(rf"encoder\.json.*{message}.*copy", TrainedModel.load, folder)
 
@@ -230,7 +230,7 @@ HISTORY = [
 
 
 @pytest.mark.parametrize(("change", "message"), HISTORY)
-def test_history_with_other_keys(folder, change, message):
+def test_invalid_history_keys_raise(folder, change, message):
     rewrite(folder / "history.json", change)
     refused(rf"history\.json.*{message}.*copy it again, or train again", TrainedModel.load, folder)
 
@@ -250,7 +250,7 @@ SCORES = [
 
 
 @pytest.mark.parametrize(("change", "message"), SCORES)
-def test_scores_with_other_keys(folder, change, message):
+def test_invalid_scores_keys_raise(folder, change, message):
     assert finished_record(planned_run(folder)) is not None
     rewrite(folder / "scores.json", change)
     refused(rf"scores\.json.*{message}.*delete it", finished_record, planned_run(folder))
@@ -266,7 +266,7 @@ DATA = [
 
 
 @pytest.mark.parametrize(("change", "message"), DATA)
-def test_data_with_other_keys(folder, change, message):
+def test_invalid_data_keys_raise(folder, change, message):
     rewrite(folder / "data.json", change)
     refused(rf"data\.json.*{message}", read_source, folder)
 
@@ -281,7 +281,7 @@ def test_data_with_other_keys(folder, change, message):
         ("identity", [], "identity is"),
     ],
 )
-def test_a_checkpoint_with_other_keys(corpus, unfinished, key, value, message):
+def test_invalid_checkpoint_keys_raise(corpus, unfinished, key, value, message):
     path = unfinished / "checkpoint.safetensors"
     tensors, state = files.read_tensors(path)
     state.pop(key)
@@ -290,7 +290,7 @@ def test_a_checkpoint_with_other_keys(corpus, unfinished, key, value, message):
     refused(rf"checkpoint\.safetensors.*{message}.*start anew", train, corpus, config, unfinished, resume=True)
 
 
-def test_a_checkpoint_of_another_kind(corpus, folder, unfinished):
+def test_invalid_checkpoint_types_raise(corpus, folder, unfinished):
     path, config = unfinished / "checkpoint.safetensors", configure("spectra", SETTINGS)
     tensors, state = files.read_tensors(path)
     shutil.copy(folder / "model.safetensors", path)
@@ -323,7 +323,7 @@ def test_a_checkpoint_of_another_kind(corpus, folder, unfinished):
         (lambda w: None, "missing"),
     ],
 )
-def test_weights_that_no_training_gives(folder, change, message):
+def test_invalid_weights_raise(folder, change, message):
     tensors, _ = files.read_tensors(folder / "model.safetensors")
     tensors = {name: change(w) if w.is_floating_point() else w for name, w in tensors.items()}
     files.write_tensors(folder / "model.safetensors", {name: w for name, w in tensors.items() if w is not None})
@@ -341,7 +341,7 @@ with lock_folder(sys.argv[1]):
 """
 
 
-def test_a_folder_is_held_by_one_training_until_it_dies(corpus, tmp_path):
+def test_folder_is_locked_until_the_process_ends(corpus, tmp_path):
     config, folder = configure("spectra", SETTINGS), tmp_path / "run"
     holder = subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE)
     try:
@@ -357,7 +357,7 @@ def test_a_folder_is_held_by_one_training_until_it_dies(corpus, tmp_path):
     assert ".lock" not in os.listdir(folder)
 
 
-def test_a_training_within_a_training_is_refused(tmp_path):
+def test_second_lock_in_one_process_raises(tmp_path):
     from rationalizer.training.folder_lock import lock_folder
 
     with lock_folder(tmp_path / "new" / "run"):
@@ -365,10 +365,10 @@ def test_a_training_within_a_training_is_refused(tmp_path):
             pass
         with lock_folder(tmp_path / "other"):
             pass
-    assert os.listdir(tmp_path) == []  # folders made for nothing are gone
+    assert os.listdir(tmp_path) == []  # empty folders are removed
 
 
-def test_what_a_killed_training_left_is_cleared(corpus, unfinished):
+def test_files_of_a_killed_run_are_removed(corpus, unfinished):
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     kept = {f".config.json.{os.getppid()}.tmp", ".notes.tmp", f"model.safetensors.{dead.pid}.tmp"}

@@ -9,7 +9,7 @@ from rationalizer.training.loop import TrainingLoop
 pytestmark = pytest.mark.skipif(not torch.set_flush_denormal(False), reason="this processor has no such mode")
 
 
-def test_within_they_are_zero_and_afterwards_as_before():
+def test_mode_is_restored():
     assert not denormals_are_zero()
     with denormals_as_zero():
         assert denormals_are_zero()
@@ -22,7 +22,7 @@ def test_within_they_are_zero_and_afterwards_as_before():
     assert not denormals_are_zero()
 
 
-def test_every_thread_takes_part():
+def test_mode_applies_to_all_threads():
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
@@ -33,7 +33,7 @@ def test_every_thread_takes_part():
     assert not tiny.view(torch.int32).any()
 
 
-def test_a_model_learns_without_them(corpus, monkeypatch):
+def test_training_flushes_denormals(corpus, monkeypatch):
     seen = []
     step = TrainingLoop.training_step
     monkeypatch.setattr(TrainingLoop, "training_step", lambda *args: seen.append(denormals_are_zero()) or step(*args))

@@ -1,4 +1,4 @@
-"""Folders of format 4 load as the models they are."""
+"""Folders of format 4 load as the same models."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def rewrite_as_format_4(folder, compact=False):
 
 
 @pytest.mark.parametrize("compact", [False, True])
-def test_a_folder_of_format_4_loads(corpus, tmp_path, monkeypatch, compact):
+def test_format_4_folder_loads(corpus, tmp_path, monkeypatch, compact):
     monkeypatch.setattr("rationalizer.models.compact_weights.LARGE", 100)  # so that some weights are coded
     config = configure("spectra", {**SMALL, "epochs": 1})
     run(corpus, config, tmp_path)
@@ -61,7 +61,7 @@ def test_a_folder_of_format_4_loads(corpus, tmp_path, monkeypatch, compact):
     assert read_record(tmp_path / "config.json")["format"] == 4  # nothing is written
 
 
-def test_unfinished_runs_of_format_4_are_refused_with_the_remedy(tmp_path, monkeypatch):
+def test_unfinished_format_4_run_raises(tmp_path, monkeypatch):
     corpus = generated_reviews(train=32, dev=8, test=0)
     config = configure("spectra", {**SMALL, "batch_size": 8, "checkpoint_seconds": 0})
     with monkeypatch.context() as patch:
@@ -77,7 +77,7 @@ def test_unfinished_runs_of_format_4_are_refused_with_the_remedy(tmp_path, monke
 
 
 @pytest.mark.parametrize("number", [3, FORMAT + 1, None])
-def test_other_formats_are_refused(corpus, tmp_path, number):
+def test_other_formats_raise(corpus, tmp_path, number):
     train(corpus, configure("spectra", {**SMALL, "epochs": 1}), tmp_path)
     stored = read_record(tmp_path / "config.json")
     write_record(tmp_path / "config.json", {**stored, "format": number})

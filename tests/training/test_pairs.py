@@ -54,7 +54,7 @@ def test_saved_and_loaded(corpus, tmp_path):
         np.testing.assert_array_equal(one, other)
 
 
-def test_resumed_run_ends_where_the_whole_one_does(corpus, tmp_path):
+def test_resumed_run_equals_uninterrupted_run(corpus, tmp_path):
     whole = fit(corpus, "at-most-one", tmp_path / "whole")
 
     class Stopped(Exception):
@@ -80,7 +80,7 @@ def test_resumed_run_ends_where_the_whole_one_does(corpus, tmp_path):
         assert torch.equal(weight, resumed.model.state_dict()[name]), name
 
 
-def test_the_budget_is_followed_without_training(corpus):
+def test_budget_can_change_after_training(corpus):
     trained = fit(corpus, "budget", budget=4)
     for budget in (1, 2, 0.5):
         counts = [int((weights != 0).sum()) for weights in predict(trained, corpus.test, budget=budget).weights]
@@ -95,7 +95,7 @@ def test_the_budget_is_followed_without_training(corpus):
         predict(fit(corpus, epochs=1), corpus.test, budget=2)
 
 
-def test_texts_and_pairs_are_not_confused(corpus):
+def test_texts_and_pairs_mismatch_raises(corpus):
     texts = reviews(train=20, dev=8, test=8)
     with pytest.raises(ValueError, match="'spectra' is a method for single texts; for pairs of texts use one of"):
         train(corpus, configure("spectra", SMALL), progress=False)
@@ -110,7 +110,7 @@ def test_texts_and_pairs_are_not_confused(corpus):
         evaluate(trained, corpus.test, faithfulness=True)
 
 
-def test_the_method_tells_the_kind_and_the_data_decides_where_it_does_not():
+def test_method_or_data_determine_pairs():
     assert configure("at-most-one").pairs
     assert not configure("spectra").pairs
     assert not configure("gumbel").pairs

@@ -1,4 +1,4 @@
-"""Every number that can be set has a range: what is outside is refused before anything is trained."""
+"""Every numeric setting has a range; values outside raise before training."""
 
 import math
 
@@ -39,7 +39,7 @@ def configure_types():
 CASES = list(cases())
 
 
-def test_all_kinds_of_settings_are_tried():
+def test_all_kinds_of_settings_are_covered():
     names = {name for *_, name in CASES}
     assert {"seed", "clip", "tv", "lambda_min", "momentum", "hidden", "window", "generator_rate"} <= names
     assert len(CASES) > 40
@@ -47,7 +47,7 @@ def test_all_kinds_of_settings_are_tried():
 
 @pytest.mark.parametrize(("method", "pairs", "given", "name"), CASES)
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -1, HUGE, str(HUGE), "nan", "1e999"])
-def test_numbers_out_of_range_are_refused(method, pairs, given, name, value):
+def test_numbers_out_of_range_raise(method, pairs, given, name, value):
     if (method, name, value) in MEANINGFUL:
         configure(method, {**given, name: value}, pairs=pairs)
         return
@@ -68,13 +68,13 @@ def test_numbers_out_of_range_are_refused(method, pairs, given, name, value):
         ("spectra", {"epochs": 10**7}, "epochs must be at most 1,000,000, got 10000000"),
     ],
 )
-def test_values_that_make_no_sense(method, settings, message):
+def test_invalid_values_raise(method, settings, message):
     with pytest.raises(ValueError, match=message):
         configure(method, settings)
 
 
 @pytest.mark.parametrize("method", sorted(EXTRACTORS))
-def test_the_ends_of_the_ranges_work(method):
+def test_range_limits_are_valid(method):
     """Selections and their gradients are finite at both ends of each range."""
     kind = EXTRACTORS[method]
     states = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
@@ -91,7 +91,7 @@ def test_the_ends_of_the_ranges_work(method):
 
 
 @pytest.mark.parametrize("method", sorted(ALIGNERS))
-def test_the_ends_of_the_ranges_work_for_pairs(method):
+def test_range_limits_are_valid_for_pairs(method):
     scores = torch.randn(2, 4, 5, generator=torch.Generator().manual_seed(0)).requires_grad_()
     masks = torch.ones(2, 4, dtype=torch.bool), torch.ones(2, 5, dtype=torch.bool)
     for name, allowed in ranges_of(ALIGNERS[method].__init__).items():

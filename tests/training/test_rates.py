@@ -1,4 +1,4 @@
-"""How fast each part learns."""
+"""Learning rates and their schedule."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ def rates(model, optimizer):
     return {name: by_parameter[p] for name, p in model.named_parameters() if p.requires_grad}
 
 
-def test_the_parts_of_a_transformer_have_their_own(encoder):
+def test_encoders_have_separate_rates(encoder):
     config = configure(overrides={"encoder": encoder, "learning_rate": 0.01})
     model = on_transformer(encoder, generator_rate=1e-3, predictor_rate=1e-4)
     optimizer = build_optimizer(model, config)
@@ -34,7 +34,7 @@ def test_the_parts_of_a_transformer_have_their_own(encoder):
             assert rate == 0.01
 
 
-def test_all_else_has_one_rate():
+def test_other_weights_share_one_rate():
     model = highlight_model()
     assert set(rates(model, build_optimizer(model, configure())).values()) == {2e-3}
 
@@ -48,7 +48,7 @@ def test_pairs(encoder):
 
 
 @pytest.mark.parametrize(("progress", "factor"), [(0.0, 0.0), (0.1, 0.5), (0.2, 1.0), (0.6, 0.5), (1.0, 0.0)])
-def test_up_and_down_again(progress, factor):
+def test_warmup_and_decay(progress, factor):
     model = highlight_model()
     config = configure(overrides={"warmup": 0.2, "decay": True, "learning_rate": 1.0})
     optimizer = build_optimizer(model, config)
@@ -56,7 +56,7 @@ def test_up_and_down_again(progress, factor):
     assert list(rates(model, optimizer).values()) == pytest.approx([factor] * len(rates(model, optimizer)))
 
 
-def test_without_a_wish_they_stay():
+def test_rates_are_constant_by_default():
     model, config = highlight_model(), configure()
     optimizer = build_optimizer(model, config)
     for progress in (0.0, 0.5, 1.0):
@@ -65,7 +65,7 @@ def test_without_a_wish_they_stay():
 
 
 @pytest.mark.parametrize(("selected", "share"), [(0.2, 0.2), (1.0, 1.0), (0.01, 0.05)])
-def test_a_predictor_that_learns_as_much_as_is_selected(selected, share):
+def test_slow_predictor_rate_is_the_selected_share(selected, share):
     model = highlight_model()
     config = configure(overrides={"slow_predictor": True, "learning_rate": 1.0})
     optimizer = build_optimizer(model, config)

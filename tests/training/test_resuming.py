@@ -1,4 +1,4 @@
-"""Runs that are interrupted, by whatever and at any moment, go on to the same end."""
+"""Interrupted runs resume to the same result."""
 
 import os
 import random
@@ -27,21 +27,25 @@ pytestmark = pytest.mark.long
     ("method", "settings", "steps"),  # 6 steps an epoch
     [
         ("spectra", {}, (0, 3, 5, 6, 17)),
-        ("spectra", {"tuned": False, "lower": False}, (3, 6)),  # frozen vectors are drawn, too
+        ("spectra", {"tuned": False, "lower": False}, (3, 6)),  # frozen vectors are random
         ("spectra", {"averaging": 0.0, "embeddings": None, "start_spread": 1.0}, (3, 6)),
-        ("full-text", {"batch_tokens": 250, "warmup": 0.2, "decay": True}, (7, 12)),  # other numbers of steps
+        (
+            "full-text",
+            {"batch_tokens": 250, "warmup": 0.2, "decay": True},
+            (7, 12),
+        ),  # the number of steps per epoch varies
         ("sfe-baseline", {}, (5, 11)),
         ("hardkuma", {}, (5, 11)),
     ],
 )
-def test_a_resumed_run_ends_where_the_uninterrupted_one_does(corpus, method, settings, steps, tmp_path, monkeypatch):
+def test_resumed_run_equals_uninterrupted_run(corpus, method, settings, steps, tmp_path, monkeypatch):
     config = configure(method, {**SMALL, **settings, "checkpoint_seconds": 0})
     require_resumable(corpus, config, steps, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("method", ["spectra", "at-most-one"])
 def test_double_precision(method, tmp_path, monkeypatch):
-    """Trained and resumed in it: losses are the same to the last digit. What is kept is in single precision."""
+    """Losses of a resumed float64 run are equal bit for bit. Saved weights are float32."""
     pairs = method == "at-most-one"
     corpus = (generated_pairs if pairs else reviews)(train=32, dev=8, test=0)
     config = configure(method, {**SMALL, "epochs": 1, "embeddings": None, "checkpoint_seconds": 0}, pairs=pairs)
@@ -61,9 +65,9 @@ def checkpoint_time(run: Path) -> int:
         return 0
 
 
-def test_ended_processes_resume_to_the_same_weights(tmp_path):
+def test_killed_processes_resume_to_the_same_weights(tmp_path):
     """Real processes, ended at random moments while they train and write; asked to, none says that it is done."""
-    context = get_context("forkserver")  # what is imported there is imported once for both
+    context = get_context("forkserver")  # imports are shared by both processes
     context.set_forkserver_preload(["lightning_fabric", "tests.training.interrupted"])
     run, generator, at = tmp_path / "run", random.Random(0), []
     for sign, code in ((signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)):
@@ -84,14 +88,14 @@ def test_ended_processes_resume_to_the_same_weights(tmp_path):
     assert not [path for path in run.iterdir() if "checkpoint" in path.name or path.suffix == ".tmp"]
 
 
-def test_a_finished_run_is_loaded_not_trained_again(corpus, tmp_path, monkeypatch):
+def test_finished_run_is_loaded(corpus, tmp_path, monkeypatch):
     config = configure("spectra", {**SMALL, "epochs": 1})
     trained = train(corpus, config, tmp_path)
     monkeypatch.setattr(TrainingLoop, "training_step", None)
     assert same(weights(train(corpus, config, tmp_path, resume=True)), weights(trained))
 
 
-def test_runs_are_not_mixed_up(corpus, tmp_path, monkeypatch):
+def test_resume_with_other_settings_or_data_raises(corpus, tmp_path, monkeypatch):
     config = configure("spectra", {**SMALL, "checkpoint_seconds": 0})
     with monkeypatch.context() as patch:
         killed_after(patch, 4)
@@ -109,11 +113,11 @@ def test_runs_are_not_mixed_up(corpus, tmp_path, monkeypatch):
     train(corpus, replace(config, checkpoint_seconds=60.0), tmp_path, resume=True)
     with pytest.raises(ValueError, match="a run with seed = 0, not 1"):
         train(corpus, replace(config, seed=1), tmp_path, resume=True)
-    with pytest.raises(ValueError, match="a run with other training data"):  # finished or not
+    with pytest.raises(ValueError, match="a run with other training data"):  # also for a finished run
         train(shorter, config, tmp_path, resume=True)
 
 
-def test_missing_run_is_named(tmp_path):
+def test_missing_run_raises(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"holds no trained model: config\.json"):
         TrainedModel.load(tmp_path)
     with pytest.raises(ValueError, match="needs the run_dir"):

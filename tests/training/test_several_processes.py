@@ -1,4 +1,4 @@
-"""Two processes do together what one does alone, and what becomes of one whose other is killed."""
+"""Two processes train the same model as one, and end with an error if one of them is killed."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from rationalizer.models.batches import Shard
 from rationalizer.training.distributed import is_first_process
 from tests.cli.calls import run as call
 from tests.nn.tiny_transformers import write_encoder
-from tests.training.together import CASES, DRAWN, batches_noted, state, trained_case
+from tests.training.distributed_cases import CASES, RANDOM, record_batches, state, train_case
 
 pytestmark = pytest.mark.long
 
@@ -26,12 +26,12 @@ ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.jo
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
-    """A folder with what two processes have left."""
+    """Return the folder with the files that two processes wrote."""
     folder = tmp_path_factory.mktemp("two")
     write_encoder(folder / "encoder")
     torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    torchrun += ["--log-dir", str(folder / "said"), "--redirects", "3"]
-    command = [sys.executable, "-m", *torchrun, "-m", "tests.training.together", str(folder)]
+    torchrun += ["--log-dir", str(folder / "logs"), "--redirects", "3"]
+    command = [sys.executable, "-m", *torchrun, "-m", "tests.training.distributed_cases", str(folder)]
     done = subprocess.run(command, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stderr + "".join(path.read_text() for path in folder.rglob("stderr.log"))
     return folder
@@ -48,16 +48,16 @@ def without_times(metrics):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_both_processes_come_to_the_same_and_to_what_one_comes_to(case, two, facts):
+def test_two_processes_equal_one(case, two, facts):
     first, second = (load_file(two / f"{case}-{rank}.safetensors") for rank in (0, 1))
     assert first.keys() == second.keys()
     assert all(torch.equal(first[name], second[name]) for name in first)
     metrics = [without_times(each["metrics"][case]) for each in facts]
     assert metrics[0] == metrics[1]
-    if case in DRAWN:
+    if case in RANDOM:
         return
-    with batches_noted() as whole:
-        alone = trained_case(case, two, devices=1)
+    with record_batches() as whole:
+        alone = train_case(case, two, devices=1)
     parts = zip(*(each["batches"][case] for each in facts), strict=True)
     for (step, positions, _), ours in zip(whole, parts, strict=True):
         assert [part[0] for part in ours] == [step, step]
@@ -72,28 +72,28 @@ def test_both_processes_come_to_the_same_and_to_what_one_comes_to(case, two, fac
     assert metrics[0]["best_epoch"] == expected["best_epoch"]
 
 
-def test_the_first_process_writes_and_speaks_for_both(two):
+def test_only_the_first_process_writes_and_logs(two):
     assert (two / "run-0/model.safetensors").is_file()
     assert len((two / "run-0/history.csv").read_text().splitlines()) == 1 + 2
     assert len(list((two / "run-0/logs").iterdir())) == 1
     assert not (two / "run-1").exists()
-    said = {path.parent.name: path.read_text() for path in two.rglob("stderr.log")}
-    assert "Epoch 2/2" in said["0"]
-    assert "Epoch" not in said["1"]
-    assert not any("warning" in text.lower() for text in said.values())
+    logs = {path.parent.name: path.read_text() for path in two.rglob("stderr.log")}
+    assert "Epoch 2/2" in logs["0"]
+    assert "Epoch" not in logs["1"]
+    assert not any("warning" in text.lower() for text in logs.values())
 
 
 def test_two_processes_resume_to_the_same_weights(two, facts):
     names = sorted(load_file(two / "hardkuma-0.safetensors"))
-    assert [sorted(each["resumed alike"]) for each in facts] == [names, names]
+    assert [sorted(each["equal after resuming"]) for each in facts] == [names, names]
 
 
-def test_processes_with_other_settings_are_named(facts):
+def test_different_settings_raise(facts):
     message = "process 1 trains with seed = 1, process 0 with seed = 0; give all processes the same data and settings"
     assert all(message in each["error"] for each in facts)
 
 
-def test_where_one_is_killed_the_other_says_so_and_the_run_can_be_resumed(tmp_path):
+def test_killed_process_ends_the_others_and_the_run_resumes(tmp_path):
     corpus = generated_reviews(train=40, dev=8, test=0)
     lines = [json.dumps({"text": e.text, "label": corpus.classes[e.label]}) for e in [*corpus.train, *corpus.dev]]
     for name, part in (("train", lines[:40]), ("dev", lines[40:])):
@@ -102,9 +102,9 @@ def test_where_one_is_killed_the_other_says_so_and_the_run_can_be_resumed(tmp_pa
     settings |= {"batch_size": 16, "checkpoint_seconds": 0}
     given = [f"--set={name}={value}" for name, value in settings.items()]
     command = ["train", str(tmp_path), *given, "--device", "cpu", "--out"]
-    two = [sys.executable, "-m", "tests.training.losing_one", *command, str(tmp_path / "run"), "--devices", "2"]
+    two = [sys.executable, "-m", "tests.training.killed_process", *command, str(tmp_path / "run"), "--devices", "2"]
     done = subprocess.run(two, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, timeout=200)
-    # Lightning kills the other one itself, if it has not ended within seconds.
+    # Fabric kills the other process if it has not ended within seconds.
     assert done.returncode in (2, -9), done.stderr
     assert "error: another process of this training has ended or cannot be reached" in done.stderr
     assert "--resume" in done.stderr
@@ -123,19 +123,19 @@ def test_where_one_is_killed_the_other_says_so_and_the_run_can_be_resumed(tmp_pa
     [
         ({}, 2, True),
         ({"LOCAL_RANK": "1"}, 2, False),
-        ({"RANK": "4", "LOCAL_RANK": "0"}, 4, False),  # of a second machine
+        ({"RANK": "4", "LOCAL_RANK": "0"}, 4, False),  # on a second machine
         ({"NODE_RANK": "1"}, 1, False),
         ({"SLURM_PROCID": "1"}, 2, False),
-        ({"SLURM_PROCID": "1"}, 1, True),  # a training of its own
+        ({"SLURM_PROCID": "1"}, 1, True),  # independent runs in one Slurm job
     ],
 )
-def test_one_process_is_the_first(variables, devices, first, monkeypatch):
+def test_first_process_is_detected(variables, devices, first, monkeypatch):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert is_first_process(devices) is first
 
 
-def test_parts_hold_every_example_once():
+def test_shards_contain_every_example_once():
     for size in range(1, 8):
         batch = list(range(size))
         taken = [Shard(rank, 3).take(batch) for rank in range(3)]

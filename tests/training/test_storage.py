@@ -7,7 +7,7 @@ import torch
 from rationalizer.models import atomic_files as files
 
 
-def test_tensors_and_their_state_come_back(tmp_path):
+def test_tensors_and_state_round_trip(tmp_path):
     tensors = {"a": torch.randn(3, 2).t(), "b": torch.arange(4), "c": torch.tensor(1.5)}
     files.write_tensors(tmp_path / "x.safetensors", tensors, {"epoch": 3, "loss": 0.1 + 0.2})
     read, state = files.read_tensors(tmp_path / "x.safetensors")
@@ -16,7 +16,7 @@ def test_tensors_and_their_state_come_back(tmp_path):
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, call):
+def test_failed_write_keeps_the_old_file(tmp_path, monkeypatch, call):
     path = tmp_path / "value.json"
     files.write_json(path, {"old": 1})
 

@@ -1,4 +1,4 @@
-"""Training from texts on disk is training from texts in memory."""
+"""Training from texts on disk gives the same weights as from texts in memory."""
 
 import json
 
@@ -23,14 +23,14 @@ def file(corpus, tmp_path_factory):
     return path
 
 
-def test_weights_are_the_same_bit_for_bit(file, tmp_path, monkeypatch):
-    """Even if the training is killed in the middle of an epoch."""
+def test_streamed_weights_equal_in_memory_weights(file, tmp_path, monkeypatch):
+    """Also if the run is killed in the middle of an epoch."""
     in_memory, on_disk = read_corpus(file), stream_corpus(file, cache_dir=tmp_path / "cache")
     assert isinstance(on_disk.dev, DiskExamples)
     config = configure("spectra", {**SMALL, "checkpoint_seconds": 0})
     expected = train(in_memory, config)
     with monkeypatch.context() as patch:
-        killed_after(patch, 8)  # of 6 steps an epoch
+        killed_after(patch, 8)  # in the second epoch of 6 steps
         with pytest.raises(Killed):
             train(on_disk, config, tmp_path / "killed")
     again = stream_corpus(file, cache_dir=tmp_path / "cache")
@@ -38,10 +38,10 @@ def test_weights_are_the_same_bit_for_bit(file, tmp_path, monkeypatch):
     assert same(weights(resumed), weights(expected))
     assert resumed.history["data"] == expected.history["data"]
     assert resumed.examples == expected.examples
-    train(in_memory, config, tmp_path / "killed", resume=True)  # which is that run, and not one on other texts
+    train(in_memory, config, tmp_path / "killed", resume=True)  # recognized as the same run
 
 
-def test_worker_processes_read_the_same(file, tmp_path):
+def test_worker_processes_give_the_same_batches(file, tmp_path):
     corpus = stream_corpus(file, cache_dir=tmp_path / "cache")
     encoder = VectorEncoder(Vocabulary.from_counts(word_counts(corpus.train)))
     how = {"batch_size": 16, "batch_tokens": 300, "shuffle": True, "seed": 3}

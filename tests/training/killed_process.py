@@ -1,4 +1,4 @@
-"""The command line, but one of the processes that train is killed in the middle of step 5. Run as a program."""
+"""Run the command line, and kill the second training process in step 5."""
 
 import os
 import signal

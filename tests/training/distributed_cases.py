@@ -1,6 +1,6 @@
-"""Small trainings of every method and kind of encoder, for one process or for several; run as a program by torchrun.
+"""Short runs of every method and kind of encoder, in one process or several. torchrun runs this module as a program.
 
-Every process leaves what it has learned and seen in its own files; `test_several_processes.py` looks at them.
+Every process writes its weights, history and batches to its own files; `test_several_processes.py` reads them.
 """
 
 import json
@@ -21,10 +21,10 @@ from rationalizer.training import train
 from rationalizer.training.loop import TrainingLoop
 
 PAIRS = "pairs: "
-DRAWN = {"sfe", "sfe-baseline", "gumbel", "hardkuma", PAIRS + "gumbel"}  # every process draws numbers of its own
+RANDOM = {"sfe", "sfe-baseline", "gumbel", "hardkuma", PAIRS + "gumbel"}  # each process draws its own random numbers
 SMALL = {"epochs": 2, "min_epochs": 1, "dropout": 0.0, "batch_size": 5, "full_text_epochs": 0}
 VECTORS = {"hidden": 4, "vector_size": 6, "embeddings": None}
-# What processes could disagree on, beside methods.
+# Settings whose effect could differ between processes.
 MORE = {
     "spectra": {"start_spread": 1.0, "constraints": "spans=2", "optimizer": "adamw", "warmup": 0.5, "decay": True},
     "pair-budget": {"full_text_epochs": 1, "slow_predictor": True, "accumulate": 2},
@@ -34,9 +34,12 @@ MORE = {
 CASES = [*EXTRACTORS, *(PAIRS + name for name in ALIGNERS), "transformer"]
 
 
-def trained_case(case, folder, devices, run_dir=None, **others):
-    """Batches of five are uneven parts for two processes; of the last one, with one text, the second gets none.
-    Those by tokens have two or three texts."""
+def train_case(case, folder, devices, run_dir=None, **others):
+    """Train one case.
+
+    Two processes split batches of five texts unevenly; the last batch has one text, and the second process gets none.
+    Batches by tokens have two or three texts.
+    """
     of_pairs = case.startswith(PAIRS)
     corpus = (generated_pairs if of_pairs else generated_reviews)(train=16, dev=11, test=0)
     settings = {**SMALL, **MORE.get(case, {})}
@@ -46,14 +49,17 @@ def trained_case(case, folder, devices, run_dir=None, **others):
         method, settings = case.removeprefix(PAIRS), settings | VECTORS
     config = configure(method, settings, pairs=of_pairs)
     changes = {name: others.pop(name) for name in ("seed", "checkpoint_seconds") if name in others}
-    with nullcontext() if case in DRAWN else in_double_precision():
+    with nullcontext() if case in RANDOM else in_double_precision():
         return train(corpus, replace(config, **changes), run_dir, accelerator="cpu", devices=devices, **others)
 
 
 @contextmanager
 def in_double_precision():
-    """Where a gradient is rounding alone, as of what is added to all scores alike, Adam makes steps of single
-    precision's, but not of double's."""
+    """Train in float64.
+
+    A gradient that is 0 up to rounding, such as that of a constant added to all scores, gives visible steps of Adam in
+    float32, but not in float64.
+    """
     original = Description.build
 
     def build(self, encoder):
@@ -67,8 +73,8 @@ def in_double_precision():
 
 
 @contextmanager
-def batches_noted():
-    """(step, positions, share) of every batch that is learned from."""
+def record_batches():
+    """Record (step, positions, share) of every training batch."""
     seen, original = [], TrainingLoop.training_step
 
     def training_step(self, batch):
@@ -87,7 +93,7 @@ class Interrupted(BaseException):
 
 
 @contextmanager
-def ended_at(step):
+def stop_at(step):
     original = TrainingLoop.training_step
 
     def training_step(self, batch):
@@ -113,22 +119,24 @@ def main(folder):
     torch.set_num_threads(1)
     facts = {"metrics": {}, "batches": {}}
     for case in CASES:
-        with batches_noted() as seen:
-            trained = trained_case(case, folder, devices=2)
+        with record_batches() as seen:
+            trained = train_case(case, folder, devices=2)
         save_file(state(trained), folder / f"{case}-{rank}.safetensors")
         facts["metrics"][case] = trained.history
         facts["batches"][case] = seen
 
-    # Each names another folder: the first alone writes.
-    whole = trained_case("hardkuma", folder, 2, folder / f"run-{rank}", progress=True)
-    with ended_at(6):
-        trained_case("hardkuma", folder, 2, folder / "ended", checkpoint_seconds=0.0)
+    # Each process gets another folder; only the first process writes.
+    whole = train_case("hardkuma", folder, 2, folder / f"run-{rank}", progress=True)
+    with stop_at(6):
+        train_case("hardkuma", folder, 2, folder / "ended", checkpoint_seconds=0.0)
     torch.distributed.barrier()
-    resumed = trained_case("hardkuma", folder, 2, folder / "ended", resume=True)
-    facts["resumed alike"] = [name for name, value in state(resumed).items() if torch.equal(value, state(whole)[name])]
+    resumed = train_case("hardkuma", folder, 2, folder / "ended", resume=True)
+    facts["equal after resuming"] = [
+        name for name, value in state(resumed).items() if torch.equal(value, state(whole)[name])
+    ]
 
     try:
-        trained_case("full-text", folder, 2, seed=rank)
+        train_case("full-text", folder, 2, seed=rank)
     except ValueError as error:
         facts["error"] = str(error)
     (folder / f"facts-{rank}.json").write_text(json.dumps(facts))

@@ -1,4 +1,4 @@
-"""Learning from what people marked: `annotation_weight`."""
+"""Training on annotations: `annotation_weight`."""
 
 from dataclasses import replace
 
@@ -21,39 +21,39 @@ def texts() -> Corpus:
 
 
 def without_classes(corpus: Corpus) -> Corpus:
-    """Nothing to predict: what is marked is all that there is to learn."""
+    """Give all texts the same class, so that only annotations can be learned."""
     train, dev = ([replace(example, label=0) for example in split] for split in (corpus.train, corpus.dev))
     return replace(corpus, classes=("text",), train=train, dev=dev)
 
 
 def fit(corpus, run_dir=None, **settings):
-    given = {**SMALL, "embeddings": None, "vector_size": 16, "epochs": 6, "learning_rate": 0.02, **settings}
-    given |= {"budget": corpus.budget}
-    config = configure("at-most-one" if corpus.pairs else "spectra", given, pairs=corpus.pairs)
+    options = {**SMALL, "embeddings": None, "vector_size": 16, "epochs": 6, "learning_rate": 0.02, **settings}
+    options |= {"budget": corpus.budget}
+    config = configure("at-most-one" if corpus.pairs else "spectra", options, pairs=corpus.pairs)
     return train(corpus, config, run_dir, accelerator="cpu", resume=run_dir is not None)
 
 
-def test_people_are_followed_where_they_marked_something(texts):
+def test_annotations_improve_agreement(texts):
     half = replace(texts, train=[replace(e, annotation=None) if k % 2 else e for k, e in enumerate(texts.train)])
     alone, taught = (evaluate(fit(half, annotation_weight=weight), texts.dev) for weight in (0, 2))
     assert taught.token_f1 > alone.token_f1 + 0.2
-    assert taught.size <= 0.25  # the budget is as hard as before
+    assert taught.size <= 0.25  # the budget stays hard
 
 
-def test_marks_alone_are_enough(texts, tmp_path):
+def test_training_on_annotations_only(texts, tmp_path):
     trained = fit(without_classes(texts), tmp_path / "run", annotation_weight=1)
     rows = trained.history["epochs"]
     assert trained.history["score"] == "token_f1"
     assert trained.history["best"] == max(row["token_f1"] for row in rows) > 0.5
     found = evaluate(TrainedModel.load(tmp_path / "run"), without_classes(texts).dev)
-    assert found.token_f1 == pytest.approx(trained.history["best"])  # what is kept is what was best, as it is measured
+    assert found.token_f1 == pytest.approx(trained.history["best"])  # the best epoch is kept
     assert found.accuracy is found.macro_f1 is None
     unmarked = [replace(example, label=None, annotation=None) for example in texts.dev]
     with pytest.raises(ValueError, match="example 0 has neither"):
         evaluate(trained, unmarked)
 
 
-def test_alignments_alone_are_enough():
+def test_training_on_annotated_alignments_only():
     corpus = without_classes(pairs(train=128, dev=32, test=0))
     trained = fit(corpus, annotation_weight=1)
     assert trained.history["score"] == "alignment_f1"
@@ -64,7 +64,7 @@ def test_alignments_alone_are_enough():
     assert found.violation == 0
 
 
-def test_what_cannot_be_learned_from_is_refused(texts):
+def test_missing_targets_raise(texts):
     with pytest.raises(ValueError, match=r"all labels are 'text'.*--set annotation_weight=1"):
         fit(without_classes(texts))
     nobody = replace(texts, train=[replace(example, annotation=None) for example in texts.train])
@@ -76,7 +76,7 @@ def test_what_cannot_be_learned_from_is_refused(texts):
         configure("spectra", {"annotation_weight": -1})
 
 
-def test_marks_belong_to_the_data_of_a_run_that_learns_from_them(texts):
+def test_digest_includes_annotations_if_used(texts):
     changed = replace(texts, train=[replace(texts.train[0], annotation=None), *texts.train[1:]])
     assert texts.digest == changed.digest
     taught = configure("spectra", {"annotation_weight": 1})
@@ -84,8 +84,6 @@ def test_marks_belong_to_the_data_of_a_run_that_learns_from_them(texts):
     assert data_digest(texts, configure("spectra")) == texts.digest
 
 
-def test_folders_from_before_there_was_the_setting():
+def test_added_settings_have_their_old_defaults():
     stored = configure("spectra").to_json()
-    assert {
-        name: stored[name] for name in ADDED_SETTINGS
-    } == ADDED_SETTINGS  # what such a folder is taken for is what it was
+    assert {name: stored[name] for name in ADDED_SETTINGS} == ADDED_SETTINGS
