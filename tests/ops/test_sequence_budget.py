@@ -8,7 +8,7 @@ import torch
 
 from rationalizer import ops
 from rationalizer.ops.kernels.decomposition_cpu import decompose
-from rationalizer.ops.kernels.packing_cpu import is_packable
+from rationalizer.ops.kernels.mixture_certificate_cpu import is_mixture_within_budget
 from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
 
 
@@ -211,7 +211,7 @@ def test_masked_words_use_the_transition_at_the_earlier_word():
 def test_packing(z, linked, capacity, expected):
     values = np.array(z)
     work, singles = np.empty((3, 2 * len(z) + 2)), np.empty(len(z))
-    assert is_packable(values, np.array(linked), capacity, work, singles) == expected
+    assert is_mixture_within_budget(values, np.array(linked), capacity, work, singles) == expected
 
 
 def test_viterbi_offset_does_not_change_the_sequence():

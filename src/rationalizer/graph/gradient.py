@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rationalizer.graph.column_pool import differentiable_costs, query_oracles
-from rationalizer.graph.kernels.polish_cpu import AT_LOWER, FREE, make_orthogonal
+from rationalizer.graph.kernels.face_solve_cpu import AT_LOWER, FREE, make_orthogonal
 from rationalizer.graph.kernels.solver_cpu import project_rows
 from rationalizer.graph.literals import BoolArray
 from rationalizer.graph.program import Array, Program

@@ -42,7 +42,7 @@ class _RowBlock:
 
 @dataclass
 class Program:
-    """The arguments of the kernels; `kernels.system_cpu` states the problem."""
+    """The arguments of the kernels; `kernels.linear_systems_cpu` states the problem."""
 
     batch: int
     variables: int  # the first entries; the others are auxiliary
@@ -201,7 +201,7 @@ class Builder:
         return np.minimum(reach, 0).sum(-1), np.maximum(reach, 0).sum(-1)
 
     def _number_rows(self, blocks: list[_RowBlock]) -> tuple[list[IntArray], int]:
-        """First copies (see `kernels.system_cpu`), then narrow rows in the order of the variables, then wide ones: that
+        """First copies (see `kernels.linear_systems_cpu`), then narrow rows in the order of the variables, then wide ones: that
         keeps the profile of the kernels' matrices narrow."""
         if not blocks:
             return [], 0

@@ -12,11 +12,8 @@ from rationalizer.ops import _inputs
 from rationalizer.ops._convergence import Info, report, reports_info
 from rationalizer.ops._declare import declare, has_triton
 from rationalizer.ops.kernels.numba_runtime import for_rows, for_slow_rows, host, unsigned
-from rationalizer.ops.kernels.sequence_budget_cpu import (
-    sequence_budget_backward_rows,
-    sequence_budget_open_rows,
-    sequence_budget_rows,
-)
+from rationalizer.ops.kernels.sequence_budget_backward_cpu import sequence_budget_backward_rows
+from rationalizer.ops.kernels.sequence_budget_cpu import sequence_budget_rows, sequence_budget_uncertified_rows
 from rationalizer.ops.pair_budget import gradients_like
 
 
@@ -120,9 +117,9 @@ def _sequence_budget(
     inputs = (scores, transition, mask, budget)
     status = (iterations, gap, converged)
     for_rows(sequence_budget_rows, scores.shape[0], 50 * scores.numel(), *inputs, z, tight, size, *status)
-    open_rows = np.flatnonzero(host(size) < 0)
-    if open_rows.size:
+    uncertified_rows = np.flatnonzero(host(size) < 0)
+    if uncertified_rows.size:
         limits = (max_iterations, tolerance)
         outputs = (z, size, unsigned(support), *status)
-        for_slow_rows(sequence_budget_open_rows, open_rows.size, open_rows, *inputs, *limits, *outputs)
+        for_slow_rows(sequence_budget_uncertified_rows, uncertified_rows.size, uncertified_rows, *inputs, *limits, *outputs)
     return z, tight, size, support, converged, iterations, gap

@@ -6,7 +6,7 @@ interior, and in an infeasible one violations remain.
 
 import numpy as np
 
-from rationalizer.graph.kernels.system_cpu import factorize_system, solve_system, times, times_transposed
+from rationalizer.graph.kernels.linear_systems_cpu import factorize_system, solve_system, times, times_transposed
 from rationalizer.ops.kernels.numba_runtime import jit
 
 SOLVED, STALLED, INFEASIBLE = 0, 1, 2

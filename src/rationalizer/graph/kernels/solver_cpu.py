@@ -3,8 +3,8 @@
 import numpy as np
 
 from rationalizer.graph.kernels.interior_cpu import INFEASIBLE, interior_point
-from rationalizer.graph.kernels.polish_cpu import guess_face, is_unambiguous, polish, solve_on_face
-from rationalizer.graph.kernels.system_cpu import InstanceProgram, make_system
+from rationalizer.graph.kernels.face_solve_cpu import guess_face, is_unambiguous, polish, solve_on_face
+from rationalizer.graph.kernels.linear_systems_cpu import InstanceProgram, make_system
 from rationalizer.ops.kernels.numba_runtime import jit
 
 EXACT = 1e-15

@@ -10,7 +10,7 @@ TIGHT = 1e-9  # a sum this close to its bound counts as equal to it
 
 
 @jit
-def centre_rows(z, g, weight, tight, out):
+def subtract_row_means(z, g, weight, tight, out):
     """out = g − weight_j − weight_total on the support, minus its mean in tight long nodes; 0 elsewhere."""
     long, short = z.shape
     for i in range(long):
@@ -54,14 +54,14 @@ def project_face(z, g, limit, long_exact, short_exact, out):
     for j in range(short):
         fixed[j] = short_exact or sums[j] > 1.0 - TIGHT
     fixed[short] = sums[short] > limit - TIGHT
-    centre_rows(z, g, weight, tight, out)
+    subtract_row_means(z, g, weight, tight, out)
     for i in range(long):
         for j in range(short):
             rhs[j] += out[i, j]
             rhs[short] += out[i, j]
     curvature(z, tight, h, index)
     solve_free(h, fixed, 0.0, rhs, weight, factor, index)
-    centre_rows(z, g, weight, tight, out)
+    subtract_row_means(z, g, weight, tight, out)
 
 
 @jit

@@ -27,7 +27,7 @@ TIGHT = tl.constexpr(1e-9)
 
 
 @triton.jit
-def centre_rows(z, g, weight, tight):
+def subtract_row_means(z, g, weight, tight):
     """g − weight_j on the support, minus its mean in tight long nodes; 0 elsewhere."""
     support = z > 0.0
     out = tl.where(support, g - weight[None, :], 0.0)
@@ -75,13 +75,13 @@ def matching_backward_kernel(
     bound = tl.where(j == short, limit.to(tl.float64), 1.0)
     tight = ((long_exact | (tl.sum(mass, 1) - 1.0 > -TIGHT)) & (i < long)).to(tl.int32)
     fixed = ((sums - bound > -TIGHT) | (short_exact & (j < short))).to(tl.int32)
-    centred = centre_rows(face, gradient, tl.zeros((SHORT,), tl.float64), tight)
+    centred = subtract_row_means(face, gradient, tl.zeros((SHORT,), tl.float64), tight)
     rhs = tl.sum(centred, 0)
     rhs = tl.where(j == short, tl.sum(rhs, 0), rhs)
     h = curvature(face, tight, short, SHORT)
     weight = solve_free(h, 0.0, fixed, rhs, short + 1, DEPENDENT, SHORT)
     weight += tl.sum(tl.where(j == short, weight, 0.0), 0)
-    projected = centre_rows(face, gradient, weight, tight) / temperature.to(tl.float64, bitcast=True)
+    projected = subtract_row_means(face, gradient, weight, tight) / temperature.to(tl.float64, bitcast=True)
     h = scatter(projected, invalid, row_mask, column_mask, scratch, pair, m, n, ROWS, COLUMNS, LONG, SHORT)
     write_pair(h, out, pair, m, n, ROWS, COLUMNS)
 

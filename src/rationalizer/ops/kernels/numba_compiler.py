@@ -57,8 +57,11 @@ def _short_messages() -> Iterator[None]:
             setattr(arrayobj, name, original)
 
 
-class _Part(JITCodeLibrary):
-    """A function and the functions it calls, to be linked into callers and optimized there; never machine code."""
+class _CalleeLibrary(JITCodeLibrary):
+    """The LLVM module of a function that only kernels call.
+
+    It is linked into its callers and optimized there; no machine code is generated for it.
+    """
 
     def finalize(self) -> None:
         for library in dict.fromkeys(self._linking_libraries):
@@ -78,11 +81,11 @@ class _KernelLowering(NativeLowering):
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _PartLowering(_KernelLowering):
-    _name = "part_lowering"
+class _CalleeLowering(_KernelLowering):
+    _name = "callee_lowering"
 
     def run_pass(self, state: Any) -> bool:
-        state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = _CalleeLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags = state.flags.copy()
         state.flags.no_compile = state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
         super().run_pass(state)
@@ -108,10 +111,10 @@ class KernelCompiler(CompilerBase):
         return [passes]
 
 
-class PartCompiler(KernelCompiler):
+class CalleeCompiler(KernelCompiler):
     """Compiles functions that kernels call, up to the point where Numba would generate machine code."""
 
-    lowering = _PartLowering
+    lowering = _CalleeLowering
 
 
 class _KernelCache(FunctionCache):
@@ -151,7 +154,7 @@ class Compiled(CPUDispatcher):
     """A function that is linked into the kernels that call it, and is a kernel itself if Python calls it."""
 
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
-        super().__init__(function, targetoptions={"nopython": True, **options}, pipeline_class=PartCompiler)
+        super().__init__(function, targetoptions={"nopython": True, **options}, pipeline_class=CalleeCompiler)
         self.options = options
         _compiled.append(self)
 

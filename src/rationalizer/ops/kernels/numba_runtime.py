@@ -40,7 +40,7 @@ def reordering(function: Callable[..., Any]) -> Any:
 def overloading(function: Callable[..., Any]) -> Any:
     """Decorate a function that chooses, by the types of the arguments, the implementation of `function` in kernels."""
     compiler = fast_compiler()
-    options: Any = {} if compiler is None else {"pipeline_class": compiler.PartCompiler}
+    options: Any = {} if compiler is None else {"pipeline_class": compiler.CalleeCompiler}
     return overload(function, jit_options=options)
 
 

@@ -2,13 +2,13 @@
 
 1. The closed form of PAIR + BUDGET is a relaxation. Its solution z is optimal if a certificate shows that z is a
 mixture
-   of sequences within the budget: a packing (`packing_cpu`) or an explicit decomposition (`decomposition_cpu`).
+   of sequences within the budget: a packing (`mixture_certificate_cpu`) or an explicit decomposition (`decomposition_cpu`).
 2. Otherwise an active-set method starts from the incomplete decomposition, on a reduced problem: words for which z is
 0 or
    1 are fixed. Afterwards a Lagrangian bound on the whole chain, O(n), proves for each fixed word that no sequence with
    the other value has a better score; if the proof fails, the word is freed and the method continues. The budgeted
    Viterbi algorithm runs on the few free words only, and the result is the optimum over all sequences.
-3. At ties the sequences in the support of z need not span the face of z, onto which the Jacobian projects; `face_cpu`
+3. At ties the sequences in the support of z need not span the face of z, onto which the Jacobian projects; `face_projection_cpu`
    adds the missing ones.
 """
 
@@ -18,15 +18,10 @@ from rationalizer.ops.kernels.active_set_cpu import active_set
 from rationalizer.ops.kernels.bits_cpu import is_set, pack, word_count
 from rationalizer.ops.kernels.budget_cpu import gather_real, scatter_real
 from rationalizer.ops.kernels.decomposition_cpu import decompose
-from rationalizer.ops.kernels.face_cpu import complete_face, has_tied_plateaus, project_onto_support
+from rationalizer.ops.kernels.face_projection_cpu import complete_face, has_tied_plateaus
 from rationalizer.ops.kernels.numba_runtime import jit
-from rationalizer.ops.kernels.packing_cpu import is_packable
-from rationalizer.ops.kernels.pair_budget_cpu import (
-    gather_edges,
-    pair_budget_backward_row,
-    pair_budget_row,
-    scatter_edges,
-)
+from rationalizer.ops.kernels.mixture_certificate_cpu import is_mixture_within_budget
+from rationalizer.ops.kernels.pair_budget_cpu import gather_edges, pair_budget_row
 from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
 
 FIXED_0, FIXED_1, FREE = 0, 1, 2
@@ -205,7 +200,7 @@ def _closed_form(s, r, limit, z, x, work, state):
     for i in range(count):
         state[i] = FIXED_1 if z[i] == 1.0 else (FIXED_0 if z[i] == 0.0 else FREE)
         ones += z[i] == 1.0
-    certified = limit == count or is_packable(z, r, limit - ones, work, x)
+    certified = limit == count or is_mixture_within_budget(z, r, limit - ones, work, x)
     return tau, certified and (tau == 0.0 or limit == count or not has_tied_plateaus(z, r))
 
 
@@ -233,11 +228,11 @@ def sequence_budget_rows(
 
 
 @jit
-def sequence_budget_open_rows(
-    first, last, stop, open_rows, scores, transition, mask, budget, max_iterations, tolerance, z, support_size,
+def sequence_budget_uncertified_rows(
+    first, last, stop, uncertified_rows, scores, transition, mask, budget, max_iterations, tolerance, z, support_size,
     support, iterations, gap, converged,
 ):  # fmt: skip
-    """Solve the rows `open_rows[first:last]`, whose closed form is not certified yet. `support_size` becomes 0 if the
+    """Solve the rows `uncertified_rows[first:last]`, whose closed form is not certified yet. `support_size` becomes 0 if the
     decomposition proves it optimal, otherwise the number of sequences in `support`."""
     n = scores.shape[1]
     s, r, x, solution = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
@@ -245,7 +240,7 @@ def sequence_budget_open_rows(
     state = np.empty(n, np.uint8)
     squared_tolerance = tolerance * tolerance
     for index in range(first, last):
-        row = open_rows[index]
+        row = uncertified_rows[index]
         count = gather_real(scores[row], mask[row], s)
         gather_edges(transition[row], mask[row], r)
         row_s, row_r, row_z, row_state = s[:count], r[: max(count - 1, 0)], solution[:count], state[:count]
@@ -275,20 +270,3 @@ def sequence_budget_open_rows(
                 pack(y, support[row, 0, : word_count(count)])
                 support_size[row], gap[row], converged[row] = 1, np.inf, False
             scatter_real(solution, mask[row], z[row])
-
-
-@jit
-def sequence_budget_backward_rows(first, last, grad, z, transition, mask, tight, support_size, support, grad_s, grad_r):
-    n = z.shape[1]
-    g, real_z, r, h, edges = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    for row in range(first, last):
-        count = gather_real(grad[row], mask[row], g)
-        if support_size[row] == 0:
-            gather_real(z[row], mask[row], real_z)
-            gather_edges(transition[row], mask[row], r)
-            pair_budget_backward_row(g[:count], real_z[:count], r, tight[row], h[:count], edges)
-        else:
-            columns = support[row, : support_size[row], : word_count(count)]
-            project_onto_support(g[:count], columns, support_size[row], h[:count], edges)
-        scatter_real(h, mask[row], grad_s[row])
-        scatter_edges(edges, mask[row], grad_r[row])

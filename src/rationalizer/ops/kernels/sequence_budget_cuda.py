@@ -1,8 +1,8 @@
 """H:SeqBudget on CUDA: the closed form with its certificate in Triton, all rows without a certificate on the host.
 
-An active-set method with hundreds of small dependent steps does not suit a GPU. The host waits for the list of open
-rows (usually none) and solves them with the CPU kernel, whose decomposition certifies many without a step. Support
-sizes and sequences stay on the host, so the backward pass knows without waiting whether all rows have the closed form.
+An active-set method with hundreds of small dependent steps does not suit a GPU. The host waits for the list of
+uncertified rows (usually none) and solves them with the CPU kernel, whose decomposition certifies many of them
+without an iteration. Support sizes and sequences stay on the host, so the backward pass knows without waiting whether all rows have the closed form.
 """
 
 import numpy as np
@@ -12,12 +12,13 @@ import triton.language as tl
 
 from rationalizer.ops.kernels.bits_cpu import word_count
 from rationalizer.ops.kernels.numba_runtime import for_rows, for_slow_rows, unsigned
-from rationalizer.ops.kernels.packing_cuda import TILE, is_packable
+from rationalizer.ops.kernels.mixture_certificate_cuda import TILE, is_mixture_within_budget
 from rationalizer.ops.kernels.pair_budget_cuda import pair_budget_backward, pair_budget_row
 from rationalizer.ops.kernels.rows_cuda import BLOCK, fill, gather_edges, gather_real, plain, scatter_real
-from rationalizer.ops.kernels.sequence_budget_cpu import sequence_budget_backward_rows, sequence_budget_open_rows
+from rationalizer.ops.kernels.sequence_budget_backward_cpu import sequence_budget_backward_rows
+from rationalizer.ops.kernels.sequence_budget_cpu import sequence_budget_uncertified_rows
 
-OPEN = tl.constexpr(-1)  # in `size`: the closed form is not certified
+UNCERTIFIED = tl.constexpr(-1)  # in `size`: the closed form is not certified
 
 
 @triton.jit(do_not_specialize=["n"])
@@ -53,7 +54,7 @@ def _closed_form_kernel(
         fill(solution, 0, count, threshold, BLOCK)
     elif negative:
         fill(solution, 0, count, threshold, BLOCK)
-        status = OPEN
+        status = UNCERTIFIED
     else:
         threshold = pair_budget_row(s, r, count, limit, solution, solution + n, BLOCK)
         if limit < count:
@@ -61,8 +62,8 @@ def _closed_form_kernel(
             for start in range(0, count, BLOCK):
                 i = start + tl.arange(0, BLOCK)
                 ones += (tl.load(solution + i, mask=i < count, other=0.0) == 1.0).to(tl.int32)
-            fits = is_packable(solution, r, count, limit - tl.sum(ones, 0), solution + n, BLOCK, TILE)
-            status = tl.where(fits, 0, OPEN)
+            fits = is_mixture_within_budget(solution, r, count, limit - tl.sum(ones, 0), solution + n, BLOCK, TILE)
+            status = tl.where(fits, 0, UNCERTIFIED)
     tl.store(tight + row, (threshold > 0.0).to(tl.uint8))
     tl.store(size + row, status)
     tl.store(converged + row, solvable.to(tl.uint8))
@@ -91,14 +92,14 @@ def sequence_budget(scores, transition, mask, budget, max_iterations, tolerance)
     z, tight, size, converged, iterations, gap = _closed_form(scores, transition, mask, budget)
     size = size.cpu()
     rows, n = scores.shape
-    # On the host only the pages that open rows write use memory.
+    # On the host only the pages that uncertified rows write use memory.
     support = torch.empty((rows, n + 1, word_count(n)), dtype=torch.int64)
-    open_rows = np.flatnonzero(size.numpy() < 0)
-    if open_rows.size:
+    uncertified_rows = np.flatnonzero(size.numpy() < 0)
+    if uncertified_rows.size:
         solution, *status = (t.cpu() for t in (z, iterations, gap, converged))
         inputs = (scores, transition, mask, budget, max_iterations, tolerance)
         outputs = (solution, size, unsigned(support), *status)
-        for_slow_rows(sequence_budget_open_rows, open_rows.size, open_rows, *inputs, *outputs)
+        for_slow_rows(sequence_budget_uncertified_rows, uncertified_rows.size, uncertified_rows, *inputs, *outputs)
         z, iterations, gap, converged = (t.to(scores.device) for t in (solution, *status))
     return z, tight, size, support, converged, iterations, gap
 

@@ -5,7 +5,7 @@ import numpy as np
 from rationalizer.ops.kernels.active_set_cpu import active_set, best_sequence
 from rationalizer.ops.kernels.bits_cpu import pack, word_count
 from rationalizer.ops.kernels.budget_cpu import scatter_real
-from rationalizer.ops.kernels.face_cpu import complete_face
+from rationalizer.ops.kernels.face_projection_cpu import complete_face
 from rationalizer.ops.kernels.lagrangian_cpu import multiplier_scratch
 from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.spans_map_cpu import gather_row, viterbi_scratch

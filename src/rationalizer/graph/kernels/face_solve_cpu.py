@@ -6,7 +6,7 @@ not bind.
 
 import numpy as np
 
-from rationalizer.graph.kernels.system_cpu import (
+from rationalizer.graph.kernels.linear_systems_cpu import (
     InstanceProgram,
     factorize_system,
     solve_system,

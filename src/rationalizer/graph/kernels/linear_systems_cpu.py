@@ -12,7 +12,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from rationalizer.graph.kernels.skyline_cpu import factorize, solve
+from rationalizer.graph.kernels.skyline_cholesky_cpu import factorize, solve
 from rationalizer.ops.kernels.numba_runtime import jit
 
 InstanceProgram = namedtuple(

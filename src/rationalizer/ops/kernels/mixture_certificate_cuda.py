@@ -1,4 +1,4 @@
-"""The certificate of `packing_cpu` in Triton: levels of the histogram in parallel, words one after the other."""
+"""The certificate of `mixture_certificate_cpu` in Triton: levels of the histogram in parallel, words one after the other."""
 
 import triton
 import triton.language as tl
@@ -97,7 +97,7 @@ def _singles_fit(widths, count, outside, low, capacity, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def is_packable(z, r, n, capacity, work, BLOCK: tl.constexpr, TILE: tl.constexpr):
+def is_mixture_within_budget(z, r, n, capacity, work, BLOCK: tl.constexpr, TILE: tl.constexpr):
     """Whether the sets of the fractional words of `z` can be placed with at most `capacity` over each point.
 
     `work` holds 5n + 6 floats.

@@ -34,7 +34,7 @@ def _move(amount, source, target, low, limit):
 
 
 @jit
-def is_packable(z, r, capacity, work, singles):
+def is_mixture_within_budget(z, r, capacity, work, singles):
     """Whether the sets of the fractional words of `z` can be placed with at most `capacity` over each point.
 
     `work` (3, >= capacity + 3) and `singles` (n,) are scratch.
