@@ -1,7 +1,7 @@
-"""Whole training steps (forward, backward, clip, Adam) with a structured layer against the same model without one.
+"""Compare whole training steps (forward, backward, clip, Adam) of models with and without a structured layer.
 
-Highlights: the paper's BiLSTM rationalizer (300d, hidden 200), H:SeqBudget against entmax.sparsemax as the mask.
-Matchings: the pair model, SPECTRA's three graphs against softmax (plain ESIM).
+Highlights: the paper's BiLSTM rationalizer (300d, hidden 200), with H:SeqBudget and with entmax.sparsemax as the mask.
+Matchings: the pair model, with each of SPECTRA's three graphs and with softmax (plain ESIM).
 """
 
 from __future__ import annotations
@@ -72,7 +72,10 @@ def copy_model(model: HighlightModel) -> HighlightModel:
 def with_sparsemax(model: HighlightModel) -> HighlightModel:
     """Return a copy whose mask is entmax.sparsemax of the same scores."""
     other = copy_model(model)
-    other.method.relax = lambda scores, mask, budget, limits: (entmax.sparsemax(scores / TEMPERATURE, dim=-1), None)
+    other.method.relax = lambda scores, mask, budget, constraints: (
+        entmax.sparsemax(scores / TEMPERATURE, dim=-1),
+        None,
+    )
     return other
 
 
@@ -82,14 +85,14 @@ def training_step(
     labels: Tensor,
     budget: Budget,
     rate: float,
-    limits: LayerConstraints | None = None,
+    constraints: LayerConstraints | None = None,
 ) -> Step:
     trained = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(trained, lr=rate)
 
     def step() -> None:
         optimizer.zero_grad()
-        output = model(*texts, budget=budget, **model.constraint_arguments(limits))
+        output = model(*texts, budget=budget, constraints=constraints)
         model.head.loss(output.outputs, labels).mean().backward()
         nn.utils.clip_grad_norm_(trained, 5.0)
         optimizer.step()
@@ -122,7 +125,7 @@ def spans_ratio(model: HighlightModel, n: int, batch: int = 32) -> tuple[float, 
     """Return the milliseconds of the spectra step without and with the constraint of two spans."""
     words, labels = planted_texts(batch, n, seed=10_000)
     cases = (None, LayerConstraints(spans=2))
-    steps = [training_step(copy_model(model), [words], labels, BUDGET, 1e-7, limits) for limits in cases]
+    steps = [training_step(copy_model(model), [words], labels, BUDGET, 1e-7, constraints) for constraints in cases]
     return tuple(interleaved_ms(steps))  # type: ignore[return-value]
 
 

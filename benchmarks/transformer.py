@@ -1,9 +1,9 @@
-"""What the structured layer adds to a transformer's training step. Needs CUDA.
+"""Measure how much time the structured layer adds to a training step of a transformer. Needs CUDA.
 
 python -m benchmarks transformer
 
-A step as in training with the defaults: generator, selection, predictor on selection and whole text, clipping, AdamW,
-bf16. It is compared with the same model with entmax.sparsemax as the mask.
+One step is a training step with the default settings: generator, selection, predictor on the selection and on the whole
+text, clipping, AdamW, bf16. It is compared with the same model with entmax.sparsemax as the mask.
 """
 
 from __future__ import annotations
@@ -77,9 +77,13 @@ def planted_texts(n: int, seed: int) -> tuple[SubwordBatch, torch.Tensor]:
 
 
 def with_sparsemax(model: HighlightModel) -> HighlightModel:
+    """Return a copy whose mask is entmax.sparsemax of the same scores."""
     other = copy.deepcopy(model)
     temperature = model.method.temperature
-    other.method.relax = lambda scores, mask, budget, limits: (entmax.sparsemax(scores / temperature, dim=-1), None)
+    other.method.relax = lambda scores, mask, budget, constraints: (
+        entmax.sparsemax(scores / temperature, dim=-1),
+        None,
+    )
     return other
 
 

@@ -3,8 +3,8 @@
 from rationalizer.graph.factors import AndOut, AtMostOne, Budget, Factor, Imply, Or, OrOut, Pair, Xor, XorOut
 from rationalizer.graph.graph import FactorGraph, Solution
 from rationalizer.graph.literals import Literals, Variable
-from rationalizer.graph.program import InfeasibleError
 from rationalizer.graph.sequence_factors import Sequence, SequenceBudget
+from rationalizer.ops import InfeasibleError
 
 __all__ = [
     "AndOut",

@@ -9,10 +9,11 @@ import numpy as np
 import torch
 
 from rationalizer.graph.column_pool import ColumnPool
-from rationalizer.graph.gradient import project
+from rationalizer.graph.gradient import project_onto_face
 from rationalizer.graph.literals import BoolArray, IntArray
-from rationalizer.graph.program import Array, InfeasibleError, Program
+from rationalizer.graph.program import Array, Program
 from rationalizer.graph.solver import SolverResult, solve
+from rationalizer.ops import InfeasibleError
 from rationalizer.ops.kernels.numba_runtime import host
 
 _INTEGRAL = 1e-7
@@ -37,7 +38,7 @@ def lp_vertex(
     size = np.abs(host(program.costs)).sum(axis=1, initial=1.0)
     generic = np.zeros(program.upper.shape)
     generic[:, : program.variables] = np.random.default_rng(0).uniform(-1.0, 1.0, program.variables)
-    moves, _ = project(program.replace(quadratic=np.ones_like(program.quadratic)), result, generic)
+    moves, _ = project_onto_face(program.replace(quadratic=np.ones_like(program.quadratic)), result, generic)
     moving = np.abs(moves[:, : program.variables]).max(axis=1, initial=0.0) > 1e-6
     several = todo & result.feasible & result.converged & moving
     for perturbation in (1e-5, 1e-7):

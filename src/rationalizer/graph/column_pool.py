@@ -14,7 +14,7 @@ from rationalizer.graph.program import Array, Program
 
 
 class ColumnPool:
-    """Configurations by instance: the first `known[b]` rows of instance b are in use."""
+    """The known configurations of every instance; instance b uses the first `known[b]` slots."""
 
     def __init__(self, program: Program) -> None:
         batch = program.batch
@@ -47,7 +47,7 @@ class ColumnPool:
 
 
 def enlarge(values: Any, size: int) -> Any:
-    """`values` with its second dimension extended to `size` by zeros."""
+    """Return `values` with the second dimension padded with zeros to `size`."""
     if values.shape[1] == size:
         return values
     out = np.zeros((values.shape[0], size, *values.shape[2:]), values.dtype)
@@ -67,8 +67,9 @@ def query_oracles(
 ) -> tuple[Array, BoolArray]:
     """Query every oracle for its best configuration under `scores` (batch, rows); add those that exceed `thresholds`.
 
-    With `at`, configurations are searched under `scores` but valued under `at`. Configurations are added from `margin`
-    below the threshold on. Returns the largest excess over the thresholds, and whether a new configuration was added.
+    If `at` is given, the oracles maximise `scores`, but the thresholds apply to the values under `at`. Configurations
+    up to `margin` below the threshold are added too. Returns, per instance, the largest excess over the thresholds and
+    whether a new configuration was added.
     """
     excess = np.full(program.batch, -np.inf)
     added = np.zeros(program.batch, np.bool_)
@@ -89,7 +90,7 @@ def query_oracles(
 
 
 def _query_oracle(program: Program, factor: Factor, scores: Array, temperature: float) -> tuple[Array, Array]:
-    """The factor's best configurations and their own scores, checked."""
+    """Return the best configurations of a factor and their own scores, after checking what the oracle returned."""
     name = type(factor).__name__
     rows = torch.from_numpy(scores).to(program.costs.device)
     with torch.no_grad():
@@ -106,16 +107,17 @@ def _query_oracle(program: Program, factor: Factor, scores: Array, temperature: 
 
 
 def _own_costs(factor: Factor, configurations: Tensor, temperature: float) -> Tensor:
+    """Return the scores that the factor itself gives to configurations, divided by the temperature."""
     costs = factor.extra(configurations)
     if costs.shape != configurations.shape[:2]:
         expected = tuple(configurations.shape[:2])
         raise ValueError(f"{type(factor).__name__}.extra must return shape {expected}, got {tuple(costs.shape)}")
-    # A factor of only padding is dropped, with its scores.
+    # A factor whose literals are all padding does not exist, so its scores do not count.
     return torch.where(factor.mask.any(-1, keepdim=True), costs.to(torch.float64), 0.0) / temperature
 
 
 def differentiable_costs(program: Program, columns: ColumnPool, temperature: float) -> Tensor:
-    """(batch, capacity) the configurations' own scores, differentiable in the factors' parameters."""
+    """Return the factors' own scores of all configurations, (batch, capacity), differentiable in their parameters."""
     out = torch.zeros(columns.costs.shape, dtype=torch.float64, device=program.costs.device)
     in_use = np.arange(columns.capacity) < columns.known[:, None]
     first_owner = 0

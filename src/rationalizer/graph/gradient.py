@@ -1,4 +1,4 @@
-"""Gradients: the projection onto the directions of the face on which a solution lies."""
+"""Gradients of solutions: the projection onto the directions of the face on which a solution lies."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from rationalizer.ops.kernels.numba_runtime import for_rows, host
 
 
 def attach_gradient(program: Program, result: SolverResult, temperature: float) -> Tensor:
-    """The entries (batch, entries), differentiable in the scores and in the factors' own parameters."""
+    """Return the entries (batch, entries) of a solution, differentiable in the scores and the factors' parameters."""
     if program.structured and torch.is_grad_enabled():
-        _complete_face(program, result, temperature)
+        _add_missing_configurations(program, result, temperature)
     costs = differentiable_costs(program, result.columns, temperature)
-    return _Face.apply(  # type: ignore[no-untyped-call]
+    return _FaceProjection.apply(  # type: ignore[no-untyped-call]
         program.costs, costs, program, result
     )
 
 
-class _Face(torch.autograd.Function):
+class _FaceProjection(torch.autograd.Function):
+    """The solution as a function of its costs; its Jacobian is the projector onto the face of the solution."""
+
     @staticmethod
     def forward(ctx: Any, costs: Tensor, weight_costs: Tensor, program: Program, result: SolverResult) -> Tensor:
         ctx.program, ctx.result = program, result
@@ -36,13 +38,13 @@ class _Face(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        h, weight_h = project(ctx.program, ctx.result, host(g) * ctx.program.quadratic)
+        h, weight_h = project_onto_face(ctx.program, ctx.result, host(g) * ctx.program.quadratic)
         return torch.from_numpy(h).to(g.device), torch.from_numpy(weight_h).to(g.device), None, None
 
 
-def project(program: Program, result: SolverResult, g: Array) -> tuple[Array, Array]:
-    """`g` projected onto the face's directions: entries and weights."""
-    status, active = _with_zero_pairs(program, result)
+def project_onto_face(program: Program, result: SolverResult, g: Array) -> tuple[Array, Array]:
+    """Project `g` onto the directions of the face; return the projection of the entries and of the weights."""
+    status, active = _bind_zero_score_pairs(program, result)
     columns = result.columns
     h, weight_h = np.zeros(result.x.shape), np.zeros(result.weights.shape)
     for_rows(
@@ -53,8 +55,11 @@ def project(program: Program, result: SolverResult, g: Array) -> tuple[Array, Ar
     return h, weight_h
 
 
-def _with_zero_pairs(program: Program, result: SolverResult) -> tuple[Any, BoolArray]:
-    """Status and active rows with pairs of score 0 at min(first, second), which defines their gradient."""
+def _bind_zero_score_pairs(program: Program, result: SolverResult) -> tuple[Any, BoolArray]:
+    """Return the status and the active rows with every pair of score 0 set to min(first, second).
+
+    Such a pair is absent from the program, but its score has a gradient, which this choice defines.
+    """
     if not program.zero_pairs:
         return result.status, program.active
     status, active = result.status.copy(), program.active.copy()
@@ -69,12 +74,13 @@ def _with_zero_pairs(program: Program, result: SolverResult) -> tuple[Any, BoolA
     return status, active
 
 
-def _complete_face(program: Program, result: SolverResult, temperature: float) -> None:
-    """Add optimal configurations until they span the face.
+def _add_missing_configurations(program: Program, result: SolverResult, temperature: float) -> None:
+    """Add optimal configurations of the structured factors until they span the face of the solution.
 
-    The solution needs few configurations, the gradient all directions; with ties (½, ½, ½, ½ from 1100 and 0011) the
-    two differ. Multipliers perturbed orthogonally to all differences of known configurations lead to another optimal
-    configuration, if there is one.
+    A solution can be a mixture of a few configurations, but the gradient needs all directions of the face. With ties
+    there are more: ½, ½, ½, ½ is a mixture of 1100 and 0011, but 1010 and 0101 may be optimal too. If an optimal
+    configuration is missing, the oracle finds it when the multipliers are perturbed in a random direction that is
+    orthogonal to all differences of known configurations.
     """
     columns, n_rows = result.columns, program.active.shape[1]
     random = np.random.default_rng(0)
@@ -84,7 +90,7 @@ def _complete_face(program: Program, result: SolverResult, temperature: float) -
     todo = result.converged
     while todo.any():
         extended = np.zeros(program.batch, np.bool_)
-        directions = _new_directions(program, result, random, todo)
+        directions = _draw_directions(program, result, random, todo)
         before = columns.known.copy()
         for sign in (1.0, -1.0):
             # Configurations that contradict fixed variables are not on the face and must lose ties.
@@ -104,8 +110,11 @@ def _complete_face(program: Program, result: SolverResult, temperature: float) -
         todo = extended
 
 
-def _new_directions(program: Program, result: SolverResult, random: np.random.Generator, todo: BoolArray) -> Array:
-    """(batch, rows): for each structured factor a direction orthogonal to the differences of its configurations."""
+def _draw_directions(program: Program, result: SolverResult, random: np.random.Generator, todo: BoolArray) -> Array:
+    """Return, for each structured factor, a random direction orthogonal to the differences of its configurations.
+
+    The shape is (batch, rows); the direction of a factor is in the rows that copy its literals.
+    """
     columns = result.columns
     out = np.zeros(program.active.shape)
     plain = result.status.shape[1] - columns.capacity

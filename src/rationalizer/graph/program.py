@@ -1,4 +1,4 @@
-"""Compile factors to the arrays of one batched program."""
+"""Translate the factors of a graph into the arrays of one batched quadratic program."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from rationalizer.graph.kernels.solver_cpu import row_profile
 from rationalizer.graph.literals import BoolArray, FactorGroup, IntArray
+from rationalizer.ops import InfeasibleError
 
 if TYPE_CHECKING:
     from rationalizer.graph.factors import Factor
@@ -20,17 +21,9 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 
 
-class InfeasibleError(ValueError):
-    """No assignment satisfies all factors of the graph."""
-
-    def __init__(self, message: str, instance: int | None = None) -> None:
-        super().__init__(message)
-        self.instance = instance  # of the batch
-
-
 @dataclass
 class _RowBlock:
-    """lower <= Σ coefficient · entry <= upper, `count` times."""
+    """A block of `count` rows lower <= Σ coefficient · entry <= upper."""
 
     factor: Factor
     ids: IntArray  # (1 or batch, count, width)
@@ -42,10 +35,10 @@ class _RowBlock:
 
 @dataclass
 class Program:
-    """The arguments of the kernels; `kernels.linear_systems_cpu` states the problem."""
+    """A batch of quadratic programs as arguments of the kernels; `kernels.linear_systems_cpu` states the problem."""
 
     batch: int
-    variables: int  # the first entries; the others are auxiliary
+    variables: int  # the number of entries that are variables of the graph; the others are auxiliary
     costs: Tensor  # (batch, entries), float64, differentiable
     quadratic: Array
     upper: Array
@@ -58,8 +51,8 @@ class Program:
     slack_upper: Array
     row_factor: list[Factor]
     structured: list[Factor]
-    early: int  # number of first rows, which copy a variable for the first time
-    copy_rows: IntArray  # (structured factors of an instance, most literals): the rows that copy their literals
+    early: int  # the number of rows that copy a variable for the first time; they come first
+    copy_rows: IntArray  # (structured factors per instance, most literals per factor): the rows that copy the literals
     copy_size: IntArray
     zero_pairs: list[tuple[Any, ...]] = field(default_factory=list)
 
@@ -68,7 +61,7 @@ class Program:
 
 
 class Builder:
-    """Collects the rows of factors, over entries: the graph's variables first, then auxiliary ones."""
+    """Collects the rows of all factors. Entries are the variables of the graph, then auxiliary variables."""
 
     def __init__(self, graph: FactorGraph) -> None:
         self.graph = graph
@@ -82,11 +75,11 @@ class Builder:
         self._zero_pairs: list[tuple[Any, ...]] = []
 
     def present(self, literals: FactorGroup) -> Any:
-        """(batch, count, size), False on padding."""
+        """Return a mask (batch, count, size) that is False on padding."""
         return self.graph.present(literals.ids)
 
     def auxiliary(self, costs: Tensor, present: BoolArray, upper: float) -> IntArray:
-        """New entries with `costs` (batch, k) and no quadratic term; returns their ids (k,)."""
+        """Add entries with `costs` (batch, k) and without a quadratic term; return their ids (k,)."""
         ids = np.arange(self._entries, self._entries + costs.shape[1])
         self._entries += costs.shape[1]
         self._costs.append(costs)
@@ -104,9 +97,9 @@ class Builder:
         auxiliary: tuple[IntArray, float] | None = None,
         copies: bool = False,
     ) -> int:
-        """lower <= Σ coefficient · literal (+ Σ auxiliary entries) <= upper, one row per factor of the group.
+        """Add rows lower <= Σ coefficient · literal (+ Σ auxiliary entries) <= upper, one per factor of the group.
 
-        `copies` says that the rows copy the literals of a structured factor. Returns the number of the block of rows.
+        `copies`: whether the rows copy the literals of a structured factor. Returns the index of the block of rows.
         """
         weights = np.broadcast_to(coefficients, literals.ids.shape).astype(np.float64)
         shift = (self.present(literals) * np.where(literals.negated, weights, 0.0)).sum(-1)
@@ -123,7 +116,7 @@ class Builder:
         return len(blocks) - 1
 
     def structured(self, factor: Factor) -> None:
-        """A factor given by its oracle: each literal equals the mean of the configurations'."""
+        """Add a factor that is given by an oracle: each literal equals its mean over the configurations."""
         literals = factor.group
         flat = (literals.ids.shape[0], -1, 1)
         each = FactorGroup(literals.graph, literals.ids.reshape(flat), literals.negated.reshape(flat))
@@ -132,7 +125,7 @@ class Builder:
         self._structured.append(factor)
 
     def zero_score_pairs(self, literals: FactorGroup, ids: IntArray, blocks: list[int], where: BoolArray) -> None:
-        """Pairs of score 0: absent from the problem, but their scores have a gradient (see `gradient`)."""
+        """Register pairs of score 0, which are not in the problem but whose scores have a gradient (see `gradient`)."""
         if where.any():
             self._zero_pairs.append((np.asarray(literals.ids), np.asarray(literals.negated), ids, blocks, where))
 
@@ -185,7 +178,7 @@ class Builder:
         )
 
     def _binding(self, block: _RowBlock) -> _RowBlock:
-        """The block without the rows that bind in no instance."""
+        """Return the block without the rows that bind in no instance."""
         least, most = self._reach(block, np.concatenate(self._upper, axis=1))
         binds = (block.active & ((block.upper < most) | (block.lower > least))).any(0)
         if binds.all():
@@ -196,13 +189,16 @@ class Builder:
         )
 
     def _reach(self, block: _RowBlock, upper: Array) -> tuple[Array, Array]:
-        """(batch, count): the smallest and the largest possible sum of each row."""
+        """Return the smallest and the largest possible sum of each row, both (batch, count)."""
         reach = block.coefficients * upper[np.arange(self.batch)[:, None, None], block.ids]
         return np.minimum(reach, 0).sum(-1), np.maximum(reach, 0).sum(-1)
 
     def _number_rows(self, blocks: list[_RowBlock]) -> tuple[list[IntArray], int]:
-        """First copies (see `kernels.linear_systems_cpu`), then narrow rows in the order of the variables, then wide ones: that
-        keeps the profile of the kernels' matrices narrow."""
+        """Return the row numbers of each block, and the number of first copies (see `kernels.linear_systems_cpu`).
+
+        First copies come first, then narrow rows in the order of their variables, then wide rows. This order keeps the
+        profile of the kernels' matrices narrow.
+        """
         if not blocks:
             return [], 0
         of_graph = [np.where(block.ids[0] < self.graph.size, block.ids[0], -1) for block in blocks]
@@ -225,7 +221,10 @@ class Builder:
         return np.split(position, ends[:-1]), int((~later).sum())
 
     def _bounds(self, blocks: list[_RowBlock], number: list[IntArray], upper: Array) -> tuple[BoolArray, Array, Array]:
-        """Rows as Σ + slack = rhs; rows that can never bind become inactive."""
+        """Write the rows as Σ + slack = rhs; return (active, rhs, upper bounds of the slacks).
+
+        Rows that can never bind are inactive.
+        """
         count = sum(block.ids.shape[1] for block in blocks)
         active = np.zeros((self.batch, count), np.bool_)
         rhs, slack = np.zeros((self.batch, count)), np.zeros((self.batch, count))
@@ -249,7 +248,7 @@ class Builder:
 def _by_entry(
     blocks: list[_RowBlock], number: list[IntArray], lead: int, entries: int
 ) -> tuple[IntArray, IntArray, Array]:
-    """The matrix by columns: each entry's rows and coefficients, once if all instances share them."""
+    """Return the matrix in compressed columns (indptr, rows, coefficients), once if all instances share it."""
     if not blocks:
         return np.zeros((1, entries + 1), np.int64), np.zeros((1, 0), np.int64), np.zeros((1, 0))
 
@@ -274,6 +273,7 @@ def _by_entry(
 
 
 def infeasible(instance: int, factors: list[Factor]) -> InfeasibleError:
+    """Return an error that names the conflicting factors."""
     names = ", ".join(dict.fromkeys(repr(factor) for factor in factors))
     return InfeasibleError(
         f"instance {instance} of the batch is infeasible; conflicting factors: {names}. "

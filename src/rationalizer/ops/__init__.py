@@ -11,6 +11,7 @@ warn: use `return_info=True`.
 """
 
 from rationalizer.ops._convergence import ConvergenceWarning, Info
+from rationalizer.ops._errors import InfeasibleError
 from rationalizer.ops.budget import budget
 from rationalizer.ops.decoding import contiguous, top_k
 from rationalizer.ops.fusedmax import fusedmax
@@ -30,6 +31,7 @@ from rationalizer.ops.sparsemax import sparsemax
 __all__ = [
     "ConvergenceWarning",
     "GumbelMatching",
+    "InfeasibleError",
     "Info",
     "budget",
     "contiguous",

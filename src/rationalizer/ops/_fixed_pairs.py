@@ -14,6 +14,7 @@ from torch import Tensor
 from rationalizer.ops import _inputs
 from rationalizer.ops import _matrix_inputs as _matrices
 from rationalizer.ops._declare import declare
+from rationalizer.ops._errors import InfeasibleError
 from rationalizer.ops._matrix_inputs import UNLIMITED, Matrices
 
 
@@ -92,27 +93,31 @@ def _crossed(aligned: Tensor) -> Tensor:
 
 
 def _raise_infeasible(row: int, aligned: Tensor, budget: int) -> None:
-    """Raise a ValueError that names the pairs that cannot all be aligned."""
+    """Raise an InfeasibleError that names the pairs that cannot all be aligned."""
     pairs = [tuple(pair) for pair in aligned.nonzero().tolist()]
     combinations = [(other, pair) for i, pair in enumerate(pairs) for other in pairs[:i]]
     prefix = f"row {row} of the batch: "
     for (k, h), (i, j) in combinations:
         if i == k or j == h:
             word = f"row {i}" if i == k else f"column {j}"
-            raise ValueError(f"{prefix}({k}, {h}) and ({i}, {j}) must be aligned, but both contain {word}")
+            raise InfeasibleError(f"{prefix}({k}, {h}) and ({i}, {j}) must be aligned, but both contain {word}", row)
     if len(pairs) > budget:
-        raise ValueError(f"{prefix}{len(pairs)} pairs must be aligned, budget {budget}; raise it or fix fewer pairs")
+        raise InfeasibleError(
+            f"{prefix}{len(pairs)} pairs must be aligned, but the budget is {budget}; raise it or fix fewer pairs", row
+        )
     for (k, h), (i, j) in combinations:
         if (i - k) * (j - h) < 0:
-            raise ValueError(f"{prefix}({k}, {h}) and ({i}, {j}) must be aligned, but cross")
+            raise InfeasibleError(f"{prefix}({k}, {h}) and ({i}, {j}) must be aligned, but cross", row)
 
 
 def require_feasible(feasible: Tensor, exact: bool) -> None:
-    """Raise a ValueError for the first matrix without a feasible alignment."""
+    """Raise an InfeasibleError for the first matrix without a feasible alignment."""
     if not feasible.all():
         row = _inputs.first_index(~feasible)[0]
         need = "as many pairs as the budget" if exact else "a partner for every word that needs one"
-        raise ValueError(f"row {row} of the batch: no alignment has {need}; free some of the pairs in `fixed`")
+        raise InfeasibleError(
+            f"row {row} of the batch: no alignment has {need}; free some of the pairs in `fixed`", row
+        )
 
 
 class MonotoneProblem(NamedTuple):

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from rationalizer.ops import _inputs
+from rationalizer.ops._errors import InfeasibleError
 
 UNLIMITED = 2**62
 LARGEST = 1e30  # the largest scores for which the projection onto matchings is accurate
@@ -109,7 +110,7 @@ def _require_feasible(
             i = _inputs.first_index(~holds)[0]
             limit = "no budget" if budget[i] == UNLIMITED else f"budget {int(budget[i])}"
             size = f"{int(rows[i])} rows, {int(columns[i])} columns, {limit}"
-            raise ValueError(f"{condition}; row {i} of the batch has {size}")
+            raise InfeasibleError(f"{condition}; row {i} of the batch has {size}", i)
 
     if total_exact:
         shorter = torch.minimum(rows, columns)

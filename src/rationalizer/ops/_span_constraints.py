@@ -10,6 +10,7 @@ from torch import Tensor
 
 from rationalizer.ops import _inputs
 from rationalizer.ops._declare import declare
+from rationalizer.ops._errors import InfeasibleError
 from rationalizer.ops._inputs import Rows
 
 
@@ -97,9 +98,10 @@ def require_constraints(mask: Tensor, spans: Tensor, fixed: Tensor, group: Tenso
 def require_feasible(feasible: Tensor) -> None:
     if not feasible.all():
         row = _inputs.first_index(~feasible)[0]
-        raise ValueError(
+        raise InfeasibleError(
             f"row {row} of the batch has no feasible selection: words that must be selected violate another constraint "
-            "(budget, spans, span lengths, units, words per group); fix fewer words or allow more"
+            "(budget, spans, span lengths, units, words per group); fix fewer words or allow more",
+            row,
         )
 
 

@@ -56,7 +56,7 @@ def monotone_matching(
         (batch, m, n), Z in the dtype of `scores`, or (Z, Info). Differentiable in `scores`.
 
     Raises:
-        ValueError: no alignment satisfies the constraints; the message gives the index in the batch.
+        InfeasibleError: no alignment satisfies the constraints; `instance` is the index in the batch.
     """
     _inputs.check_iterations(max_iterations)
     _inputs.check_number(tolerance, "tolerance")

@@ -121,5 +121,7 @@ def _sequence_budget(
     if uncertified_rows.size:
         limits = (max_iterations, tolerance)
         outputs = (z, size, unsigned(support), *status)
-        for_slow_rows(sequence_budget_uncertified_rows, uncertified_rows.size, uncertified_rows, *inputs, *limits, *outputs)
+        for_slow_rows(
+            sequence_budget_uncertified_rows, uncertified_rows.size, uncertified_rows, *inputs, *limits, *outputs
+        )
     return z, tight, size, support, converged, iterations, gap

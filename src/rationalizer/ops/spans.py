@@ -72,7 +72,7 @@ def spans(
         (batch, n), z in the dtype of `scores`, or (z, info). Differentiable in `scores` and `transition`.
 
     Raises:
-        ValueError: a row has no feasible selection; the message gives its index.
+        InfeasibleError: a row has no feasible selection; `instance` is its index.
 
     On CUDA the dynamic program runs on the host, which waits for the device. With no constraint, or only `fixed`,
     everything runs on the device, and an infeasible row does not raise but has z = 0, `converged` False and `gap` inf.

@@ -48,7 +48,7 @@ def spans_map(
         (batch, n), y in the dtype of `scores`.
 
     Raises:
-        ValueError: a row has no feasible selection; the message gives its index.
+        InfeasibleError: a row has no feasible selection; `instance` is its index.
 
     On CUDA the dynamic program runs on the host, which waits for the device. With no constraint, or only `fixed`,
     everything runs on the device, and an infeasible row does not raise but is NaN.

@@ -1,7 +1,7 @@
-"""Exact solutions on a face: the polish of an interior point, and the projection that is the layer's Jacobian.
+"""Solve a program exactly on a face: to turn an interior point into the exact solution, and to compute the Jacobian.
 
-A face is a status per coordinate of x: AT_LOWER and AT_UPPER are fixed, FREE is not. A row whose slack is FREE does
-not bind.
+A face is given by a status per coordinate of x: AT_LOWER and AT_UPPER coordinates are fixed at a bound, FREE ones are
+not. A row whose slack is FREE does not bind.
 """
 
 import numpy as np
@@ -25,10 +25,10 @@ _AMBIGUOUS = 1e-6
 
 @jit
 def solve_on_face(p, system, quadratic, cost, rhs, status, x, y):
-    """argmin ½ Σ quadratic x² − cost·x s.t. A x = rhs over FREE coordinates; starts from and overwrites `x` and `y`.
+    """Solve argmin ½ Σ quadratic x² − cost·x s.t. A x = rhs over the FREE coordinates, by iterative refinement.
 
-    Of several solutions (weights of dependent configurations, multipliers of dependent rows) it finds one near the
-    start. Returns the largest residual of the linear equations.
+    `x` and `y` (the multipliers) hold the start and receive the solution. If dependent configurations or rows allow
+    several solutions, the result is one near the start. Returns the largest residual of the linear equations.
     """
     rows, known, sums = p.active.shape[0], p.owner.shape[0], p.copy_rows.shape[0]
     n = quadratic.shape[0]
@@ -41,7 +41,7 @@ def solve_on_face(p, system, quadratic, cost, rhs, status, x, y):
                 inverse[j] = 1.0 / (quadratic[j] + (0.0 if quadratic[j] > 0.0 else _PRIMAL_DAMPING))
             else:
                 weight[j - eliminated] = _PRIMAL_DAMPING
-    # Rows that do not bind leave the system: their multiplier is 0, and their slack absorbs the difference.
+    # Rows that do not bind are left out: their multiplier is 0, and their slack takes up the difference.
     binding = p.active.copy()
     for i in range(rows):
         if status[entries + i] == FREE:
@@ -52,7 +52,7 @@ def solve_on_face(p, system, quadratic, cost, rhs, status, x, y):
         p.indptr, p.rows, p.coefficients, p.early, binding, p.configurations, p.owner, p.copy_rows, p.copy_size,
         p.quadratic, p.cost, p.upper, p.rhs,
     )  # fmt: skip
-    # The copy of a fixed variable carries no information on a correct face; damping keeps it from dominating.
+    # On a correct face the copy of a fixed variable carries no information. Damping keeps it from dominating.
     damping = np.full(rows + sums, _ROW_DAMPING)
     damping[: p.early] = 1.0
     for v in range(entries):
@@ -93,7 +93,7 @@ def solve_on_face(p, system, quadratic, cost, rhs, status, x, y):
 
 @jit
 def residual(p, x, y):
-    """The violation of the optimality conditions: of the rows, and of x = clip(x + slope, 0, upper)."""
+    """Return the largest violation of the optimality conditions A x = rhs and x = clip(x + slope, 0, upper)."""
     rows = p.active.shape[0]
     n = p.upper.shape[0]
     transposed, product = np.empty(n), np.empty(y.shape[0])
@@ -115,7 +115,11 @@ def residual(p, x, y):
 
 @jit
 def guess_face(p, x, room, lower_dual, upper_dual, status):
-    """The interior point drives either the distance to a bound or its multiplier to 0: the smaller one decides."""
+    """Write to `status` the face that the interior point approaches.
+
+    For each bound, the interior point drives either the distance or the multiplier to 0. A coordinate is at the bound
+    if its distance is the smaller of the two.
+    """
     for j in range(x.shape[0]):
         status[j] = AT_LOWER
         if p.upper[j] > 0.0:
@@ -128,10 +132,10 @@ def guess_face(p, x, room, lower_dual, upper_dual, status):
 
 
 @jit
-def polish(p, system, tolerance, attempts, x, y, status):
-    """Solve exactly on the face `status`, correcting the face if the solution leaves it. Returns the residual.
+def solve_exactly(p, system, tolerance, attempts, x, y, status):
+    """Solve on the face `status` and correct the face while the solution leaves it, at most `attempts` times.
 
-    `x`, `y` and `status` become the best found; with a residual above `tolerance` they are not optimal.
+    `x`, `y` and `status` receive the best attempt. Returns its residual; above `tolerance` it is not optimal.
     """
     n = p.upper.shape[0]
     best = np.inf
@@ -145,7 +149,7 @@ def polish(p, system, tolerance, attempts, x, y, status):
                 trial_x[j] = p.upper[j]
         solve_on_face(p, system, p.quadratic, p.cost, p.rhs, trial, trial_x, trial_y)
         times_transposed(p, trial_y, transposed)
-        # Rounding leaves coordinates slightly outside; on the face they are at the bound.
+        # Rounding can leave free coordinates slightly out of bounds; the solution has them at the bound.
         solution = trial_x.copy()
         used = trial.copy()
         changed = False
@@ -175,8 +179,11 @@ def polish(p, system, tolerance, attempts, x, y, status):
 
 @jit
 def is_unambiguous(p, x, y, status):
-    """Whether no coordinate is near a change of `status`: at a bound with almost no slope towards it, or free but
-    almost at one. An interior point that runs to the end decides ambiguous ones as the whole optimal face does."""
+    """Return whether every coordinate is far from a change of its status.
+
+    A coordinate is ambiguous if it is at a bound with almost no slope towards it, or free but almost at a bound. An
+    interior point that runs until convergence decides them by the relative interior of the optimal face.
+    """
     n = p.upper.shape[0]
     transposed = np.empty(n)
     times_transposed(p, y, transposed)

@@ -2,10 +2,13 @@
 
     minimise ½ Σ quadratic_j x_j² − cost·x   s.t.   A x = rhs,  0 <= x <= upper
 
-x = (entries, slacks, weights): the graph's variables and the factors' auxiliary ones; one slack per row; one weight per
-known configuration of a structured factor. An entry's column of A is sparse; a slack's has a 1 in its row; a weight's
-has −configuration in its factor's copy rows (variable − Σ weight · configuration = 0) and a 1 in its factor's sum row
-(Σ weight = 1). Rows are numbered: the `early` ones, where a variable is first copied; then the others; sum rows last.
+x = (entries, slacks, weights):
+- entries are the variables of the graph and the auxiliary variables of factors; their columns of A are sparse;
+- there is one slack per row, whose column has a 1 in that row;
+- there is one weight per known configuration of a structured factor. Its column has −configuration in the copy rows of
+  the factor (variable − Σ weight · configuration = 0) and a 1 in the sum row of the factor (Σ weight = 1).
+
+The order of the rows is: the first `early` rows, which copy a variable for the first time; the other rows; sum rows.
 """
 
 from collections import namedtuple
@@ -24,11 +27,12 @@ System = namedtuple("System", "first start values pivots positive")
 
 @jit
 def make_system(p, row_first):
-    """Storage for [[A_d D⁻¹ A_dᵀ, −A_w], [−A_wᵀ, −D_w]]: entries and slacks eliminated, weights (w) kept.
+    """Allocate the matrix [[A_d D⁻¹ A_dᵀ, −A_w], [−A_wᵀ, −D_w]], in which entries and slacks (d) are eliminated.
 
-    Order: early rows, weights, other rows. Early rows are coupled to other rows only by weights, so that a structured
-    factor costs O(size · known²), while eliminating its weights would cost size³. Other rows may depend on early ones
-    (two copies of one variable, a constraint on copied ones) until the weights are eliminated, so they come last.
+    The weights (w) are kept. The order is early rows, weights, other rows. Early rows are coupled to other rows only by
+    weights, so a structured factor costs O(size · known²); eliminating its weights would cost O(size³). Other rows come
+    last because they may depend on early ones until the weights are eliminated (two copies of one variable, or a
+    constraint on copied variables).
     """
     rows, known, sums = p.active.shape[0], p.owner.shape[0], p.copy_rows.shape[0]
     n = rows + known + sums
@@ -56,21 +60,23 @@ def make_system(p, row_first):
 
 @jit
 def _position(p, row):
+    """Return the index of a row in the system, in which the weights follow the early rows."""
     return row if row < p.early else row + p.owner.shape[0]
 
 
 @jit
 def _entry(system, i, j):
-    """The index of matrix entry (i, j) in `values`."""
+    """Return the index of matrix entry (i, j) in `values`."""
     low, high = min(i, j), max(i, j)
     return system.start[high] + low - system.first[high]
 
 
 @jit
 def factorize_system(p, system, inverse, weight, damping):
-    """`inverse` is D⁻¹ of entries and slacks (0: fixed), `weight` the diagonal D of the weights (inf: fixed).
+    """Compute and factorize the matrix of `make_system`.
 
-    `damping` >= 0, one a row, is added to the rows' diagonal.
+    `inverse` is D⁻¹ of entries and slacks, 0 for fixed ones. `weight` is the diagonal D of the weights, inf for fixed
+    ones. `damping` ≥ 0, one value per row, is added to the diagonal of the rows.
     """
     values = system.values
     rows = p.active.shape[0]
@@ -137,7 +143,7 @@ def solve_system(p, system, inverse, weight, dual_side, primal_side, dx, dy):
 
 @jit
 def times(p, x, out):
-    """A x; inactive rows give 0."""
+    """Write A x to `out`, with 0 in inactive rows."""
     rows, known = p.active.shape[0], p.owner.shape[0]
     entries = p.indptr.shape[0] - 1
     out[:] = 0.0
@@ -161,7 +167,7 @@ def times(p, x, out):
 
 @jit
 def times_transposed(p, y, out):
-    """Aᵀ y; inactive rows must have y = 0."""
+    """Write Aᵀ y to `out`; y must be 0 in inactive rows."""
     rows, known = p.active.shape[0], p.owner.shape[0]
     entries = p.indptr.shape[0] - 1
     for v in range(entries):

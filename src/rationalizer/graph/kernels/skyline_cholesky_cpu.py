@@ -6,7 +6,7 @@ has no fill-in outside that profile, so chains cost O(n), and small dense graphs
 
 from rationalizer.ops.kernels.numba_runtime import jit, reordering
 
-# A pivot this much smaller than its diagonal is a rounding error: the row depends on earlier ones.
+# A pivot smaller than this share of its diagonal is a rounding error: the row depends on earlier ones.
 _DEPENDENT = 1e-13
 _IGNORED = 1e100
 _REGULAR = 1e-12
@@ -14,7 +14,7 @@ _REGULAR = 1e-12
 
 @reordering
 def _dot(a, i, b, j, count):
-    """Σ a[i + t] b[j + t]: by offsets, since slices cost more than the few entries of a narrow row."""
+    """Return Σ a[i + t] b[j + t]. Offsets, because slicing costs more than the few entries of a narrow row."""
     total = 0.0
     for t in range(count):
         total += a[i + t] * b[j + t]
@@ -25,8 +25,9 @@ def _dot(a, i, b, j, count):
 def factorize(first, start, values, pivots, positive):
     """Overwrite `values` with L (its diagonal is unused) and `pivots` with D.
 
-    `positive[i]` is the sign that pivot i must have. A positive row that depends on earlier ones gets an infinite
-    pivot, which makes its unknown 0; for the consistent systems here that is a solution. A negative one is regularized.
+    Pivot i must be positive if `positive[i]`, otherwise negative. A positive row that depends on earlier ones gets an
+    infinite pivot, which sets its unknown to 0; this is a solution because the systems here are consistent. A negative
+    row that depends on earlier ones is regularized.
     """
     n = first.shape[0]
     for i in range(n):

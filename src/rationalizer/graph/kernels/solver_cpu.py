@@ -2,14 +2,14 @@
 
 import numpy as np
 
+from rationalizer.graph.kernels.face_solve_cpu import guess_face, is_unambiguous, solve_exactly, solve_on_face
 from rationalizer.graph.kernels.interior_cpu import INFEASIBLE, interior_point
-from rationalizer.graph.kernels.face_solve_cpu import guess_face, is_unambiguous, polish, solve_on_face
 from rationalizer.graph.kernels.linear_systems_cpu import InstanceProgram, make_system
 from rationalizer.ops.kernels.numba_runtime import jit
 
 EXACT = 1e-15
 _EARLY = 1e-6  # complementarity at which the face is usually identified
-_EARLY_ATTEMPTS, _POLISH_ATTEMPTS = 3, 15
+_EARLY_ATTEMPTS, _FINAL_ATTEMPTS = 3, 15
 
 
 @jit
@@ -27,7 +27,7 @@ def solve_rows(
     active, cost, upper, slack_upper, rhs, known, configurations, owner, weight_cost,
     x, weights, y, status, outcome, iterations, residuals,
 ):  # fmt: skip
-    """Interior point, then, if `gap` requires exactness, polish, for the instances in `todo`."""
+    """Solve the instances in `todo`: by an interior point, then exactly on its face if `gap` is at most `EXACT`."""
     n_rows, sums, entries = active.shape[1], copy_rows.shape[0], upper.shape[1]
     for b in range(first, last):
         if not todo[b]:
@@ -66,7 +66,7 @@ def solve_rows(
             identified = False
             if outcome[b] != INFEASIBLE:
                 guess_face(scaled, point, room, lower_dual, upper_dual, face)
-                residuals[b] = polish(exact, system, tolerance[b], _EARLY_ATTEMPTS, solution, y[b], face)
+                residuals[b] = solve_exactly(exact, system, tolerance[b], _EARLY_ATTEMPTS, solution, y[b], face)
                 identified = residuals[b] <= tolerance[b] and is_unambiguous(exact, solution, y[b], face)
             if not identified:
                 outcome[b], steps = interior_point(
@@ -77,7 +77,7 @@ def solve_rows(
                 y[b] = scale * multipliers
                 if outcome[b] != INFEASIBLE:
                     guess_face(scaled, point, room, lower_dual, upper_dual, face)
-                    residuals[b] = polish(exact, system, tolerance[b], _POLISH_ATTEMPTS, solution, y[b], face)
+                    residuals[b] = solve_exactly(exact, system, tolerance[b], _FINAL_ATTEMPTS, solution, y[b], face)
             if outcome[b] != INFEASIBLE:
                 status[b, :n] = face
         x[b] = solution[:entries]
@@ -89,9 +89,10 @@ def project_rows(
     first, last, indptr, rows, coefficients, early, row_first, quadratic, copy_rows, copy_size,
     active, known, configurations, owner, status, g, h, weight_h,
 ):  # fmt: skip
-    """h = argmin ½‖h‖² − g·h over the directions of the face `status`: the projection of `g`.
+    """Project `g` onto the directions of the face `status`: h = argmin ½‖h‖² − g·h.
 
-    Only coordinates with `quadratic` 1 count in ‖h‖; the others follow, and give the gradients of their costs.
+    Only coordinates with `quadratic` 1 count in ‖h‖. The others are determined by them and are the gradients of their
+    own costs.
     """
     n_rows, sums, entries = active.shape[1], copy_rows.shape[0], quadratic.shape[0]
     for b in range(first, last):
@@ -114,7 +115,7 @@ def project_rows(
 
 @jit
 def row_profile(indptr, rows, count):
-    """For each row the first row it shares an entry with."""
+    """Return, for each row, the first row with which it shares an entry."""
     first = np.empty((indptr.shape[0], count), np.int64)
     for s in range(indptr.shape[0]):
         for i in range(count):

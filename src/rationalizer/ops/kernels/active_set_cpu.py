@@ -26,12 +26,12 @@ from rationalizer.ops.kernels.spans_map_cpu import constrained_viterbi
 
 DEPENDENT = 1e-9  # squared distance from the affine hull below which a sequence counts as inside it
 EPS = 2.3e-16
-FAR = 1e6  # distance from the base score at which the differences would cost the weights digits
+MAX_DIFFERENCE = 1e6  # from the base score; larger differences would make the weights inaccurate
 
 
 @jit
 def sequence_score(s, r, words, offset, budget):
-    """s·y + Σ r_i y_i y_{i+1} + offset·(Σy − budget), and the largest partial sum, which bounds the rounding error."""
+    """Return s·y + Σ r_i y_i y_{i+1} + offset·(Σy − budget), and the largest partial sum, for rounding error bounds."""
     total = 0.0
     largest = 0.0
     used = 0
@@ -49,7 +49,7 @@ def sequence_score(s, r, words, offset, budget):
 
 
 def _is_grid(structure):
-    """Whether the Numba type is that of a `Grid`; a constraint graph is a plain tuple."""
+    """Return whether the Numba type is that of a `Grid`; a constraint graph is a plain tuple."""
     return getattr(structure, "instance_class", None) is Grid
 
 
@@ -88,8 +88,10 @@ def _best_sequence(s, r, budget, offset, y, back, value, heads, blocks, structur
 
 
 def improving_sequence(s, r, structure, offset, level, least, y, back):
-    """Write a sequence whose score exceeds `level` by at least `least` to `y`, faster than `best_sequence`; return
-    False if there is no fast search for this structure, or it finds none."""
+    """Search for a sequence whose score exceeds `level` by more than `least`; write it to `y`.
+
+    Faster than `best_sequence`. Returns False if there is no fast search for this structure, or if it found none.
+    """
     return (
         not isinstance(structure, Grid)
         and structure is not None
@@ -110,7 +112,7 @@ def _improving_sequence(s, r, structure, offset, level, least, y, back):
 
 @jit
 def grow(array, size):
-    """A copy with `size` rows."""
+    """Return a copy with `size` rows."""
     grown = np.empty((size, *array.shape[1:]), array.dtype)
     grown[: array.shape[0]] = array
     return grown
@@ -118,7 +120,7 @@ def grow(array, size):
 
 @jit
 def grow_square(array, lines, size):
-    """A copy with `lines` rows of length `size`."""
+    """Return a copy with `lines` rows of length `size`."""
     grown = np.empty((lines, size), array.dtype)
     grown[: array.shape[0], : array.shape[1]] = array
     return grown
@@ -126,6 +128,7 @@ def grow_square(array, lines, size):
 
 @jit
 def _drop(columns, score, p, factor, sides, k, j):
+    """Remove sequence j of the k sequences; return k − 1."""
     remove_column(factor, sides, k, j)
     for i in range(j, k - 1):
         columns[i] = columns[i + 1]
@@ -136,8 +139,10 @@ def _drop(columns, score, p, factor, sides, k, j):
 
 @jit
 def _exchange(columns, score, p, factor, sides, k, line):
-    """Move weight to column k, which lies in the affine hull of the others, without changing z; the sequence whose
-    weight reaches 0 first is removed (a simplex pivot). `line` is from `distance_to_hull`. Returns the new k."""
+    """Move weight to column k, which lies in the affine hull of the others, without changing z (a simplex pivot).
+
+    The sequence whose weight reaches 0 first is removed. `line` is from `distance_to_hull`. Returns the new k.
+    """
     backward_solve(factor, k, line)
     step, blocking = np.inf, -1
     for j in range(k):
@@ -154,10 +159,12 @@ def _exchange(columns, score, p, factor, sides, k, line):
 
 @jit
 def _optimize_weights(columns, score, p, factor, sides, k, base, line, target):
-    """Move to the optimum on the support; sequences whose weights would become negative are removed. Returns the size
-    of the support and the base score."""
+    """Optimize the weights `p` on the support and remove sequences whose weights would become negative.
+
+    Returns the size of the support and the base score.
+    """
     while True:
-        if abs(score[0] - base) > FAR:  # the sequences near the base have been removed
+        if abs(score[0] - base) > MAX_DIFFERENCE:  # the sequences near the base have been removed
             base = score[0]
             build(factor, sides, columns, score, base, k, line)
         best_weights(factor, sides, k, 1.0, target)
@@ -170,7 +177,7 @@ def _optimize_weights(columns, score, p, factor, sides, k, base, line, target):
         if blocking < 0:
             break
         k = _drop(columns, score, p, factor, sides, k, blocking)
-    p[:k] /= np.sum(p[:k])  # 1 up to rounding, which large scores would amplify in the gap
+    p[:k] /= np.sum(p[:k])  # the sum is 1 up to rounding, which large scores would amplify in the gap
     return k, base
 
 
@@ -179,13 +186,13 @@ def active_set(
     s, r, budget, columns, p, k, z, y, back, value, heads, blocks, max_iterations, bound, squared_tolerance, stop,
     structure,
 ):  # fmt: skip
-    """Optimize from k ≥ 1 sequences and their weights; write the solution to `z`.
+    """Solve from a start of k ≥ 1 sequences and their weights; write the solution to `z`.
 
     `structure` is as in `best_sequence`; `blocks` is 0 unless it is None. `bound` is an upper bound on the optimum.
 
-    Stops if ‖z − z*‖² ≤ `squared_tolerance`, which the duality gap bounds, and so does twice the distance to `bound`;
-    if the gap is rounding error; and as soon as `stop[0]` is set. Returns (columns, p, k, iterations, gap, converged,
-    λ), with λ the value of score − z·y that all sequences of the support share.
+    Stops when ‖z − z*‖² ≤ `squared_tolerance` is proven, when the duality gap is a rounding error, and when `stop[0]`
+    is set. The duality gap is an upper bound on ‖z − z*‖²; twice the distance of the objective from `bound` is another.
+    Returns (columns, p, k, iterations, gap, converged, λ); all sequences y of the support have score − z·y = λ.
     """
     n = s.shape[0]
     capacity = max(16, 2 * k)
@@ -237,7 +244,7 @@ def active_set(
         best_score, rounding = sequence_score(reduced, r, columns[k], offset, budget)
         gap = best_score - level
         if (fast or blocks > 0) and gap <= max(1e-9 * (1.0 + rounding), squared_tolerance):
-            blocks = 0  # sequences that are constant on blocks cannot improve any more
+            blocks = 0  # no sequence that is constant on blocks improves the solution any more
             best_sequence(reduced, r, budget, offset, y, back, value, heads, blocks, structure)
             pack(y, columns[k])
             best_score, rounding = sequence_score(reduced, r, columns[k], offset, budget)
@@ -264,8 +271,8 @@ def active_set(
         entering = sequence_score(shifted, r, columns[k], offset, budget)[0]
         distance = distance_to_hull(factor, columns, k, line)
         p[k] = 0.0
-        if distance <= DEPENDENT or k > n:  # n + 1 independent sequences span everything, despite rounding
-            # Inside the affine hull: the same z is possible with a better score.
+        if distance <= DEPENDENT or k > n:  # n + 1 independent sequences span the whole space, whatever rounding says
+            # The sequence is inside the affine hull: a different mixture has the same z and a better score.
             k = _exchange(columns, score, p, factor, sides, k, line)
             distance = distance_to_hull(factor, columns, k, line)
         add_column(factor, sides, k, line, distance, entering - base)

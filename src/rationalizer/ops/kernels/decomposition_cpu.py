@@ -1,15 +1,15 @@
-"""Decompose a point z of the PAIR + BUDGET relaxation into a mixture of sequences within the budget: a certificate.
+"""Decompose a point z of the PAIR + BUDGET relaxation into a mixture of sequences within the budget.
 
-Sequences are subtracted from z one after the other, until their weights add up to 1. Words of equal height are one
-block. Each sequence respects the order of neighbours: if z_i > z_{i+1}, it contains word i + 1 only together with word
-i, so the pair marginals stay min(z_i, z_{i+1}). Its weight is the largest that preserves this order and leaves a
-remainder that can satisfy the budget. The sequence with the largest weight is found by a Viterbi algorithm over blocks
-with minima instead of sums. Every step merges two blocks, or empties or fills one, so there are at most twice as many
-steps as blocks, and usually far fewer. If a remainder is left over, a second attempt takes only half of the largest
-weight at first.
+The algorithm subtracts weighted sequences from z until their weights add up to 1. Neighbouring words of equal height
+form a block. Each sequence respects the order of neighbours: if z_i > z_{i+1}, it contains word i + 1 only together
+with word i, so the pair marginals stay min(z_i, z_{i+1}). Its weight is the largest one that preserves this order and
+leaves a remainder that can satisfy the budget. A Viterbi algorithm over blocks, with minima instead of sums, finds the
+sequence with the largest weight. Every step merges two blocks, or empties or fills one, so there are at most twice as
+many steps as blocks, and usually far fewer. If a remainder is left, a second attempt subtracts only half of the largest
+weight in its first steps.
 
-The relaxation is an upper bound on all mixtures, and a complete decomposition attains it, which proves z optimal. A
-remainder is also a mixture if pairs may be separated, which costs at most their bonus in the relaxation. This bounds
+A complete decomposition proves z optimal: the relaxation is an upper bound on all mixtures, and z attains it. If pairs
+may be separated, a remainder is also a mixture, and separating pairs costs at most their bonus. This bounds
 ‖z − z*‖²: let (z, ν) be the point of the relaxation, (z, ν') the mixture and (z*, ν*) the optimum. Optimality of the
 first and the last gives (s − z)·(z* − z) + r·(ν* − ν) ≤ 0 and (s − z*)·(z − z*) + r·(ν' − ν*) ≤ 0. The sum of the two
 is ‖z − z*‖² ≤ r·(ν − ν').
@@ -20,9 +20,9 @@ import numpy as np
 from rationalizer.ops.kernels.bits_cpu import word_count
 from rationalizer.ops.kernels.numba_runtime import jit
 
-TINY = 1e-12  # weights below this are rounding error
+TINY = 1e-12  # smaller weights are rounding errors
 IMPOSSIBLE = -1.0  # less than any weight
-MAX_CELLS = 2**25  # blocks × budget, 8 bytes each: larger rows are not decomposed
+MAX_CELLS = 2**25  # of blocks × budget, 8 bytes per cell; larger rows are not decomposed
 
 
 @jit
@@ -43,7 +43,8 @@ def _blocks(z, r, blocks, heights, linked):
 
 @jit
 def _limits(b, heights, linked, remainder):
-    """The largest weight of a sequence with block b, without it, with b but not b − 1, and with b − 1 but not b."""
+    """Return the largest weights of four kinds of sequences: with block b, without b, with b but not b − 1, with b − 1
+    but not b."""
     on = heights[b] if heights[b] > TINY else IMPOSSIBLE
     off = remainder - heights[b] if remainder - heights[b] > TINY else IMPOSSIBLE
     if not linked[b]:
@@ -56,9 +57,9 @@ def _limits(b, heights, linked, remainder):
 def _heaviest(m, blocks, heights, linked, remainder, room, y, zero, one):
     """Write the sequence of blocks with the largest weight to `y`; return the weight and the number of ones.
 
-    `room` is the distance of the remainder of z from the budget, which a sequence with fewer ones reduces. `zero` and
-    `one` (m + 1, capacity + 1) receive the largest weight of the blocks so far, by number of ones and last bit, in
-    float32, which is enough to choose by.
+    `room` is the budget minus the sum of z over the remainder; a sequence with fewer ones than the budget reduces it.
+    `zero` and `one` (m + 1, capacity + 1) receive the largest weight of the first blocks, by number of ones, if the
+    last block is 0 and if it is 1. They are float32, which is precise enough to compare sequences.
     """
     capacity = zero.shape[1] - 1
     width = np.uint64(capacity + 1)
@@ -110,7 +111,7 @@ def _heaviest(m, blocks, heights, linked, remainder, room, y, zero, one):
 
 @jit
 def _subtract(m, blocks, heights, linked, weight, y):
-    """Subtract the sequence; merge neighbouring blocks of equal height. Returns the number of blocks."""
+    """Subtract the weighted sequence and merge neighbouring blocks of equal height; return the number of blocks."""
     count = 0
     for b in range(m):
         height = heights[b] - weight if y[b] else heights[b]
@@ -125,7 +126,7 @@ def _subtract(m, blocks, heights, linked, weight, y):
 
 @jit
 def _pair_bonus(m, blocks, heights, r):
-    """The total bonus of the pairs in the blocks."""
+    """Return the total bonus of the pairs in the blocks."""
     total = 0.0
     for b in range(m):
         for i in range(blocks[b, 0], blocks[b, 1] - 1):
@@ -137,6 +138,7 @@ def _pair_bonus(m, blocks, heights, r):
 
 @jit
 def _decompose(z, r, budget, by_halves, squared_tolerance, stop):
+    """Decompose as in `decompose`; if `by_halves`, the first steps subtract only half of the largest weight."""
     n = z.shape[0]
     blocks, heights, linked = np.empty((n, 2), np.int64), np.empty(n), np.empty(n, np.bool_)
     m = _blocks(z, r, blocks, heights, linked)
@@ -181,13 +183,12 @@ def _decompose(z, r, budget, by_halves, squared_tolerance, stop):
 def decompose(z, r, budget, squared_tolerance, stop):
     """Decompose `z`, feasible for PAIR + BUDGET, into a mixture of sequences with at most `budget` ones each.
 
-    Returns (sequences, weights, count, loss): the weights add up to 1 minus the weight of the remainder, and the loss
-    is the bonus of the pairs in the remainder. Stops if the loss is at most `squared_tolerance`, and if `stop[0]` is
-    set.
+    Returns (sequences, weights, count, loss). The weights add up to 1 minus the weight of the remainder; the loss is
+    the bonus of the pairs in the remainder. Stops when the loss is at most `squared_tolerance` or `stop[0]` is set.
     """
     sequences, weights, count, loss = _decompose(z, r, budget, False, squared_tolerance, stop)
     if loss > squared_tolerance and count > 0:
-        # At ties one sequence takes all of several blocks, and no sequence fits the remainder. Halving avoids it.
+        # At ties one sequence may empty several blocks, and no sequence fits the remainder. Halving avoids this.
         second = _decompose(z, r, budget, True, squared_tolerance, stop)
         if second[3] < loss:
             return second

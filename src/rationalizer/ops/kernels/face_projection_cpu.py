@@ -1,4 +1,4 @@
-"""The face of a mixture of sequences: the sequences that span it, and the projection onto its directions."""
+"""The face on which a mixture of sequences lies: find sequences that span it, and project gradients onto it."""
 
 import numpy as np
 
@@ -15,23 +15,26 @@ from rationalizer.ops.kernels.cholesky_cpu import add_column, best_weights, buil
 from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.total_variation_cpu import fused
 
-FEW_BLOCKS = 32  # with more plateaus the sequences on them always span the face of the relaxation
-PERTURBATION = 1e-7  # of the scores, to break ties
+MAX_PLATEAUS = 32  # with more plateaus, the sequences that are constant on them always span the face
+PERTURBATION = 1e-7  # added to scores to break ties
 
 
 @jit
 def _direction(g, columns, k, factor, sides, weights):
-    """The weights, of sum 0, of the k sequences in the projection of `g` onto the directions of their affine hull."""
+    """Project `g` onto the directions of the affine hull of the k sequences; write it as `weights` that sum to 0."""
     for j in range(k):
         sides[0, j] = product(columns[j], g)
-    sides[0, :k] -= sides[0, 0]  # a constant has no effect on the result but would cost digits
+    sides[0, :k] -= sides[0, 0]  # a constant does not change the result, but a large one would cost precision
     forward_solve(factor, k, sides[0])
     best_weights(factor, sides, k, 0.0, weights)
 
 
 @jit
 def project_onto_support(g, columns, k, h, grad_r):
-    """h = J g and the gradient of the transitions, J the projector onto the directions of the affine hull."""
+    """Write J g to `h` and the gradient of the transitions to `grad_r`.
+
+    J is the orthogonal projector onto the directions of the affine hull of the k sequences in `columns`.
+    """
     factor, sides, line, weights = np.empty((k, k)), np.empty((2, k)), np.zeros(k), np.empty(k)
     build(factor, sides, columns, line, 0.0, k, weights)
     _direction(g, columns, k, factor, sides, weights)
@@ -50,7 +53,7 @@ def project_onto_support(g, columns, k, h, grad_r):
 
 @jit
 def _add_if_tied(rest, r, budget, offset, tied, size, z, y, columns, factor, sides, k, line):
-    """Add the sequence `y` to the k sequences if it is on their face but not in their affine hull; return the new k."""
+    """Append the sequence `y` to the k sequences if it is on their face and outside their affine hull; return k."""
     n = z.shape[0]
     pack(y, columns[k])
     total, largest = sequence_score(rest, r, columns[k], offset, budget)
@@ -66,10 +69,11 @@ def _add_if_tied(rest, r, budget, offset, tied, size, z, y, columns, factor, sid
 
 @jit
 def complete_face(s, r, budget, columns, k, z, level, y, back, value, structure):
-    """Add sequences with score `level` at s − z, like those in `columns`, until they span all; return (columns, k).
+    """Append sequences to the k in `columns` until they span the face of z; return (columns, k).
 
-    A random direction g orthogonal to all differences of the known sequences separates any sequence outside their
-    affine hull from those inside: if a tied sequence is outside, so is the best one at s − z perturbed by g or by −g.
+    All sequences of the face have the same score `level` at s − z. A random direction g that is orthogonal to all
+    differences of known sequences takes one value on their affine hull and, almost surely, another on any sequence
+    outside it. If a sequence is missing, the best sequence at s − z perturbed by g or by −g is therefore a new one.
     """
     n = s.shape[0]
     g, h, perturbed = np.empty(n), np.empty(n), np.empty(n)
@@ -97,7 +101,7 @@ def complete_face(s, r, budget, columns, k, z, level, y, back, value, structure)
         known = k
         for sign in (1.0, -1.0):
             for i in range(n):
-                # Where z is 0 or 1, so is every sequence of the smallest face.
+                # Where z is 0 or 1, every sequence of its face has the same value.
                 fixed = 10.0 if z[i] >= 1.0 else (-10.0 if z[i] <= 0.0 else 0.0)
                 perturbed[i] = rest[i] + PERTURBATION * (sign * (g[i] - h[i]) + fixed)
             before = k
@@ -114,13 +118,13 @@ def complete_face(s, r, budget, columns, k, z, level, y, back, value, structure)
 
 @jit
 def has_tied_plateaus(z, r):
-    """Whether the sequences on the plateaus of z may span less than the face of PAIR + BUDGET.
+    """Return whether the sequences that are constant on the plateaus of z may span less than the face of PAIR + BUDGET.
 
-    This is possible if there are few plateaus, some wider than one word, with heights that are equal, add up to 1, or
-    are 0 or 1 up to rounding: the sequences then reach the budget in some ways only.
+    This can happen if there are few plateaus, one of them is wider than one word, and two heights are equal or add up
+    to 1, or a height is 0 or 1 up to rounding. Then only some combinations of plateaus use exactly the budget.
     """
     n = z.shape[0]
-    heights = np.empty(FEW_BLOCKS)
+    heights = np.empty(MAX_PLATEAUS)
     plateaus, wide, tied = 0, False, False
     i = 0
     while i < n:
@@ -128,7 +132,7 @@ def has_tied_plateaus(z, r):
         while stop + 1 < n and fused(z, r, stop):
             stop += 1
         if 0.0 < z[i] < 1.0:
-            if plateaus == FEW_BLOCKS:
+            if plateaus == MAX_PLATEAUS:
                 return False
             wide |= stop > i
             tied |= min(z[i], 1.0 - z[i]) < 1e-12

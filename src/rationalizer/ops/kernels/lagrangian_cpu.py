@@ -1,9 +1,10 @@
-"""Good selections under constraints without counting words: Lagrangian relaxation of the budget.
+"""Search for good selections under constraints by Lagrangian relaxation of the budget.
 
-Without the budget the best path needs one step per block. With a multiplier θ per word close to the best one, some
-optimal paths have slightly too many words and some slightly too few. Two paths in the same state at the same block can
-exchange their tails, which may give a path within the budget. Such a path need not be optimal, but its error is
-bounded: no path within the budget B has a larger score than max over all paths of (score + θ · (words − B)), for any θ.
+The exact dynamic program counts words. Without the budget, finding the best path takes one step per block. The budget
+is therefore replaced by a multiplier θ per word. Near the best θ, some optimal paths have slightly too many words and
+some slightly too few. Two paths that are in the same state at the same block can exchange their tails, which may give a
+path within the budget. This path may not be optimal, but its error is bounded: for any θ, no path within the budget B
+has a larger score than the maximum over all paths of score + θ · (words − B).
 """
 
 import numpy as np
@@ -13,15 +14,15 @@ from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.spans_map_cpu import add_gains
 
 OVER, UNDER, NEW = 0, 1, 2
-FEW = 100  # up to this budget counting words is as fast
-TRIES = 4  # multipliers per search
-SHARE = 0.5  # of the largest possible gain is enough
-LONGEST_PAUSE = 63  # searches skipped after failures
+MIN_BUDGET = 100  # below it, the dynamic program that counts words is as fast
+MAX_MULTIPLIERS = 4  # multipliers tried per search
+SUFFICIENT_GAIN = 0.5  # share of the largest possible gain at which the search stops
+MAX_PAUSE = 63  # the most searches that are skipped after repeated failures
 
 
 @jit
 def multiplier_scratch(constraint_graph):
-    """Scratch: three paths (one over the budget, one within it, and a new one) and tables for the search."""
+    """Allocate three paths (one over the budget, one within it, and a new one) and the tables of the search."""
     blocks, states = constraint_graph[4].shape[0] - 1, constraint_graph[4].shape[1]
     role = np.arange(3)  # the row of each path in the arrays below
     initialized = np.zeros(1, np.bool_)
@@ -43,6 +44,7 @@ def multiplier_scratch(constraint_graph):
 
 @jit
 def _add_up(path, heads, gain, kind, used, score):
+    """Compute the number of words and the score of a path up to each block."""
     for b in range(kind.shape[1]):
         chosen = kind[path, b]
         used[path, b + 1] = used[path, b] + (0 if chosen == SKIP else heads[b + 1] - heads[b])
@@ -51,7 +53,7 @@ def _add_up(path, heads, gain, kind, used, score):
 
 @jit
 def _best_path(constraint_graph, theta, gain, paths):
-    """Write the best path with multiplier θ per word as NEW."""
+    """Find the best path with multiplier θ per word and store it in the role NEW."""
     _, heads, first_arc, arcs, low, high, final = constraint_graph
     role, _, _, kind, state, used, score, value, back = paths
     path = role[NEW]
@@ -67,7 +69,7 @@ def _best_path(constraint_graph, theta, gain, paths):
             goal, best, by = arcs[a, 1], -np.inf, a
             while a < stop and arcs[a, 1] == goal:
                 total = value[now, np.uint32(arcs[a, 0])] + gains[np.uint32(arcs[a, 2])]
-                by = a if total > best else by  # without branches, which could not be predicted
+                by = a if total > best else by  # a branch would be mispredicted too often
                 best = max(best, total)
                 a += 1
             value[after, goal], back[b, goal] = best, by
@@ -84,13 +86,13 @@ def _best_path(constraint_graph, theta, gain, paths):
 
 @jit
 def _replace(role, replaced):
-    """The new path replaces the path with the given role."""
+    """Let the path NEW take over the role `replaced`."""
     role[replaced], role[NEW] = role[NEW], role[replaced]
 
 
 @jit
 def _best_exchange(budget, offset, paths):
-    """The best exchange of tails of OVER and UNDER: (score, block, path of the first part); block 0 is UNDER itself."""
+    """Return the best exchange of tails of OVER and UNDER: (score, block, path before it); block 0 means UNDER."""
     role, _, _, _, state, used, score, _, back = paths
     over, under = role[OVER], role[UNDER]
     blocks = back.shape[0]
@@ -108,6 +110,7 @@ def _best_exchange(budget, offset, paths):
 
 @jit
 def _write(constraint_graph, paths, at, first_path, y):
+    """Write to `y` the words of `first_path` before block `at`, then those of the other path."""
     role, _, _, kind, _, _, _, _, back = paths
     heads = constraint_graph[1]
     ends = role[UNDER] if first_path == role[OVER] else role[OVER]
@@ -117,11 +120,14 @@ def _write(constraint_graph, paths, at, first_path, y):
 
 @jit
 def search_with_multiplier(s, r, constraint_graph, offset, level, least, y, gain, paths):
-    """Write a selection within the budget whose score exceeds `level` by at least `least`, and by at least half of the
-    largest possible gain, to `y`; return False if none was found. `offset` is as in `budgeted_viterbi`."""
+    """Search for a selection within the budget whose score exceeds `level` by more than `least`; write it to `y`.
+
+    The gain must also be at least `SUFFICIENT_GAIN` of the largest possible one. Returns False if no selection was
+    found. `offset` is as in `budgeted_viterbi`.
+    """
     budget, heads, _, _, low, _, _ = constraint_graph
     role, initialized, pause, kind, _, used, score, _, _ = paths
-    if budget < FEW:
+    if budget < MIN_BUDGET:
         return False
     if pause[0] > 0:
         pause[0] -= 1
@@ -144,7 +150,7 @@ def search_with_multiplier(s, r, constraint_graph, offset, level, least, y, gain
         if not initialized[0]:
             return False
     bound = np.inf
-    for _ in range(TRIES):
+    for _ in range(MAX_MULTIPLIERS):
         over, under = role[OVER], role[UNDER]
         more = used[over, blocks] - used[under, blocks]
         theta = min((score[under, blocks] - score[over, blocks]) / more, offset)
@@ -155,7 +161,7 @@ def search_with_multiplier(s, r, constraint_graph, offset, level, least, y, gain
         bound = min(bound, total)
         _replace(role, OVER if used[new, blocks] > budget else UNDER)
         best, at, first_path = _best_exchange(budget, offset, paths)
-        if best - level > least and best - level >= SHARE * (bound - level):
+        if best - level > least and best - level >= SUFFICIENT_GAIN * (bound - level):
             _write(constraint_graph, paths, at, first_path, y)
             pause[1] = 0
             return True
@@ -163,7 +169,7 @@ def search_with_multiplier(s, r, constraint_graph, offset, level, least, y, gain
             return False
         if total <= crossing + 1e-12 * abs(crossing):  # there is no better multiplier
             break
-    # If the search fails it will probably fail again: pause.
-    pause[1] = min(2 * pause[1] + 1, LONGEST_PAUSE)
+    # A search that fails will probably fail again next time, so skip the next ones.
+    pause[1] = min(2 * pause[1] + 1, MAX_PAUSE)
     pause[0] = pause[1]
     return False

@@ -11,7 +11,7 @@ TIGHT = 1e-9  # a sum this close to its bound counts as equal to it
 
 @jit
 def subtract_row_means(z, g, weight, tight, out):
-    """out = g − weight_j − weight_total on the support, minus its mean in tight long nodes; 0 elsewhere."""
+    """Write g − weight_j − weight_total, minus its mean in tight rows, to `out` on the support of z; 0 elsewhere."""
     long, short = z.shape
     for i in range(long):
         count = 0

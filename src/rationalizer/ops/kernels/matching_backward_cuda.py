@@ -28,7 +28,7 @@ TIGHT = tl.constexpr(1e-9)
 
 @triton.jit
 def subtract_row_means(z, g, weight, tight):
-    """g − weight_j on the support, minus its mean in tight long nodes; 0 elsewhere."""
+    """Return g − weight_j, minus its row mean in tight rows, on the support of z; 0 elsewhere."""
     support = z > 0.0
     out = tl.where(support, g - weight[None, :], 0.0)
     count = tl.maximum(tl.sum(support.to(tl.float64), 1), 1.0)

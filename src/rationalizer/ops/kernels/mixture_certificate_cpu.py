@@ -1,14 +1,14 @@
 """A certificate that a point z of the PAIR + BUDGET relaxation is a mixture of sequences within the budget.
 
-Word i has a set A_i of measure z_i on a circle of length 1. Every point of the circle is a sequence, the words whose
-sets cover it, and its weight is the length of the circle with this cover. The mixture is valid if no point is covered
-by more than B sets and the sets of neighbouring words are nested, so that their pair marginal is min(z_i, z_{i+1}).
+Assign to each word i a set A_i of measure z_i on a circle of length 1. Each point of the circle then stands for a
+sequence: it contains the words whose sets cover the point. The weight of a sequence is the total length of its points.
+The mixture is valid if at most B sets cover any point and the sets of neighbouring words are nested, so that their pair
+marginal is min(z_i, z_{i+1}).
 
-Only the number of sets that cover a point matters, so the circle is stored as a histogram: the measure that is covered
-h times (level h), separately inside and outside the set of the current word. The sets of a run of neighbours are
-placed one after the other, always at the lowest levels. The sets of words without a fractional neighbour may be split,
-so for these the Gale–Ryser condition decides without placing them. `True` is a proof; `False` means that no packing
-was found.
+Only the number of sets over a point matters, so the circle is stored as histograms: the measure that is covered h times
+(level h), inside and outside the set of the current word. The sets of a run of neighbours are placed in order, always
+at the lowest levels. The set of a word without a fractional neighbour may be split, so the Gale–Ryser condition decides
+whether such sets fit, without placing them. The result True is a proof; False means only that no placement was found.
 """
 
 from rationalizer.ops.kernels.numba_runtime import jit
@@ -19,7 +19,7 @@ TINY = 1e-12  # measures below this are rounding error
 
 @jit
 def _move(amount, source, target, low, limit):
-    """Move `amount` from the lowest levels of `source` to `target`, one level higher. False if there is no room."""
+    """Move `amount` from the lowest levels of `source` to `target`, one level up; return False if it does not fit."""
     for level in range(low, limit + 1):
         if amount <= 0.0:
             return True
@@ -35,7 +35,9 @@ def _move(amount, source, target, low, limit):
 
 @jit
 def is_mixture_within_budget(z, r, capacity, work, singles):
-    """Whether the sets of the fractional words of `z` can be placed with at most `capacity` over each point.
+    """Return whether `z` is proven to be a mixture of sequences with at most `capacity` fractional words each.
+
+    Words with z = 1 are in every sequence; the caller subtracts their number from the budget to get `capacity`.
 
     `work` (3, >= capacity + 3) and `singles` (n,) are scratch.
     """
@@ -70,7 +72,7 @@ def is_mixture_within_budget(z, r, capacity, work, singles):
         for t in range(i + 1, stop + 1):
             change = z[t] - z[t - 1]
             if change < 0.0:
-                # Keep the lowest part of the set, one level higher; the rest is outside the set of the current word.
+                # Nested sets: the new set is the lowest part of the previous one. The rest is outside it.
                 if not _move(z[t], inside, other, low, capacity):
                     return False
                 for level in range(low, capacity + 1):

@@ -1,4 +1,4 @@
-"""The certificate of `mixture_certificate_cpu` in Triton: levels of the histogram in parallel, words one after the other."""
+"""`mixture_certificate_cpu` in Triton: the levels of the histogram in parallel, the words in sequence."""
 
 import triton
 import triton.language as tl
@@ -44,7 +44,7 @@ def _cover(amount, outside, inside, low, limit, BLOCK: tl.constexpr):
 
 @triton.jit
 def _lowest(outside, low, capacity):
-    """The lowest level that is not empty; rounding errors below it are moved up."""
+    """Return the lowest level that is not empty, after moving rounding errors below it up."""
     mass = tl.load(outside + low)
     while (low < capacity) & (mass <= TINY):
         mass += tl.load(outside + low + 1)
@@ -57,7 +57,7 @@ def _lowest(outside, low, capacity):
 
 @triton.jit
 def _sort_down(values, count, ordered, TILE: tl.constexpr):
-    """Sort in descending order by counting, for each value, the values before it."""
+    """Write `values` to `ordered` in descending order; the rank of a value is the number of values before it."""
     for start in range(0, count, TILE):
         i = start + tl.arange(0, TILE)
         mine = tl.load(values + i, mask=i < count, other=0.0)
@@ -73,7 +73,7 @@ def _sort_down(values, count, ordered, TILE: tl.constexpr):
 
 @triton.jit
 def _singles_fit(widths, count, outside, low, capacity, BLOCK: tl.constexpr):
-    """Gale–Ryser: the k widest sets must fit into ∫ min(room, k) for every k; `widths` is descending."""
+    """Return whether the k widest sets fit into ∫ min(room, k) for every k (Gale–Ryser); `widths` is descending."""
     mass = tl.zeros([BLOCK], tl.float64)
     for start in range(0, capacity - low, BLOCK):
         level = low + start + tl.arange(0, BLOCK)
@@ -98,7 +98,7 @@ def _singles_fit(widths, count, outside, low, capacity, BLOCK: tl.constexpr):
 
 @triton.jit
 def is_mixture_within_budget(z, r, n, capacity, work, BLOCK: tl.constexpr, TILE: tl.constexpr):
-    """Whether the sets of the fractional words of `z` can be placed with at most `capacity` over each point.
+    """Return whether `z` is proven to be a mixture of sequences with at most `capacity` fractional words each.
 
     `work` holds 5n + 6 floats.
     """

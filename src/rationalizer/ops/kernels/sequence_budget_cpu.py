@@ -1,15 +1,14 @@
 """The exact solution of H:SeqBudget.
 
-1. The closed form of PAIR + BUDGET is a relaxation. Its solution z is optimal if a certificate shows that z is a
-mixture
-   of sequences within the budget: a packing (`mixture_certificate_cpu`) or an explicit decomposition (`decomposition_cpu`).
-2. Otherwise an active-set method starts from the incomplete decomposition, on a reduced problem: words for which z is
-0 or
-   1 are fixed. Afterwards a Lagrangian bound on the whole chain, O(n), proves for each fixed word that no sequence with
-   the other value has a better score; if the proof fails, the word is freed and the method continues. The budgeted
-   Viterbi algorithm runs on the few free words only, and the result is the optimum over all sequences.
-3. At ties the sequences in the support of z need not span the face of z, onto which the Jacobian projects; `face_projection_cpu`
-   adds the missing ones.
+1. The closed form of PAIR + BUDGET is a relaxation of the problem. Its solution z is optimal for H:SeqBudget if z is a
+   mixture of sequences within the budget. Two certificates can prove this: a test by histograms
+   (`mixture_certificate_cpu`) and an explicit decomposition (`decomposition_cpu`).
+2. Otherwise an active-set method starts from the incomplete decomposition. It first fixes the words for which z is 0
+   or 1. A Lagrangian bound on the whole chain, in O(n), then proves for each fixed word that no sequence with the other
+   value has a better score. If the proof fails, the word is freed and the method continues. The budgeted Viterbi
+   algorithm therefore runs on the few free words only, but the result is the optimum over all sequences.
+3. At ties, the sequences in the support of z may not span the face of z, onto which the Jacobian projects.
+   `face_projection_cpu` adds the missing ones.
 """
 
 import numpy as np
@@ -19,8 +18,8 @@ from rationalizer.ops.kernels.bits_cpu import is_set, pack, word_count
 from rationalizer.ops.kernels.budget_cpu import gather_real, scatter_real
 from rationalizer.ops.kernels.decomposition_cpu import decompose
 from rationalizer.ops.kernels.face_projection_cpu import complete_face, has_tied_plateaus
-from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.mixture_certificate_cpu import is_mixture_within_budget
+from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.pair_budget_cpu import gather_edges, pair_budget_row
 from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
 
@@ -30,7 +29,10 @@ LONG = 512  # from this number of words on, the Viterbi algorithm dominates the 
 
 @jit
 def _reduce(s, r, state, words, scores, edges):
-    """The problem on the free words; returns the number of free words and of words fixed at 1."""
+    """Write the problem on the free words to `words`, `scores` and `edges`.
+
+    Returns the number of free words and the number of words fixed at 1.
+    """
     n = s.shape[0]
     count = 0
     fixed_ones = 0
@@ -52,15 +54,14 @@ def _reduce(s, r, state, words, scores, edges):
 
 @jit
 def _find_wrongly_fixed(s, r, z, tau, budget, level, state, work):
-    """Mark in `work[2]` the fixed words that might have the other value in a sequence with a score above `level`;
-    return their number, and an upper bound on the scores of all sequences.
+    """Mark in `work[2]` the fixed words that might have the other value in a sequence with a score above `level`.
 
-    The score of a sequence with Σy ≤ B is at most τB + (its score with τ subtracted from every word), for any τ ≥ 0.
-    One forward and one backward pass give the best such bound over all sequences with the other value at word i, for
-    all i.
+    For any τ ≥ 0, the score of a sequence with Σy ≤ B is at most τB plus its score with τ subtracted from every word.
+    One forward and one backward pass compute, for every word i, the largest such bound over all sequences with the
+    other value at i. Returns the number of marked words and an upper bound on the scores of all sequences.
     """
     n = s.shape[0]
-    ahead_0, ahead_1 = work[0], work[1]  # best score of words i + 1, i + 2, … given the bit at i
+    ahead_0, ahead_1 = work[0], work[1]  # the best score of words i + 1, i + 2, … if word i is 0, and if it is 1
     ahead_0[n - 1] = ahead_1[n - 1] = 0.0
     for i in range(n - 2, -1, -1):
         u = s[i + 1] - z[i + 1] - tau
@@ -84,7 +85,7 @@ def _find_wrongly_fixed(s, r, z, tau, budget, level, state, work):
 
 @jit
 def _closed_form_value(s, r, z, state):
-    """The objective of the relaxation: in total, and of the words fixed at 1."""
+    """Return the objective of the relaxation: its total, and the part of the words fixed at 1."""
     total, fixed_value = 0.0, 0.0
     for i in range(s.shape[0]):
         pair = r[i - 1] * min(z[i - 1], z[i]) if i > 0 else 0.0
@@ -97,9 +98,10 @@ def _closed_form_value(s, r, z, state):
 
 @jit
 def _blocks(z, words, edges, count, limit):
-    """The plateaus of the closed form: the first word of each, and their number; 0 if they are of no use.
+    """Return the first word of each plateau of the closed form, and the number of plateaus.
 
     Sequences that are constant on plateaus are cheaper to search, and in long rows they suffice for most iterations.
+    The number is 0 if the row is short or has too many plateaus for this to save time.
     """
     heads = np.empty(count + 1, np.int64)
     blocks = 0
@@ -116,8 +118,11 @@ def _blocks(z, words, edges, count, limit):
 def _solve_with_fixed_words(
     s, r, z, tau, budget, state, support, start, p, size, value_bound, max_iterations, squared_tolerance, stop
 ):
-    """Active-set method with fixed words, from the `size` sequences in `start` with weights `p`, or from the closed
-    form in `z` if there are none; writes the solution to `z` and the sequences to `support`."""
+    """Solve by the active-set method with fixed words; write the solution to `z` and its sequences to `support`.
+
+    The method starts from the `size` sequences in `start` with weights `p`, or from the closed form in `z` if `size` is
+    0. Returns (number of sequences, iterations, gap, converged).
+    """
     n = s.shape[0]
     length = word_count(n)
     words, scores, edges = np.empty(n, np.int64), np.empty(n), np.zeros(n)
@@ -185,7 +190,7 @@ def _solve_with_fixed_words(
 
 @jit
 def _closed_form(s, r, limit, z, x, work, state):
-    """Write the closed form to `z` and the fixed words to `state`; return τ and whether z is certified as optimal."""
+    """Write the closed form to `z` and the fixed words to `state`; return τ and whether z is proven optimal."""
     count = s.shape[0]
     for edge in r:
         if edge < 0.0:
@@ -208,7 +213,7 @@ def _closed_form(s, r, limit, z, x, work, state):
 def sequence_budget_rows(
     first, last, scores, transition, mask, budget, z, tight, support_size, iterations, gap, converged
 ):
-    """Solve the rows for which the closed form is certified; `support_size` becomes −1 in the others (open rows)."""
+    """Solve the rows whose closed form has a certificate; set `support_size` to −1 in the uncertified rows."""
     n = scores.shape[1]
     s, r, x, solution = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     work = np.empty((5, 2 * n + 2))
@@ -232,8 +237,11 @@ def sequence_budget_uncertified_rows(
     first, last, stop, uncertified_rows, scores, transition, mask, budget, max_iterations, tolerance, z, support_size,
     support, iterations, gap, converged,
 ):  # fmt: skip
-    """Solve the rows `uncertified_rows[first:last]`, whose closed form is not certified yet. `support_size` becomes 0 if the
-    decomposition proves it optimal, otherwise the number of sequences in `support`."""
+    """Solve the rows `uncertified_rows[first:last]`, whose closed form has no certificate yet.
+
+    `support_size` becomes 0 if the decomposition proves the closed form optimal, otherwise the number of sequences in
+    `support`.
+    """
     n = scores.shape[1]
     s, r, x, solution = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     work = np.empty((5, 2 * n + 2))
@@ -254,7 +262,7 @@ def sequence_budget_uncertified_rows(
         if loss <= squared_tolerance and not (tau > 0.0 and has_tied_plateaus(row_z, row_r)):
             support_size[row], gap[row] = 0, loss
         else:
-            # The method is finite, but its worst case is too long to wait for.
+            # The method is finite, but its worst case takes far too long.
             max_steps = min(max_iterations, 1000 + 20 * count)
             support_size[row], iterations[row], gap[row], converged[row] = _solve_with_fixed_words(
                 row_s, row_r, row_z, tau, limit, row_state, support[row], start, p, size, bound, max_steps,

@@ -1,8 +1,9 @@
-"""H:SeqBudget on CUDA: the closed form with its certificate in Triton, all rows without a certificate on the host.
+"""H:SeqBudget on CUDA: the closed form and its certificate in Triton, rows without a certificate on the host.
 
 An active-set method with hundreds of small dependent steps does not suit a GPU. The host waits for the list of
-uncertified rows (usually none) and solves them with the CPU kernel, whose decomposition certifies many of them
-without an iteration. Support sizes and sequences stay on the host, so the backward pass knows without waiting whether all rows have the closed form.
+uncertified rows (usually none) and solves them with the CPU kernel, whose decomposition certifies many of them without
+an iteration. Support sizes and sequences stay on the host, so the backward pass knows without waiting whether all rows
+have the closed form.
 """
 
 import numpy as np
@@ -11,8 +12,8 @@ import triton
 import triton.language as tl
 
 from rationalizer.ops.kernels.bits_cpu import word_count
-from rationalizer.ops.kernels.numba_runtime import for_rows, for_slow_rows, unsigned
 from rationalizer.ops.kernels.mixture_certificate_cuda import TILE, is_mixture_within_budget
+from rationalizer.ops.kernels.numba_runtime import for_rows, for_slow_rows, unsigned
 from rationalizer.ops.kernels.pair_budget_cuda import pair_budget_backward, pair_budget_row
 from rationalizer.ops.kernels.rows_cuda import BLOCK, fill, gather_edges, gather_real, plain, scatter_real
 from rationalizer.ops.kernels.sequence_budget_backward_cpu import sequence_budget_backward_rows
