@@ -47,11 +47,9 @@ def layers(n: int, temperature: float) -> dict[str, Callable[[Tensor], Tensor]]:
 
 def against_sparsemax() -> None:
     print(
-        "The column entmax has milliseconds; the others have the ratio to it. The column closed has the share of rows"
+        "The column entmax is in milliseconds; the other layers are relative to it. The column closed is the share of"
     )
-    print(
-        "that the closed form solves, with transition 0.001 and with transition = standard deviation of the scores.\n"
-    )
+    print("rows that the closed form solves, with transition 0.001 / with transition = spread of the scores.\n")
     rows = []
     for temperature in TEMPERATURES:
         for n in LENGTHS:

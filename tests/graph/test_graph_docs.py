@@ -39,7 +39,7 @@ def double(values):
     return torch.tensor(values, dtype=torch.float64)
 
 
-def test_whole_sentences_gives_what_the_guide_says(examples):
+def test_whole_sentences_output_in_guide(examples):
     space = examples[0]
     third = 0.1 / 3
     expected = double([[0.4, 0.4, 0.4, 0.35, 0.35, third, third, third]])
@@ -47,7 +47,7 @@ def test_whole_sentences_gives_what_the_guide_says(examples):
     assert space["g"].map()[space["z"]].tolist() == [[1, 1, 1, 0, 0, 0, 0, 0]]
 
 
-def test_at_most_spans_gives_what_the_guide_says(examples):
+def test_at_most_spans_output_in_guide(examples):
     space = examples[1]
     assert space["solution"].converged.all()
     assert space["g"].map()[space["z"]].tolist() == [[1, 1, 1, 0, 1, 1, 0, 0]]
@@ -58,7 +58,7 @@ def spans_of(y):
     return int(y[0] + ((y[1:] == 1) & (y[:-1] == 0)).sum())
 
 
-def test_at_most_spans_against_a_general_solver(examples):
+def test_at_most_spans_agrees_with_general_solver(examples):
     factor = examples[1]["AtMostSpans"]
     draw = torch.Generator().manual_seed(0)
     for scale in (0.5, 5.0):
@@ -84,7 +84,7 @@ def test_at_most_spans_against_a_general_solver(examples):
 
 
 @pytest.mark.parametrize("mask", [[1, 1, 1, 1, 1, 0, 0], [1, 0, 1, 1, 0, 1, 1]])
-def test_the_spans_oracle_on_padding(examples, mask):
+def test_spans_oracle_with_padding(examples, mask):
     mask = torch.tensor([mask]).bool()
     scores = torch.randn(1, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
     g = FactorGraph()
@@ -116,7 +116,7 @@ def test_gradient_of_the_penalty(examples):
     assert torch.autograd.gradcheck(layer, (scores, double(0.13).requires_grad_()), eps=1e-6, atol=1e-6)
 
 
-def test_the_factors_in_models_do_what_the_guide_says(monkeypatch, tmp_path, capsys):
+def test_factors_in_models_in_guide(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     known = Registry("constraint")
     known.update((name, kind) for name, kind in CONSTRAINTS.items() if name not in ("few-sentences", "few-far"))

@@ -45,7 +45,7 @@ def test_docstring_example():
     assert (solution.residual < 1e-9).all()
 
 
-def test_without_factors_scores_are_clipped_and_variables_without_factors_too():
+def test_scores_without_factors_are_clipped():
     scores = torch.tensor([[-1.0, 0.3, 2.0, 5.0]], dtype=torch.float64)
     g = FactorGraph()
     z = g.variable(scores)
@@ -66,7 +66,7 @@ def test_without_factors_scores_are_clipped_and_variables_without_factors_too():
         (torch.arange(2)[:, None], torch.tensor([[0, 1], [2, 0]]), 1),
     ],
 )
-def test_indices_are_those_of_tensors(index):
+def test_tensor_indexing(index):
     g, z = graph(2, 3, 4)
     g.add(AtMostOne(z, dim=-1))
     solution = g.lp_sparsemap(solver="general")
@@ -75,7 +75,7 @@ def test_indices_are_those_of_tensors(index):
     assert z[index].shape == solution[z][index].shape
 
 
-def test_factors_may_differ_from_instance_to_instance():
+def test_factors_per_instance():
     """Index tensors with a batch dimension: each instance has its own graph."""
     scores = torch.randn(3, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1)) + 1
     picks = torch.tensor([[0, 1, 2], [3, 1, 5], [0, 5, 2]])
@@ -117,7 +117,7 @@ def test_several_variables_and_dtypes():
         (lambda z: Sequence(z.graph_rows), lambda y: y[0] + y[1] == 1 and y[2] + y[3] == 1),
     ],
 )
-def test_each_factor_allows_what_it_says(make, holds):
+def test_allowed_configurations_of_each_factor(make, holds):
     """The MAP under scores that want a given assignment is that assignment exactly if the factor allows it."""
     for number in range(16):
         wanted = np.array([number >> i & 1 for i in range(4)])
@@ -128,7 +128,7 @@ def test_each_factor_allows_what_it_says(make, holds):
         assert bool((g.map()[z][0].numpy() == wanted).all()) == bool(holds(wanted)), wanted
 
 
-def test_padding_disappears_from_every_factor():
+def test_padding_has_no_effect_in_any_factor():
     mask = torch.tensor([[True, True, False], [False, False, False]])
     g, z = graph(2, 3, mask=mask)
     other = g.variable(torch.ones(2, 1, dtype=torch.float64))
@@ -142,7 +142,7 @@ def test_padding_disappears_from_every_factor():
     assert g.lp_sparsemap()[other].tolist() == [[1.0], [1.0]]
 
 
-def test_a_gap_splits_a_sequence():
+def test_padding_splits_a_sequence():
     """States on both sides of a padded position still sum to one, and transitions stay on their side."""
     scores = torch.tensor([[[0.1, 0.3], [0.2, 0.9], [0.5, 0.4], [0.2, 0.6], [0.8, 0.1]]], dtype=torch.float64)
     mask = torch.tensor([[True, True, False, True, True]])
@@ -159,7 +159,7 @@ def test_a_gap_splits_a_sequence():
     assert (with_gap[:, 2] == 0).all()
 
 
-def test_lp_map_is_a_vertex_where_scores_are_tied():
+def test_lp_map_returns_a_vertex_at_ties():
     g = FactorGraph()
     z = g.variable(torch.ones(1, 3, 4, dtype=torch.float64))
     g.add(AtMostOne(z, dim=-1))
@@ -177,7 +177,7 @@ def test_factor_of_only_padding_has_no_effect():
     assert g.lp_sparsemap(solver="general")[z].tolist() == [[0.0, 0.0]]
 
 
-def test_masked_scores_may_be_anything():
+def test_masked_scores_are_ignored():
     scores = torch.tensor([[1.0, float("nan"), 0.5]], requires_grad=True)
     g = FactorGraph()
     z = g.variable(scores, mask=torch.tensor([[True, False, True]]))
@@ -186,7 +186,7 @@ def test_masked_scores_may_be_anything():
     assert torch.isfinite(scores.grad).all()
 
 
-def test_half_precision_in_and_out():
+def test_half_precision():
     g = FactorGraph()
     z = g.variable(torch.tensor([[0.5, 0.25, 2.0]], dtype=torch.bfloat16))
     g.add(Budget(z[:, :2], 1))
@@ -202,7 +202,7 @@ def test_infeasible_graphs_name_instance_and_factors():
         g.lp_sparsemap()
     with pytest.raises(InfeasibleError, match="instance 1"):
         g.lp_map()
-    with pytest.raises(InfeasibleError, match="no 0/1 assignment"):
+    with pytest.raises(InfeasibleError, match="0/1"):
         g.map()
 
 
@@ -234,10 +234,10 @@ def test_infeasible_structured_factor():
         g.lp_sparsemap()
 
 
-def test_stopping_early_warns():
+def test_convergence_warning():
     g, z = graph(2, 12, seed=3)
     g.add(SequenceBudget(z, 4, 1.0))
-    with pytest.warns(ConvergenceWarning, match=r"lp_sparsemap: 2 of 2 rows .* raise max_rounds"):
+    with pytest.warns(ConvergenceWarning, match="max_rounds"):
         solution = g.lp_sparsemap(solver="general", max_rounds=2)
     assert not solution.converged.any()
     with warnings.catch_warnings():
@@ -263,28 +263,28 @@ def _other_graph():
 
 
 BAD = [
-    (lambda g, z: Xor(z[:, 7]), IndexError, r"index .* does not fit literals of shape \(2, 3\)"),
-    (lambda g, z: Xor(z[0]), IndexError, "must keep the batch as the first dimension"),
-    (lambda g, z: Xor(z[:1]), IndexError, "must keep the batch as the first dimension"),
+    (lambda g, z: Xor(z[:, 7]), IndexError, r"\(2, 3\)"),
+    (lambda g, z: Xor(z[0]), IndexError, "first dimension"),
+    (lambda g, z: Xor(z[:1]), IndexError, "first dimension"),
     (lambda g, z: Xor(z[:, :0]), ValueError, "Xor has no variables"),
     (lambda g, z: Or([]), ValueError, "Or has no variables"),
-    (lambda g, z: Xor(z, dim=0), ValueError, r"Xor: dim=0 does not name a dimension"),
-    (lambda g, z: Xor(z, dim=5), ValueError, r"Xor: dim=5"),
-    (lambda g, z: Xor([z[:, 0], z[:, 0]]), ValueError, "the same variable twice"),
-    (lambda g, z: OrOut(z, z[:, 0]), ValueError, "the same variable twice"),
-    (lambda g, z: Xor(torch.zeros(2, 3)), TypeError, "Xor takes literals"),
-    (lambda g, z: Xor([z[:, 0], 1]), TypeError, "list of literals, got int"),
-    (lambda g, z: Imply(z, z[:, :2]), ValueError, "literals of one shape"),
+    (lambda g, z: Xor(z, dim=0), ValueError, "dim=0"),
+    (lambda g, z: Xor(z, dim=5), ValueError, "dim=5"),
+    (lambda g, z: Xor([z[:, 0], z[:, 0]]), ValueError, "twice"),
+    (lambda g, z: OrOut(z, z[:, 0]), ValueError, "twice"),
+    (lambda g, z: Xor(torch.zeros(2, 3)), TypeError, "literals"),
+    (lambda g, z: Xor([z[:, 0], 1]), TypeError, "got int"),
+    (lambda g, z: Imply(z, z[:, :2]), ValueError, "one shape"),
     (lambda g, z: Imply(z, _other_graph()), ValueError, "two graphs"),
     (lambda g, z: XorOut(z, z), ValueError, "needs 1 outputs"),
-    (lambda g, z: XorOut(z, 1.0), TypeError, "out must be literals"),
-    (lambda g, z: Budget(z, -1), ValueError, "budget must be at least 0, got -1"),
-    (lambda g, z: Budget(z, 0.2), TypeError, "for a fraction of the text"),
+    (lambda g, z: XorOut(z, 1.0), TypeError, "out"),
+    (lambda g, z: Budget(z, -1), ValueError, "got -1"),
+    (lambda g, z: Budget(z, 0.2), TypeError, "fraction"),
     (lambda g, z: Budget(z, torch.tensor([1, 2, 3])), ValueError, r"shape \(2,\)"),
-    (lambda g, z: Pair(z[:, 0], z[:, 1], torch.zeros(3)), ValueError, r"do not broadcast to \(2,\)"),
+    (lambda g, z: Pair(z[:, 0], z[:, 1], torch.zeros(3)), ValueError, "broadcast"),
     (lambda g, z: Pair(z[:, 0], z[:, 1], float("nan")), ValueError, "Pair: scores"),
     (lambda g, z: Pair(z[:, 0], z[:, 1], "1"), TypeError, "number or a tensor"),
-    (lambda g, z: SequenceBudget(z, 1, torch.zeros(3)), ValueError, r"transition of shape \(3,\)"),
+    (lambda g, z: SequenceBudget(z, 1, torch.zeros(3)), ValueError, r"\(3,\)"),
     (lambda g, z: iter(z), TypeError, "not iterable"),
 ]
 
@@ -298,33 +298,33 @@ def test_bad_factors(make, error, message):
 
 def test_bad_graphs():
     g, z = graph(2, 3)
-    with pytest.raises(ValueError, match="share the batch size 2, got 3"):
+    with pytest.raises(ValueError, match="batch size"):
         g.variable(torch.zeros(3, 1))
-    with pytest.raises(TypeError, match=r"must be a torch\.Tensor"):
+    with pytest.raises(TypeError, match=r"torch\.Tensor"):
         g.variable([1.0])
     with pytest.raises(ValueError, match=r"scores\[0, 1\] is nan"):
         g.variable(torch.tensor([[0.0, float("nan")], [0.0, 0.0]]))
-    with pytest.raises(ValueError, match="mask must have shape"):
+    with pytest.raises(ValueError, match="mask"):
         g.variable(torch.zeros(2, 3), mask=torch.ones(2, 2, dtype=torch.bool))
-    with pytest.raises(TypeError, match="add takes a factor"):
+    with pytest.raises(TypeError, match="factor"):
         g.add(z)
     with pytest.raises(ValueError, match="another graph"):
         g.add(Xor(_other_graph()))
-    with pytest.raises(ValueError, match="no variables; add one"):
+    with pytest.raises(ValueError, match="no variables"):
         FactorGraph().lp_sparsemap()
-    with pytest.raises(ValueError, match="temperature must be a positive number"):
+    with pytest.raises(ValueError, match="temperature"):
         g.lp_sparsemap(temperature=0.0)
-    with pytest.raises(ValueError, match='solver must be "auto" or "general", got \'fast\''):
+    with pytest.raises(ValueError, match="fast"):
         g.lp_sparsemap(solver="fast")
-    with pytest.raises(KeyError, match="its own graph"):
+    with pytest.raises(KeyError, match="own graph"):
         g.lp_sparsemap()[_other_graph()]
 
 
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda z: Silent(z), NotImplementedError, r"Silent must define map\(scores\)"),
-        (lambda z: Wrong(z, torch.zeros(2, 2)), ValueError, r"Wrong.map must return shape \(2, 3\), got \(2, 2\)"),
+        (lambda z: Silent(z), NotImplementedError, "Silent"),
+        (lambda z: Wrong(z, torch.zeros(2, 2)), ValueError, r"got \(2, 2\)"),
         (lambda z: Wrong(z, torch.full((2, 3), 0.5)), ValueError, "0 and 1 only"),
         (lambda z: Wrong(z, None), ValueError, "got NoneType"),
     ],

@@ -79,7 +79,7 @@ def test_gradient_is_the_symmetric_projector_and_matches_finite_differences(seed
     torch.testing.assert_close((ends[0] - ends[1]) / (2 * step), jacobian @ direction[0], rtol=0, atol=1e-6)
 
 
-def test_gradients_of_the_factors_own_scores():
+def test_gradients_of_factor_scores():
     draw = torch.Generator().manual_seed(3)
 
     def normal(*shape):
@@ -105,7 +105,7 @@ def test_gradients_of_the_factors_own_scores():
     assert torch.autograd.gradcheck(layer, inputs, eps=1e-6, atol=1e-5)
 
 
-def test_gradient_spans_the_whole_face_when_scores_are_tied():
+def test_gradient_at_ties_spans_the_face():
     """½ ½ ½ ½ needs two configurations; the gradient needs the directions of all six."""
 
     class Half(AtLeastTwoInARow):
@@ -163,7 +163,7 @@ def test_map_raises_after_max_nodes():
     g.add(Pair(z, z[:, [1, 2, 3, 4, 0]], -2.0))
     assert not g.lp_map().integral.any()
     assert torch.equal(g.map()[z], torch.tensor([[0.0, 0, 1, 0, 1]], dtype=torch.float64))
-    with pytest.raises(RuntimeError, match=r"2 programs .*max_nodes"):
+    with pytest.raises(RuntimeError, match="max_nodes"):
         g.map(max_nodes=2)
 
 
@@ -176,7 +176,7 @@ def test_batch_equals_rows():
         torch.testing.assert_close(h.lp_sparsemap(solver="general")[w][0], together[b], rtol=0, atol=1e-10)
 
 
-def test_mask_is_the_same_as_absence():
+def test_mask_equals_absence():
     """A graph with padding everywhere equals the graph of what is left, in value and gradient."""
     draw = torch.Generator().manual_seed(0)
     scores = torch.randn(1, 4, 3, dtype=torch.float64, generator=draw).requires_grad_()

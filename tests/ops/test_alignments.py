@@ -60,7 +60,7 @@ def test_agrees_with_enumeration(data):
     given = {"budget": budget, "exactly": rules["exactly"], "fixed": torch.tensor(fixed)}
     if not len(oracles.alignments(m, n, budget, monotone=monotone, **rules)):
         for op in (RELAXED[monotone], DECIDED[monotone]):
-            with pytest.raises(ValueError, match="row 0 of the batch"):
+            with pytest.raises(ops.InfeasibleError, match="row 0"):
                 op(torch.tensor(scores), **given)
         return
     z, info = RELAXED[monotone](torch.tensor(scores), **given, return_info=True)
@@ -76,7 +76,7 @@ def test_agrees_with_enumeration(data):
 @either
 @cases
 @pytest.mark.parametrize("scale", [0.05, 3.0, 1e4])
-def test_is_the_best_mixture_at_every_scale(monotone, options, scale):
+def test_optimality_at_every_scale(monotone, options, scale):
     """Z maximises <S − Z, ·>, as the MAP op says on inputs too large to enumerate."""
     options = options | ({"fixed": some_fixed(13, 11, musts=2)} if "fixed" in options else {})
     scores = randn(3, 13, 11, scale=scale)
@@ -104,7 +104,7 @@ def test_gradcheck_and_projector(monotone, options):
 
 @either
 @cases
-def test_masked_is_truncated_and_a_batch_is_its_rows(monotone, options):
+def test_mask_equals_truncation_and_batch_equals_rows(monotone, options):
     rows, columns = torch.tensor([1, 1, 0, 1, 1, 0, 1]).bool(), torch.tensor([0, 1, 1, 1, 0, 1, 1, 1]).bool()
     real = rows[:, None] & columns
     short = randn(2, 5, 6, scale=2.0).requires_grad_()
@@ -130,7 +130,7 @@ def test_masked_is_truncated_and_a_batch_is_its_rows(monotone, options):
 
 
 @either
-def test_compiles_whole_in_every_dtype_and_under_autocast(monotone):
+def test_full_graph_compilation_dtypes_and_autocast(monotone):
     torch._dynamo.reset()
     fixed = some_fixed(5, 6)
 
@@ -151,7 +151,7 @@ def test_compiles_whole_in_every_dtype_and_under_autocast(monotone):
         assert torch.isfinite(layer(torch.randn(2, 5, 6))[0]).all()
 
 
-def test_crossing_pairs_are_left_out():
+def test_no_crossing_pairs():
     scores = torch.tensor([[0.0, 2.0], [2.0, 0.0]]) + 1.5 * torch.eye(2)
     assert torch.equal(ops.matching_map(scores), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
     assert torch.equal(ops.monotone_matching_map(scores), torch.eye(2))
@@ -165,39 +165,40 @@ def test_fixed_pairs_with_exact_sides():
     torch.testing.assert_close(z.sum(1), torch.ones(3, dtype=torch.float64))
     assert z[0, 3] == 1
     fixed[1, 2] = -1
-    with pytest.raises(ValueError, match="row 0 of the batch: no alignment"):
+    with pytest.raises(ops.InfeasibleError, match="row 0"):
         ops.matching(randn(3, 4), rows="exactly_one", fixed=fixed)
 
 
-def test_contradictions_are_named():
+def test_infeasible_fixed_pairs_raise():
     scores, both = torch.randn(2, 3, 3), torch.zeros(2, 3, 3, dtype=torch.int8)
     both[1, 0, 1] = both[1, 0, 2] = 1
-    with pytest.raises(ValueError, match=r"row 1 of the batch: \(0, 1\) and \(0, 2\) .* row 0"):
+    with pytest.raises(ops.InfeasibleError, match=r"\(0, 1\) and \(0, 2\)") as error:
         ops.matching(scores, fixed=both)
+    assert error.value.instance == 1
     cross = torch.zeros(3, 3, dtype=torch.int8)
     cross[0, 1] = cross[1, 0] = 1
     assert ops.matching(scores[0], fixed=cross)[0, 1] == 1
-    with pytest.raises(ValueError, match=r"\(0, 1\) and \(1, 0\) .* cross"):
+    with pytest.raises(ops.InfeasibleError, match="cross"):
         ops.monotone_matching_map(scores[0], fixed=cross)
-    with pytest.raises(ValueError, match=r"2 pairs .* budget 1"):
+    with pytest.raises(ops.InfeasibleError, match="2 pairs"):
         ops.matching(scores[0], fixed=cross, budget=1)
     with pytest.raises(ValueError, match=r"fixed\[0, 1, 0\] is 3"):
         ops.matching(scores, fixed=3 * both.flip(0).mT)
-    with pytest.raises(ValueError, match=r"fixed .* \(2, 3, 3\), got \(3, 3\)"):
+    with pytest.raises(ValueError, match=r"fixed .*\(3, 3\)"):
         ops.monotone_matching(scores, fixed=cross)
-    with pytest.raises(TypeError, match=r"fixed .* got torch.bool"):
+    with pytest.raises(TypeError, match="bool"):
         ops.matching(scores, fixed=cross.bool().expand(2, 3, 3))
-    with pytest.raises(ValueError, match="exactly=True needs a budget"):
+    with pytest.raises(ValueError, match="needs a budget"):
         ops.matching_map(scores, exactly=True)
-    with pytest.raises(ValueError, match=r"exactly=True .* shorter side"):
+    with pytest.raises(ValueError, match="shorter"):
         ops.monotone_matching(scores, exactly=True, budget=4)
-    with pytest.raises(ValueError, match=r"exactly=True .* 'exactly_one'"):
+    with pytest.raises(ValueError, match="exactly_one"):
         ops.matching(scores, exactly=True, budget=2, rows="exactly_one")
 
 
-def test_matrices_that_do_not_converge_warn():
+def test_convergence_warning():
     scores = randn(1, 9, 9, scale=0.05)
-    with pytest.warns(ops.ConvergenceWarning, match="monotone_matching: 1 of 1 rows"):
+    with pytest.warns(ops.ConvergenceWarning, match="1 of 1"):
         z = ops.monotone_matching(scores, max_iterations=3)
     assert z.sum((1, 2)) <= 9
     near, info = ops.monotone_matching(scores, tolerance=1e-2, return_info=True)

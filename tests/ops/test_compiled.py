@@ -26,7 +26,7 @@ def assign(target, source):
     target[:] = source
 
 
-def test_called_function_has_one_version_and_no_machine_code():
+def test_callee_has_one_version_and_no_machine_code():
     count_to.compile((numba.int64,))
     (version,) = one_more.overloads.values()
     assert version.signature == numba.int64(numba.int64)

@@ -56,7 +56,7 @@ def test_jacobian_is_a_projector(layer, scale, generator):
 
 
 @every
-def test_mask_is_truncation(layer, generator):
+def test_mask_equals_truncation(layer, generator):
     """Bit for bit, wherever the masked positions are and whatever their scores are."""
     scores = 2 * torch.randn(12, 11, dtype=torch.float64, generator=generator)
     mask = random_mask(12, 11, generator)
@@ -76,7 +76,7 @@ def test_mask_is_truncation(layer, generator):
 
 
 @pytest.mark.parametrize("name", ["sparsemax", "fusedmax", "budget", "pair_budget", "sequence_budget"])
-def test_mask_is_truncation_for_huge_scores(name):
+def test_mask_equals_truncation_for_huge_scores(name):
     scores = torch.tensor([[1e17, 1e17, 5.0, 1e17]], dtype=torch.float64)
     mask = torch.tensor([[True, False, True, False]])
     assert torch.equal(LAYERS[name](scores, mask)[mask], LAYERS[name](scores[:, [0, 2]])[0])
@@ -84,7 +84,7 @@ def test_mask_is_truncation_for_huge_scores(name):
 
 
 @every
-def test_batch_is_its_rows(layer, generator):
+def test_batch_equals_rows(layer, generator):
     scores = 2 * torch.randn(70, 15, dtype=torch.float64, generator=generator)
     z = layer(scores)
     assert torch.equal(z, torch.cat([layer(row[None]) for row in scores]))
@@ -135,7 +135,7 @@ def test_non_contiguous_no_grad_and_double_use(layer, generator):
 
 
 @every
-def test_compiles_whole(layer, generator):
+def test_full_graph_compilation(layer, generator):
     torch._dynamo.reset()
     torch.manual_seed(3)
     model = Classifier(layer)
@@ -153,7 +153,7 @@ def test_compiles_whole(layer, generator):
             torch.testing.assert_close(ours.grad, theirs.grad)
 
 
-def test_compiles_with_the_default_backend(generator):
+def test_default_compile_backend(generator):
     """Once through the code generator too; it needs a C++ compiler, which the other backends do not."""
     torch._dynamo.reset()
     model = Classifier(LAYERS["sequence_budget"])
@@ -209,26 +209,26 @@ def test_shift(name, generator):
 
 
 @pytest.mark.parametrize("name", ["budget", "pair_budget", "sequence_budget"])
-def test_shift_where_the_budget_binds(name, generator):
+def test_shift_with_binding_budget(name, generator):
     scores = 5 + torch.randn(5, 12, dtype=torch.float64, generator=generator)
     torch.testing.assert_close(LAYERS[name](scores), LAYERS[name](scores + 3.7), rtol=0, atol=1e-9)
 
 
 @every
-def test_errors_common_to_all(layer):
+def test_common_errors(layer):
     with pytest.raises(TypeError, match="got list"):
         layer([1.0, 2.0])
-    with pytest.raises(TypeError, match=r"got torch.int64"):
+    with pytest.raises(TypeError, match="int64"):
         layer(torch.ones(2, 3, dtype=torch.long))
-    with pytest.raises(ValueError, match=r"scores must have shape \(batch, n\), got \(\)"):
+    with pytest.raises(ValueError, match=r"\(batch, n\)"):
         layer(torch.tensor(1.0))
     with pytest.raises(ValueError, match=r"scores\[1, 2\] is nan"):
         layer(torch.tensor([[1.0, 2.0, 3.0], [1.0, 2.0, float("nan")]]))
-    with pytest.raises(ValueError, match=r"scores\[0, 1\] is -inf; .*mask"):
+    with pytest.raises(ValueError, match=r"scores\[0, 1\] is -inf"):
         layer(torch.tensor([[1.0, -float("inf"), 3.0]]))
-    with pytest.raises(TypeError, match=r"mask.* got torch.int64"):
+    with pytest.raises(TypeError, match="mask"):
         layer(torch.randn(2, 3), torch.ones(2, 3, dtype=torch.long))
-    with pytest.raises(ValueError, match=r"mask must have shape \(2, 3\), got \(2, 4\)"):
+    with pytest.raises(ValueError, match=r"\(2, 4\)"):
         layer(torch.randn(2, 3), torch.ones(2, 4, dtype=torch.bool))
 
 
@@ -251,17 +251,17 @@ def test_budget_argument(op, generator):
     each = op(scores, torch.tensor([0, 1, 3, 9]))
     for i, limit in enumerate((0, 1, 3, 9)):
         assert torch.equal(each[i], op(scores[i], limit))
-    with pytest.raises(ValueError, match="budget must be at least 0, got -1"):
+    with pytest.raises(ValueError, match="got -1"):
         op(scores, -1)
-    with pytest.raises(ValueError, match="budget must be at least 0, got -2 in row 2"):
+    with pytest.raises(ValueError, match="got -2 in row 2"):
         op(scores, torch.tensor([1, 1, -2, 1]))
-    with pytest.raises(TypeError, match=r"budget .* got 0.2"):
+    with pytest.raises(TypeError, match=r"got 0\.2"):
         op(scores, 0.2)
-    with pytest.raises(TypeError, match=r"budget .* got True"):
+    with pytest.raises(TypeError, match="got True"):
         op(scores, True)
-    with pytest.raises(TypeError, match=r"budget .* got torch.float32"):
+    with pytest.raises(TypeError, match="float32"):
         op(scores, torch.ones(4))
-    with pytest.raises(ValueError, match=r"budget .* \(4,\), got \(3,\)"):
+    with pytest.raises(ValueError, match=r"got \(3,\)"):
         op(scores, torch.ones(3, dtype=torch.long))
 
 
@@ -269,11 +269,11 @@ def test_budget_argument(op, generator):
 def test_k_argument(op):
     scores = torch.randn(3, 5)
     assert torch.equal(op(scores, torch.tensor([0, 2, 9])).sum(-1), torch.tensor([0.0, 2.0, 5.0]))
-    with pytest.raises(ValueError, match="k must be at least 0, got -1"):
+    with pytest.raises(ValueError, match="got -1"):
         op(scores, -1)
-    with pytest.raises(ValueError, match="k must be at least 0, got -3 in row 1"):
+    with pytest.raises(ValueError, match="got -3 in row 1"):
         op(scores, torch.tensor([1, -3, 1]))
-    with pytest.raises(TypeError, match=r"k .* got 0.5"):
+    with pytest.raises(TypeError, match=r"got 0\.5"):
         op(scores, 0.5)
 
 
@@ -284,11 +284,11 @@ def test_transition_argument(op, generator):
     assert torch.equal(number, op(scores, 2, transition=torch.tensor(0.3, dtype=torch.float64)))
     assert torch.equal(number, op(scores, 2, transition=torch.full((5,), 0.3, dtype=torch.float64)))
     assert torch.equal(number, op(scores, 2, transition=torch.full((4, 5), 0.3, dtype=torch.float64)))
-    with pytest.raises(ValueError, match=r"transition .* got \(6,\)"):
+    with pytest.raises(ValueError, match=r"got \(6,\)"):
         op(scores, 2, transition=torch.zeros(6))
-    with pytest.raises(TypeError, match=r"transition .* got torch.int64"):
+    with pytest.raises(TypeError, match="int64"):
         op(scores, 2, transition=torch.zeros(5, dtype=torch.long))
-    with pytest.raises(TypeError, match=r"transition .* got str"):
+    with pytest.raises(TypeError, match="str"):
         op(scores, 2, transition="high")
     with pytest.raises(ValueError, match=r"transition\[0, 0\] is inf"):
         op(scores, 2, transition=float("inf"))
@@ -297,13 +297,13 @@ def test_transition_argument(op, generator):
 @pytest.mark.parametrize("op", [ops.sparsemax, ops.fusedmax])
 @pytest.mark.parametrize("temperature", [0, -1.0, float("nan"), "warm"])
 def test_temperature_argument(op, temperature):
-    with pytest.raises(ValueError, match="temperature must be a positive number, got"):
+    with pytest.raises(ValueError, match="temperature"):
         op(torch.randn(2, 3), temperature=temperature)
 
 
 @pytest.mark.parametrize("tv", [-0.1, float("nan"), "much"])
 def test_tv_argument(tv):
-    with pytest.raises(ValueError, match="tv must be a number of at least 0, got"):
+    with pytest.raises(ValueError, match="tv"):
         ops.fusedmax(torch.randn(2, 3), tv=tv)
 
 
@@ -313,7 +313,7 @@ def test_discrete_layers_have_no_gradient():
         assert not layer(scores).requires_grad
 
 
-def test_ties_of_discrete_layers_go_to_fewer_and_earlier_words():
+def test_discrete_layers_break_ties_towards_fewer_and_earlier_words():
     mask = torch.tensor([[True, False, True, True, True, True]])
     first = torch.tensor([[1.0, 0.0, 1.0, 1.0, 0.0, 0.0]])
     for layer in DISCRETE.values():

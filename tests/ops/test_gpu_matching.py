@@ -110,7 +110,7 @@ def test_dtypes(dtype):
         torch.testing.assert_close(theirs, ours, rtol=0, atol=2 * torch.finfo(dtype).eps)
 
 
-def test_budgets_of_each_pair_and_shapes_that_hold_nothing():
+def test_budget_per_pair_and_empty_shapes():
     scores = randn(7, 5, 6, scale=3.0) + 3.0
     budget = torch.arange(7)
     z = ops.matching(scores.cuda(), budget=budget.cuda())
@@ -124,7 +124,7 @@ def test_budgets_of_each_pair_and_shapes_that_hold_nothing():
     assert torch.equal(masked, torch.zeros_like(masked))
 
 
-def test_stopping_short_is_told():
+def test_info_at_max_iterations():
     scores = randn(3, 20, 30, scale=2.0).cuda()
     _, info = ops.matching(scores, max_iterations=1, return_info=True)
     assert not info.converged.any()
@@ -134,7 +134,7 @@ def test_stopping_short_is_told():
 # --- what has no answer
 
 
-def test_pairs_without_an_answer_are_nan():
+def test_invalid_pairs_give_nan():
     scores = randn(5, 4, 6)
     scores[1, 2, 3] = torch.nan
     scores[2, 0, 0] = torch.inf
@@ -173,7 +173,7 @@ def test_transport(options, shape):
         torch.testing.assert_close(theirs, ours, rtol=0, atol=1e-7)
 
 
-def test_transport_without_an_answer():
+def test_invalid_transport_gives_nan():
     scores = randn(3, 4, 6)
     scores[1, 2, 3] = torch.nan
     plan, info = ops.sinkhorn(scores.cuda(), kind="exact_k", k=torch.tensor([2, 2, 5]).cuda(), return_info=True)
@@ -212,7 +212,7 @@ def inputs_on_device():
     return randn(4, 12, 16).float().cuda().requires_grad_(), row_mask.cuda(), torch.tensor([1, 2, 3, 4]).cuda()
 
 
-def test_no_synchronisation():
+def test_no_synchronization():
     arguments = inputs_on_device()
     step(*arguments)[0].backward()  # compiles
     ops.sinkhorn(arguments[0]).sum().backward()

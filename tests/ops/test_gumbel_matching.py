@@ -48,7 +48,7 @@ def test_samples_follow_the_softmax():
     assert (frequency - scores.softmax(-1)[0]).abs().max() <= 0.01
 
 
-def test_at_test_time_each_side_selects_its_best():
+def test_evaluation_selects_best_of_each_side():
     scores = torch.tensor([[3.0, 1.0, 0.0], [4.0, 2.0, 2.0]], requires_grad=True)
     rows, columns = ops.gumbel_matching(scores, temperature=0.1, training=False)
     assert rows.tolist() == [[1, 0, 0], [1, 0, 0]]

@@ -22,7 +22,7 @@ def jacobian(scores: torch.Tensor, **options) -> torch.Tensor:
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_agrees_with_a_general_qp(data):
+def test_agrees_with_general_qp(data):
     kind = data.draw(st.sampled_from(list(KINDS)))
     small = data.draw(st.integers(1, 4))
     m, n = shape_for(kind, small, data.draw(st.integers(small, 5)))
@@ -111,7 +111,7 @@ def test_float32_meets_its_tolerances(kind):
 
 
 @kinds
-def test_low_temperature_is_the_map(kind):
+def test_low_temperature_equals_map(kind):
     m, n = shape_for(kind, 9, 12)
     scores = randn(8, m, n, seed=1)
     assert torch.allclose(
@@ -127,7 +127,7 @@ def test_temperature_divides_in_float64():
     assert torch.equal(ops.matching(scores, temperature=1e-3), expected)
 
 
-def test_budgets_from_zero_to_more_than_fits():
+def test_budgets_from_zero_to_beyond_size():
     scores = randn(7, 5, 6, scale=3.0) + 3.0
     budget = torch.arange(7)
     z = ops.matching(scores, budget=budget)
@@ -137,7 +137,7 @@ def test_budgets_from_zero_to_more_than_fits():
     assert torch.equal(z[3], ops.matching(scores[3], budget=3))
 
 
-def test_a_budget_that_does_not_bind_changes_nothing():
+def test_slack_budget_has_no_effect():
     scores = randn(3, 5, 6) - 2.0
     free = ops.matching(scores)
     assert free.sum((1, 2)).max() < 4
@@ -174,7 +174,7 @@ def test_jacobian_is_a_projector(kind, structure):
 
 
 @pytest.mark.parametrize("budget", [None, 4])
-def test_multipliers_of_zero_at_sums_that_are_tight(budget):
+def test_zero_multipliers_at_tight_sums(budget):
     """If all rows of a square matching are equal, the multipliers of the rows can be 0, but the row sums are fixed."""
     row = torch.tensor([5.0, 5.1, 5.2, 5.3], dtype=torch.float64)
     scores = row.expand(4, 4).clone().requires_grad_()
@@ -184,7 +184,7 @@ def test_multipliers_of_zero_at_sums_that_are_tight(budget):
     assert j.reshape(4, 4, 16).sum(1).abs().max() <= 1e-12
 
 
-def test_a_total_that_depends_on_the_rows():
+def test_total_that_depends_on_rows():
     """Two full rows reach the budget of 2: the total is not an independent equation."""
     scores = torch.tensor([[6.0, 5.8, 5.9], [6.0, 6.1, 5.9], [-9.0, -9.0, -9.0]], dtype=torch.float64)
     assert torch.autograd.gradcheck(lambda s: ops.matching(s, budget=2), (scores.requires_grad_(),))
@@ -217,7 +217,7 @@ def test_transposition():
     )
 
 
-def test_shifting_a_row_that_sums_to_one_changes_nothing():
+def test_shift_of_tight_row_has_no_effect():
     scores = randn(6, 9, scale=3.0)
     z = ops.matching(scores, rows="exactly_one")
     assert torch.allclose(ops.matching(scores + 100 * randn(6, 1, seed=1), rows="exactly_one"), z, atol=1e-11)
@@ -228,7 +228,7 @@ def test_scores_beyond_the_range_raise():
     z, info = ops.matching(1e29 * scores, return_info=True)
     assert info.converged.all()
     assert torch.isfinite(z).all()
-    with pytest.raises(ValueError, match=r"scores/temperature must be at most 1e\+30 in size"):
+    with pytest.raises(ValueError, match=r"1e\+30"):
         ops.matching(1e29 * scores, temperature=1e-8)
 
 

@@ -72,13 +72,13 @@ def test_every_budget_gives_the_best_matching_of_its_size():
     assert (np.diff(gains) <= 1e-12).all()
 
 
-def test_negative_scores_are_left_out_unless_required():
+def test_negative_scores_are_matched_only_if_required():
     scores = -torch.ones(3, 4)
     assert ops.matching_map(scores).sum() == 0
     assert ops.matching_map(scores, rows="exactly_one").sum() == 3
 
 
-def test_ties_are_broken_the_same_way_every_time():
+def test_ties_are_broken_deterministically():
     scores = torch.ones(40, 6, 8)
     y = ops.matching_map(scores, budget=3)
     assert (y == y[0]).all()

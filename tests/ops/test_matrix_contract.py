@@ -32,7 +32,7 @@ def assert_same(name: str, ours: torch.Tensor, theirs: torch.Tensor, atol: float
 
 
 @every
-def test_masked_is_truncated(name):
+def test_mask_equals_truncation(name):
     m, n = shape(name, 5, 8)
     generator = torch.Generator().manual_seed(5)
     row_mask, column_mask = torch.zeros(4, m + 3, dtype=torch.bool), torch.zeros(4, n + 2, dtype=torch.bool)
@@ -57,7 +57,7 @@ def test_masked_is_truncated(name):
 
 
 @every
-def test_batch_is_its_rows(name):
+def test_batch_equals_rows(name):
     m, n = shape(name, 12, 16) if "monotone" not in name else (5, 7)
     large = 20.0 if name in TRANSPORTS else 3e3
     scores = torch.cat([randn(10, m, n, seed=1, scale=3.0), randn(10, m, n, seed=2, scale=large)])
@@ -67,7 +67,7 @@ def test_batch_is_its_rows(name):
 
 
 @with_info
-def test_info_of_a_batch_is_that_of_its_rows(name):
+def test_batch_info_equals_row_info(name):
     m, n = shape(name, 4, 6)
     scores = torch.cat([randn(3, m, n, seed=1), 5 * randn(3, m, n, seed=2)])
     _, info = SOFT[name](scores.reshape(2, 3, m, n), return_info=True)
@@ -116,7 +116,7 @@ def test_empty_inputs(name):
 
 
 @every
-def test_compiles_whole(name):
+def test_full_graph_compilation(name):
     torch._dynamo.reset()
     m, n = shape(name, 4, 6)
     scores = randn(2, m, n).float().requires_grad_()
@@ -145,27 +145,27 @@ def test_autocast(name):
 COMMON_ERRORS = [
     ({"scores": [[1.0]]}, TypeError, "got list"),
     ({"scores": torch.ones(2, 3, 4, dtype=torch.long)}, TypeError, r"got torch\.int64"),
-    ({"scores": torch.ones(3)}, ValueError, r"\(batch, m, n\), got \(3,\)"),
+    ({"scores": torch.ones(3)}, ValueError, r"got \(3,\)"),
     ({"scores": torch.full((2, 3, 4), torch.nan)}, ValueError, r"scores\[0, 0, 0\] is nan"),
-    ({"scores": torch.full((2, 3, 4), -torch.inf)}, ValueError, r"scores\[0, 0, 0\] is -inf.*row_mask"),
-    ({"row_mask": torch.ones(2, 4, dtype=torch.bool)}, ValueError, r"row_mask must have shape \(2, 3\)"),
+    ({"scores": torch.full((2, 3, 4), -torch.inf)}, ValueError, r"scores\[0, 0, 0\] is -inf"),
+    ({"row_mask": torch.ones(2, 4, dtype=torch.bool)}, ValueError, r"row_mask .*\(2, 4\)"),
     ({"row_mask": torch.ones(3, dtype=torch.bool)}, ValueError, r"row_mask .* got \(3,\)"),
-    ({"column_mask": torch.ones(2, 4)}, TypeError, "column_mask must be a bool tensor"),
+    ({"column_mask": torch.ones(2, 4)}, TypeError, "column_mask"),
 ]
 BUDGET_ERRORS = [
-    ({"budget": -1}, ValueError, "budget must be at least 0, got -1"),
-    ({"budget": torch.tensor([1, -2])}, ValueError, "budget must be at least 0, got -2 in row 1"),
-    ({"budget": 1.5}, TypeError, "budget .* got 1.5"),
-    ({"budget": torch.tensor([1, 2, 3])}, ValueError, r"budget .* \(2,\), got \(3,\)"),
+    ({"budget": -1}, ValueError, "got -1"),
+    ({"budget": torch.tensor([1, -2])}, ValueError, "got -2 in row 1"),
+    ({"budget": 1.5}, TypeError, "got 1.5"),
+    ({"budget": torch.tensor([1, 2, 3])}, ValueError, r"got \(3,\)"),
 ]
 SIDE_ERRORS = [
     ({"rows": "one"}, ValueError, "rows .* got 'one'"),
     ({"columns": None}, ValueError, "columns .* got None"),
-    ({"columns": "exactly_one"}, ValueError, "row 0 of the batch has 3 rows, 4 columns"),
-    ({"rows": "exactly_one", "budget": 2}, ValueError, "row 0 of the batch has 3 rows, .* budget 2"),
+    ({"columns": "exactly_one"}, ops.InfeasibleError, "3 rows, 4 columns"),
+    ({"rows": "exactly_one", "budget": 2}, ops.InfeasibleError, "budget 2"),
 ]
-TEMPERATURE_ERROR = [({"temperature": 0.0}, ValueError, "temperature .* got 0.0")]
-ITERATIONS_ERROR = [({"max_iterations": 0}, ValueError, "max_iterations .* got 0")]
+TEMPERATURE_ERROR = [({"temperature": 0.0}, ValueError, "temperature")]
+ITERATIONS_ERROR = [({"max_iterations": 0}, ValueError, "max_iterations")]
 ERRORS = {
     "matching": (ops.matching, BUDGET_ERRORS + SIDE_ERRORS + TEMPERATURE_ERROR + ITERATIONS_ERROR),
     "matching_map": (ops.matching_map, BUDGET_ERRORS + SIDE_ERRORS),
@@ -177,7 +177,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_errors_name_the_value(name):
+def test_errors(name):
     op, own = ERRORS[name]
     defaults = {"scores": torch.ones(2, 3, 4)} | ({"temperature": 1.0} if name == "gumbel" else {})
     for change, error, message in COMMON_ERRORS + own:
@@ -188,36 +188,35 @@ def test_errors_name_the_value(name):
 
 def test_infeasible_problems_raise_under_compile():
     compiled = torch.compile(lambda s: ops.matching(s, rows="exactly_one"), fullgraph=True, backend="aot_eager")
-    with pytest.raises(ValueError, match="needs at least as many columns as rows"):
+    with pytest.raises(ops.InfeasibleError, match="columns"):
         compiled(torch.zeros(2, 5, 3))
 
 
-def test_matrices_that_do_not_converge_warn():
+def test_convergence_warning():
     scores = randn(3, 12, 16, scale=3.0)
     _, info = ops.matching(scores, max_iterations=1, return_info=True)
     assert not info.converged.any()
     assert info.gap.min() > 1e-6
-    with pytest.warns(ops.ConvergenceWarning, match=r"matching: 3 of 3 .*raise max_iterations \(now 1\)"):
+    with pytest.warns(ops.ConvergenceWarning, match=r"now 1"):
         ops.matching(scores, max_iterations=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ops.matching(scores)
 
 
-def test_infeasible_problems_name_the_row_and_its_sizes():
+def test_infeasible_problems_raise():
     scores = torch.zeros(5, 14, 20)
     columns = torch.ones(5, 20, dtype=torch.bool)
     columns[3, 8:] = False
-    need = "rows='exactly_one' needs at least as many columns as rows"
-    message = need + "; row 3 of the batch has 14 rows, 8 columns"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ops.InfeasibleError, match="14 rows, 8 columns") as error:
         ops.matching(scores, rows="exactly_one", column_mask=columns)
-    with pytest.raises(ValueError, match=r"columns='exactly_one' .* row 0 .* 14 rows, 20"):
+    assert error.value.instance == 3
+    with pytest.raises(ops.InfeasibleError, match="14 rows, 20 columns"):
         ops.matching(scores, columns="exactly_one")
-    with pytest.raises(ValueError, match=r"as many columns as rows; row 0 .* 14 rows, 20 columns"):
+    with pytest.raises(ops.InfeasibleError, match="14 rows, 20 columns"):
         ops.matching(scores, rows="exactly_one", columns="exactly_one")
-    with pytest.raises(ValueError, match=r"number of rows; row 0 .* 14 rows, .* budget 13"):
+    with pytest.raises(ops.InfeasibleError, match="budget 13"):
         ops.matching(scores, rows="exactly_one", budget=13)
     budget = torch.tensor([20, 14, 13, 20, 20])
-    with pytest.raises(ValueError, match=r"number of columns; row 2 .* 14 columns, budget 13"):
+    with pytest.raises(ops.InfeasibleError, match="row 2"):
         ops.matching(scores.mT, columns="exactly_one", budget=budget)

@@ -91,7 +91,7 @@ def test_decoders(case, k):
     assert np.count_nonzero(np.diff(np.pad(window, 1)) > 0) <= 1
 
 
-def test_contiguous_far_from_zero():
+def test_contiguous_with_large_offset():
     """What all windows share must not cost the digits that tell them apart."""
     scores = 1e15 + torch.tensor([[0.0, 1.0, 0.0, 2.0, 1.0, 0.0, 1.0, 0.0]], dtype=torch.float64).repeat(1, 40)
     scores[0, 200:203] += 1
@@ -100,7 +100,7 @@ def test_contiguous_far_from_zero():
     assert chosen[0] == sums.argmax()
 
 
-def test_a_tiny_score_beside_a_huge_one():
+def test_tiny_score_next_to_huge_score():
     """What the reference calls proven must be so in absolute terms, not relative to the largest score."""
     s, r = np.array([2e-8, 0.0, -2e4]), np.zeros(2)
     assert ops.pair_budget(row(s), 1, transition=row(r))[0].tolist() == [2e-8, 0.0, 0.0]
@@ -108,7 +108,7 @@ def test_a_tiny_score_beside_a_huge_one():
     assert not want.proven or abs(want.z[0] - 2e-8) <= 2e-9
 
 
-def test_most_reference_answers_are_proven():
+def test_most_reference_solutions_are_certified():
     """Otherwise the comparisons above would be loose ones."""
     rng = np.random.default_rng(0)
     proven = [oracles.sequence_budget(rng.normal(size=6), rng.random(5), 2).proven for _ in range(50)]
@@ -187,7 +187,7 @@ def test_gradients_at_ties_with_transitions_of_any_sign(case):
     assert_jacobian(lambda x: ops.sequence_budget(x, limit, transition=torch.from_numpy(r)), s)
 
 
-def test_gradient_that_the_sequences_of_the_solution_do_not_span():
+def test_gradient_beyond_the_span_of_the_support():
     """000, 101 and 010 make up z, but 100 and 001 are as good: the layer is the identity here."""
     scores = torch.full((3,), 0.3, dtype=torch.float64)
     jacobian = torch.autograd.functional.jacobian(lambda s: ops.sequence_budget(s, 3, transition=-1.0), scores)

@@ -42,12 +42,12 @@ def test_budget_in_torch_rejects_bad_input():
     _, function = implementations("budget", "_budget")
     with pytest.raises(ValueError, match=r"scores\[0, 1\] is nan"):
         function(torch.tensor([[0.0, torch.nan]]), torch.ones(1, 2, dtype=torch.bool), torch.tensor([1]))
-    with pytest.raises(ValueError, match="budget must be at least 0, got -2 in row 0"):
+    with pytest.raises(ValueError, match="got -2 in row 0"):
         function(torch.zeros(1, 2), torch.ones(1, 2, dtype=torch.bool), torch.tensor([-2]))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_through_the_host(dtype, generator):
+def test_computation_on_host(dtype, generator):
     """The same numbers, in the dtype of the input (float32 on devices without float64)."""
     scores, edges, g = (torch.rand(6, n, generator=generator).to(dtype) for n in (8, 7, 8))
     mask, limits = random_mask(6, 8, generator), torch.tensor([0, 1, 2, 3, 4, 9])
@@ -80,7 +80,7 @@ def test_through_the_host(dtype, generator):
         torch.testing.assert_close(ours, exact.to(dtype), rtol=0, atol=0)
 
 
-def test_more_fixed_words_than_the_budget():
+def test_more_fixed_words_than_budget():
     """Nothing is raised, as it would make the host wait; a negative budget stays negative."""
     _, function = implementations("_span_constraints", "_remaining_budget")
     limits, musts = torch.tensor([3, 1, -1]), torch.tensor([1, 2, 0])

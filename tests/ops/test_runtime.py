@@ -45,7 +45,7 @@ def run(source: Path, cache: Path) -> str:
     return done.stdout.strip()
 
 
-def test_second_process_compiles_nothing_and_an_edit_is_seen(tmp_path):
+def test_cache_is_reused_and_invalidated_by_edits(tmp_path):
     source = tmp_path / "src"
     kernels = source / "rationalizer" / "ops" / "kernels"
     kernels.mkdir(parents=True)
@@ -62,7 +62,7 @@ def test_second_process_compiles_nothing_and_an_edit_is_seen(tmp_path):
     assert run(source, tmp_path / "cache") == "6.0 0 1\nTrue"
 
 
-def test_all_kernels_can_be_compiled_ahead():
+def test_ahead_of_time_compilation():
     for group in GROUPS:
         group()
     modules = [
@@ -119,7 +119,7 @@ def test_ops_work_when_undocumented_parts_of_numba_change(tmp_path, change):
     assert int(warnings) == ("rtsys" not in after)  # without it kernels are only loaded more slowly
 
 
-def test_plainly_compiled_functions_are_cached_by_the_hash_of_all_sources(tmp_path, monkeypatch):
+def test_default_compiler_caches_by_source_hash(tmp_path, monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     twice = compile_plainly(lambda x: 2 * x)
     assert (twice(3), len(twice.signatures), len(list(tmp_path.glob(f"{source_hash()[:16]}/**/*.nbc")))) == (6, 1, 1)
@@ -143,7 +143,7 @@ def plain_run(source: Path, **environment: str) -> str:
     return done.stdout
 
 
-def test_works_where_no_folder_can_be_written_and_without_a_compiler(tmp_path):
+def test_works_without_writable_folder_or_compiler(tmp_path):
     """As for a user without a home, in a container; and with Numba switched off."""
     package, source = Path(rationalizer.__file__).parent, tmp_path / "src"
     ignore = shutil.ignore_patterns("__pycache__")
@@ -156,7 +156,7 @@ def test_works_where_no_folder_can_be_written_and_without_a_compiler(tmp_path):
     assert nowhere == plain_run(package.parent, NUMBA_DISABLE_JIT="1")
 
 
-def test_threads_may_enter_at_once():
+def test_concurrent_threads():
     scores = torch.randn(64, 200, generator=torch.Generator().manual_seed(0))
     expected = ops.sequence_budget(scores, 40, transition=0.1)
     results: list[torch.Tensor] = []
@@ -194,7 +194,7 @@ def test_works_after_a_fork():
     assert os.waitstatus_to_exitcode(status) == 0
 
 
-def test_failures_in_a_kernel_reach_the_caller():
+def test_kernel_errors_propagate():
     def kernel(first: int, last: int) -> None:
         raise RuntimeError(f"rows {first} to {last}")
 
@@ -202,7 +202,7 @@ def test_failures_in_a_kernel_reach_the_caller():
         for_rows(kernel, 8, 10**9)
 
 
-def test_ctrl_c_ends_a_slow_row():
+def test_keyboard_interrupt_stops_slow_row():
     """The kernel is told to stop, and the exception comes through; the next call works."""
     scores = 0.5 + 0.05 * torch.randn(4, 700, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     ops.sequence_budget(scores[:, :30], 6, transition=0.1)
@@ -225,7 +225,7 @@ def test_ctrl_c_ends_a_slow_row():
     assert info.converged.all()
 
 
-def test_errors_in_slow_rows_come_through():
+def test_slow_row_errors_propagate():
     def kernel(first, last, stop, seen):
         seen.append(first)
         if first == 2:
@@ -237,7 +237,7 @@ def test_errors_in_slow_rows_come_through():
     assert sorted(seen) == [0, 1, 2]
 
 
-def test_the_compiler_is_imported_by_those_who_compile():
+def test_compiler_is_imported_lazily():
     """A layer's first call does without it, and later calls under it are as before."""
     program = """
 import sys, torch

@@ -41,7 +41,7 @@ def test_exact_at_every_scale(temperature, ratio, n):
     assert (info.gap <= tolerance).all()
 
 
-def test_pair_budget_is_the_upper_bound():
+def test_pair_budget_is_an_upper_bound():
     """The relaxation contains all mixtures of sequences, and has the same solution if it is certified."""
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(200, 12, dtype=torch.float64, generator=generator)
@@ -55,7 +55,7 @@ def test_pair_budget_is_the_upper_bound():
 
 
 @pytest.mark.parametrize("transition", [0.0, 0.05, 0.5, 3.0])
-def test_temperature_to_zero_is_the_map(transition):
+def test_low_temperature_equals_map(transition):
     generator = torch.Generator().manual_seed(4)
     scores = torch.randn(60, 25, dtype=torch.float64, generator=generator)
     z = ops.sequence_budget(scores, 6, transition=transition, temperature=1e-7)
@@ -63,14 +63,14 @@ def test_temperature_to_zero_is_the_map(transition):
     torch.testing.assert_close(z, y, rtol=0, atol=1e-8)
 
 
-def test_without_transitions_it_is_the_budget_layer():
+def test_no_transitions_equals_budget():
     scores = torch.randn(50, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
     expected = ops.budget(scores, 8, temperature=0.3)
     torch.testing.assert_close(ops.sequence_budget(scores, 8, temperature=0.3), expected, rtol=0, atol=1e-12)
     torch.testing.assert_close(ops.pair_budget(scores, 8, temperature=0.3), expected, rtol=0, atol=1e-12)
 
 
-def test_budget_off_is_the_chain():
+def test_slack_budget_equals_chain():
     """Without a budget the local polytope of the chain is exact, so both layers agree without iterations."""
     scores = torch.randn(50, 15, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
     z, info = ops.sequence_budget(scores, 15, transition=0.7, return_info=True)
@@ -103,9 +103,9 @@ def test_long_rows(device, generator):
     assert big.double().sum(-1).max() <= n // 5 + 1e-2
 
 
-def test_rows_that_do_not_converge_warn():
+def test_convergence_warning():
     scores = torch.randn(4, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(10))
-    with pytest.warns(ops.ConvergenceWarning, match=r"of 4 rows .* raise max_iterations"):
+    with pytest.warns(ops.ConvergenceWarning, match="max_iterations"):
         z = ops.sequence_budget(scores, 8, transition=1.0, max_iterations=2)
     assert z.sum(-1).max() <= 8 + 1e-9  # still feasible
     _, info = ops.sequence_budget(scores, 8, transition=1.0, max_iterations=2, return_info=True)
@@ -115,12 +115,12 @@ def test_rows_that_do_not_converge_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ops.sequence_budget(scores, 8, transition=1.0)
-    with pytest.raises(ValueError, match="max_iterations must be an int of at least 1, got 0"):
+    with pytest.raises(ValueError, match="max_iterations"):
         ops.sequence_budget(scores, 8, max_iterations=0)
 
 
 @pytest.mark.parametrize("transition", [0.3, 1.0, 3.0])
-def test_z_is_feasible_and_the_gap_a_bound_at_every_iteration(transition):
+def test_early_stop_is_feasible_and_gap_is_a_bound(transition):
     """Also if the limit is reached just as fixed words are freed. ½‖z − z*‖² ≤ gap by strong convexity."""
     scores = torch.randn(16, 30, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 
@@ -157,7 +157,7 @@ def test_tied_scores_that_need_as_many_sequences_as_words(transition, device):
     assert (earned >= best - 1e-10).all()
 
 
-def test_one_sequence_far_above_the_rest(device):
+def test_one_dominant_sequence(device):
     """The weights sum to 1 up to rounding, times a large score; this must not count as a gap."""
     scores = torch.full((1, 8), -539.19786375, dtype=torch.float64, device=device)
     edges = torch.tensor([0.0, 347143.398, 0.0, 0.0, 0.0, -1.0, 109.761], dtype=torch.float64, device=device)
@@ -183,7 +183,7 @@ def test_info_has_the_batch_shape():
 
 
 def test_pair_budget_rejects_negative_transitions():
-    with pytest.raises(ValueError, match=r"transition .* got -0.5 .* sequence_budget"):
+    with pytest.raises(ValueError, match=r"-0\.5"):
         ops.pair_budget(torch.randn(1, 4), 2, transition=-0.5)
 
 
@@ -208,7 +208,7 @@ def test_masked_words_use_the_transition_at_the_earlier_word():
         ([1.0, 0.5, 1.0, 0.5], [1.0, 1.0, 1.0], 1, True),
     ],
 )
-def test_packing(z, linked, capacity, expected):
+def test_mixture_certificate(z, linked, capacity, expected):
     values = np.array(z)
     work, singles = np.empty((3, 2 * len(z) + 2)), np.empty(len(z))
     assert is_mixture_within_budget(values, np.array(linked), capacity, work, singles) == expected
@@ -233,7 +233,7 @@ def small_spread(rows, n, spread=0.05, seed=0):
 
 
 @pytest.mark.parametrize(("n", "transition", "spread"), [(200, 1e-4, 0.05), (256, 1e-3, 0.05), (1024, 1.0, 0.3)])
-def test_little_spread_is_certified_by_a_decomposition(n, transition, spread):
+def test_decomposition_certifies_similar_scores(n, transition, spread):
     """The closed form is optimal; the certificate is an explicit mixture, without the active-set method."""
     scores = small_spread(8, n, spread)
     z, info = ops.sequence_budget(scores, n // 5, transition=transition, return_info=True)
@@ -248,7 +248,7 @@ def test_little_spread_is_certified_by_a_decomposition(n, transition, spread):
 @pytest.mark.parametrize("transition", [1e-6, 1e-3, 0.03, 0.3])
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("level", [0.5, 0.2])  # the budget binds, or does not
-def test_decompositions_add_up(transition, ties, level):
+def test_decomposition_weights_sum_to_one(transition, ties, level):
     """The sequences are within the budget and separate no pair, the remainder is feasible for the relaxation, and its
     pair bonus is the reported loss."""
     for seed in range(6):
@@ -291,7 +291,7 @@ def test_tolerance_bounds_the_error(transition, tolerance):
         (gradient,) = torch.autograd.grad((z * torch.arange(60.0)).sum(), leaf)
         assert torch.isfinite(gradient).all()
     for bad in (-1.0, float("nan"), "much"):
-        with pytest.raises(ValueError, match="tolerance must be a number of at least 0"):
+        with pytest.raises(ValueError, match="tolerance"):
             ops.sequence_budget(scores, 12, tolerance=bad)
 
 
@@ -320,7 +320,7 @@ def test_scores_of_any_finite_size_have_a_solution(size):
 
 
 @pytest.mark.parametrize("transition", [0.0, 0.2, -0.3])
-def test_with_a_budget_of_one_transitions_have_no_effect(transition):
+def test_transitions_have_no_effect_at_budget_one(transition):
     scores = torch.rand(4, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) / 5
     edges = torch.full((4, 5), transition, dtype=torch.float64, requires_grad=True)
     z = ops.sequence_budget(scores, torch.tensor([1, 1, 1, 0]), transition=edges)

@@ -47,7 +47,7 @@ def tensors(rules):
 def test_spans():
     for s, r, limit, rules in problems(150):
         if not len(oracles.allowed(len(s), limit, **rules)):
-            with pytest.raises(ValueError, match="row 0 of the batch has no feasible selection"):
+            with pytest.raises(ops.InfeasibleError, match="row 0"):
                 ops.spans(row(s), limit, transition=row(r), **tensors(rules))
             continue
         z, info = ops.spans(row(s), limit, transition=row(r), **tensors(rules), return_info=True)
@@ -59,7 +59,7 @@ def test_spans_map():
     for s, r, limit, rules in problems(500):
         allowed = oracles.allowed(len(s), limit, **rules)
         if not len(allowed):
-            with pytest.raises(ValueError, match="row 0 of the batch has no feasible selection"):
+            with pytest.raises(ops.InfeasibleError, match="row 0"):
                 ops.spans_map(row(s), limit, transition=row(r), **tensors(rules))
             continue
         y = ops.spans_map(row(s), limit, transition=row(r), **tensors(rules))[0].numpy()
@@ -68,7 +68,7 @@ def test_spans_map():
         assert oracles.sequence_scores(s, r, y[None])[0] == pytest.approx(best, rel=1e-12, abs=1e-12)
 
 
-def test_units_that_reach_into_the_next_group():
+def test_units_across_groups():
     for seed in range(60):
         random = np.random.default_rng(seed)
         s, r = random.random(8), np.zeros(7)  # all worth selecting, so that the groups' limits bind
@@ -106,7 +106,7 @@ def some_rules(rows, generator):
     return {"unit": unit, "fixed": fixed, "group": SENTENCES.expand(rows, 24), "per_group": 4}
 
 
-def test_mask_is_truncation_and_batch_is_its_rows(generator):
+def test_mask_equals_truncation_and_batch_equals_rows(generator):
     scores = torch.randn(10, 24, dtype=torch.float64, generator=generator)
     mask, rules = random_mask(10, 24, generator), some_rules(10, generator)
     counts = torch.randint(0, 4, (10,), generator=generator)
@@ -135,7 +135,7 @@ def test_gradcheck(transition, generator):
 
 
 @pytest.mark.parametrize("transition", [0.0, 0.5, -0.5])
-def test_without_constraints_it_is_the_sequence_budget(transition, generator):
+def test_no_constraints_equals_sequence_budget(transition, generator):
     scores = torch.randn(20, 30, dtype=torch.float64, generator=generator)
     expected = ops.sequence_budget(scores, 6, transition=transition)
     torch.testing.assert_close(ops.spans(scores, 6, transition=transition), expected, rtol=0, atol=1e-9)
@@ -210,7 +210,7 @@ def test_exact_with_the_lagrangian_search(rules, generator):
 
 
 @pytest.mark.parametrize("rules", [QUOTES, {"spans": 1}, {"shortest": 3}, {"longest": 2}])
-def test_temperature_to_zero_is_the_map(rules, generator):
+def test_low_temperature_equals_map(rules, generator):
     scores = torch.randn(20, 25, dtype=torch.float64, generator=generator)
     z = ops.spans(scores, 6, transition=0.2, temperature=1e-7, **rules)
     torch.testing.assert_close(z, ops.spans_map(scores, 6, transition=0.2, **rules), rtol=0, atol=1e-8)
@@ -224,39 +224,39 @@ def test_tolerance_bounds_the_error(generator):
     assert quick.iterations.sum() < slow.iterations.sum()
 
 
-def test_rows_that_do_not_converge_warn(generator):
+def test_convergence_warning(generator):
     scores = 0.5 + 0.3 * torch.randn(4, 60, dtype=torch.float64, generator=generator)
-    with pytest.warns(ops.ConvergenceWarning, match="spans: 4 of 4 rows"):
+    with pytest.warns(ops.ConvergenceWarning, match="4 of 4"):
         z = ops.spans(scores, 12, transition=0.1, spans=3, max_iterations=2)
     optimum = ops.spans(scores, 12, transition=0.1, spans=3)
     _, info = ops.spans(scores, 12, transition=0.1, spans=3, max_iterations=2, return_info=True)
     assert (0.5 * (z - optimum).square().sum(-1) <= info.gap + 1e-12).all()
 
 
-def test_infeasible_row_is_named():
+def test_infeasible_row_raises():
     scores = torch.zeros(3, 5)
     fixed = torch.zeros(3, 5, dtype=torch.int8)
     fixed[2, [0, 2, 4]] = 1
     for op in (ops.spans, ops.spans_map):
-        with pytest.raises(ValueError, match="row 2 of the batch has no feasible selection"):
+        with pytest.raises(ops.InfeasibleError, match="row 2"):
             op(scores, 3, spans=2, fixed=fixed)
         assert op(scores, 5, spans=2, fixed=fixed).sum() == 4  # a word between two of them joins them
-        with pytest.raises(ValueError, match="row 2 of the batch has no feasible selection"):
+        with pytest.raises(ops.InfeasibleError, match="row 2"):
             op(scores, 2, fixed=fixed)
 
 
 @pytest.mark.parametrize("op", [ops.spans, ops.spans_map])
 def test_errors(op):
     scores, numbers = torch.randn(2, 4), torch.tensor([[0, 0, 1, 1]] * 2)
-    with pytest.raises(ValueError, match="spans must be at least 0, got -1"):
+    with pytest.raises(ValueError, match="got -1"):
         op(scores, 2, spans=-1)
-    with pytest.raises(ValueError, match="spans must be at least 0, got -3 in row 1"):
+    with pytest.raises(ValueError, match="got -3 in row 1"):
         op(scores, 2, spans=torch.tensor([1, -3]))
-    with pytest.raises(ValueError, match="shortest must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="shortest"):
         op(scores, 2, shortest=0)
-    with pytest.raises(ValueError, match=r"longest must be at least shortest \(3\), got 2"):
+    with pytest.raises(ValueError, match="longest"):
         op(scores, 2, shortest=3, longest=2)
-    with pytest.raises(TypeError, match=r"longest .* got 2\.5"):
+    with pytest.raises(TypeError, match=r"2\.5"):
         op(scores, 2, longest=2.5)
     with pytest.raises(ValueError, match="group needs per_group"):
         op(scores, 2, group=numbers)
@@ -266,13 +266,13 @@ def test_errors(op):
         op(scores, 2, group=torch.tensor([[0, 0, 1, 1], [0, 1, 0, 1]]), per_group=1)
     with pytest.raises(ValueError, match=r"fixed\[0, 3\] is 2"):
         op(scores, 2, spans=1, fixed=torch.tensor([[0, 0, 1, 2], [0, 0, 0, 0]]))
-    with pytest.raises(TypeError, match=r"unit .* got torch\.float32"):
+    with pytest.raises(TypeError, match="unit"):
         op(scores, 2, unit=scores)
-    with pytest.raises(ValueError, match=r"unit .* \(2, 4\), got \(4,\)"):
+    with pytest.raises(ValueError, match=r"got \(4,\)"):
         op(scores, 2, unit=numbers[0])
 
 
 @pytest.mark.parametrize("op", [ops.spans, ops.spans_map])
 def test_too_many_states_raise(op):
-    with pytest.raises(ValueError, match="more than 2 GiB"):
+    with pytest.raises(ValueError, match="GiB"):
         op(torch.rand(1, 1000), 500, spans=50, longest=100)
