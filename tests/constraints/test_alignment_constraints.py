@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import time
 
+import numpy as np
 import pytest
 import torch
 
@@ -17,8 +19,11 @@ from rationalizer.constraints import (
     NeverAlign,
     PairLayerConstraints,
 )
+from rationalizer.constraints.base import BatchItem
+from rationalizer.constraints.pair_layer_arguments import PairRequirements
 from rationalizer.data import generated_pairs
 from rationalizer.nn import ALIGNERS
+from rationalizer.text import Example, PairExample
 
 SMALL = {"hidden": 8, "vector_size": 8, "epochs": 1, "batch_size": 16}
 PAIR = ("Two old nurses often help dogs.", "Two medics never help old cats.")
@@ -156,3 +161,17 @@ def test_conflicts_name_the_pair_and_the_constraints(model, data):
         Rationalizer("xor-at-most-one", constraints=["exactly-k=2"])
     with pytest.raises(ValueError, match=r"softmax does not follow constraints \(monotone\)"):
         Rationalizer("softmax", constraints=["monotone"])
+
+
+@pytest.mark.parametrize("kind", [MustAlign, NeverAlign])
+def test_many_pairs_of_words_on_long_texts_are_fast(kind):
+    tokens = tuple(f"w{k}" for k in range(490)) if kind is MustAlign else ("a",) * 490
+    pairs = list(zip(tokens, tokens, strict=True))
+    text = Example(" ".join(tokens), tokens, ((0, 0),) * 490)
+    requirements = PairRequirements(BatchItem(PairExample(text, text), 0, 1))
+    started = time.monotonic()
+    kind(words=(pairs * 3)[:1000]).update_pair(requirements)
+    assert requirements.find_conflict(*[np.ones(490, dtype=bool)] * 2, monotone=True) is None
+    assert time.monotonic() - started < 1
+    assert len(requirements.must) == (490 if kind is MustAlign else 0)
+    assert requirements.never.all() == (kind is NeverAlign)

@@ -77,6 +77,7 @@ def test_pages_and_health_need_no_token(models):
     with local_client(create_app(models, token="s3cret")) as client:
         for path in ("/", "/docs", "/static/page.js", "/static/api.js", "/health", "/ready"):
             assert client.get(path).status_code == 200
+        assert "models" not in client.get("/health").json()  # their names are data
         for path in ("/models", "/examples", "/metrics", "/openapi.json", "/nothing", "/health/"):
             response = client.get(path)
             assert response.status_code == 401, path

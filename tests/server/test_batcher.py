@@ -51,6 +51,16 @@ def test_keys_are_not_mixed():
     assert all(item % 3 == key for key, items in run.calls for item in items)
 
 
+def test_a_batch_has_one_slow_key_at_most():
+    """Each of them may take a second: between two of them another client has its turn."""
+    run = Recorder(seconds=0.02)
+    slow = [(f"slow{k}", [k], "first") for k in range(5)]
+    submit_all(run, [("a", [0], "first"), *slow, ("b", [7], "second")], is_slow=lambda key: key.startswith("slow"))
+    order = [key for key, _ in run.calls]
+    assert sorted(order) == ["a", "b", *(key for key, *_ in slow)]
+    assert order.index("b") < order.index("slow1")
+
+
 def test_maximum_number_of_items():
     run = Recorder()
     submit_all(run, [("a", [k]) for k in range(50)], max_items=8)

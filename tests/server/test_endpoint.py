@@ -375,7 +375,7 @@ def test_constraints(client, models):
         ([{"name": "must", "mask": [1]}], "mask"),
         ([{"name": "must", "words": [{}]}], "words"),
         ([{"name": "must", "words": {"a": 1}}], "words"),
-        ([{"name": "must-align", "words": [1]}], "type"),
+        ([{"name": "must-align", "words": [1]}], "words"),
         (["must=words:lovely", "never=words:lovely"], "'lovely' must be selected, but it never may"),
         (["spans=1"] * 17, "at most 16 items"),
     ],

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+import numpy as np
+
 from rationalizer.constraints.base import register
 from rationalizer.constraints.pair_layer_arguments import Link, PairConstraint, PairLayerConstraints, PairRequirements
 from rationalizer.constraints.patterns import check_settings, is_integer_pair, parse_flags
@@ -27,7 +29,8 @@ class _Links(PairConstraint):
     def __post_init__(self) -> None:
         check_settings(self, flags=("equal", "stopwords"), lists=("words", "links", "matrix"))
         for pair in self.words:
-            if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(word, str) and word for word in pair):
+            is_pair = isinstance(pair, tuple) and len(pair) == 2
+            if not is_pair or not all(isinstance(word, str) and word for word in pair):
                 raise InputError(f"{self.name}: words are pairs such as [('not', 'never')], got {short_repr(pair)}")
         if not self._settings():
             raise InputError(f"{self.name}: no words are named", "give words, equal, links or matrix")
@@ -52,6 +55,10 @@ class _Links(PairConstraint):
         kinds += ["stopwords"] if self.stopwords else []
         kinds += [f"“{one}” with “{other}”" for one, other in self.words]
         return ", ".join([*kinds, "what is marked"] if self.per_text else kinds)
+
+    def _folded_words(self) -> list[tuple[str, str]]:
+        """The pairs of words without case, each once: repeated ones would take time in every text."""
+        return list(dict.fromkeys((one.casefold(), other.casefold()) for one, other in self.words))
 
     def links_for_pair(self, pair: PairRequirements) -> list[Link]:
         """The links given for this pair of texts alone: `links` and `matrix` have a list per pair, or a single one."""
@@ -115,7 +122,7 @@ class MustAlign(_Links):
 
     def update_pair(self, pair: PairRequirements) -> None:
         premise, hypothesis = _indices(pair.premise), _indices(pair.hypothesis)
-        words = [(one.casefold(), other.casefold()) for one, other in self.words]
+        words = self._folded_words()
         if self.equal:
             excluded = frozenset() if self.stopwords else STOPWORDS
             words += [(word, word) for word in premise if word in hypothesis and word not in excluded]
@@ -143,11 +150,11 @@ class NeverAlign(_Links):
 
     def update_pair(self, pair: PairRequirements) -> None:
         premise, hypothesis = _indices(pair.premise), _indices(pair.hypothesis)
-        words = [(one.casefold(), other.casefold()) for one, other in self.words]
+        words = self._folded_words()
         words += [(word, word) for word in premise] if self.equal else []
         for one, other in words:
-            for i in premise.get(one, ()):
-                pair.never[i, hypothesis.get(other, [])] = True
+            if one in premise and other in hypothesis:
+                pair.never[np.ix_(premise[one], hypothesis[other])] = True
         if self.stopwords:
             pair.never[[i for word in premise.keys() & STOPWORDS for i in premise[word]], :] = True
             pair.never[:, [j for word in hypothesis.keys() & STOPWORDS for j in hypothesis[word]]] = True

@@ -53,23 +53,28 @@ class PairRequirements:
 
     def find_conflict(self, *counted: Mask, monotone: bool) -> str | None:
         """Why the required links cannot all be aligned, if there is a simple reason."""
-        for (i, j), constraint in self.must.items():
-            required = f"{self._quote((i, j))} must be aligned ({constraint})"
-            if self.never[i, j]:
-                return f"{required}, but never may"
-            for mask, tokens, k in zip(counted, (self.premise, self.hypothesis), (i, j), strict=True):
-                if not mask[k]:
-                    return f"{required}, but {tokens[k]!r} cannot be"
+        for link in self.must:
+            reason = "never may" if self.never[link] else None
+            for mask, tokens, k in zip(counted, (self.premise, self.hypothesis), link, strict=True):
+                if reason is None and not mask[k]:
+                    reason = f"{tokens[k]!r} cannot be"
+            if reason is not None:
+                return f"{self._describe(link)}, but {reason}"
         links = list(self.must)
+        array = np.array(links, dtype=np.int64).reshape(-1, 2)
         for k, one in enumerate(links):
-            for other in links[:k]:
-                names = ", ".join(dict.fromkeys(str(self.must[link]) for link in (other, one)))
-                both = f"{self._quote(other)} and {self._quote(one)} must be aligned ({names})"
-                if one[0] == other[0] or one[1] == other[1]:
-                    return f"{both}, but a word has one partner at most"
-                if monotone and (one[0] - other[0]) * (one[1] - other[1]) < 0:
-                    return f"{both}, but they cross"
+            difference = array[:k] - array[k]
+            shared = (difference == 0).any(-1)
+            conflicting = shared | (difference.prod(-1) < 0) if monotone else shared
+            if conflicting.any():
+                first = int(conflicting.argmax())
+                reason = "a word has one partner at most" if shared[first] else "they cross"
+                return f"{self._describe(links[first], one)}, but {reason}"
         return None
+
+    def _describe(self, *links: Link) -> str:
+        names = ", ".join(dict.fromkeys(str(self.must[link]) for link in links))
+        return f"{' and '.join(map(self._quote, links))} must be aligned ({names})"
 
     def _quote(self, link: Link) -> str:
         return f"{self.premise[link[0]]!r}–{self.hypothesis[link[1]]!r}"

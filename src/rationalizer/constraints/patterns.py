@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
 
@@ -14,12 +18,68 @@ from rationalizer.text.errors import InputError, short_repr
 
 TIMEOUT = 0.5  # seconds per text: some patterns take exponential time, and a server must not hang
 LONGEST_PATTERN = 1000  # characters
+LONGEST_EXPANSION = 10_000  # characters: 1.5 MB and 10 ms to compile
+DEEPEST_NESTING = 50  # groups; the compiler is recursive
+LONGEST_LIST = 1000  # words, or pairs of words, of one constraint
+
+_TOKEN = re.compile(
+    r"""
+    (?P<escape>\\.)
+    | (?P<comment>\(\?\#(?:\\.|[^)\\])*\))
+    | (?P<set>\[\^?\]?(?:\\.|\[:\^?[a-z]+:\]|\[(?!:)|[^\]\[\\])*\])
+    | (?P<badset>\[)
+    | (?P<recursion>\(\?(?:R|&|P>|[+-]?[0-9]))
+    | (?P<flags>\(\?[A-Za-z0-9]*(?:x|V1))
+    | (?P<open>\()
+    | (?P<close>\))
+    | (?P<count>\{[0-9]*(?:,[0-9]*)?\})
+    | (?P<quantifier>[*+?])
+    | (?P<other>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_UNSUPPORTED = {
+    "badset": ("has a character set that is not closed or contains '[:'", r"write \[ for a bracket in a set"),
+    "recursion": ("refers to itself", "write the repeated part out"),
+    "flags": ("sets the flag x or V1", "leave the flag out"),
+}
+
+
+class SearchTime:
+    """The time that the searches of several patterns in several texts may take together, in seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.left = seconds
+
+    @contextmanager
+    def measure(self) -> Iterator[float]:
+        """Subtract the duration of the block; yield the time it may take."""
+        started = time.perf_counter()
+        try:
+            yield min(self.left, TIMEOUT)
+        finally:
+            self.left -= time.perf_counter() - started
+
+    @contextmanager
+    def use(self) -> Iterator[None]:
+        """Limit the searches of the block, in this thread."""
+        token = _search_time.set(self)
+        try:
+            yield
+        finally:
+            _search_time.reset(token)
+
+
+_search_time: ContextVar[SearchTime | None] = ContextVar("search_time", default=None)
 
 
 def find_pattern(pattern: str, text: str) -> list[tuple[int, int]]:
     """The character spans that match a regular expression."""
     try:
-        spans = [match.span() for match in _compile(pattern).finditer(text, timeout=TIMEOUT)]
+        with (_search_time.get() or SearchTime(TIMEOUT)).measure() as seconds:
+            if seconds <= 0:
+                raise TimeoutError
+            spans = [match.span() for match in _compile(pattern).finditer(text, timeout=seconds)]
     except TimeoutError:
         raise ConstraintConflict(
             f"the pattern {short_repr(pattern)} takes too long on {short_repr(text)}", "write a simpler one"
@@ -29,25 +89,71 @@ def find_pattern(pattern: str, text: str) -> list[tuple[int, int]]:
 
 @lru_cache(64)
 def _compile(pattern: str) -> regex.Pattern[str]:
-    return regex.compile(pattern)
+    return regex.compile(pattern, cache_pattern=False)
 
 
 def check_pattern(name: str, pattern: Any) -> None:
-    """Raise `InputError` if the pattern is not a regular expression."""
+    """Raise `InputError` if the pattern is not a regular expression, or takes too much time or memory to compile."""
     if not isinstance(pattern, str) or not 0 < len(pattern) <= LONGEST_PATTERN:
         raise InputError(f"{name}: a pattern has 1 to {LONGEST_PATTERN} characters, got {short_repr(pattern)}")
     try:
+        check_expansion(pattern)
+    except InputError as error:
+        raise error.prefixed(f"{name}: the pattern {short_repr(pattern)} ") from None
+    try:
         _compile(pattern)
-    except regex.error as error:
+    except (regex.error, RecursionError, OverflowError) as error:
         raise InputError(f"{name}: {short_repr(pattern)} is not a regular expression ({error})") from None
 
 
+def check_expansion(pattern: str) -> None:
+    """Raise `InputError` if a pattern is too large once its counted repetitions are written out.
+
+    `regex` writes them out: `(?:(?:(?:a){300}){300}){300}` takes 7 GB and 13 s. So each character is counted as often
+    as the repetitions around it say; escapes, sets and comments are skipped. Syntax that would make this count wrong is
+    refused: recursion, and the flags x (comments may contain parentheses) and V1 (nested sets). RE2, which bounds time
+    and memory itself, has no lookaround and no backreferences.
+    """
+    sizes, last = [0], 0  # of the open groups so far; of the latest item, which a repetition applies to
+    for token in _TOKEN.finditer(pattern):
+        kind = str(token.lastgroup)
+        size = len(token[0])
+        if kind in _UNSUPPORTED:
+            raise InputError(*_UNSUPPORTED[kind])
+        if kind == "open":
+            sizes.append(0)
+        elif kind == "count":
+            repetitions = max(int(number) for number in ("1", *re.findall("[0-9]+", token[0])))
+            sizes[-1] += last * (repetitions - 1) + size
+            last *= repetitions
+        elif kind in ("quantifier", "comment"):
+            sizes[-1] += size
+        else:
+            last = size + sizes.pop() if kind == "close" and len(sizes) > 1 else size
+            sizes[-1] += last
+        if len(sizes) > DEEPEST_NESTING:
+            raise InputError(f"has groups nested more than {DEEPEST_NESTING} deep", "write a simpler one")
+        if sizes[-1] > LONGEST_EXPANSION:
+            raise InputError(
+                f"has more than {LONGEST_EXPANSION} characters with its repetitions written out",
+                "use smaller counts, or + and *",
+            )
+
+
 def check_settings(constraint: Any, *, flags: Sequence[str] = (), lists: Sequence[str] = ()) -> None:
-    """Raise `InputError` unless `flags` are booleans and `lists` are lists (which become tuples) or None."""
+    """Raise `InputError` unless `flags` are booleans and `lists` are lists (which become tuples) or None.
+
+    `words` cannot be None, and has at most `LONGEST_LIST` entries. The other lists have an entry per text.
+    """
     for key in lists:
         value = to_tuples(getattr(constraint, key))
-        if not isinstance(value, tuple | None):
+        if not isinstance(value, tuple) and (value is not None or key == "words"):
             raise InputError(f"{constraint.name}: {key} is a list, got {short_repr(value)}")
+        if key == "words" and len(value) > LONGEST_LIST:
+            raise InputError(
+                f"{constraint.name}: {key} has {len(value)} entries, at most {LONGEST_LIST} are allowed",
+                "use a pattern, or several constraints",
+            )
         object.__setattr__(constraint, key, value)
     for key in flags:
         if not isinstance(getattr(constraint, key), bool):

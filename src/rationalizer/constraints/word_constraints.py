@@ -28,9 +28,9 @@ class _Words(TextConstraint):
     mask: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.words, str) or not all(isinstance(word, str) for word in self.words):
-            raise InputError(f"{self.name}: words are a list such as ['not', 'never'], got {short_repr(self.words)}")
         check_settings(self, flags=KINDS, lists=("words", "characters", "mask"))
+        if not all(isinstance(word, str) for word in self.words):
+            raise InputError(f"{self.name}: words are a list such as ['not', 'never'], got {short_repr(self.words)}")
         spaced = next((word for word in self.words if not word or word.split() != [word]), None)
         if spaced is not None:
             raise InputError(f"{self.name}: {short_repr(spaced)} is not one word", "give its words, or a pattern")

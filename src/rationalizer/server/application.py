@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from importlib.resources import files
 from typing import Any, Literal, get_args
 
@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 from rationalizer import __version__
 from rationalizer import drawing as render
 from rationalizer.constraints import Constraints
+from rationalizer.constraints.patterns import SearchTime
 from rationalizer.drawing import AnyExplanation
 from rationalizer.server.access import AccessControl
 from rationalizer.server.batching import Batcher, QueueFullError
@@ -36,7 +37,8 @@ PAGES = {"/": "index.html", "/docs": "docs.html"}
 ASSETS = ("style.css", "api.js", "examples.js", "dataset.js", "page.js", "docs.js")
 MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "html": "text/html", "svg": "image/svg+xml"}
 Drawing = Literal["html", "svg"]
-Key = tuple[str, Budget | None, Constraints | None]  # the model's name, and what replaces its own settings
+# The model's name, what replaces its own settings, and, if it searches patterns, the time left to the request.
+Key = tuple[str, Budget | None, Constraints | None, SearchTime | None]
 WARM_UP_TEXT, WARM_UP_PAIR = "A first text.", ("A first text.", "A second one.")
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorResponse, "description": "Not JSON, or fields that contradict each other."},
@@ -76,22 +78,28 @@ def create_app(
     by_name = {model.name: model for model in models}
 
     def explain_batch(key: Key, texts: Sequence[Text]) -> list[AnyExplanation | DataError]:
-        name, budget, constraints = key
-        return by_name[name].explain(budget, constraints, texts)
+        name, budget, constraints, search_time = key
+        with search_time.use() if search_time is not None else nullcontext():
+            return by_name[name].explain(budget, constraints, texts)
 
     def record_batch(texts: int) -> None:
         metrics.batches.observe(texts)
         metrics.waiting.set(batcher.waiting)
 
     batcher: Batcher[Key, Text, AnyExplanation | DataError] = Batcher(
-        explain_batch, cost=estimate_cost, capacity=quotas.waiting, reserved=quotas.items, on_batch=record_batch
+        explain_batch,
+        cost=estimate_cost,
+        capacity=quotas.waiting,
+        reserved=quotas.items,
+        is_slow=lambda key: key[-1] is not None,
+        on_batch=record_batch,
     )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with batcher:
             for model in models:  # compiles kernels before the first request
-                await batcher.submit((model.name, None, None), [WARM_UP_PAIR if model.pairs else WARM_UP_TEXT])
+                await batcher.submit((model.name, None, None, None), [WARM_UP_PAIR if model.pairs else WARM_UP_TEXT])
             yield
 
     app = FastAPI(
@@ -107,7 +115,7 @@ def create_app(
     app.add_exception_handler(HTTPException, handle_http_exception)
 
     async def submit(task: ExplainTask, request: Request) -> list[AnyExplanation | DataError]:
-        key = (task.model.name, task.budget, task.constraints)
+        key = (task.model.name, task.budget, task.constraints, task.search_time())
         try:
             return await batcher.submit(key, task.texts, request.client and request.client.host)
         except QueueFullError as error:
@@ -190,7 +198,8 @@ def create_app(
 
     @app.get("/health", summary="Whether the server answers, and how many texts are waiting")
     async def get_health() -> dict[str, Any]:
-        return {"status": "ok", "version": __version__, "models": list(by_name), "waiting": batcher.waiting}
+        names = {"models": list(by_name)} if token is None else {}  # the path is open to requests without the token
+        return {"status": "ok", "version": __version__, **names, "waiting": batcher.waiting}
 
     @app.get("/ready", responses={503: ERROR_RESPONSES[503]}, summary="Whether a request would be answered now")
     async def get_ready() -> dict[str, str]:

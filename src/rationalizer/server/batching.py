@@ -57,6 +57,7 @@ class Batcher(Generic[Key, Item, Result]):
         capacity: maximum number of waiting items; beyond it `submit` raises `QueueFullError`.
         reserved: items that each client may have waiting even if the queue is full, so that one busy client cannot
             lock out the others.
+        is_slow: whether items of a key may take long; a batch contains at most one such key.
         on_batch: called with the number of items of each call of `run`.
     """
 
@@ -69,9 +70,10 @@ class Batcher(Generic[Key, Item, Result]):
         max_cost: int = 2048,
         capacity: int = 1024,
         reserved: int = 0,
+        is_slow: Callable[[Key], bool] = lambda key: False,
         on_batch: Callable[[int], None] = lambda items: None,
     ) -> None:
-        self._run, self._cost, self._on_batch = run, cost, on_batch
+        self._run, self._cost, self._is_slow, self._on_batch = run, cost, is_slow, on_batch
         self._max_items, self._max_cost, self._capacity, self._reserved = max_items, max_cost, capacity, reserved
         self._queue: FairQueue[_Job[Key, Item, Result]] = FairQueue()
         self._unanswered: Counter[Hashable] = Counter()  # items accepted and not yet answered, by client
@@ -154,6 +156,8 @@ class Batcher(Generic[Key, Item, Result]):
                 continue
             cost = job.costs[job.started]
             if items and total + cost > self._max_cost:
+                break
+            if job.key not in batch and self._is_slow(job.key) and any(map(self._is_slow, batch)):
                 break
             batch.setdefault(job.key, {}).setdefault(job, []).append(job.items[job.started])
             job.started += 1

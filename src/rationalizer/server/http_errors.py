@@ -7,7 +7,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-MAX_LENGTH = 500  # characters: field and problem may quote the request
+MAX_LENGTH = 500  # characters: they may quote the request
 HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
 
 
@@ -27,7 +27,8 @@ class RequestError(Exception):
     def __init__(self, status: int, field: str, problem: str, remedy: str) -> None:
         super().__init__(problem)
         self.status = status
-        self.content = {"error": {"field": _printable(field), "problem": _printable(problem), "remedy": remedy}}
+        parts = {"field": field, "problem": problem, "remedy": remedy}
+        self.content = {"error": {name: _printable(part) for name, part in parts.items()}}
 
     def response(self) -> JSONResponse:
         return JSONResponse(self.content, self.status, HEADERS.get(self.status))

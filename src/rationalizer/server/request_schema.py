@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, model_validator
 
 from rationalizer.constraints import ConstraintConflict, Constraints, parse_constraints
+from rationalizer.constraints.patterns import SearchTime
 from rationalizer.models.config import with_constraints
 from rationalizer.server.http_errors import RequestError
 from rationalizer.server.quotas import Quotas
@@ -18,6 +19,7 @@ from rationalizer.text import Budget
 from rationalizer.text.errors import InputError
 
 MAX_CONSTRAINTS = 16  # of one request
+SEARCH_SECONDS = 1.0  # for all patterns of a request in all its texts; nobody else is answered in the meantime
 
 
 class ExplainRequest(BaseModel):
@@ -84,6 +86,12 @@ class ExplainTask:
     constraints: Constraints | None
     field: str  # of the request, that holds the texts
     texts: Sequence[Text]
+
+    def search_time(self) -> SearchTime | None:
+        """Return the time limit of the request's searches; None if it has no patterns."""
+        constraints = self.model.model.constraints if self.constraints is None else self.constraints
+        has_pattern = any(getattr(constraint, "pattern", None) is not None for constraint in constraints)
+        return SearchTime(SEARCH_SECONDS) if has_pattern else None
 
     def field_of(self, index: int) -> str:
         """Return the name of one text in the request."""
@@ -157,11 +165,17 @@ def _check_text(text: str, field: str, quotas: Quotas) -> None:
         raise RequestError(413, field, problem, "shorten it, or send it in parts")
     if not text.strip():
         raise RequestError(422, field, "the text is empty", "give at least one word")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        problem = f"character {error.start} is half of a surrogate pair ({text[error.start]!a})"
-        raise RequestError(422, field, problem, "send the text as UTF-8") from None
+    check_unicode(field, text)
+
+
+def check_unicode(field: str, *values: str) -> None:
+    """Raise `RequestError` if a value cannot be encoded in UTF-8, and so not be in an answer."""
+    for value in values:
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            problem = f"character {error.start} is half of a surrogate pair ({value[error.start]!a})"
+            raise RequestError(422, field, problem, "send the text as UTF-8") from None
 
 
 def _parse_budget(value: int | float | str | None, model: ServedModel) -> Budget | None:
@@ -183,6 +197,7 @@ def _parse_constraints(values: list[str | dict[str, Any]] | None, model: ServedM
     try:
         constraints = parse_constraints(values)
         hash(constraints)  # equal constraints share a batch; JSON objects as values cannot
+        check_unicode("constraints", *map(str, constraints))
         per_text = next((each for each in constraints if each.per_text), None)
         if per_text is not None:  # texts of several requests are in one batch
             problem = f"{per_text} refers to particular texts"
@@ -190,8 +205,8 @@ def _parse_constraints(values: list[str | dict[str, Any]] | None, model: ServedM
         return with_constraints(model.model.config, constraints).constraints
     except ValueError as error:
         raise constraint_error(error) from None
-    except TypeError:
-        problem = "a setting of a constraint has a value of the wrong type"
+    except (TypeError, RecursionError):
+        problem = "a setting of a constraint has a value of the wrong type, or is nested too deeply"
         raise RequestError(422, "constraints", problem, "write a constraint as a string, such as 'spans=2'") from None
 
 

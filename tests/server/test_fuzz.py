@@ -1,0 +1,89 @@
+"""Random constraints, and those that once blocked or ended the server: each request is answered, and so are others."""
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from soak.constraint_requests import random_request
+
+from rationalizer.server import create_app, request_schema
+from tests.server.conftest import local_client
+
+JSON = {"Content-Type": "application/json"}
+REQUESTS = 300
+PLAIN = {False: {"text": "We found lovely care."}, True: {"premise": "Two nurses help.", "hypothesis": "Nurses help."}}
+SLOW = "(?:a|a)+$"
+SLOW_TEXT = "a" * 60 + "b"
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_random_constraints(client, pair_client, monkeypatch, pairs):
+    monkeypatch.setattr(request_schema, "SEARCH_SECONDS", 0.05, raising=False)
+    client = pair_client if pairs else client
+    before = client.post("/explain", json=PLAIN[pairs])
+    assert before.status_code == 200
+    statuses = set()
+    for number in range(REQUESTS // 2):
+        content = random_request(np.random.default_rng([0, pairs, number]), pairs=pairs)
+        started = time.monotonic()
+        response = client.post("/explain", content=content, headers=JSON)
+        statuses.add(response.status_code)
+        assert response.status_code == 200 or 400 <= response.status_code < 500, (number, content[:500], response.text)
+        assert time.monotonic() - started < 5, (number, content[:500])
+        if response.status_code != 200:
+            assert response.json()["error"]["field"]
+    assert {200, 422} <= statuses
+    after = client.post("/explain", json=PLAIN[pairs])
+    assert (after.status_code, after.json()) == (200, before.json())
+
+
+@pytest.mark.parametrize(
+    ("constraint", "keyword"),
+    [
+        ({"name": "never", "words": {"a": 1}}, "words"),
+        ({"name": "never", "words": None}, "words"),
+        ({"name": "never", "words": 3}, "words"),
+        ({"name": "must", "words": ["\ud800"]}, "surrogate"),
+        ({"name": "must", "pattern": "\ud800"}, "surrogate"),
+        ("must=words:\ud800", "surrogate"),
+        ("\ud800=1", "constraint"),
+        ({"name": "must", "words": ["a"] * 1001}, "1001"),
+        ("must=pattern:" + "(" * 490 + ")" * 490, "nested"),
+        ("must=pattern:(?:(?:(?:a){300}){300}){300}", "written out"),
+        ({"name": "must", "mask": json.loads("[" * 300 + "]" * 300)}, "mask"),
+        ({"name": "never-align", "words": [{"a": 1, "b": 2}]}, "words"),
+        ({"name": "never-align", "words": None}, "words"),
+        ({"name": "must-align", "words": [["a", "a"]] * 2000}, "2000"),
+        ({"name": "never-align", "words": [["a", "a"]] * 5000}, "5000"),
+    ],
+)
+def test_refused_constraints(client, pair_client, constraint, keyword):
+    pairs = "align" in str(constraint)
+    body = {**PLAIN[pairs], "constraints": [constraint]}
+    started = time.monotonic()
+    response = (pair_client if pairs else client).post("/explain", content=json.dumps(body), headers=JSON)
+    assert time.monotonic() - started < 2
+    assert response.status_code == 422
+    error = response.json()["error"]
+    assert error["field"] == "constraints"
+    assert keyword in error["problem"]
+    assert error["remedy"]
+
+
+def test_searches_of_a_request_share_a_time_limit(models):
+    """While requests with slow patterns run into it, those of others are answered."""
+    patterns = [f"never=pattern:{SLOW}", f"never=pattern:(?:b|b)*{SLOW}"]
+    slow = {"texts": [SLOW_TEXT] * 64, "constraints": patterns}
+    with local_client(create_app(models)) as client, ThreadPoolExecutor(1) as thread:
+        started = time.monotonic()
+        refused = thread.submit(client.post, "/explain", json=slow)
+        answers = [client.post("/explain", json=PLAIN[False]) for _ in range(3)]
+        refused = refused.result()
+        took = time.monotonic() - started
+        fast = client.post("/explain", json={**PLAIN[False], "constraints": [r"never=pattern:\w+ly"]})
+    assert [answer.status_code for answer in (*answers, fast)] == [200] * 4
+    assert refused.status_code == 422
+    assert "too long" in refused.json()["error"]["problem"]
+    assert took < 5
