@@ -82,7 +82,8 @@ def find_pattern(pattern: str, text: str) -> list[tuple[int, int]]:
             spans = [match.span() for match in _compile(pattern).finditer(text, timeout=seconds)]
     except TimeoutError:
         raise ConstraintConflict(
-            f"the pattern {short_repr(pattern)} takes too long on {short_repr(text)}", "write a simpler one"
+            f"the pattern {short_repr(pattern)} takes too long on {short_repr(text)}",
+            "write a simpler one, or give fewer texts at a time",
         ) from None
     return [(start, end) for start, end in spans if end > start]
 
@@ -149,7 +150,7 @@ def check_settings(constraint: Any, *, flags: Sequence[str] = (), lists: Sequenc
         value = to_tuples(getattr(constraint, key))
         if not isinstance(value, tuple) and (value is not None or key == "words"):
             raise InputError(f"{constraint.name}: {key} is a list, got {short_repr(value)}")
-        if key == "words" and len(value) > LONGEST_LIST:
+        if key == "words" and value is not None and len(value) > LONGEST_LIST:
             raise InputError(
                 f"{constraint.name}: {key} has {len(value)} entries, at most {LONGEST_LIST} are allowed",
                 "use a pattern, or several constraints",
