@@ -291,7 +291,7 @@ def test_examples_by_number(tmp_path):
     assert word_counts(few) == word_counts([theirs[4], theirs[1]])
 
 
-def test_examples_far_apart_are_read_one_by_one(tmp_path, monkeypatch):
+def test_random_order_across_batches(tmp_path, monkeypatch):
     monkeypatch.setattr("rationalizer.data.disk_examples.BATCH", 3)
     expected, corpus = both(write(tmp_path / "x.jsonl", MARKED), tmp_path / "cache")
     mixed = np.random.default_rng(0).permutation(len(corpus.train))

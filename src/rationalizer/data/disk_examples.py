@@ -1,4 +1,4 @@
-"""Examples in files instead of in memory: any of them is read when it is needed, in any order.
+"""Examples in files instead of in memory: each is read when it is needed, in any order.
 
 A folder of examples has
 
@@ -7,7 +7,7 @@ A folder of examples has
     labels.npy       int64 class indices, or float64 values
     words.json       {token: number of occurrences}
 
-so that a training keeps only two numbers of each example in memory.
+so that training keeps only two numbers per example in memory.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rationalizer.data.example_records import decode, encode, schema_for
+from rationalizer.data.example_records import ExampleBatch, encode, schema_for
 from rationalizer.text.errors import DataError
 from rationalizer.text.example import AnyExample, PairExample
 
 EXAMPLES, LENGTHS, LABELS, WORDS = "examples.arrow", "lengths.npy", "labels.npy", "words.json"
-BATCH = 64  # examples: small, since a random access reads a whole batch
+BATCH = 1024  # examples per record batch; a reader needs about 10 kB per batch, so about 10 bytes per example
 Numbers = NDArray[np.int64]
 
 
@@ -42,8 +42,8 @@ class DiskExamples(Sequence[AnyExample]):
     """The examples of a folder, or some of them.
 
     Args:
-        folder: where they are.
-        rows: which of them, and in which order; by default all.
+        folder: the folder of examples.
+        rows: the rows of the folder to use, in this order; by default all.
     """
 
     def __init__(self, folder: Path, rows: Numbers | None = None) -> None:
@@ -54,7 +54,7 @@ class DiskExamples(Sequence[AnyExample]):
         self.rows: Numbers = np.arange(len(self._labels)) if rows is None else rows
 
     def select(self, indices: NDArray[Any] | slice) -> DiskExamples:
-        """The examples at these indices, or where a mask is true. Files and numbers are shared."""
+        """Return the examples at these indices, or where a mask is True. Files and arrays are shared."""
         other = copy(self)
         other.rows = self.rows[indices]
         return other
@@ -69,30 +69,18 @@ class DiskExamples(Sequence[AnyExample]):
     def __getitem__(self, index: int | slice) -> AnyExample | DiskExamples:
         if isinstance(index, slice):
             return self.select(index)
-        row = int(self.rows[index])
-        return self._decode(row, row + 1)[0]
+        return self._decode(int(self.rows[index]))
 
     def __iter__(self) -> Iterator[AnyExample]:
-        start, examples = 0, list[AnyExample]()
-        for index, row in enumerate(self.rows.tolist()):
-            if not start <= row < start + len(examples):
-                # A whole batch only if the next row is in it, too: in a random order single rows are faster.
-                start, end = row, row + 1
-                if index + 1 < len(self.rows) and row // BATCH == int(self.rows[index + 1]) // BATCH:
-                    start = row - row % BATCH
-                    end = min(start + BATCH, len(self._labels))
-                examples = self._decode(start, end)
-            yield examples[row - start]
+        return map(self._decode, self.rows.tolist())
 
-    def _decode(self, start: int, end: int) -> list[AnyExample]:
-        """The examples of these rows, which must be in one batch."""
+    def _decode(self, row: int) -> AnyExample:
         try:
-            batch = self._batches.read(start // BATCH).slice(start % BATCH, end - start)
-            return decode(batch, self._labels[start:end].tolist())
+            return self._batches[row // BATCH].decode(row % BATCH, self._labels[row].item())
         except (ValueError, TypeError, LookupError, OSError) as error:
             raise DataError(
-                f"row {start + 1} is not what was written ({error})",
-                f"delete the folder {self.folder.parent}; it is built again",
+                f"row {row + 1} is damaged ({error})",
+                f"delete the folder {self.folder.parent}; it will be built again",
                 path=self._batches.path,
             ) from None
 
@@ -105,7 +93,8 @@ class DiskExamples(Sequence[AnyExample]):
         return np.asarray(self._lengths[self.rows])
 
     def word_counts(self) -> Counter[str]:
-        """How often each token occurs: from the counts of all examples, if fewer are left out than are here."""
+        """Count the occurrences of each token. If most examples of the folder are selected, the others are read and
+        subtracted from the stored counts."""
         left_out = np.ones(len(self._labels), dtype=bool)
         left_out[self.rows] = False
         if 2 * left_out.sum() > len(left_out):
@@ -118,17 +107,21 @@ class DiskExamples(Sequence[AnyExample]):
 
 
 class _Batches:
-    """The record batches of a file, for several threads and processes. Not a memory map: its pages would count as
-    memory of the process, and grow with everything that was read."""
+    """The record batches of a memory-mapped file, for several threads and processes. The operating system counts the
+    pages that were read as resident memory of the process, but frees them when memory is needed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._reader = pa.ipc.open_file(pa.OSFile(str(path)))
+        self._reader = pa.ipc.open_file(pa.memory_map(str(path)))
+        self._opened: dict[int, ExampleBatch] = {}
         self._lock = Lock()
 
-    def read(self, number: int) -> pa.RecordBatch:
-        with self._lock:
-            return self._reader.get_batch(number)
+    def __getitem__(self, number: int) -> ExampleBatch:
+        batch = self._opened.get(number)
+        if batch is None:
+            with self._lock:
+                batch = self._opened[number] = ExampleBatch(self._reader.get_batch(number))
+        return batch
 
     def __getstate__(self) -> Path:
         return self.path
@@ -138,7 +131,7 @@ class _Batches:
 
 
 class Writer:
-    """Writes a folder of examples. Their labels follow at the end, since only all of them tell what they mean. Memory
+    """Writes a folder of examples. The labels are written at the end, because their type depends on all of them. Memory
     grows with the number of different words, and by 8 bytes per example."""
 
     def __init__(self, folder: Path) -> None:
@@ -158,9 +151,9 @@ class Writer:
         for text in example.texts:
             self._words.update(text.tokens)
         if len(self._waiting) == BATCH:
-            self._flush()
+            self._write_batch()
 
-    def _flush(self) -> None:
+    def _write_batch(self) -> None:
         if self._waiting:
             schema = schema_for(self._waiting[0])
             self._file = self._file or pa.ipc.new_file(str(self.folder / EXAMPLES), schema)
@@ -168,8 +161,8 @@ class Writer:
             self._waiting.clear()
 
     def finish(self, labels: NDArray[Any]) -> None:
-        """Write the rest, and wait until everything is on the disk."""
-        self._flush()
+        """Write the remaining examples and the labels, and wait until all files are on the disk."""
+        self._write_batch()
         if self._file is not None:
             self._file.close()
         np.save(self.folder / LENGTHS, np.frombuffer(self._lengths, dtype=np.int64))
@@ -181,7 +174,7 @@ class Writer:
 
 
 def cached_text(compute: Callable[[], str], name: str, *parts: Sequence[AnyExample]) -> str:
-    """A text computed from disk examples, kept in their cache for the same rows."""
+    """Return a text computed from disk examples. It is stored in their cache, for the same rows."""
     rows = hashlib.sha256()
     for part in parts:
         rows.update(part.rows.tobytes() if isinstance(part, DiskExamples) else b"")
@@ -198,32 +191,32 @@ def cached_text(compute: Callable[[], str], name: str, *parts: Sequence[AnyExamp
 
 
 def signed(content: bytes) -> bytes:
-    """The content after its checksum."""
+    """Return the checksum and the content."""
     return hashlib.sha256(content).hexdigest().encode() + b"\n" + content
 
 
 def unsigned(content: bytes) -> bytes:
-    """The content that was signed; ValueError if it has changed."""
+    """Return the content without its checksum; ValueError if they do not match."""
     _, _, inside = content.partition(b"\n")
     if content != signed(inside):
-        raise ValueError("the checksum does not fit the content")
+        raise ValueError("the checksum does not match the content")
     return inside
 
 
 def word_counts(examples: Sequence[AnyExample]) -> Counter[str]:
-    """How often each token occurs in the texts."""
+    """Count the occurrences of each token."""
     return examples.word_counts() if isinstance(examples, DiskExamples) else _count_words(examples)
 
 
 def lengths(examples: Sequence[AnyExample]) -> Numbers:
-    """`Example.length` of each, by which batches are sorted."""
+    """Return `Example.length` of each example, by which batches are sorted."""
     if isinstance(examples, DiskExamples):
         return examples.lengths
     return np.array([example.length for example in examples], dtype=np.int64)
 
 
 def words_of_sides(examples: Sequence[AnyExample]) -> Numbers:
-    """(examples, 1), or for pairs (examples, 2): the number of words of each text."""
+    """Return the number of words of each text: (examples, 1), or (examples, 2) for pairs."""
     column = lengths(examples)[:, None]
     if len(examples) and isinstance(examples[0], PairExample):
         return np.concatenate(PairExample.sides(column), axis=1)
@@ -231,7 +224,7 @@ def words_of_sides(examples: Sequence[AnyExample]) -> Numbers:
 
 
 def labels(examples: Sequence[AnyExample]) -> NDArray[Any]:
-    """The class indices, or the values."""
+    """Return the class indices, or the values of a regression."""
     if isinstance(examples, DiskExamples):
         return examples.labels
     return np.array([example.label for example in examples])

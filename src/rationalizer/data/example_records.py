@@ -1,12 +1,14 @@
-"""Examples as Arrow record batches, without their labels, and back."""
+"""Convert examples, without their labels, to Arrow record batches, and read single examples from a batch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from rationalizer.text.example import AnyExample, Example, PairExample
 
@@ -23,7 +25,7 @@ _PAIR_COLUMNS = {"alignment": pa.large_list(pa.int32()), "group": pa.large_binar
 
 
 def schema_for(example: AnyExample) -> pa.Schema:
-    """The schema of texts, or of pairs."""
+    """Return the schema for texts, or for pairs if the example is a pair."""
     if isinstance(example, PairExample):
         sides = {f"{side}{name}": kind for side in _SIDES for name, kind in _TEXT_COLUMNS.items()}
         return pa.schema(sides | _PAIR_COLUMNS)
@@ -47,33 +49,41 @@ def encode(examples: Sequence[AnyExample], schema: pa.Schema) -> pa.RecordBatch:
     return pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema)
 
 
-def decode(batch: pa.RecordBatch, labels: Sequence[int | float | None]) -> list[AnyExample]:
-    """The examples of a batch, with these labels."""
-    if "alignment" not in batch.schema.names:
-        return list(_texts(batch, "", labels))
-    nothing = [None] * len(labels)
-    sides = [_texts(batch, side, nothing) for side in _SIDES]
-    alignments, groups = _lists(batch["alignment"]), batch["group"].to_pylist()
-    return [
-        PairExample(
-            premise,
-            hypothesis,
-            label,
-            None if links is None else _in_twos(links),
-            None if group is None else _to_text(group),
+class ExampleBatch:
+    """Random access to the examples of a record batch. Nothing is copied or decoded but the requested row."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.is_pairs = "alignment" in batch.schema.names
+        self._texts = [_TextColumns(batch, side) for side in (_SIDES if self.is_pairs else ("",))]
+        if self.is_pairs:
+            self._alignment, self._group = _IntegerLists(batch["alignment"]), _Binary(batch["group"])
+
+    def decode(self, row: int, label: int | float | None) -> AnyExample:
+        """Return the example in this row, with this label."""
+        if not self.is_pairs:
+            return self._texts[0].decode(row, label)
+        premise, hypothesis = (side.decode(row, None) for side in self._texts)
+        links = self._alignment[row]
+        return PairExample(
+            premise, hypothesis, label, None if links is None else _in_pairs(links), _to_text(self._group[row])
         )
-        for premise, hypothesis, label, links, group in zip(*sides, labels, alignments, groups, strict=True)
-    ]
 
 
-def _texts(batch: pa.RecordBatch, side: str, labels: Sequence[int | float | None]) -> list[Example]:
-    texts = map(_to_text, batch[f"{side}text"].to_pylist())
-    offsets = [_in_twos(numbers or []) for numbers in _lists(batch[f"{side}offsets"])]
-    annotations = batch[f"{side}annotation"].to_pylist()
-    lengths = _lists(batch[f"{side}sentence_lengths"])
-    masks = batch[f"{side}annotator_masks"].to_pylist()
-    return [
-        Example(
+class _TextColumns:
+    def __init__(self, batch: pa.RecordBatch, side: str) -> None:
+        self._text = _Binary(batch[f"{side}text"])
+        self._offsets = _IntegerLists(batch[f"{side}offsets"])
+        self._annotation = _Binary(batch[f"{side}annotation"])
+        self._sentence_lengths = _IntegerLists(batch[f"{side}sentence_lengths"])
+        self._annotator_masks = batch[f"{side}annotator_masks"]
+        self._has_annotators = self._annotator_masks.null_count < len(batch)
+
+    def decode(self, row: int, label: int | float | None) -> Example:
+        text = _to_text(self._text[row]) or ""
+        spans = _in_pairs(self._offsets[row] or [])
+        annotation, sentences = self._annotation[row], self._sentence_lengths[row]
+        annotators = self._annotator_masks[row].as_py() if self._has_annotators else None
+        return Example(
             text,
             tuple([text[start:end] for start, end in spans]),
             spans,
@@ -82,21 +92,45 @@ def _texts(batch: pa.RecordBatch, side: str, labels: Sequence[int | float | None
             None if sentences is None else tuple(sentences),
             None if annotators is None else tuple(tuple(map(bool, mask)) for mask in annotators),
         )
-        for text, spans, label, annotation, sentences, annotators in zip(
-            texts, offsets, labels, annotations, lengths, masks, strict=True
-        )
-    ]
 
 
-def _lists(column: pa.Array) -> list[list[int] | None]:
-    """The rows of a column of lists, converted all at once: one by one takes ten times as long."""
-    ends = column.offsets.to_numpy().tolist()
-    values = column.values.slice(ends[0], ends[-1] - ends[0]).to_numpy().tolist()
-    rows = [values[start - ends[0] : end - ends[0]] for start, end in pairwise(ends)]
-    return [row if there else None for row, there in zip(rows, column.is_valid().to_pylist(), strict=True)]
+class _Column:
+    """The validity and the offsets of a column of bytes or of lists."""
+
+    def __init__(self, column: pa.Array) -> None:
+        _, offsets, *_ = column.buffers()
+        self._ends: NDArray[np.int64] = np.frombuffer(offsets, np.int64)[: len(column) + 1]
+        self._valid = column.is_valid().to_numpy(zero_copy_only=False)
+
+    def _range(self, row: int) -> tuple[int, int] | None:
+        if not self._valid[row]:
+            return None
+        start, end = self._ends[row : row + 2].tolist()
+        return start, end
 
 
-def _in_twos(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
+class _Binary(_Column):
+    def __init__(self, column: pa.Array) -> None:
+        super().__init__(column)
+        data = column.buffers()[2]
+        self._data = memoryview(b"" if data is None else data)
+
+    def __getitem__(self, row: int) -> memoryview | None:
+        found = self._range(row)
+        return None if found is None else self._data[slice(*found)]
+
+
+class _IntegerLists(_Column):
+    def __init__(self, column: pa.Array) -> None:
+        super().__init__(column)
+        self._values = column.values.to_numpy()
+
+    def __getitem__(self, row: int) -> list[int] | None:
+        found = self._range(row)
+        return None if found is None else self._values[slice(*found)].tolist()
+
+
+def _in_pairs(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
     return tuple(zip(numbers[::2], numbers[1::2], strict=True))
 
 
@@ -104,5 +138,5 @@ def _to_bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _to_text(content: bytes) -> str:
-    return content.decode("utf-8", "surrogatepass")
+def _to_text(content: memoryview | None) -> str | None:
+    return None if content is None else str(content, "utf-8", "surrogatepass")

@@ -39,7 +39,7 @@ from rationalizer.text.word_splitting import rule_version
 # Bytes: larger files are streamed by default. In memory, short texts take ten times as much.
 LARGE = 100_000_000
 PACKED = 4  # approximate ratio by which Parquet and .gz files grow when they are unpacked
-LAYOUT = 3  # of the cache; caches with another one are not used
+LAYOUT = 4  # version of the cache format; caches in another format are not used
 RECORD = "record.json"
 ABANDONED = 24 * 3600  # seconds without a write after which a half-written cache is deleted
 REPORT_EVERY = 1000  # rows
