@@ -30,7 +30,7 @@ def paragraph(root):
     return next(node for node in root.iter("p") if "rz-text" in node.get("class"))
 
 
-def test_highlights_are_on_the_original_text():
+def test_highlight_kinds_are_on_the_original_text():
     root = parse(to_html(explain(TEXT, [1, 2, 3], weights=[0.5, 0.5, 1.0], annotation=[3, 4])))
     body = paragraph(root)
     assert text_of(body) == TEXT

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rationalizer.drawing import Explanation, to_svg
 from rationalizer.drawing.colours import FAINTEST, HEAT, HIGHLIGHT_COLOURS, STRONGEST
-from rationalizer.drawing.highlights import TextRun, text_runs
+from rationalizer.drawing.highlight_kinds import TextRun, text_runs
 from rationalizer.drawing.line_breaking import break_lines
 from rationalizer.drawing.svg import MARGIN, SIZE
 from rationalizer.drawing.text_width import sanitize, width

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
-def test_highlights():
+def test_highlight_kinds():
     command = [sys.executable, "-m", "tests.ops.interpreted_highlights"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, f"{done.stdout}{done.stderr[-3000:]}"

@@ -27,7 +27,7 @@ from rationalizer.training.folder_lock import lock_folder
 
 Engine = Literal["local", "ray"]
 OnProgress = Callable[[int | None], AbstractContextManager[Callable[[int], object]]]
-ROWS = 20_000  # of a Parquet file per shard: the most that is lost when a worker dies
+ROWS = 20_000  # rows of a Parquet file per shard: the maximum that is lost if a worker dies
 CONCURRENT_FILES = 16  # opened at the same time: remote file systems have high latency
 
 
@@ -39,7 +39,7 @@ class BulkResult:
     empty: int = 0  # rows without a text, which are kept as they are
     written: int = 0  # shards
     existing: int = 0  # shards that were finished before
-    notes: tuple[str, ...] = ()  # on skipped rows
+    notes: tuple[str, ...] = ()  # notes on skipped rows
     errors: tuple[str, ...] = ()
 
     def __add__(self, other: BulkResult) -> BulkResult:

@@ -168,7 +168,7 @@ def check_engine_options(engine: str, owner: str, **options: Any) -> None:
 
 
 def collect_settings(pairs: Sequence[str] | None, **options: Any) -> dict[str, Any]:
-    """Combine the settings given by --set with those that have an option of their own."""
+    """Combine the settings given by --set with the settings that have their own option."""
     from rationalizer.compare import parse_assignments
 
     settings: dict[str, Any] = dict(parse_assignments(pairs, "--set"))

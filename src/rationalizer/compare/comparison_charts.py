@@ -8,7 +8,7 @@ from rationalizer.compare.result_tables import ResultRow
 from rationalizer.drawing.charts import Bar, Dot, Point, Series, bar_plot, line_plot, scatter_plot
 from rationalizer.metrics import METRICS, Summary
 
-AGREEMENT = ("token_f1", "iou_f1", "auprc", "alignment_f1")  # with annotations, if there are any
+AGREEMENT = ("token_f1", "iou_f1", "auprc", "alignment_f1")  # scores of agreement with annotations
 COST = "seconds_per_epoch"
 
 

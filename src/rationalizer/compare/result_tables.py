@@ -28,7 +28,7 @@ class ResultRow:
     budget: Budget | None  # None: the method takes no budget
     split: str
     seeds: tuple[int, ...]
-    scores: dict[str, Summary]  # those that all seeds have
+    scores: dict[str, Summary]  # only scores that all seeds have
     paper: dict[str, Summary]  # published figures, by the name of our corresponding score
     findings: dict[str, tuple[tuple[int, str], ...]]  # signs of degeneration, by kind: (seed, message)
     note: str = ""

@@ -32,7 +32,7 @@ class RunTask:
 
     run: PlannedRun
     threads: int = 1
-    device: str = "auto"  # of the machine that executes the run
+    device: str = "auto"  # device on the machine that executes the run
     precision: str | None = None
 
     def command(self) -> Command:

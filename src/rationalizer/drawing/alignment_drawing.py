@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rationalizer.drawing.colours import HEAT, HIGHLIGHT_COLOURS
 from rationalizer.drawing.explanation import PairExplanation
-from rationalizer.drawing.highlights import (
+from rationalizer.drawing.highlight_kinds import (
     SELECTED,
     Highlight,
     Link,
@@ -29,7 +29,7 @@ from rationalizer.drawing.svg_shapes import (
 from rationalizer.drawing.text_width import escape, is_right_to_left, truncate, width
 
 SIZES = (16.0, 15.0, 14.0, 13.0)  # font sizes; the first at which both lines fit is used
-GAP = 0.8  # between words, relative to the font size
+GAP = 0.8  # space between words, relative to the font size
 CAPTION = 12.0
 ROW = 27.0  # height of a word in a column
 MAX_CELL, MIN_CELL = 34.0, 15.0

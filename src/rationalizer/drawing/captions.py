@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 
 from rationalizer.drawing.explanation import AnyExplanation, Label, PairExplanation
-from rationalizer.drawing.highlights import Highlight, token_highlights
+from rationalizer.drawing.highlight_kinds import Highlight, token_highlights
 
 MAX_BARS = 5  # classes with a bar of their own
 
@@ -88,7 +88,7 @@ SHADING_NOTE = "the stronger the colour, the larger the weight"
 
 
 def legend_entries(explanation: AnyExplanation) -> list[tuple[Highlight, str]]:
-    """The highlights and their meanings; with an annotation always all three, also those that do not occur."""
+    """Return the highlights and their meanings. With an annotation all three are listed, even if unused."""
     kinds: list[Highlight] = ["both", "extra", "missed"] if explanation.annotation is not None else ["selected"]
     if isinstance(explanation, PairExplanation):
         kinds += ["unknown"] if any((*explanation.premise_unknown, *explanation.hypothesis_unknown)) else []

@@ -13,7 +13,7 @@ LEFT, RIGHT, TOP, BOTTOM = 70, 190, 46, 54
 SIZE = 13.0
 
 COLOURS = len(LIGHT_SERIES)  # every series also has its own marker and dash
-LEVEL_DASH = "1 5"  # of level lines
+LEVEL_DASH = "1 5"  # dash pattern of level lines
 DASHES = ("", "7 3", "2 3", "9 3 2 3")
 MARKERS = ("circle", "square", "triangle", "diamond")
 

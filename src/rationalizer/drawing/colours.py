@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 
-from rationalizer.drawing.highlights import Highlight
+from rationalizer.drawing.highlight_kinds import Highlight
 
-BLUE, BRIGHT_BLUE = "#0072b2", "#56b4e9"  # the latter on dark pages
+BLUE, BRIGHT_BLUE = "#0072b2", "#56b4e9"  # BRIGHT_BLUE is for dark pages
 HIGHLIGHT_COLOURS: dict[Highlight, str] = {"selected": BLUE, "both": BLUE, "extra": "#e69f00", "missed": "#d55e00"}
 UNKNOWN = "#808080"
 FAINTEST, STRONGEST = 0.13, 0.42  # opacity of backgrounds at shades 0 and 1

@@ -41,7 +41,7 @@ class ClassResults:
 
 @dataclass(frozen=True)
 class Overview:
-    """Texts are true_probability by their indices."""
+    """Word groups, class results and notable texts of a dataset. Texts are identified by their indices."""
 
     groups: tuple[PredictionGroup, ...]  # by predicted class; for regression, the lower and the upper half
     class_results: ClassResults | None  # for classification with known labels

@@ -18,7 +18,7 @@ from rationalizer.text import Budget
 if TYPE_CHECKING:
     from rationalizer.inference.attribution_comparison import SelectionScores
 
-MAX_CLASSES = 12  # of a confusion table; with more, the most frequent confusions are listed
+MAX_CLASSES = 12  # maximum size of a confusion table; with more classes, the most frequent confusions are listed
 MAX_CONFUSIONS = 10
 EXCERPTS = 3  # example texts per word
 CURVES = (("accuracy", "macro_f1"), ("mse",), ("token_f1",), ("alignment_f1",))  # groups that share a plot
@@ -36,7 +36,7 @@ class AttributionReport:
     """Scores of the model's rationales and of an attribution, and some texts explained in both ways."""
 
     rows: Sequence[SelectionScores]
-    name: str  # of the attribution
+    name: str  # name of the attribution
     own: Sequence[AnyExplanation]
     attributed: Sequence[AnyExplanation]
 
@@ -47,7 +47,7 @@ class Report:
 
     title: str
     scores: Scores | None  # None without true labels
-    explanations: Sequence[AnyExplanation]  # of the scored texts
+    explanations: Sequence[AnyExplanation]  # explanations of the scored texts
     truths: Sequence[Label] | None  # true labels, of the same type as `Explanation.label`; None: not known
     findings: Sequence[Finding] = ()  # signs of degeneration
     facts: Mapping[str, str] = field(default_factory=dict)  # method, budget, data, ...
@@ -201,8 +201,8 @@ def _words(report: Report, summary: Overview) -> Section | None:
     what, where = ("Word pairs", "pairs of texts") if pairs else ("Words", "texts")
     verb = "aligned" if pairs else "selected"
     text = (
-        f"{what} {verb} in the {where} with this prediction: in how many of those that contain them. Those {verb} more "
-        "often here than elsewhere come first. Click to see examples."
+        f"{what} {verb} in the {where} with this prediction; “3 of 5”: {verb} in 3 of the 5 such {where} that contain it. "
+        f"{what} {verb} more often here than elsewhere come first. Click to see examples."
     )
     return Section(f"{what} {verb} per prediction", text=text, columns=columns) if columns else None
 

@@ -45,7 +45,7 @@ class Explanation(_Drawable):
 
     text: str
     label: Label  # the predicted class, or value
-    probabilities: dict[Label, float] | None  # of every class; None for regression
+    probabilities: dict[Label, float] | None  # class -> probability; None for regression
     tokens: tuple[str, ...]
     offsets: tuple[tuple[int, int], ...]
     weights: tuple[float, ...]  # the factor of each token in the predictor; 0: not visible
@@ -53,7 +53,7 @@ class Explanation(_Drawable):
     spans: tuple[tuple[int, int], ...]  # character offsets of the runs of selected tokens
     annotation: tuple[bool, ...] | None = None  # the words that people marked, if known
     unknown: tuple[bool, ...] = ()  # words that are not in the model's vocabulary
-    counted: tuple[bool, ...] = ()  # what the budget counts: known words, not punctuation
+    counted: tuple[bool, ...] = ()  # whether a token counts towards the budget: known words do, punctuation does not
     warnings: tuple[str, ...] = ()  # why the prediction may be a guess, as sentences
 
     def __post_init__(self) -> None:
@@ -132,7 +132,7 @@ AnyExplanation = Explanation | PairExplanation
 
 
 class Explanations(list[AnyExplanation]):
-    """A list of explanations that notebooks draw; a slice is one, too."""
+    """A list of explanations that notebooks draw. Slices are of the same type."""
 
     def to_html(self, *, most: int = MAX_DRAWN) -> str:
         """Draw an HTML fragment with its style: the first `most` explanations, and the number of the others."""

@@ -19,11 +19,11 @@ from rationalizer.drawing.captions import (
 )
 from rationalizer.drawing.colours import PAGE_STYLE, STYLE
 from rationalizer.drawing.explanation import AnyExplanation, Label, PairExplanation, Picture
-from rationalizer.drawing.highlights import SELECTED, TextRun, pair_text_runs, text_runs
+from rationalizer.drawing.highlight_kinds import SELECTED, TextRun, pair_text_runs, text_runs
 from rationalizer.drawing.svg import draw_alignment
 from rationalizer.drawing.text_width import escape
 
-WIDE, NARROW = 700.0, 320.0  # widths of drawings in pages; the latter on phones
+WIDE, NARROW = 700.0, 320.0  # widths of drawings in pages; NARROW is for phones
 
 
 def to_html(
@@ -50,7 +50,7 @@ def to_html(
 
 
 def to_html_list(explanations: Sequence[AnyExplanation], *, left_out: int = 0) -> str:
-    """Draw a list of explanations below one legend; `left_out` is the number of those that are not drawn."""
+    """Draw a list of explanations below one legend; `left_out` is the number of explanations not drawn."""
     line = "border-top: 1px solid rgb(128 128 128 / .3); padding: .9em 0"
     drawn = "".join(f'<div style="{line}">{to_html(one, styled=False, legend=False)}</div>\n' for one in explanations)
     rest = f'<p style="{line}">and {left_out} more</p>\n' if left_out else ""
@@ -158,8 +158,8 @@ class Section:
     pictures: Sequence[str] = ()  # SVG, as of `rationalizer.drawing.charts`
     columns: Sequence[WordColumn] = ()
     explanations: Sequence[AnyExplanation] = ()
-    truths: Sequence[Label | None] | None = None  # of the explanations
-    captions: Sequence[str] = ()  # of the explanations, which are then drawn side by side
+    truths: Sequence[Label | None] | None = None  # true labels of the explanations
+    captions: Sequence[str] = ()  # captions of the explanations; with captions they are drawn side by side
 
 
 @dataclass(frozen=True)

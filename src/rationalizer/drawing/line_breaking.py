@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from rationalizer.drawing.highlights import TextRun
+from rationalizer.drawing.highlight_kinds import TextRun
 from rationalizer.drawing.text_width import graphemes, is_right_to_left, is_wide, sanitize, width
 
 _PARTS = re.compile(r"\s+|\S+")

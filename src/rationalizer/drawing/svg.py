@@ -15,7 +15,7 @@ from rationalizer.drawing.captions import (
 )
 from rationalizer.drawing.colours import HIGHLIGHT_COLOURS
 from rationalizer.drawing.explanation import AnyExplanation, Explanation, Label, PairExplanation, Picture
-from rationalizer.drawing.highlights import SELECTED, Highlight, text_runs
+from rationalizer.drawing.highlight_kinds import SELECTED, Highlight, text_runs
 from rationalizer.drawing.line_breaking import Fragment, Line, break_lines
 from rationalizer.drawing.svg_shapes import (
     FAINT,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rationalizer.drawing.colours import DARK_INK, HIGHLIGHT_COLOURS, INK, UNKNOWN, dark_scheme_rules, opacity
-from rationalizer.drawing.highlights import Highlight
+from rationalizer.drawing.highlight_kinds import Highlight
 from rationalizer.drawing.text_width import FONT, escape
 from rationalizer.drawing.text_width import width as text_width
 
 FAINT = 0.72  # opacity of secondary text
-MIN_WIDTH, MIN_WIDTH_NARROW = "30rem", "16rem"  # of a drawing in a page; of one made for narrow pages
+MIN_WIDTH, MIN_WIDTH_NARROW = "30rem", "16rem"  # minimum width of a drawing in a page, and of one for narrow pages
 
 
 @dataclass(frozen=True)

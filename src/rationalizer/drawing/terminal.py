@@ -16,7 +16,7 @@ from rationalizer.drawing.captions import (
 )
 from rationalizer.drawing.colours import TERMINAL_COLOURS
 from rationalizer.drawing.explanation import AnyExplanation, Label, PairExplanation
-from rationalizer.drawing.highlights import (
+from rationalizer.drawing.highlight_kinds import (
     SELECTED,
     Highlight,
     TextRun,
@@ -113,7 +113,7 @@ def _style(kind: Highlight, shade: float) -> str:
 
 
 def _table(explanation: PairExplanation) -> list[_Styled]:
-    """Aligned words, one pair per line, then those that the model missed."""
+    """Return the aligned words, one pair per line, then the annotated pairs that the model missed."""
     remarks = {"selected": "", "both": "  people too", "extra": "  people did not", "missed": "  people only"}
     premise, hypothesis = pair_words(explanation)
     links = sorted(alignment_links(explanation), key=lambda link: link.kind == "missed")

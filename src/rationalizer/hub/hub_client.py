@@ -19,7 +19,7 @@ def download(name: str, revision: str | None = None) -> Path:
     package = _package(name)
     try:
         return Path(package.snapshot_download(name, revision=revision, allow_patterns=DOWNLOADED))
-    except Exception as error:  # of the client, or of one of two HTTP libraries
+    except Exception as error:  # raised by the client or by one of two HTTP libraries
         raise OSError(_describe_error(package, error, name, revision)) from error
 
 
@@ -34,7 +34,7 @@ def push(folder: Path, name: str, *, private: bool, revision: str | None, token:
         paths = sorted(path for pattern in UPLOADED for path in folder.glob(pattern))
         files = [package.CommitOperationAdd(path.name, path) for path in paths]
         commit = api.create_commit(name, files, commit_message="Upload a rationalizer model", revision=revision)
-    except Exception as error:  # of the client, or of one of two HTTP libraries
+    except Exception as error:  # raised by the client or by one of two HTTP libraries
         raise OSError(_describe_error(package, error, name, revision)) from error
     return str(commit.commit_url)
 

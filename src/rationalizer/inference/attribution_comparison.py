@@ -33,7 +33,7 @@ class SelectionScores:
     masks: Masks  # per text, one flag per token
     comprehensiveness: float
     sufficiency: float
-    overlap: float  # mean share of the model's rationale that is selected, too
+    overlap: float  # mean share of the model's rationale that this method selects as well
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class Predictions:
     outputs: NDArray[np.float32]  # (examples, classes) probabilities, or (examples,) values
     # Per example, one number per token; for pairs of texts, a matrix with one number per pair of words.
     weights: list[NDArray[np.float32]]  # the factor of each token in the predictor; 0: not selected
-    scores: list[NDArray[np.float32]]  # of the generator; they rank the tokens
+    scores: list[NDArray[np.float32]]  # the generator's scores, which rank the tokens
 
     @property
     def labels(self) -> NDArray[Any]:

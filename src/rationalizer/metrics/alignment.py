@@ -40,7 +40,7 @@ class AlignmentScores:
     f1: float
     exact: float  # share of documents whose predicted alignment is the annotated one
     alignments: float  # mean number of predicted alignments, over all documents
-    documents: int  # in the means of precision, recall and F1
+    documents: int  # number of documents in the means of precision, recall and F1
     skipped: int
     by_document: tuple[PairScores | None, ...]  # None where the document is not annotated
 

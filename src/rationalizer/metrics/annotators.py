@@ -33,7 +33,7 @@ class AnnotatorComparison:
     person: AnnotatorAgreement
     model: AnnotatorAgreement
     chance: AnnotatorAgreement
-    texts: int  # with at least two annotators
+    texts: int  # number of texts with at least two annotators
     skipped: int
     people: float  # mean number of annotators per text
     marked: float  # mean share of a text's words that a person marked

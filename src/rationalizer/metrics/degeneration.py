@@ -37,7 +37,7 @@ POSITION_SKILL = 0.7
 POSITION_DOCUMENTS = 20
 LABEL_SKILL = 0.3
 LABEL_DOCUMENTS = 200
-STANDARD_ERRORS = 2.0  # by which a predictor must exceed a constant prediction
+STANDARD_ERRORS = 2.0  # a predictor must exceed a constant prediction by this many
 
 _ROUNDING = 1e-9
 _SAMPLE = 5000  # documents, enough to measure a skill

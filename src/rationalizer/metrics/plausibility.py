@@ -36,7 +36,7 @@ class Agreement:
     precision: float
     recall: float
     f1: float
-    documents: int  # in the averages
+    documents: int  # number of documents in the averages
     skipped: int
 
 

@@ -26,9 +26,9 @@ class Metric:
     group: str  # one of `GROUPS`, or a new one
     format: Format = "share"
     lower_is_better: bool = False
-    heading: str = ""  # of its column in tables that compare methods; empty: no column
+    heading: str = ""  # column heading in tables that compare methods; no column if empty
     headline: bool = False  # printed after a training
-    large: bool = False  # in large print at the top of a report
+    large: bool = False  # whether it is shown in large print at the top of a report
     paper: str = ""  # the measure of the paper's tables that it corresponds to
 
     def format_value(self, value: float) -> str:

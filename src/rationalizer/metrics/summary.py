@@ -14,7 +14,7 @@ class Summary:
     mean: float
     low: float
     high: float
-    values: tuple[float, ...] = ()  # in their order, if known
+    values: tuple[float, ...] = ()  # all values in their order, if known
 
     @classmethod
     def from_values(cls, values: Sequence[float]) -> Self:

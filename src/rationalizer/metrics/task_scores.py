@@ -40,7 +40,7 @@ def macro_f1(truth: Sequence[Any], predictions: Sequence[Any], classes: Sequence
     Args:
         truth: one class per document.
         predictions: one class per document.
-        classes: all classes of the task; by default those that occur in `truth` or `predictions`.
+        classes: all classes of the task; by default the classes that occur in `truth` or `predictions`.
     """
     return float(np.mean([scores.f1 for scores in class_scores(truth, predictions, classes)]))
 
@@ -53,7 +53,7 @@ class ClassScores:
     precision: float
     recall: float
     f1: float
-    documents: int  # of this class
+    documents: int  # number of documents of this class
 
 
 def class_scores(

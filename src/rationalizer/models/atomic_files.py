@@ -147,7 +147,7 @@ def clear_leftovers(directory: Path) -> None:
 
 
 def _is_running(process: int) -> bool:
-    if sys.platform == "win32":  # which does not allow removing an open file
+    if sys.platform == "win32":  # Windows cannot remove an open file
         return False
     try:
         os.kill(process, 0)

@@ -25,7 +25,7 @@ from rationalizer.nn import ALIGNERS, Encoder
 from rationalizer.text import AnyExample, Example, PairExample
 from rationalizer.text.errors import short_repr
 
-CHECKED_TEXTS = 256  # at once
+CHECKED_TEXTS = 256  # texts per batch of the check
 
 
 @dataclass(frozen=True)

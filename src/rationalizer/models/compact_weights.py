@@ -43,8 +43,11 @@ def compact_weights(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], d
 
 
 def restore_weights(tensors: Mapping[str, Tensor], state: Any) -> dict[str, Tensor]:
-    """Return the rounded weights in single precision. Weights of a file that is not compact, and codes without scales,
-    are returned unchanged: the model they are loaded into refuses the latter."""
+    """Return the rounded weights in single precision.
+
+    Weights of a file that is not compact are returned unchanged, and so are codes without scales, which the model
+    refuses to load.
+    """
     if find_mismatch(state, COMPACT):
         return dict(tensors)
     weights = {name: tensor.float() if tensor.dtype == torch.float16 else tensor for name, tensor in tensors.items()}
@@ -63,7 +66,7 @@ def name_tables(tables: Mapping[str, Tensor]) -> dict[str, Any] | None:
 
 
 def resolve_tables(tables: Mapping[str, Tensor], state: Any) -> Mapping[str, Tensor]:
-    """Return the stored tables, or those that the state names."""
+    """Return the stored tables, or the tables that the state names."""
     if state is None:
         return tables
     if problem := find_mismatch(state, NAMED):

@@ -16,15 +16,15 @@ FORMAT = 5
 READABLE_FORMATS = (4, FORMAT)
 RENAMED_FILES = {"encoder.json": "reader.json", "history.json": "metrics.json"}
 RENAMED_SETTINGS = {"rationale_weight": "annotation_weight", "reading": "encoder_options", "cut": "word_splitting"}
-RENAMED_VALUES = {"sentences": {"marks": "punctuation"}}  # by the setting's present name
-RENAMED_WEIGHTS = {"reader.": "encoder."}  # by the beginning of the name
+RENAMED_VALUES = {"sentences": {"marks": "punctuation"}}  # setting (current name) -> old value -> new value
+RENAMED_WEIGHTS = {"reader.": "encoder."}  # old prefix -> new prefix
 ADDED_SETTINGS: Mapping[str, Any] = {
     "annotation_weight": 0.0,
     "initial_weights": "pytorch",
     "batch_tokens": None,
     "objective": "full-text",
 }
-ADDED_OPTIONS: Mapping[str, Mapping[str, Any]] = {"spectra": {"mask_tolerance": 0.0}}  # by method
+ADDED_OPTIONS: Mapping[str, Mapping[str, Any]] = {"spectra": {"mask_tolerance": 0.0}}  # method -> option -> value
 
 
 def find_file(directory: Path, name: str) -> Path:

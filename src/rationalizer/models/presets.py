@@ -12,7 +12,7 @@ from rationalizer.nn import ENCODERS
 
 Settings = Mapping[str, Any]
 
-# For datasets whose annotations are all there is to learn; people align punctuation, too.
+# For datasets with annotations but without labels. Punctuation counts, because people align it as well.
 ANNOTATIONS_ONLY: Settings = {
     "annotation_weight": 1.0,
     "punctuation": "count",

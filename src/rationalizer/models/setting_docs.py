@@ -23,7 +23,7 @@ class SettingDoc:
     """The documentation of one setting."""
 
     name: str
-    values: str  # that are allowed
+    values: str  # allowed values
     default: str
     meaning: str = ""
 

@@ -78,7 +78,7 @@ HISTORY_SCHEMA = {
     "epochs": [EPOCH],
     "data": str,
     "versions": {str: str},
-    "threads?": (int, None),  # of a training on a CPU; older models lack it
+    "threads?": (int, None),  # number of CPU threads; older models lack it
 }
 EXAMPLES_SCHEMA = {"examples": [[str]]}  # one text each, or two
 
@@ -273,7 +273,7 @@ class TrainedModel:
             texts = [[text] if isinstance(text, str) else list(text) for text in self.examples]
             write_record(directory / EXAMPLES, {"examples": texts})
         else:
-            (directory / EXAMPLES).unlink(missing_ok=True)  # of an earlier model in this folder
+            (directory / EXAMPLES).unlink(missing_ok=True)  # may be left by an earlier model in this folder
         write_record(directory / HISTORY, self.history)
 
     @classmethod

@@ -23,7 +23,7 @@ from rationalizer.models.config import Config, flat_settings
 from rationalizer.models.json_schema import find_mismatch, find_tensor_mismatch
 from rationalizer.models.trained_model import EPOCH, Description
 
-SETTINGS_WITHOUT_EFFECT = ("workers", "checkpoint_seconds", "keep_examples")  # on the weights
+SETTINGS_WITHOUT_EFFECT = ("workers", "checkpoint_seconds", "keep_examples")  # these do not change the weights
 
 RESTART_REMEDY = "copy it again, or delete it and start anew with --resume, in Python with resume=True"
 PARTS = ("model", "best", "average", "optimizer")
@@ -37,25 +37,25 @@ PROGRESS = {
     "threads": (int, None),
 }
 STATE = {"identity": dict, "progress": PROGRESS, "precision": dict}
-MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # Adam's
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # state of Adam per weight
 
 
 @dataclass
 class Progress:
-    epoch: int = 0  # finished epochs, validation included
-    batch: int = 0  # finished batches of the next epoch
-    step: int = 0  # finished batches of the run
-    loss: float = 0.0  # summed over the batches of the unfinished epoch
-    seconds: float = 0.0  # spent on the unfinished epoch
-    unconverged: int = 0  # selections of the unfinished epoch whose solver stopped early
-    largest_gap: float = 0.0  # between a selection's objective and its optimum
-    best: float | None = None  # the score of the epoch whose weights are kept
-    best_value: float | None = None  # the value that epoch was chosen by
+    epoch: int = 0  # number of finished epochs, including their validation
+    batch: int = 0  # number of finished batches in the unfinished epoch
+    step: int = 0  # number of finished batches in the run
+    loss: float = 0.0  # sum of the losses of the unfinished epoch's batches
+    seconds: float = 0.0  # time spent on the unfinished epoch
+    unconverged: int = 0  # number of selections in the unfinished epoch whose solver stopped early
+    largest_gap: float = 0.0  # largest gap between a selection's objective and its optimum in the unfinished epoch
+    best: float | None = None  # score of the best epoch, whose weights are kept
+    best_value: float | None = None  # value by which the best epoch was selected: higher is better
     best_epoch: int | None = None
     epochs_without_improvement: int = 0
     history: list[dict[str, float]] = field(default_factory=list)
     finished: bool = False
-    threads: int | None = None  # None if PyTorch's default is used
+    threads: int | None = None  # number of CPU threads; None: PyTorch's default
 
 
 @dataclass(frozen=True)

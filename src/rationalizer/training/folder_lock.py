@@ -13,7 +13,7 @@ from typing import IO
 LOCK = ".lock"
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)  # file systems without locks
 
-_locked_paths: set[Path] = set()  # by this process: the system does not protect it against itself
+_locked_paths: set[Path] = set()  # folders locked by this process, because system locks do not exclude the same process
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def lock_folder(directory: str | Path) -> Iterator[None]:
     try:
         yield
     finally:
-        if sys.platform == "win32":  # which does not allow removing an open file
+        if sys.platform == "win32":  # Windows cannot remove an open file
             file.close()
         with suppress(OSError):
             path.unlink()

@@ -38,7 +38,7 @@ from rationalizer.training.learning_rates import build_optimizer, set_rates
 from rationalizer.training.seeding import seed_all
 from rationalizer.training.validation import Validation, agreement_name, score_name
 
-NOTE_SECONDS = 0.2  # between two losses on the progress bar: to read one makes the host wait for the device
+NOTE_SECONDS = 0.2  # minimum interval of updates of the progress bar: reading a loss makes the host wait for the device
 
 
 class LossModule(nn.Module):
@@ -83,12 +83,12 @@ class TrainingLoop:
         if resumed:
             model.load_state_dict(resumed.model, strict=False)
         self.loss, self.unconverged, self.largest_gap = torch.zeros(3)
-        self.batches = 0  # in the epoch
-        self.share = 1.0  # of the batch that this process computes
-        self.selected = 1.0  # the share of the words, in the last batch
+        self.batches = 0  # number of batches per epoch
+        self.share = 1.0  # share of the batch that this process computes
+        self.selected = 1.0  # share of the words selected in the last batch
         self.is_solved = False  # whether a layer reported the convergence of its solver in this epoch
         self.clock = self.saved = self.noted = time.perf_counter()
-        self.shown: dict[str, float] = {}  # on the progress bar
+        self.shown: dict[str, float] = {}  # values shown on the progress bar
 
     @property
     def device(self) -> torch.device:
@@ -282,7 +282,7 @@ class TrainingLoop:
                     validation.add(self.model, batch.to(self.device), self.config.budget)
         self.model.train()
         self.average.swap(self.model)
-        # Every process has filled in the rows of other texts; the sum has them all.
+        # Each process has filled the rows of its own texts; the sum contains all rows.
         return validation.scores(self.all_reduce(validation.rows, "sum"))
 
     def _end_epoch(self, scores: dict[str, float]) -> dict[str, float]:
@@ -301,7 +301,7 @@ class TrainingLoop:
         return row | {"seconds": round(progress.seconds, 3)}
 
     def _convergence(self) -> dict[str, float]:
-        """Return how far the epoch's selections were from exact, and warn about those that stopped early."""
+        """Return the convergence of the epoch's selections, and warn if a solver stopped early."""
         if not self.is_solved:
             return {}
         count, gap = int(self.unconverged), float(self.largest_gap)
@@ -322,8 +322,8 @@ class TrainingLoop:
         measure = "dev_loss" if by_loss else score_name(self.corpus)
         value = row.get(measure)
         if value is not None:
-            value = -value if measure in ("dev_loss", "mse") else value  # more is better
-        # Nothing was selected yet, or far too much: any later epoch is better.
+            value = -value if measure in ("dev_loss", "mse") else value  # higher is better
+        # In a warm-up epoch the model selects nothing yet, or far too much: any later epoch is better.
         if progress.epoch < self.objective.warmup_epochs or not self.model.method.is_warmed_up:
             value = None
         is_best = value is None or config.patience is None or progress.best_value is None or value > progress.best_value

@@ -2,7 +2,7 @@
 
 The command line and the Python interface both train through `run`, so that all folders have the same content. Besides
 the files of `trained_model.py` a folder has `data.json`, the origin of the texts, and `scores.json`, the evaluation
-after the training; a run is finished when the latter exists.
+after the training; a run is finished when `scores.json` exists.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Run:
     """A finished training and its evaluation."""
 
     trained: TrainedModel
-    scores: dict[str, Scores]  # of dev and test, if the corpus has them
+    scores: dict[str, Scores]  # split (dev, test) -> scores, for the splits of the corpus
 
     def record(self, origin: dict[str, Any]) -> RunRecord:
         config = self.trained.config
@@ -133,7 +133,7 @@ def read_run_record(directory: Path) -> RunRecord | None:
 
 
 def degeneration_findings(method: str, scores: Scores) -> list[Finding]:
-    """Return the signs of degeneration, without those that every method without a generator shows."""
+    """Return the signs of degeneration, except the signs that every method without a generator shows."""
     selects_all = method in EXTRACTORS and not EXTRACTORS[method].uses_generator
     expected = ("full_rationales", "ignores_text") if selects_all else ()
     return [finding for finding in scores.findings if finding.kind not in expected]

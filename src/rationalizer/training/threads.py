@@ -21,7 +21,7 @@ from rationalizer.training.loop import TrainingLoop
 from rationalizer.training.seeding import preserve_rng_state, seed_all
 
 SAMPLED_BATCHES = 9  # the one of median size is measured
-SECONDS = 0.2  # for every number of threads
+SECONDS = 0.2  # duration of the trial for each number of threads
 LONG_STEP = 1.0  # seconds; longer steps are not repeated
 TOLERANCE = 1.1  # fewer threads are as good if a step takes at most this many times as long
 

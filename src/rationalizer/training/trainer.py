@@ -54,7 +54,7 @@ from rationalizer.training.seeding import preserve_rng_state, seed_all
 from rationalizer.training.threads import fewest_threads, measure_threads, set_threads
 from rationalizer.training.validation import score_name
 
-START_TEXTS = 64  # that a method is initialized with
+START_TEXTS = 64  # number of texts used to initialize a method
 DOUBLE = ("64", "64-true")  # Lightning's names of double precision
 
 

@@ -15,10 +15,10 @@ from rationalizer.compare.single_run import RunOutcome, RunTask
 from rationalizer.subprocesses import ResumableCommand
 from rationalizer.training.runs import read_run_record
 
-JOB_NAME = "rationalizer"  # as squeue shows it
+JOB_NAME = "rationalizer"  # name shown by squeue
 TIME_LIMIT = "60"  # minutes; a run that needs more is submitted again and resumes from its checkpoint
-POLL_SECONDS = 1.0  # between looks for result files
-SQUEUE_SECONDS = 20.0  # between calls of squeue
+POLL_SECONDS = 1.0  # interval between checks for result files
+SQUEUE_SECONDS = 20.0  # interval between calls of squeue
 DURATION = re.compile(r"(?:(?P<days>\d+)-)?(?P<parts>\d+(?::\d+){0,2})")
 
 

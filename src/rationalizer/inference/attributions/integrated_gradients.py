@@ -9,8 +9,8 @@ from rationalizer.inference.attributions.base import ATTRIBUTIONS
 from rationalizer.nn import HighlightModel
 from rationalizer.text import WordBatch
 
-ROWS = 128  # of text and step that go through the predictor together
-STEPS = 32  # of the integral
+ROWS = 128  # (text, step) pairs per call of the predictor
+STEPS = 32  # steps of the integral
 
 
 @ATTRIBUTIONS.register("integrated-gradients")

@@ -41,19 +41,21 @@ class Encoder(nn.Module):
         sentences: where sentences end, see `rationalizer.text.sentence_splitting`; constraints on sentences use it.
     """
 
-    name: ClassVar[str]  # in `ENCODERS`
-    Options: ClassVar[type]  # a dataclass: the encoder's settings, with defaults
+    name: ClassVar[str]  # key of the class in `ENCODERS`
+    Options: ClassVar[type]  # dataclass with the encoder's settings and their defaults
     loads_pretrained: ClassVar[bool] = False  # whether the setting `encoder` is a name on the Hub or a folder
-    supports_xavier: ClassVar[bool] = True  # whether all weights may be drawn anew before training
-    supports_last_pooling: ClassVar[bool] = False  # whether states are two directions side by side, as of a BiLSTM
-    prefers_bf16: ClassVar[bool] = False  # whether training is faster, and no worse, in bfloat16
-    preset: ClassVar[Mapping[str, Any]] = {}  # settings of the training that suit this encoder better than the defaults
-    pair_preset: ClassVar[Mapping[str, Any]] = {"pooling": "max-mean", "budget": 0.5}  # more of them, for pairs
+    supports_xavier: ClassVar[bool] = True  # whether `initial_weights=xavier` may replace all initial weights
+    supports_last_pooling: ClassVar[bool] = (
+        False  # whether a state is the concatenation of two directions, as in a BiLSTM
+    )
+    prefers_bf16: ClassVar[bool] = False  # whether training in bfloat16 is faster without lower scores
+    preset: ClassVar[Mapping[str, Any]] = {}  # training settings that replace the defaults for this encoder
+    pair_preset: ClassVar[Mapping[str, Any]] = {"pooling": "max-mean", "budget": 0.5}  # further settings for pairs
     uses_dataset_presets: ClassVar[bool] = False  # whether the presets of datasets apply
-    size: int  # of a word's state from `states`
-    selection_size: int  # of a position's state from `encode_selection`
-    global_size: int = 0  # of the global state from `encode_selection`
-    score_scale: float = 1.0  # factor of the dot products of states by which words are aligned
+    size: int  # size of a word's state from `states`
+    selection_size: int  # size of a position's state from `encode_selection`
+    global_size: int = 0  # size of the global state from `encode_selection`
+    score_scale: float = 1.0  # factor applied to the dot products of states that score alignments
 
     def __init__(self, *, rule: SplitRule, punctuation: Punctuation, sentences: SentenceRule) -> None:
         super().__init__()

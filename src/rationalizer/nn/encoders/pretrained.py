@@ -89,7 +89,7 @@ def load_pretrained(source: str, revision: str | None = None, dropout: float = 0
             )
     except DataError:
         raise
-    except Exception as error:  # of many kinds, from three libraries and the network
+    except Exception as error:  # three libraries and the network raise errors of many types
         raise DataError(_describe_failure(source, local, error)) from error
     if not getattr(tokenizer, "is_fast", False):
         raise DataError(f"the encoder {source!r} has no fast tokenizer (tokenizer.json); choose one that has")
@@ -252,7 +252,7 @@ def _encoder(model: Any) -> Any:
 
 
 def _capacity(network: Any, tokenizer: Any) -> int:
-    """The largest number of tokens: the number of positions, some of which RoBERTa and related models do not use."""
+    """Return the maximum number of tokens: the number of positions, minus those that RoBERTa and its relatives skip."""
     positions = getattr(network.config, "max_position_embeddings", None) or UNBOUNDED
     tables = (module for name, module in network.named_modules() if name.endswith("position_embeddings"))
     unused = next((table.padding_idx + 1 for table in tables if getattr(table, "padding_idx", None) is not None), 0)

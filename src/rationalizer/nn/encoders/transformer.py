@@ -33,10 +33,10 @@ class SubwordBatch(WordBatch):
 class TransformerOptions:
     """The settings of `TransformerEncoder`."""
 
-    revision: str | None = None  # of the encoder on the Hub: a branch, tag or commit
-    shared: bool = False  # whether one network serves generator and predictor; it learns at generator_rate
+    revision: str | None = None  # branch, tag or commit of the encoder on the Hub
+    shared: bool = False  # whether generator and predictor share one network, with learning rate generator_rate
     generator_rate: Rate = 5e-5  # learning rate of the generator's network; 0: frozen
-    predictor_rate: Rate = 3e-5  # of the predictor's
+    predictor_rate: Rate = 3e-5  # learning rate of the predictor's network; 0: frozen
     frozen_layers: Number = 0  # number of lowest layers that are frozen, together with the embeddings
     unselected: Literal["out", "mask", "zero"] = "out"  # excluded from attention; a mask's vector or 0 in their place
     gaps: Literal["kept", "marked", "closed"] = "kept"  # positions of unselected words: one each, one per run, or none

@@ -46,7 +46,7 @@ class VectorOptions:
     """The settings of `VectorEncoder`."""
 
     embeddings: str | None = "auto"  # word vectors: a known name, a file, none; auto: English ones if they fit
-    vector_size: Size = 64  # of word vectors learned from scratch
+    vector_size: Size = 64  # size of word vectors learned from scratch
     tuned: bool = True  # whether words of the training texts learn vectors in addition to pretrained ones
     lower: bool = True  # whether words are lower-cased
     min_count: Count = 1  # words with fewer occurrences learn no vector

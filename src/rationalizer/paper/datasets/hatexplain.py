@@ -99,7 +99,7 @@ def prepare_hatexplain(table: Table, request: ReadRequest) -> Table:
     half of those who marked anything (`rationale_majority`).
 
     A post in which nothing is marked, as all normal posts, gets no annotation rather than an empty one: a model always
-    selects something, and ERASER's averages would count that as wrong. The authors leave out normal posts, too.
+    selects something, and ERASER's averages would count that as wrong. The authors leave out normal posts as well.
     """
     sources = {
         convention: (name, threshold)

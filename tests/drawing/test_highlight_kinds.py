@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rationalizer.drawing.highlights import SELECTED, pair_text_runs, relative_weights, split_text, text_runs
+from rationalizer.drawing.highlight_kinds import SELECTED, pair_text_runs, relative_weights, split_text, text_runs
 from rationalizer.drawing.result_columns import TEXT_COLUMNS, result_values
 from rationalizer.drawing.text_width import GRAPHEME
 from tests.drawing.samples import EMOJI, GUITAR, HOSTILE, RIGHT_TO_LEFT, explain

@@ -21,7 +21,7 @@ class TextRun:
 
     text: str
     kind: Highlight
-    weight: float  # in the predictor
+    weight: float  # weight of the words in the predictor
     shade: float  # 0 to 1: the weight relative to the largest weight of the text
     unknown: bool = False  # whether it is a word that the model does not know
 
@@ -88,7 +88,7 @@ def pair_words(explanation: PairExplanation) -> tuple[list[str], list[str]]:
 
 
 def alignment_links(explanation: PairExplanation) -> list[Link]:
-    """Annotated pairs that the model missed, then aligned pairs; the former are drawn below the latter."""
+    """Return the annotated pairs that the model missed, then the aligned pairs, which are drawn on top of them."""
     annotation = None if explanation.annotation is None else set(explanation.annotation)
     weights = [float(explanation.alignment[pair]) for pair in explanation.pairs]
     links = [Link(*pair, "missed", 0.0, 0.0) for pair in sorted((annotation or set()) - set(explanation.pairs))]
