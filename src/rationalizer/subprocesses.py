@@ -34,7 +34,7 @@ class CommandResult:
 
     def describe(self) -> str:
         """How the process ended: "by SIGKILL", "with code 3"."""
-        number = -self.code if self.code < 0 else self.code - 128  # shells and trainings report 128 + signal
+        number = -self.code if self.code < 0 else self.code - 128  # shells and training runs report 128 + signal
         with suppress(ValueError):
             return f"by {signal.Signals(number).name}"
         return f"with code {self.code}"

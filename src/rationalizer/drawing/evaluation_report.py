@@ -201,7 +201,8 @@ def _words(report: Report, summary: Overview) -> Section | None:
     what, where = ("Word pairs", "pairs of texts") if pairs else ("Words", "texts")
     verb = "aligned" if pairs else "selected"
     text = (
-        f"{what} {verb} in the {where} with this prediction; “3 of 5”: {verb} in 3 of the 5 such {where} that contain it. "
+        f"{what} {verb} in the {where} with this prediction. “3 of 5” means: {verb} in 3 of the 5 such {where} that "
+        "contain it. "
         f"{what} {verb} more often here than elsewhere come first. Click to see examples."
     )
     return Section(f"{what} {verb} per prediction", text=text, columns=columns) if columns else None

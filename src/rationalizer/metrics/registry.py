@@ -27,7 +27,7 @@ class Metric:
     format: Format = "share"
     lower_is_better: bool = False
     heading: str = ""  # column heading in tables that compare methods; no column if empty
-    headline: bool = False  # printed after a training
+    headline: bool = False  # whether it is printed after training
     large: bool = False  # whether it is shown in large print at the top of a report
     paper: str = ""  # the measure of the paper's tables that it corresponds to
 

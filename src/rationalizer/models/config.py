@@ -1,4 +1,4 @@
-"""The settings of a training: defaults, presets, and overrides by name."""
+"""The settings of a run: defaults, presets, and overrides by name."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ def _check_combinations(config: Config) -> None:
 def with_constraints(config: Config, constraints: Constraints, *, in_use: bool = False) -> Config:
     """Return the config with these constraints; ValueError if its method does not support them.
 
-    Constraints on marked words of given texts are for use only (`in_use`), not for a training.
+    Constraints on marked words of given texts are for inference only (`in_use`), not for training.
     """
     for constraint in constraints:
         if constraint.pairs != config.pairs:
@@ -293,7 +293,7 @@ def with_constraints(config: Config, constraints: Constraints, *, in_use: bool =
             raise ValueError(f"constraint {constraint} is for {theirs}, but these are {ours}; leave it out")
         if constraint.per_text and not in_use:
             raise ValueError(
-                f"{constraint!r} marks words of given texts and cannot be used in a training; pass it to explain or "
+                f"{constraint!r} marks words of given texts and cannot be used in training; pass it to explain or "
                 "predict, or use words or a pattern"
             )
     methods = methods_for(config.pairs)

@@ -88,7 +88,7 @@ def find_tensor_mismatch(stored: Mapping[str, Tensor], expected: Mapping[str, Te
         found = stored[name]
         if found.shape != wanted.shape:
             return f"{name} has the shape {list(found.shape)}, not {list(wanted.shape)}"
-        # Floating-point numbers may have any precision: a training may have used half of it.
+        # Floating-point numbers may have any precision: a run may have used half precision.
         if not (found.dtype == wanted.dtype or (found.is_floating_point() and wanted.is_floating_point())):
             return f"{name} holds {_type(found)}, not {_type(wanted)}"
         if found.is_floating_point() and not bool(found.isfinite().all()):

@@ -63,7 +63,7 @@ def on_cpu(accelerator: str) -> bool:
 
 
 def build_fabric(config: Config, **settings: Any) -> Fabric:
-    """Return the Fabric of a training; ValueError before anything is written, and before processes are started.
+    """Return the Fabric of a run; ValueError before anything is written, and before processes are started.
 
     Args:
         config: the settings of the training.

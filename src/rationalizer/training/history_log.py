@@ -1,4 +1,4 @@
-"""The history of a training for other programs: `history.csv`, and TensorBoard's files if TensorBoard is installed."""
+"""The history of a run for other programs: `history.csv`, and TensorBoard's files if TensorBoard is installed."""
 
 from __future__ import annotations
 

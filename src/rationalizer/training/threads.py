@@ -1,4 +1,4 @@
-"""The number of CPU threads of a training, measured on one of its own batches.
+"""The number of CPU threads of a run, measured on one of its own batches.
 
 Small models are slower with more threads, which wait for one another at every small operation, and many times slower if
 other programs use the cores; large models are faster. Another number of threads sums in another order, which changes

@@ -207,7 +207,7 @@ def require_no_run(directory: Path) -> None:
 
 
 def describe_model(corpus: Corpus, config: Config, label_type: LabelType = "str") -> Description:
-    """Return the description of the model that a training gives."""
+    """Return the description of the model to train."""
     target: dict[str, Any] = {}
     if corpus.task == "regression":
         values = labels(corpus.train).astype(np.float64)

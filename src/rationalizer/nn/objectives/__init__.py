@@ -1,4 +1,4 @@
-"""Objectives: what a training minimises; `OBJECTIVES` has them by name. A new one is one new module in this folder."""
+"""Objectives: the losses that training minimises, by name in `OBJECTIVES`. To add one, add a module to this folder."""
 
 from rationalizer.discovery import import_modules
 from rationalizer.nn.objectives.base import OBJECTIVES, Objective, ObjectiveLoss, TrainingStep, make_objective

@@ -37,7 +37,7 @@ class ObjectiveLoss(NamedTuple):
 
 
 class Objective(ABC):
-    """What a training minimises.
+    """The loss that training minimises.
 
     The arguments of a constructor are settings of the training (fields of `Config`) by name.
 
@@ -83,6 +83,6 @@ register = OBJECTIVES.register
 
 
 def make_objective(name: str, config: Any) -> Objective:
-    """The objective of a training; its arguments are the fields of `config` with their names."""
+    """Build the objective of a run; its arguments are the fields of `config` with their names."""
     kind = OBJECTIVES[name]
     return kind(**{argument: getattr(config, argument) for argument in inspect.signature(kind).parameters})
