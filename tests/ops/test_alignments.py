@@ -169,6 +169,12 @@ def test_fixed_pairs_with_exact_sides():
         ops.matching(randn(3, 4), rows="exactly_one", fixed=fixed)
 
 
+@pytest.mark.parametrize("op", [ops.matching, ops.matching_map, ops.monotone_matching, ops.monotone_matching_map])
+def test_huge_budget_is_no_budget(op):
+    scores = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(op(scores, budget=2**70), op(scores))
+
+
 def test_infeasible_fixed_pairs_raise():
     scores, both = torch.randn(2, 3, 3), torch.zeros(2, 3, 3, dtype=torch.int8)
     both[1, 0, 1] = both[1, 0, 2] = 1
@@ -184,6 +190,8 @@ def test_infeasible_fixed_pairs_raise():
         ops.matching(scores[0], fixed=cross, budget=1)
     with pytest.raises(ValueError, match=r"fixed\[0, 1, 0\] is 3"):
         ops.matching(scores, fixed=3 * both.flip(0).mT)
+    with pytest.raises(ValueError, match=r"fixed\[0, 1, 0\] is 256"):
+        ops.matching(scores, fixed=256 * both.long().flip(0).mT)
     with pytest.raises(ValueError, match=r"fixed .*\(3, 3\)"):
         ops.monotone_matching(scores, fixed=cross)
     with pytest.raises(TypeError, match="bool"):

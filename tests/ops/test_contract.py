@@ -340,3 +340,9 @@ def test_forward_mode_of_other_arguments_and_ops_raises(generator):
     for layer, given in cases.values():
         with pytest.raises(NotImplementedError, match="forward-mode"):
             torch.func.jvp(layer, (given,), (torch.ones_like(given),))
+
+
+@pytest.mark.parametrize("op", [ops.budget, ops.sequence_budget, ops.sequence_budget_map, ops.pair_budget, ops.top_k])
+def test_huge_budget_is_no_budget(op, generator):
+    scores = torch.randn(2, 5, generator=generator)
+    assert torch.equal(op(scores, 2**70), op(scores, 5))

@@ -76,6 +76,13 @@ def test_masked_entries_are_zero_and_ignored(training):
         assert torch.equal(both.rows[0][real[0]].reshape(3, 3), truncated.rows)
 
 
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("temperature", [5e-324, 1e-39])
+def test_too_low_temperature_raises(temperature, training):
+    with pytest.raises(ValueError, match="temperature"):
+        ops.gumbel_matching(torch.ones(1, 2, 3), temperature=temperature, training=training)
+
+
 def test_gradcheck():
     scores = randn(2, 3, 4).double().requires_grad_()
     call = lambda s: tuple(ops.gumbel_matching(s, temperature=0.7, training=True, generator=seeded(5)))  # noqa: E731

@@ -100,6 +100,19 @@ def test_contiguous_with_large_offset():
     assert chosen[0] == sums.argmax()
 
 
+@pytest.mark.parametrize("huge", [1e20, 1e150, 1.7e308])
+@pytest.mark.parametrize("count", [1, 4])
+def test_contiguous_beside_huge_scores(huge, count):
+    small = torch.tensor([1.0, 2.0, 4.0, 3.0, 1.0, 5.0], dtype=torch.float64)
+    large = torch.full((count,), huge, dtype=torch.float64)
+    best = ops.contiguous(torch.cat([-large, small, -large])[None], 2)[0]
+    assert best.nonzero()[:, 0].tolist() == [count + 2, count + 3]
+    best = ops.contiguous(torch.cat([small[:3], large, small])[None], count + 2)[0]  # 4 and 1, or 2 + 4, or 1 + 2
+    assert best.nonzero()[:, 0].tolist() == list(range(1, count + 3))
+    scaled = huge * torch.tensor([[0.5, 1.0, 1.0, -1.0, 1.0, 1.0, 1.0]], dtype=torch.float64)
+    assert ops.contiguous(scaled, 3)[0].tolist() == [0, 0, 0, 0, 1, 1, 1]
+
+
 def test_tiny_score_next_to_huge_score():
     """What the reference calls proven must be so in absolute terms, not relative to the largest score."""
     s, r = np.array([2e-8, 0.0, -2e4]), np.zeros(2)

@@ -1,5 +1,8 @@
 """Selections under constraints against enumeration: each constraint, and all of them together."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -270,6 +273,32 @@ def test_errors(op):
         op(scores, 2, unit=scores)
     with pytest.raises(ValueError, match=r"got \(4,\)"):
         op(scores, 2, unit=numbers[0])
+
+
+@pytest.mark.parametrize("op", [ops.spans, ops.spans_map])
+@pytest.mark.parametrize("constraints", [{}, {"spans": 1}])
+@pytest.mark.parametrize("value", [256, 257, -255, -(2**63)])
+def test_fixed_values_do_not_wrap(op, constraints, value):
+    with pytest.raises(ValueError, match=rf"fixed\[0, 1\] is {value};"):
+        op(torch.zeros(1, 3), 2, fixed=torch.tensor([[0, value, 1]]), **constraints)
+
+
+@pytest.mark.parametrize("op", [ops.spans, ops.spans_map])
+@pytest.mark.parametrize("name", ["spans", "longest", "per_group"])
+def test_huge_constraints_exclude_nothing(op, name, generator):
+    scores = torch.randn(2, 6, generator=generator)
+    group = torch.zeros(2, 6, dtype=torch.int64) if name == "per_group" else None
+    assert torch.equal(op(scores, 3, group=group, **{name: 2**70}), op(scores, 3, group=group, **{name: 6}))
+
+
+def test_shortest_beyond_the_text_selects_nothing():
+    assert not ops.spans(torch.ones(1, 4), 4, shortest=2**70).any()
+
+
+def test_empty_batch_as_the_first_call():
+    code = "import torch; from rationalizer import ops; print(ops.spans(torch.zeros(0, 4), 2, spans=1).shape)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "[0, 4]" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("op", [ops.spans, ops.spans_map])

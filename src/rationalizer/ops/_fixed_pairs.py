@@ -42,7 +42,7 @@ def remove_fixed_pairs(
     if fixed is None:
         return FreePairs(row_mask, column_mask, budget, None, None)
     _inputs.check_integers(fixed, shape, "fixed")
-    flat = fixed.to(device=row_mask.device, dtype=torch.int8).reshape(row_mask.shape[0], *shape[-2:])
+    flat = fixed.to(device=row_mask.device, dtype=torch.int64).reshape(row_mask.shape[0], *shape[-2:])
     return FreePairs(*_free_pairs(flat, row_mask, column_mask, budget, monotone))
 
 

@@ -16,6 +16,8 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+LARGEST_COUNT = 2**62  # larger budgets mean the same, and int64 must hold them
+
 
 class Rows(NamedTuple):
     """A batch of score rows in the form that the kernels take."""
@@ -128,7 +130,7 @@ def as_budget(budget: int | Tensor, lead: torch.Size, device: torch.device, name
         )
     if budget < 0:
         raise ValueError(f"{name} must be at least 0, got {budget}")
-    return torch.full((math.prod(lead),), int(budget), dtype=torch.int64, device=device)
+    return torch.full((math.prod(lead),), min(int(budget), LARGEST_COUNT), dtype=torch.int64, device=device)
 
 
 def as_transition(transition: float | Tensor, rows: Rows, temperature: float) -> Tensor:
@@ -177,7 +179,7 @@ def require_budget(budget: Tensor, name: str = "budget") -> None:
 
 
 def require_fixed(fixed: Tensor, mask: Tensor | None = None) -> None:
-    bad = fixed.abs() > 1
+    bad = (fixed > 1) | (fixed < -1)
     if mask is not None:
         bad &= mask
     if bad.any():

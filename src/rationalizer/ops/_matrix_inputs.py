@@ -11,7 +11,7 @@ from torch import Tensor
 from rationalizer.ops import _inputs
 from rationalizer.ops._errors import InfeasibleError
 
-UNLIMITED = 2**62
+UNLIMITED = _inputs.LARGEST_COUNT
 LARGEST = 1e30  # the largest scores for which the projection onto matchings is accurate
 FINITE_REMEDY = "scores must be finite (exclude words with row_mask and column_mask, not with -inf)"
 

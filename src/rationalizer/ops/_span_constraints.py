@@ -55,12 +55,12 @@ def as_constraints(
     zeros = torch.zeros_like(positions)
     return Constraints(
         max_spans,
-        _integers(unit, rows, "unit", torch.int64, positions),
-        _integers(fixed, rows, "fixed", torch.int8, zeros),
-        _integers(group, rows, "group", torch.int64, zeros),
-        low,
-        high,
-        each,
+        _integers(unit, rows, "unit", positions),
+        _integers(fixed, rows, "fixed", zeros),
+        _integers(group, rows, "group", zeros),
+        min(low, n + 1),
+        min(high, n + 1),
+        min(each, n),
         spans is None and shortest == 1 and longest is None and unit is None and group is None,
     )
 
@@ -73,11 +73,11 @@ def _count(value: int, name: str, least: int) -> int:
     return int(value)
 
 
-def _integers(values: Tensor | None, rows: Rows, name: str, dtype: torch.dtype, default: Tensor) -> Tensor:
+def _integers(values: Tensor | None, rows: Rows, name: str, default: Tensor) -> Tensor:
     if values is None:
-        return default.to(dtype)
+        return default
     _inputs.check_integers(values, rows.shape, name)
-    return values.to(device=rows.scores.device, dtype=dtype, non_blocking=True).reshape(rows.scores.shape)
+    return values.to(device=rows.scores.device, dtype=torch.int64, non_blocking=True).reshape(rows.scores.shape)
 
 
 def require_constraints(mask: Tensor, spans: Tensor, fixed: Tensor, group: Tensor) -> None:

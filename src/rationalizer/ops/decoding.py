@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -34,8 +36,8 @@ def contiguous(scores: Tensor, k: int | Tensor, *, mask: Tensor | None = None) -
         mask: (batch, n) bool, True on words; the words around masked positions are neighbours.
 
     Returns:
-        (batch, n), z in the dtype of `scores`. Ties go to earlier windows. No gradient. Sums are exact to about 1e-15
-        of Σ|scores − median|: windows closer to each other than that count as ties.
+        (batch, n), z in the dtype of `scores`. Ties go to earlier windows. No gradient. The sum of a window is
+        exact to about 1e-30 of the largest score in it, and independent of the scores outside it.
     """
     rows, count = _prepare(scores, k, mask)
     n = rows.scores.shape[1]
@@ -43,14 +45,13 @@ def contiguous(scores: Tensor, k: int | Tensor, *, mask: Tensor | None = None) -
     size = count[:, None].clamp(min=0).minimum(length)
     order = (~rows.mask).to(torch.uint8).argsort(dim=-1, stable=True)  # words first, in their order
     position = _ranks(order)
-    centred = rows.scores - _median(rows)  # all windows have the same length, so a constant would only cost digits
-    total = centred.masked_fill(~rows.mask, 0.0).gather(-1, order).cumsum(-1)
-    total = torch.nn.functional.pad(total, (1, 0))
     start = torch.arange(n, device=scores.device).expand_as(order)
-    end = (start + size).clamp(max=n)
-    window = total.gather(-1, end) - total.gather(-1, start)
+    longest = n if isinstance(k, Tensor) else min(int(k), n)
+    high, low = _window_sums(_avoid_overflow(rows).gather(-1, order), start, size, longest)
     fits = start + size <= length
-    best = window.masked_fill(~fits, -torch.inf).argmax(-1, keepdim=True) if n else start
+    high = high.masked_fill(~fits, -torch.inf)
+    largest = fits & (high == high.amax(-1, keepdim=True)) if n else fits
+    best = low.masked_fill(~largest, -torch.inf).argmax(-1, keepdim=True) if n else start
     return _restore((position >= best) & (position < best + size) & rows.mask, rows, count)
 
 
@@ -70,12 +71,39 @@ def _restore(selected: Tensor, rows: _inputs.Rows, count: Tensor) -> Tensor:
     return rows.restore(z)
 
 
-def _median(rows: _inputs.Rows) -> Tensor:
-    """(rows, 1): the median score of the words; 0 if there are none."""
-    if rows.scores.numel() == 0:
-        return rows.scores.new_zeros(rows.scores.shape[0], 1)
-    present = rows.scores.masked_fill(~rows.mask, torch.nan)
-    return present.nanmedian(-1, keepdim=True).values.nan_to_num(0.0)
+def _avoid_overflow(rows: _inputs.Rows) -> Tensor:
+    """The scores of the words, 0 at masked positions; rows with huge scores are divided by 2⁶⁴, which is exact."""
+    values = rows.scores.masked_fill(~rows.mask, 0.0)
+    huge = (values.abs() > torch.finfo(values.dtype).max * 2.0**-64).any(-1, keepdim=True)
+    return torch.where(huge, values * 2.0**-64, values)
+
+
+def _window_sums(values: Tensor, start: Tensor, size: Tensor, longest: int) -> tuple[Tensor, Tensor]:
+    """The sum of the `size` (at most `longest`) values from each start on, 0 beyond the end: a high and a low part.
+
+    Sums of 1, 2, 4, ... values are combined by the binary digits of `size`. Differences of prefix sums would be
+    cheaper, but one large score destroys the sums of all windows behind it.
+    """
+    pad = torch.nn.functional.pad
+    n, width, offset = values.shape[1], 1, start
+    part, total = (values, torch.zeros_like(values)), (torch.zeros_like(values), torch.zeros_like(values))
+    while width <= longest:
+        is_digit = (size & width) != 0
+        at = offset.clamp(max=n)
+        total = _add(total, [pad(one, (0, 1)).gather(-1, at).masked_fill(~is_digit, 0.0) for one in part])
+        offset = torch.where(is_digit, offset + width, offset)
+        part = _add(part, [pad(one[:, width:], (0, width)) for one in part])
+        width *= 2
+    return total
+
+
+def _add(a: Sequence[Tensor], b: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """Add numbers that are pairs of floats, high and low part, with twice the digits (Dekker, 1971)."""
+    total = a[0] + b[0]
+    grown = total - a[0]
+    error = (a[0] - (total - grown)) + (b[0] - grown) + (a[1] + b[1])
+    high = total + error
+    return high, error - (high - total)
 
 
 def _ranks(order: Tensor) -> Tensor:

@@ -9,7 +9,11 @@ from torch import Tensor
 
 from rationalizer.ops import _inputs
 from rationalizer.ops._declare import declare
-from rationalizer.ops._matrix_inputs import FINITE_REMEDY
+
+_REMEDY = (
+    "scores and scores/temperature must be finite (raise a very low temperature; exclude words with row_mask and "
+    "column_mask, not with -inf)"
+)
 
 
 class GumbelMatching(NamedTuple):
@@ -54,7 +58,8 @@ def gumbel_matching(
     if training:
         # The logarithm of an exponential variable is a negated Gumbel variable.
         values = values - torch.empty_like(values).exponential_(generator=generator).log()
-    parts = [_choose(values / temperature, unmasked, dim, training).to(scores.dtype) for dim in (-1, -2)]
+    values = _finite(values / temperature, unmasked)
+    parts = [_choose(values, unmasked, dim, training).to(scores.dtype) for dim in (-1, -2)]
     return GumbelMatching(*parts)
 
 
@@ -78,7 +83,7 @@ def _finite_backward(g: Tensor, unmasked: Tensor) -> Tensor:
 def _finite(scores: Tensor, unmasked: Tensor) -> Tensor:
     """Set masked scores to 0. If an unmasked score is not finite: raise; on CUDA, return NaN for its matrix."""
     if not scores.is_cuda:
-        _inputs.require_finite(scores, unmasked, "scores", FINITE_REMEDY)
+        _inputs.require_finite(scores, unmasked, "scores", _REMEDY)
         return torch.where(unmasked, scores, 0.0)
     bad = (~torch.isfinite(scores) & unmasked).flatten(-2).any(-1)[..., None, None]
     return torch.where(unmasked, scores.masked_fill(bad, torch.nan), 0.0)

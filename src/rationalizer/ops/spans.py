@@ -118,8 +118,8 @@ def _spans(
     require_constraints(mask, spans, fixed, group)
     z, size, support, converged, iterations, gap = active_set_outputs(scores)
     for_slow_rows(
-        spans_rows, scores.shape[0], scores, transition, mask, budget, spans, unit, fixed, group, shortest, longest,
-        per_group, max_iterations, tolerance, z, size, unsigned(support), iterations, gap, converged,
+        spans_rows, scores.shape[0], scores, transition, mask, budget, spans, unit, fixed.to(torch.int8), group,
+        shortest, longest, per_group, max_iterations, tolerance, z, size, unsigned(support), iterations, gap, converged,
     )  # fmt: skip
     require_feasible(size > 0)
     return z, size, support, converged, iterations, gap

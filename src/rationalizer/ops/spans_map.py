@@ -74,7 +74,7 @@ def _spans_map(
     y, feasible = scores.new_empty(scores.shape), scores.new_empty(scores.shape[0], dtype=torch.bool)
     for_rows(
         spans_map_rows, scores.shape[0], 100 * viterbi_work(scores, budget), scores, transition, mask, budget, spans,
-        unit, fixed, group, shortest, longest, per_group, y, feasible,
+        unit, fixed.to(torch.int8), group, shortest, longest, per_group, y, feasible,
     )  # fmt: skip
     require_feasible(feasible)
     return y

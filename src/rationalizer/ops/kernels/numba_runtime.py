@@ -175,6 +175,8 @@ def for_slow_rows(kernel: Callable[..., None], rows: int, *values: Any) -> None:
     Compiled code does not see signals, so all rows run in other threads while the calling thread waits, where Ctrl-C
     (or a SIGTERM handler) reaches it. Kernels check `stop[0]` in every iteration and end when it is set.
     """
+    if rows == 0:
+        return
     arguments = _arrays(values)
     stop = np.zeros(1, np.uint8)
     threads = min(torch.get_num_threads(), rows)
