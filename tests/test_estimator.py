@@ -66,17 +66,31 @@ def test_set_params():
 
 def test_set_params_of_trained_model(model):
     made = Rationalizer.from_trained(model.trained)
-    before = made.predict_proba(TEXTS)
-    made.set_params(budget=0.9, epochs=1)
-    np.testing.assert_array_equal(made.predict_proba(TEXTS), before)
+    expected = Rationalizer.from_trained(model.trained)
+    expected.budget, expected.constraints = 0.9, ["never=words:funny"]
+    made.set_params(budget=0.9, constraints=["never=words:funny"], epochs=1)
+    assert made.get_params()["budget"] == 0.9
+    assert made.explain(TEXTS[:4]) == expected.explain(TEXTS[:4])
+    assert len(made.trained.history["epochs"]) > 1
     assert str(made.fit(TEXTS, NAMES).budget) == "90%"
     assert len(made.trained.history["epochs"]) == 1
+    assert str(made.set_params(budget=None).budget) == "20%"
+
+
+def test_after_a_new_method_everything_waits_for_the_next_fit():
+    made = small(epochs=1).fit(TEXTS, NAMES)
+    made.set_params(method="sfe", budget="40%").set_params(constraints=["never=stopwords"])
+    assert (str(made.budget), made.constraints) == ("20%", ())
+    assert str(made.fit(TEXTS, NAMES).budget) == "40%"
 
 
 def test_fit_with_budget():
-    made = small(epochs=1).fit(TEXTS, NAMES, budget="50%")
+    made = small(epochs=1)
+    before = made.get_params()
+    made.fit(TEXTS, NAMES, budget="50%")
     assert str(made.budget) == "50%"
-    assert made.get_params()["budget"] == "50%"
+    assert made.get_params() == before
+    assert before["budget"] is None
     with pytest.raises(ValueError, match="budget"):
         made.fit(TEXTS, NAMES, budget="much")
     assert str(made.budget) == "50%"

@@ -94,7 +94,8 @@ class Rationalizer(SavingMixin):
                 splits, such as `data.load("large.parquet")`, which may be larger than memory.
             labels: strings and integers are classes, and so are floats if all are whole numbers and at most 20 are
                 distinct (0.0 and 1.0); other floats are regression targets. `task` decides otherwise.
-            budget: the budget from now on, as in `Rationalizer(budget=...)`.
+            budget: the budget of this training, instead of that of `Rationalizer(budget=...)`; `get_params` keeps the
+                latter.
             annotations: human annotations: for each text a token mask or character spans, for each pair the aligned
                 words as (i, j). The model learns from them if `annotation_weight` is above 0.
             dev: (texts, labels) for early stopping; by default a tenth of the texts is held out.
@@ -137,7 +138,7 @@ class Rationalizer(SavingMixin):
         trainer = {**accelerator_settings(device, trainer.get("devices", 1)), **trainer}
         done = run(corpus, config, run_dir, resume=resume, progress=progress, label_type=label_type, **trainer)
         # Assigned together at the end, so that a failed training changes nothing.
-        self._params, self._config, self._trained = params, config, done.trained
+        self._config, self._trained = config, done.trained
         self._record = None if run_dir is None else read_run_record(Path(run_dir))
         return self
 

@@ -30,12 +30,22 @@ class EstimatorMixin:
         return dict(self._params)
 
     def set_params(self, **settings: Any) -> Self:
-        """Change parameters for the next `fit`; a trained model stays as it is (but see `budget`)."""
+        """Change parameters.
+
+        A trained model follows a new `budget` or new `constraints` at once, unless `method` has been changed since it was
+        trained. All other parameters take effect at the next `fit`.
+        """
         params = {**self._params, **settings}
         config = config_from_params(params)
-        self._params = params
         if self._trained is None:
             self._config = config
+        elif params["method"] in (None, self._config.method):
+            if "constraints" in settings:  # first, because the fitted method may refuse them
+                self.constraints = config.constraints
+            if "budget" in settings:
+                fitted = {"method": self._config.method, "budget": settings["budget"]}
+                self.budget = config_from_params(fitted, pairs=self._config.pairs).budget
+        self._params = params
         return self
 
     def score(self, texts: Iterable[Any], labels: Iterable[Any], sample_weight: Any = None) -> float:
@@ -87,6 +97,8 @@ class EstimatorMixin:
         )
 
     if TYPE_CHECKING:
+        budget: Any
+        constraints: Any
 
         @property
         def trained(self) -> TrainedModel: ...
