@@ -32,8 +32,8 @@ class EstimatorMixin:
     def set_params(self, **settings: Any) -> Self:
         """Change parameters.
 
-        A trained model follows a new `budget` or new `constraints` at once, unless `method` has been changed since it was
-        trained. All other parameters take effect at the next `fit`.
+        A trained model follows a new `budget` or new `constraints` at once, unless `method` has been changed since the
+        training. All other parameters take effect at the next `fit`.
         """
         params = {**self._params, **settings}
         config = config_from_params(params)
