@@ -71,7 +71,7 @@ class _Node:
 
 
 def branch_and_bound(program: Program, max_rounds: int, max_nodes: int) -> tuple[Array, IntArray]:
-    """The best 0/1 assignment of every instance (batch, variables), and the number of programs solved for each.
+    """Return the best 0/1 assignment of every instance (batch, variables), and the number of programs solved for each.
 
     Best bound first; branches on the variable nearest to ½. Each round solves one node of every unfinished instance.
     """

@@ -49,7 +49,7 @@ class Factor:
         return torch.from_numpy(graph.present(self.group.ids).reshape(self.rows, self.size)).to(graph.device)
 
     def map(self, scores: Tensor) -> Tensor:
-        """The best allowed configuration: argmax scores·y + extra(y), row by row.
+        """Return the best allowed configuration: argmax scores·y + extra(y), row by row.
 
         Args:
             scores: (rows, size), float64. Padding has score 0; its values in the result are ignored.
@@ -60,7 +60,7 @@ class Factor:
         raise NotImplementedError(f"{type(self).__name__} must define map(scores), its MAP oracle")
 
     def extra(self, configurations: Tensor) -> Tensor:
-        """The scores of configurations beyond those of their literals; 0 by default.
+        """Return the scores of configurations beyond those of their literals; 0 by default.
 
         Use differentiable torch operations, so that parameters get gradients.
 

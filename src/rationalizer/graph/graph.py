@@ -40,7 +40,7 @@ class Solution:
         return ((values - values.round()).abs() <= 1e-8).all(-1)
 
     def __getitem__(self, literals: Literals) -> Tensor:
-        """The values of a variable or of literals, in their shape; 1 − value for negated literals."""
+        """Return the values of a variable or of literals, in their shape; 1 − value for negated literals."""
         if not isinstance(literals, Literals) or literals.graph is not self._graph:
             raise KeyError("a solution is indexed by variables or literals of its own graph")
         if isinstance(literals, Variable):
@@ -84,7 +84,7 @@ class FactorGraph:
         return self.variables[0].scores.device
 
     def present(self, ids: IntArray) -> BoolArray:
-        """Whether the entries with these ids (1 or batch, ...) are real, not padding: (batch, ...)."""
+        """Return whether the entries with these ids (1 or batch, ...) are real, not padding: (batch, ...)."""
         lead = np.arange(self.batch).reshape(-1, *[1] * (ids.ndim - 1))
         return self.mask[lead, ids]
 
@@ -157,7 +157,7 @@ class FactorGraph:
         return self._solution(torch.from_numpy(result.x).to(self.device), self._info(result), "lp_map")
 
     def map(self, *, max_nodes: int = 2000, max_rounds: int = 500) -> Solution:
-        """The best assignment, exactly 0/1: argmax s·z + Σ factors' own scores over the allowed assignments.
+        """Return the best assignment, exactly 0/1: argmax s·z + Σ factors' own scores over the allowed assignments.
 
         Branch and bound on `lp_map`: immediate if that is 0/1, otherwise a search that may take too long on graphs with
         many loops. Raises RuntimeError after `max_nodes` programs for an instance.

@@ -62,7 +62,7 @@ class Literals:
         return Literals(self.graph, take(self.ids), take(self.negated))
 
     def __invert__(self) -> Literals:
-        """The negated literals: 1 if the entries are 0."""
+        """Return the negated literals: 1 if the entries are 0."""
         return Literals(self.graph, self.ids, ~self.negated)
 
     def __iter__(self) -> Any:

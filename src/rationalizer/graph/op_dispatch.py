@@ -18,7 +18,7 @@ _SUMS: dict[type[Factor], str] = {Xor: "exactly_one", AtMostOne: "at_most_one"}
 
 
 def dispatch_to_op(variables: list[Variable], factors: list[Factor], temperature: float) -> tuple[Tensor, Info] | None:
-    """z (batch, variables) and convergence, if one op solves the whole graph; otherwise None."""
+    """Return z (batch, variables) and convergence if one op solves the whole graph, otherwise None."""
     if len(variables) != 1 or not factors:
         return None
     z = variables[0]

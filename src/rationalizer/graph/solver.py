@@ -138,7 +138,7 @@ def solve_known_columns(program: Program, costs: Array, gap: Array, todo: BoolAr
 
 
 def fix_variables(program: Program, fixed: IntArray) -> tuple[Program, Array]:
-    """The program with fixed entries moved to the right-hand side, and the values of these entries."""
+    """Return the program with fixed entries moved to the right-hand side, and the values of these entries."""
     base = np.zeros_like(program.upper)
     base[:, : fixed.shape[1]] = fixed == 1
     upper = program.upper.copy()
@@ -147,7 +147,7 @@ def fix_variables(program: Program, fixed: IntArray) -> tuple[Program, Array]:
 
 
 def row_values(program: Program, x: Array) -> Array:
-    """A x over the entries alone; 0 on inactive rows."""
+    """Return A x over the entries alone; 0 on inactive rows."""
     out = np.zeros(program.rhs.shape)
     for b in range(x.shape[0]):
         s = b if program.indptr.shape[0] > 1 else 0

@@ -71,7 +71,7 @@ def declare(
 
 
 def like_scores(scores: Tensor) -> Tensor:
-    """The `fake` of an op with one output, of the shape of its scores."""
+    """Return the `fake` of an op with one output, of the shape of its scores."""
     return scores.new_empty(scores.shape)
 
 
@@ -145,7 +145,7 @@ def _to_host(tensor: Tensor) -> Tensor:
 
 @cache
 def find_launcher(module: str, name: str, otherwise: _Function) -> _Function:
-    """The launcher of a Triton kernel; `otherwise` if Triton cannot run."""
+    """Return the launcher of a Triton kernel; `otherwise` if Triton cannot run."""
     if not has_triton():
         return otherwise
     return getattr(import_module(f"rationalizer.ops.kernels.{module}"), name)
@@ -153,7 +153,7 @@ def find_launcher(module: str, name: str, otherwise: _Function) -> _Function:
 
 @cache
 def has_triton() -> bool:
-    """Whether Triton kernels can be launched; on CUDA machines Triton also needs a C compiler."""
+    """Return whether Triton kernels can be launched; on CUDA machines Triton also needs a C compiler."""
     try:
         import_module("triton.runtime").driver.active.get_current_target()
     except ImportError:

@@ -84,7 +84,7 @@ def _free_pairs(
 
 
 def _crossed(aligned: Tensor) -> Tensor:
-    """The pairs that cross an aligned pair."""
+    """Return the pairs that cross an aligned pair."""
     right = aligned.flip(-1).cumsum(-1).flip(-1) - aligned.int()  # aligned pairs in the same row, further right
     above_right = right.cumsum(-2) - right
     left = aligned.cumsum(-1) - aligned.int()

@@ -51,7 +51,7 @@ def _reshape(values: Tensor, shape: torch.Size) -> Tensor:
 
 
 def compute_dtype(device: torch.device) -> torch.dtype:
-    """float64, except on devices that do not support it."""
+    """Return float64, except on devices that do not support it."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
@@ -114,7 +114,7 @@ def check_integers(values: Any, shape: torch.Size, name: str) -> None:
 
 
 def as_budget(budget: int | Tensor, lead: torch.Size, device: torch.device, name: str = "budget") -> Tensor:
-    """The budget as an int64 tensor with one entry per row."""
+    """Return the budget as an int64 tensor with one entry per row."""
     if isinstance(budget, Tensor):
         if budget.is_floating_point() or budget.is_complex() or budget.dtype == torch.bool:
             raise TypeError(
@@ -134,7 +134,7 @@ def as_budget(budget: int | Tensor, lead: torch.Size, device: torch.device, name
 
 
 def as_transition(transition: float | Tensor, rows: Rows, temperature: float) -> Tensor:
-    """The transitions as a (rows, n − 1) float64 tensor, divided by the temperature."""
+    """Return the transitions as a (rows, n − 1) float64 tensor, divided by the temperature."""
     edges = max(rows.shape[-1] - 1, 0)
     lead = rows.shape[:-1]
     if isinstance(transition, Tensor):
@@ -155,7 +155,7 @@ def as_transition(transition: float | Tensor, rows: Rows, temperature: float) ->
 
 
 def first_index(bad: Tensor) -> list[int]:
-    """The index of the first True entry."""
+    """Return the index of the first True entry."""
     return [int(i) for i in bad.nonzero()[0]]
 
 
@@ -197,7 +197,7 @@ def require_solvable(scores: Tensor, mask: Tensor, budget: Tensor, transition: T
 
 
 def can_inspect(values: Tensor) -> bool:
-    """Whether Python may branch on the data: this breaks the graph of `torch.compile`, and synchronizes CUDA."""
+    """Return whether Python may branch on the data: this breaks the graph of `torch.compile`, and synchronizes CUDA."""
     return not torch.compiler.is_compiling() and not values.is_cuda
 
 

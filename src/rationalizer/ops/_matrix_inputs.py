@@ -63,7 +63,7 @@ def _is_exact(kind: str, name: str) -> bool:
 
 
 def check_exact(rows: str, columns: str, exactly: bool, budget: int | Tensor | None) -> tuple[bool, bool, bool]:
-    """Whether the row sums, the column sums and the total are equalities."""
+    """Return whether the row sums, the column sums and the total are equalities."""
     exact = _is_exact(rows, "rows"), _is_exact(columns, "columns")
     if exactly and budget is None:
         raise ValueError("exactly=True needs a budget, the number of aligned pairs")

@@ -81,7 +81,7 @@ def _integers(values: Tensor | None, rows: Rows, name: str, default: Tensor) -> 
 
 
 def require_constraints(mask: Tensor, spans: Tensor, fixed: Tensor, group: Tensor) -> None:
-    """The checks that read the data; on the CPU."""
+    """Check the constraints whose check reads the data; runs on the CPU only."""
     _inputs.require_budget(spans, "spans")
     _inputs.require_fixed(fixed, mask)
     if group.numel() == 0:

@@ -23,7 +23,7 @@ def matching_map(
     row_mask: Tensor | None = None,
     column_mask: Tensor | None = None,
 ) -> Tensor:
-    """The best matching: argmax Σ scores·Y s.t. Y ∈ {0, 1}^(m×n), row sums ≤ 1, column sums ≤ 1, ΣY ≤ budget.
+    """Return the best matching: argmax Σ scores·Y s.t. Y ∈ {0, 1}^(m×n), row sums ≤ 1, column sums ≤ 1, ΣY ≤ budget.
 
     Successive shortest augmenting paths, which give the best matching of every size in turn: with "at_most_one" on both
     sides, pairs that do not raise the score are left out; with a budget, the search ends there. Equal inputs give equal

@@ -95,7 +95,7 @@ def _outputs(scores: Tensor) -> tuple[Tensor, ...]:
 def sequence_budget_backward(
     g: Tensor, z: Tensor, transition: Tensor, mask: Tensor, tight: Tensor, support_size: Tensor, support: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """`support_size` is 0 in rows whose solution is the closed form."""
+    """Return the gradients of scores and transitions. `support_size` is 0 in rows solved by the closed form."""
     gradients = gradients_like(z, transition)
     inputs = (g, z, transition, mask, tight, support_size, unsigned(support))
     for_rows(sequence_budget_backward_rows, z.shape[0], 20 * z.numel(), *inputs, *gradients)

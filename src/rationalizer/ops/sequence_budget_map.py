@@ -17,7 +17,7 @@ def sequence_budget_map(
     transition: float | Tensor = 0.0,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The best sequence, exactly 0/1: argmax scores·y + Σ transition_i y_i y_{i+1} s.t. y ∈ {0, 1}ⁿ, Σy ≤ budget.
+    """Return the best sequence: argmax scores·y + Σ transition_i y_i y_{i+1} s.t. y ∈ {0, 1}ⁿ, Σy ≤ budget.
 
     Budgeted Viterbi, O(n · budget). Words that do not raise the score are not selected, so Σy may be below the budget.
     Ties go to fewer words, then to earlier ones. No gradient.
@@ -38,7 +38,7 @@ def sequence_budget_map(
 
 
 def viterbi_work(scores: Tensor, budget: Tensor) -> int:
-    """The number of states of the dynamic program over all rows."""
+    """Return the number of states of the dynamic program over all rows."""
     return scores.numel() * int(budget.clamp(max=scores.shape[1]).max()) if scores.numel() else 0
 
 

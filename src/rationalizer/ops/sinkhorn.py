@@ -131,7 +131,7 @@ def _sinkhorn(
 
 
 def _triton_kernels(plan: Tensor) -> Any:
-    """The Triton kernels, if `plan` is a CUDA tensor that fits into one program per matrix; None otherwise."""
+    """Return the Triton kernels, if `plan` is a CUDA tensor that fits into one program per matrix; None otherwise."""
     if not (plan.is_cuda and has_triton()):
         return None
     from rationalizer.ops.kernels import sinkhorn_cuda
@@ -190,12 +190,12 @@ def _with_dummies(
 
 
 def _potential(kernel: Tensor, mass: Tensor, dim: int) -> Tensor:
-    """log(mass / Σ exp(kernel)); 0 if the mass is 0, as there is no entry to scale."""
+    """Return log(mass / Σ exp(kernel)), or 0 if the mass is 0, as there is no entry to scale."""
     return torch.where(mass > 0, mass.log() - kernel.logsumexp(dim), 0.0)
 
 
 def _plan(kernel: Tensor, potential: Tensor, row_mass: Tensor) -> Tensor:
-    """The plan for the potential of the columns, scaled to the masses of the rows."""
+    """Return the plan for the potential of the columns, scaled to the masses of the rows."""
     shifted = kernel + potential[:, None, :]
     return (shifted + _potential(shifted, row_mass, -1)[:, :, None]).exp()
 

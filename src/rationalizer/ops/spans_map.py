@@ -32,7 +32,7 @@ def spans_map(
     group: Tensor | None = None,
     per_group: int | None = None,
 ) -> Tensor:
-    """The best selection: argmax scores·y + Σ transition_i y_i y_{i+1} s.t. y ∈ {0, 1}ⁿ satisfies all constraints.
+    """Return the best selection: argmax scores·y + Σ transition_i y_i y_{i+1} s.t. y ∈ {0, 1}ⁿ meets all constraints.
 
     One dynamic program with a counter for each constraint that can bind. Words that do not raise the score are selected
     only if a constraint requires it. Ties go to fewer words. No gradient.

@@ -30,7 +30,7 @@ def _limit_step(step, values, change):
 
 @jit
 def _solve_refined(p, system, inverse, weight, damping, dual_side, primal_side, enough, dx, dy):
-    """`solve_system` with iterative refinement to the residual `enough`: D spans many orders of magnitude."""
+    """Call `solve_system` with refinement to the residual `enough`: D spans many orders of magnitude."""
     rows = p.active.shape[0]
     n, m = dx.shape[0], dy.shape[0]
     eliminated = inverse.shape[0]

@@ -26,7 +26,7 @@ def is_set(words, i):
 
 @jit
 def ones(x):
-    """The number of bits that are set in one uint64."""
+    """Return the number of bits that are set in one uint64."""
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
     x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -35,7 +35,7 @@ def ones(x):
 
 @jit
 def overlap(a, b):
-    """The inner product of two sequences."""
+    """Return the inner product of two sequences."""
     total = np.uint64(0)
     for w in range(a.shape[0]):
         total += ones(a[w] & b[w])
@@ -44,7 +44,7 @@ def overlap(a, b):
 
 @jit
 def mixture(columns, p, k, z):
-    """z = Σ p_j y_j."""
+    """Compute z = Σ p_j y_j."""
     n = z.shape[0]
     z[:] = 0.0
     for j in range(k):
@@ -58,7 +58,7 @@ def mixture(columns, p, k, z):
 
 @reordering
 def product(words, g):
-    """g·y."""
+    """Return g·y."""
     n = g.shape[0]
     total = 0.0
     for w in range(words.shape[0]):

@@ -21,7 +21,7 @@ def gather_real(values, mask, out):
 
 @jit
 def scatter_real(values, mask, out):
-    """The inverse of `gather_real`; masked entries become 0."""
+    """Undo `gather_real`; masked entries become 0."""
     count = 0
     for i in range(out.shape[0]):
         if mask[i]:
@@ -33,7 +33,7 @@ def scatter_real(values, mask, out):
 
 @jit
 def budget_threshold(x, budget):
-    """The τ ≥ 0 with Σ clip(x − τ, 0, 1) = budget, or 0 if Σ clip(x, 0, 1) ≤ budget.
+    """Return the τ ≥ 0 with Σ clip(x − τ, 0, 1) = budget, or 0 if Σ clip(x, 0, 1) ≤ budget.
 
     Newton steps on a piecewise linear, decreasing function, safeguarded by a bracket. On the last piece a step is
     exact, so the iteration terminates.

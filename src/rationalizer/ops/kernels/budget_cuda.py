@@ -24,7 +24,7 @@ def _clipped_sum(x, n, tau, BLOCK: tl.constexpr):
 
 @triton.jit
 def _largest(x, n, BLOCK: tl.constexpr):
-    """max(x, 0)."""
+    """Return max(x, 0) over all entries."""
     top = tl.zeros([BLOCK], tl.float64)
     for start in range(0, n, BLOCK):
         i = start + tl.arange(0, BLOCK)
@@ -34,7 +34,7 @@ def _largest(x, n, BLOCK: tl.constexpr):
 
 @triton.jit
 def budget_threshold(x, n, budget, BLOCK: tl.constexpr):
-    """The τ ≥ 0 with Σ clip(x − τ, 0, 1) = budget, or 0; see `budget_cpu.budget_threshold`."""
+    """Return the τ ≥ 0 with Σ clip(x − τ, 0, 1) = budget, or 0; see `budget_cpu.budget_threshold`."""
     tau = tl.full([], 0.0, tl.float64)
     low = tl.full([], 0.0, tl.float64)
     high = _largest(x, n, BLOCK)

@@ -38,7 +38,7 @@ def backward_solve(factor, k, b):
 
 @jit
 def distance_to_hull(factor, columns, k, line):
-    """The squared distance of column k from the affine hull of the first k columns; writes R⁻ᵀg to `line`."""
+    """Return the squared distance of column k from the affine hull of the first k columns; write R⁻ᵀg to `line`."""
     for j in range(k):
         line[j] = overlap(columns[j], columns[k]) + 1.0
     forward_solve(factor, k, line)

@@ -45,7 +45,7 @@ def _blocks(unit, fixed, group, per_group):
 
 @jit
 def _word_bound(table, group, per_group):
-    """A bound on the number of selected words, from single blocks and groups; and the size of the largest group."""
+    """Return a bound on the number of selected words, from blocks and groups, and the size of the largest group."""
     free, room, in_group, largest = 0, 0, 0, 0
     for b in range(table.shape[0] - 1):
         if table[b, 1] != NEVER:

@@ -96,7 +96,7 @@ def project(
     columns_exact: bool,
     temperature: float,
 ) -> Tensor:
-    """The gradient of the scores, in the dtype of `g`; `z` is float64; both are (..., m, n)."""
+    """Return the gradient of the scores, in the dtype of `g`; `z` is float64; both are (..., m, n)."""
     out = torch.empty(z.shape, dtype=g.dtype, device=z.device)
     if z.numel():
         tensors = (z.contiguous(), g.contiguous(), row_mask.contiguous(), column_mask.contiguous(), budget.contiguous())

@@ -50,7 +50,7 @@ def mass_above(x, t):
 
 @jit
 def threshold(x, target, floor, start):
-    """The t ≥ floor with Σ max(x − t, 0) = target, or floor if the sum at floor is lower.
+    """Return the t ≥ floor with Σ max(x − t, 0) = target, or floor if the sum at floor is lower.
 
     Newton steps from `start`: the sum is convex and decreasing in t, so after one step t is left of the
     root and then only grows, until the set {x > t} no longer changes.
@@ -75,7 +75,7 @@ def threshold(x, target, floor, start):
 
 @jit
 def plus(a, b):
-    """a + b and its rounding error."""
+    """Return a + b and its rounding error."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
@@ -83,7 +83,7 @@ def plus(a, b):
 
 @jit
 def reduce_scores(scores, a, b, c, out):
-    """out = scores − a_i − b_j − c, rounded once: scores of 1e5 cancel to numbers of order one."""
+    """Compute scores − a_i − b_j − c, rounded once, because scores of 1e5 cancel to numbers of order one."""
     for i in range(scores.shape[0]):
         for j in range(scores.shape[1]):
             value, e1 = plus(scores[i, j], -a[i])
@@ -94,7 +94,7 @@ def reduce_scores(scores, a, b, c, out):
 
 @jit
 def dual(s, y, target, a_floor, a, z, tight, sums):
-    """The dual objective at y, minimized over `a` (which holds a guess); writes a, z, tight and the sums of z.
+    """Return the dual objective at y, minimized over `a` (which holds a guess); write a, z, tight and the sums of z.
 
     sums[:short] are the sums of the short side, sums[short] is the total; the gradient of the objective is target −
     sums.
@@ -123,7 +123,7 @@ def dual(s, y, target, a_floor, a, z, tight, sums):
 
 @jit
 def curvature(z, tight, h, support):
-    """The Hessian of the dual in y on the current piece, lower triangle."""
+    """Write the Hessian of the dual in y on the current piece to the lower triangle of `h`."""
     long, short = z.shape
     h[:] = 0.0
     for i in range(long):

@@ -34,7 +34,7 @@ DEPENDENT = tl.constexpr(1e-9)
 
 @triton.jit
 def threshold(x, target, floor, start, AXIS: tl.constexpr):
-    """The t ≥ floor with Σ max(x − t, 0) = target along AXIS, or floor if the sum at floor is lower.
+    """Return the t ≥ floor with Σ max(x − t, 0) = target along AXIS, or floor if the sum at floor is lower.
 
     Newton steps from `start`: the sum is convex and decreasing in t, so after one step t is left of the root and
     then only grows; if it does not, only rounding error is left.
@@ -60,7 +60,7 @@ def threshold(x, target, floor, start, AXIS: tl.constexpr):
 
 @triton.jit
 def plus(a, b):
-    """a + b and its rounding error."""
+    """Return a + b and its rounding error."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
@@ -68,14 +68,14 @@ def plus(a, b):
 
 @triton.jit
 def split(y, short, SHORT: tl.constexpr):
-    """y = (b, c): the part of the short nodes, 0 elsewhere, and that of the budget."""
+    """Split y = (b, c) into the part of the short nodes, 0 elsewhere, and that of the budget."""
     j = tl.arange(0, SHORT)
     return tl.where(j < short, y, 0.0), tl.sum(tl.where(j == short, y, 0.0), 0)
 
 
 @triton.jit
 def dual(s, y, target, a_floor, a, short, SHORT: tl.constexpr):
-    """The dual objective at y, its minimizer a (from the guess `a`), the primal point and its sums."""
+    """Return the dual objective at y, its minimizer a (from the guess `a`), the primal point and its sums."""
     j = tl.arange(0, SHORT)
     b, c = split(y, short, SHORT)
     x = s - b[None, :] - c
@@ -88,7 +88,7 @@ def dual(s, y, target, a_floor, a, short, SHORT: tl.constexpr):
 
 @triton.jit
 def curvature(z, tight, short, SHORT: tl.constexpr):
-    """The Hessian of the dual in y on the current piece."""
+    """Return the Hessian of the dual in y on the current piece."""
     j = tl.arange(0, SHORT)
     count = tl.sum((z > 0.0).to(tl.float64), 1)
     loose = (tight == 0).to(tl.float64)
@@ -106,7 +106,7 @@ def curvature(z, tight, short, SHORT: tl.constexpr):
 
 @triton.jit
 def solve_free(h, ridge, free, rhs, size, least, SHORT: tl.constexpr):
-    """x = (h + ridge)⁻¹ rhs on the free variables; 0 elsewhere, and for dependent equations (pivots up to `least`).
+    """Return (h + ridge)⁻¹ rhs on the free variables; 0 elsewhere, and for dependent equations (pivots up to `least`).
 
     Gauss–Jordan elimination. The part not yet eliminated stays symmetric, so the pivot's column is also its row;
     columns are not read again once eliminated, and may hold anything.
@@ -149,7 +149,7 @@ def bounded_step(h, ridge, gradient, room, free, passes, size, SHORT: tl.constex
 
 @triton.jit
 def optimality(sums, target, room, size, SHORT: tl.constexpr):
-    """The gradient of the dual, the free variables, and the largest violation."""
+    """Return the gradient of the dual, the free variables, and the largest violation."""
     gradient = target - sums
     free = (((room > 0.0) | (gradient < 0.0)) & (tl.arange(0, SHORT) < size)).to(tl.int32)
     return gradient, free, tl.max(tl.where(free > 0, tl.abs(gradient), 0.0), 0)

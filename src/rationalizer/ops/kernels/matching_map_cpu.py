@@ -42,7 +42,7 @@ def gather_pair(values, row_mask, column_mask, transposed, out):
 
 @jit
 def scatter_pair(values, row_mask, column_mask, transposed, out):
-    """The inverse of `gather_pair`; masked entries become 0."""
+    """Undo `gather_pair`; masked entries become 0."""
     a = 0
     for i in range(row_mask.shape[0]):
         b = 0
@@ -56,7 +56,7 @@ def scatter_pair(values, row_mask, column_mask, transposed, out):
 
 @jit
 def best_free(scores, mate, j):
-    """The unmatched long node with the highest score for short node `j`; -1 if there is none."""
+    """Return the unmatched long node with the highest score for short node `j`; -1 if there is none."""
     best = -1
     for i in range(scores.shape[0]):
         if mate[i] < 0 and (best < 0 or scores[i, j] > scores[best, j]):
@@ -66,7 +66,7 @@ def best_free(scores, mate, j):
 
 @jit
 def best_matching(scores, limit, forced, u, v, mate, partner):
-    """The best matching of at most (exactly, if `forced`) `limit` pairs. A score of -inf forbids a pair.
+    """Return the best matching of at most (exactly, if `forced`) `limit` pairs. A score of -inf forbids a pair.
 
     `scores` is (long, short). Writes the matching (`mate` of each long node, `partner` of each short one, -1
     for none) and potentials with u_i + v_j ≥ scores_ij, equality on pairs, v ≥ 0, v = 0 on unmatched short

@@ -28,7 +28,7 @@ pair_kernel = triton.jit(do_not_specialize=["m", "n", *flags, "max_iterations", 
 
 @cache
 def power_of_2(size: int) -> int:
-    """The length of a tile for `size` entries; at least 16, which matrix products need."""
+    """Return the length of a tile for `size` entries; at least 16, which matrix products need."""
     return max(16, triton.next_power_of_2(size))
 
 
@@ -39,7 +39,7 @@ def tile_shape(m: int, n: int) -> tuple[int, int]:
 
 @cache
 def holds(tile: tuple[int, int], device: torch.device) -> bool:
-    """Whether the tile fits into the shared memory of one program."""
+    """Return whether the tile fits into the shared memory of one program."""
     if device.type != "cuda":
         return True  # Triton's interpreter
     properties: Any = torch.cuda.get_device_properties(device)
@@ -69,7 +69,7 @@ def launch(kernel: Any, arguments: tuple[Any, ...], shape: tuple[int, ...], devi
 
 
 def bits(number: float) -> int:
-    """A float64 as an integer: Triton would pass a Python float in single precision."""
+    """Return the bits of a float64 as an integer: Triton would pass a Python float in single precision."""
     (packed,) = struct.unpack("q", struct.pack("d", number))
     return packed
 
@@ -92,7 +92,7 @@ def tile_indices(row_mask, column_mask, pair, m, n, ROWS: tl.constexpr, COLUMNS:
 
 @triton.jit
 def entries(pair, m, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    """The flat indices of the entries of a matrix in a (matrices, m, n) tensor, and which of them exist."""
+    """Return the flat indices of the entries of a matrix in a (matrices, m, n) tensor, and which of them exist."""
     i = tl.arange(0, ROWS)[:, None]
     j = tl.arange(0, COLUMNS)[None, :]
     return pair.to(tl.int64) * m * n + i * n + j, (i < m) & (j < n)
@@ -100,7 +100,7 @@ def entries(pair, m, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
 
 @triton.jit
 def gather(values, position, unmasked, scratch, long, short, LONG: tl.constexpr, SHORT: tl.constexpr):
-    """The unmasked entries as a (long, short) tile, -inf outside; the tile is also in `scratch`."""
+    """Return the unmasked entries as a (long, short) tile, -inf outside; the tile is also in `scratch`."""
     i = tl.arange(0, LONG)[:, None]
     j = tl.arange(0, SHORT)[None, :]
     tl.debug_barrier()  # others may still be reading
@@ -127,7 +127,7 @@ def read_pair(
     LONG: tl.constexpr,
     SHORT: tl.constexpr,
 ):
-    """The gathered tile, (long, short, limit, transposed), and whether the problem is invalid.
+    """Return the gathered tile, (long, short, limit, transposed), and whether the problem is invalid.
 
     A problem is invalid if a score is not finite, the budget is negative, or there is no feasible matching. It is
     solved as an empty one.
@@ -163,7 +163,7 @@ def scatter(
     LONG: tl.constexpr,
     SHORT: tl.constexpr,
 ):
-    """The inverse of gathering: masked entries become 0, unmasked ones of an invalid problem NaN."""
+    """Undo the gathering: masked entries become 0, unmasked ones of an invalid problem NaN."""
     i = tl.arange(0, LONG)[:, None]
     j = tl.arange(0, SHORT)[None, :]
     tl.debug_barrier()  # others may still be reading
@@ -184,7 +184,7 @@ def write_pair(values, out, pair, m, n, ROWS: tl.constexpr, COLUMNS: tl.constexp
 
 @triton.jit
 def best_matching(scores, scratch, long, short, limit, forced, LONG: tl.constexpr, SHORT: tl.constexpr):
-    """The best matching of at most (exactly, if `forced`) `limit` pairs.
+    """Return the best matching of at most (exactly, if `forced`) `limit` pairs.
 
     `scores` is the tile, also in `scratch`. Returns partner (of each short node, -1 for none), potentials u, v
     and the level, like the CPU kernel. `u` is stored with the short nodes: the potential of their partner.

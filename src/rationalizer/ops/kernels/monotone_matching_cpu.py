@@ -20,7 +20,7 @@ def monotone_matching_rows(
     first, last, stop, scores, row_mask, column_mask, allowed, budget, exact, max_iterations, tolerance, z,
     support_size, support, iterations, gap, converged,
 ):  # fmt: skip
-    """`support_size` is the number of alignments in `support`; 0 if the matrix is infeasible."""
+    """Solve matrices `first` to `last`. `support_size` is the number of alignments in `support`, 0 if infeasible."""
     for row in range(first, last):
         grid = gather_grid(row_mask[row], column_mask[row], allowed[row], budget[row], exact)
         count = grid.cell.shape[0]

@@ -23,7 +23,7 @@ Grid = namedtuple(
 
 @jit
 def gather_grid(row_mask, column_mask, allowed, budget, exact):
-    """The grid of the unmasked rows and columns of one matrix."""
+    """Return the grid of the unmasked rows and columns of one matrix."""
     row, column = np.cumsum(row_mask) - 1, np.cumsum(column_mask) - 1
     rows, columns = np.sum(row_mask), np.sum(column_mask)
     cell = np.empty(np.sum(allowed), np.int64)
@@ -45,13 +45,13 @@ def alignment_scratch(grid):
 
 @jit
 def _counts(grid):
-    """Whether pairs must be counted: a budget that cannot bind needs no counter."""
+    """Return whether pairs must be counted: a budget that cannot bind needs no counter."""
     return grid.exact or grid.budget < min(grid.rows, grid.columns)
 
 
 @jit
 def best_alignment(s, grid, offset, y, back, value):
-    """max s·y + offset·(Σy − budget) over pairs that do not cross, at most one per row and column; writes `y`.
+    """Maximize s·y + offset·(Σy − budget) over pairs that do not cross, at most one per row and column; write `y`.
 
     value[j, k] is the best score of the rows so far and the first j columns with k pairs. Ties go to fewer pairs.
     Returns the maximum; -inf if `exact` and there is no alignment with `budget` pairs.

@@ -59,7 +59,7 @@ def _compile(function: Callable[..., Any], **options: Any) -> Any:
 
 @cache
 def fast_compiler() -> Any:
-    """The module that compiles every function once; None if this version of Numba is not supported."""
+    """Return the module that compiles every function once; None if this version of Numba is not supported."""
     if numba.__version__.rpartition(".")[0] not in TESTED:
         warn_plain_compilation("the version was not tested")
         return None
@@ -104,18 +104,18 @@ def compile_plainly(function: Callable[..., Any], **options: Any) -> Any:
 
 @cache
 def source_hash() -> str:
-    """The key of the disk cache: a hash of all kernel sources, because a kernel contains code of the files it calls."""
+    """Return the key of the disk cache: a hash of all kernel sources, because a kernel contains its callees' code."""
     package = Path(__file__).parents[2]
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(package.rglob("*_cpu.py")))).hexdigest()
 
 
 def host(tensor: torch.Tensor) -> Any:
-    """The tensor as a C-contiguous NumPy array: without a copy if it is a contiguous CPU tensor."""
+    """Return the tensor as a C-contiguous NumPy array: without a copy if it is a contiguous CPU tensor."""
     return tensor.detach().cpu().contiguous().numpy()
 
 
 def unsigned(tensor: torch.Tensor) -> Any:
-    """An int64 tensor of bits as a uint64 array."""
+    """Return an int64 tensor of bits as a uint64 array."""
     return host(tensor).view("uint64")
 
 

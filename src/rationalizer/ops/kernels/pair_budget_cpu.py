@@ -22,7 +22,7 @@ def gather_edges(transition, mask, out):
 
 @jit
 def scatter_edges(values, mask, out):
-    """The inverse of `gather_edges`; transitions without a pair of neighbours become 0."""
+    """Undo `gather_edges`; transitions without a pair of neighbours become 0."""
     out[:] = 0.0
     count = 0
     previous = -1
@@ -74,7 +74,7 @@ def pair_budget_row(s, r, budget, z, x, work):
 
 @jit
 def pair_budget_backward_row(g, z, r, tight, h, grad_r):
-    """h = J g, J the projector onto the face of z; grad_r of an edge is h at the lower of its two words."""
+    """Compute h = J g with J the projector onto the face of z; grad_r of an edge is h at the lower of its two words."""
     n = z.shape[0]
     free = 0
     total = 0.0

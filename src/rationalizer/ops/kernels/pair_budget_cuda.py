@@ -58,7 +58,7 @@ def pair_budget_row(s, r, n, budget, z, work, BLOCK: tl.constexpr):
 
 @triton.jit
 def pair_budget_backward_row(g, z, r, n, tight, h, grad_r, BLOCK: tl.constexpr):
-    """h = J g, J the projector onto the face of z; grad_r of an edge is h at the lower of its two words."""
+    """Compute h = J g with J the projector onto the face of z; grad_r of an edge is h at the lower of its two words."""
     average_plateaus(z, r, g, n, h, BLOCK)
     total = tl.zeros([BLOCK], tl.float64)
     free = tl.zeros([BLOCK], tl.int32)

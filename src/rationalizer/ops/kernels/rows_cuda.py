@@ -57,7 +57,7 @@ def gather_edges(transition, mask, n, out, BLOCK: tl.constexpr):
 
 @triton.jit
 def scatter_real(values, mask, n, solvable, out, BLOCK: tl.constexpr):
-    """The inverse of `gather_real`; masked entries become 0, and words NaN if the row has no solution."""
+    """Undo `gather_real`; masked entries become 0, and words NaN if the row has no solution."""
     tl.debug_barrier()
     count = 0
     for start in range(0, n, BLOCK):
@@ -71,7 +71,7 @@ def scatter_real(values, mask, n, solvable, out, BLOCK: tl.constexpr):
 
 @triton.jit
 def scatter_edges(values, mask, n, real_count, solvable, out, BLOCK: tl.constexpr):
-    """The inverse of `gather_edges`, for a row of `real_count` words; transitions without neighbours become 0."""
+    """Undo `gather_edges` for a row of `real_count` words; transitions without neighbours become 0."""
     tl.debug_barrier()
     count = 0
     for start in range(0, n, BLOCK):
@@ -86,7 +86,7 @@ def scatter_edges(values, mask, n, real_count, solvable, out, BLOCK: tl.constexp
 
 @triton.jit
 def fill(out, first, last, value, BLOCK: tl.constexpr):
-    """out[first:last] = value."""
+    """Set out[first:last] to `value`."""
     for start in range(first, last, BLOCK):
         i = start + tl.arange(0, BLOCK)
         tl.store(out + i, tl.zeros([BLOCK], tl.float64) + value, mask=i < last)
@@ -94,7 +94,7 @@ def fill(out, first, last, value, BLOCK: tl.constexpr):
 
 
 def plain(*tensors):
-    """The tensors as the kernels read them: contiguous, masks as bytes."""
+    """Return the tensors as the kernels read them: contiguous, masks as bytes."""
     tensors = tuple(t.contiguous() for t in tensors)
     return tuple(t.view(torch.uint8) if t.dtype == torch.bool else t for t in tensors)
 

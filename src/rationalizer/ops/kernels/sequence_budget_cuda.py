@@ -106,7 +106,10 @@ def sequence_budget(scores, transition, mask, budget, max_iterations, tolerance)
 
 
 def sequence_budget_backward(g, z, transition, mask, tight, size, support):
-    """`size` and `support` are on the host, unless they come from an op that is solved on the host as a whole."""
+    """Return the gradients of scores and transitions.
+
+    `size` and `support` are on the host, unless they come from an op that is solved on the host as a whole.
+    """
     size = size.cpu()
     if not size.any():
         return pair_budget_backward(g, z, transition, mask, tight.to(z.dtype))

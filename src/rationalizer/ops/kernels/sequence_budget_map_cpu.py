@@ -11,7 +11,7 @@ IMPOSSIBLE = -1e300
 
 @jit
 def _best_end(value, steps, budget, offset):
-    """The best value after the last step, and its state (number of ones, last bit)."""
+    """Return the best value after the last step, and its state (number of ones, last bit)."""
     zero, one = 2 * (steps & 1), 2 * (steps & 1) + 1
     best, used, bit = -offset * budget, 0, 0
     for k in range(1, budget + 1):
@@ -25,7 +25,7 @@ def _best_end(value, steps, budget, offset):
 
 @jit
 def budgeted_viterbi(s, r, budget, offset, y, back, value):
-    """max s·y + Σ r_i y_i y_{i+1} + offset·(Σy − budget) s.t. Σy ≤ budget; writes `y`, returns the maximum.
+    """Maximize s·y + Σ r_i y_i y_{i+1} + offset·(Σy − budget) s.t. Σy ≤ budget; write `y`, return the maximum.
 
     `offset` lets a caller subtract a constant from all scores, so that partial sums stay small and keep their digits,
     without a change of the argmax. States are (number of ones, last bit). Scratch: `back` (n, budget + 1) uint8,

@@ -11,7 +11,7 @@ IMPOSSIBLE = tl.constexpr(-1e300)
 
 @triton.jit(noinline=True)
 def budgeted_viterbi(s, r, n, budget, offset, y, trace, value, BLOCK: tl.constexpr):
-    """max s·y + Σ r_i y_i y_{i+1} + offset·(Σy − budget) s.t. Σy ≤ budget; writes the argmax as bytes to `y`.
+    """Maximize s·y + Σ r_i y_i y_{i+1} + offset·(Σy − budget) s.t. Σy ≤ budget; write the argmax as bytes to `y`.
 
     As in `sequence_budget_map_cpu`, ties included. Scratch: `trace` n·(budget + 1) bytes, `value` 4·(budget + 1)
     floats.

@@ -7,7 +7,7 @@ from rationalizer.ops.kernels.numba_runtime import jit
 
 @jit
 def ascending(values):
-    """A stable argsort: the indices that sort `values` in ascending order."""
+    """Return the indices that sort `values` in ascending order (a stable argsort)."""
     n = values.shape[0]
     order, merged = np.empty(n, np.int64), np.empty(n, np.int64)
     for i in range(n):

@@ -46,7 +46,7 @@ def spans_rows(
     first, last, stop, scores, transition, mask, budget, spans, unit, fixed, group, shortest, longest, per_group,
     max_iterations, tolerance, z, support_size, support, iterations, gap, converged,
 ):  # fmt: skip
-    """`support_size` is the number of sequences in `support`; 0 if the row is infeasible."""
+    """Solve rows `first` to `last`. `support_size` is the number of sequences in `support`, 0 if infeasible."""
     solution = np.empty(scores.shape[1])
     for row in range(first, last):
         s, r, graph = gather_row(

@@ -18,7 +18,7 @@ def viterbi_scratch(constraint_graph):
 
 @jit
 def add_gains(s, r, heads, gain):
-    """The gain of each block on each kind of arc."""
+    """Compute the gain of each block on each kind of arc."""
     for b in range(heads.shape[0] - 1):
         head = heads[b]
         gain[b, START] = s[head]
@@ -29,7 +29,7 @@ def add_gains(s, r, heads, gain):
 
 @jit
 def constrained_viterbi(s, r, constraint_graph, offset, y, gain, value):
-    """max s·y + Σ r_i y_i y_{i+1} + offset·(Σy − budget) s.t. the constraints; writes `y`, returns the maximum.
+    """Maximize s·y + Σ r_i y_i y_{i+1} + offset·(Σy − budget) s.t. the constraints; write `y`, return the maximum.
 
     −inf if no selection is feasible. `offset` is as in `budgeted_viterbi`. The values of a state are contiguous in
     memory, so the forward pass consists of sums and maxima of vectors; the backward pass searches for the arc that
@@ -90,7 +90,7 @@ def constrained_viterbi(s, r, constraint_graph, offset, y, gain, value):
 
 @jit
 def gather_row(row, scores, transition, mask, budget, spans, unit, fixed, group, shortest, longest, per_group):
-    """The scores and transitions of the unmasked words of a row, and the graph of the constraints on them."""
+    """Return the scores and transitions of the unmasked words of a row, and the graph of the constraints on them."""
     n = scores.shape[1]
     s, r = np.empty(n), np.empty(n)
     units, required, groups = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)

@@ -8,7 +8,7 @@ from rationalizer.ops.kernels.numba_runtime import jit
 
 @jit
 def total_variation_row(y, weight, x, work):
-    """argmin ½‖x − y‖² + Σ weight_i |x_i − x_{i+1}|, written to `x`; `work` is scratch of shape (5, 2n + 2).
+    """Compute argmin ½‖x − y‖² + Σ weight_i |x_i − x_{i+1}|, written to `x`; `work` is scratch of shape (5, 2n + 2).
 
     Johnson's dynamic program: messages along the chain have piecewise linear derivatives, stored as knots in the middle
     of an array (position, change of slope, change of intercept); each step clips the derivative to ±weight. All
@@ -52,7 +52,7 @@ def total_variation_row(y, weight, x, work):
 
 @jit
 def fused(x, weight, i):
-    """Whether words i and i + 1 are on one plateau. With weight 0 equal values are a coincidence, not a plateau."""
+    """Return whether words i and i + 1 are on one plateau. Equal values with weight 0 are not a plateau."""
     return x[i] == x[i + 1] and weight[i] > 0.0
 
 

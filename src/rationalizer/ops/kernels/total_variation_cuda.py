@@ -23,7 +23,7 @@ def _clip(knot, slope, shift, at, end, step: tl.constexpr, slope_sum, shift_sum,
 
 @triton.jit
 def total_variation_row(y, weight, n, x, work):
-    """argmin ½‖x − y‖² + Σ weight_i |x_i − x_{i+1}|, written to `x`; `work` holds 8n + 6 floats.
+    """Compute argmin ½‖x − y‖² + Σ weight_i |x_i − x_{i+1}|, written to `x`; `work` holds 8n + 6 floats.
 
     Johnson's dynamic program, as in `total_variation_cpu`.
     """
@@ -69,7 +69,7 @@ def total_variation_row(y, weight, n, x, work):
 
 @triton.jit
 def ends_plateau(x, weight, i, n):
-    """Whether word i is the last of its plateau. With weight 0 equal values are a coincidence, not a plateau."""
+    """Return whether word i is the last of its plateau. With weight 0 equal values are a coincidence, not a plateau."""
     inner = i + 1 < n
     ahead = tl.load(x + i + 1, mask=inner, other=0.0)
     return ~(inner & (tl.load(x + i) == ahead) & (tl.load(weight + i, mask=inner, other=0.0) > 0.0))
