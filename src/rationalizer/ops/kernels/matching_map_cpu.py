@@ -66,7 +66,7 @@ def best_free(scores, mate, j):
 
 @jit
 def best_matching(scores, limit, forced, u, v, mate, partner):
-    """Return the best matching of at most (exactly, if `forced`) `limit` pairs. A score of -inf forbids a pair.
+    """Find the best matching of at most (exactly, if `forced`) `limit` pairs. A score of -inf forbids a pair.
 
     `scores` is (long, short). Writes the matching (`mate` of each long node, `partner` of each short one, -1
     for none) and potentials with u_i + v_j ≥ scores_ij, equality on pairs, v ≥ 0, v = 0 on unmatched short

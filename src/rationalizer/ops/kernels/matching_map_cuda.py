@@ -184,7 +184,7 @@ def write_pair(values, out, pair, m, n, ROWS: tl.constexpr, COLUMNS: tl.constexp
 
 @triton.jit
 def best_matching(scores, scratch, long, short, limit, forced, LONG: tl.constexpr, SHORT: tl.constexpr):
-    """Return the best matching of at most (exactly, if `forced`) `limit` pairs.
+    """Find the best matching of at most (exactly, if `forced`) `limit` pairs.
 
     `scores` is the tile, also in `scratch`. Returns partner (of each short node, -1 for none), potentials u, v
     and the level, like the CPU kernel. `u` is stored with the short nodes: the potential of their partner.
