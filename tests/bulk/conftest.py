@@ -14,7 +14,7 @@ def small(spectra_run):
 
 @pytest.fixture(scope="session")
 def table():
-    """Texts under another name, with columns of kinds that only Parquet has, and rows without a text."""
+    """A table whose text column has another name, with Parquet-only column types and rows without a text."""
     texts = [example.text for example in generated_reviews(train=1, dev=1, test=ROWS).test]
     texts[3], texts[4] = None, "  "
     columns = {"id": range(ROWS), "review": texts, "when": pa.array(range(ROWS), pa.timestamp("ns"))}

@@ -46,7 +46,7 @@ def workers():
             parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
             if (folder / "cmdline").read_bytes().startswith(b"ray::ChunkWorker"):
                 found.append(int(folder.name))
-        except OSError:  # gone meanwhile
+        except OSError:  # the process has ended
             continue
 
     def is_ours(process):
@@ -61,7 +61,7 @@ def check_dead_worker(small, table, tmp_path):
     killed = []
 
     def kill(_):
-        if not killed:  # one shard is done, and each worker has another to do
+        if not killed:  # one shard is finished, and each worker has another one left
             killed.append(workers()[0])
             os.kill(killed[0], signal.SIGKILL)
 

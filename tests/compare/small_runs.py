@@ -13,7 +13,7 @@ def plan_small(folder, out, methods="pair-budget,sparsemax", seeds=(0, 1), **cha
 
 
 def timeless(record):
-    """A record without what the clock says."""
+    """Return a record without its times."""
     scores = {
         split: {name: value for name, value in found.items() if name != "seconds_per_epoch"}
         for split, found in record["scores"].items()
@@ -22,6 +22,6 @@ def timeless(record):
 
 
 def learned(directory):
-    """All that a run has come to: its scores, its weights."""
+    """Return the scores and the weights of a run."""
     record = json.loads((directory / "scores.json").read_text())
     return timeless(record), (directory / "model.safetensors").read_bytes()

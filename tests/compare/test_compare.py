@@ -1,4 +1,4 @@
-"""Comparisons that really train, in this process; their tables computed anew."""
+"""Comparisons that train in this process, and their tables."""
 
 import json
 import shutil
@@ -17,7 +17,7 @@ from rationalizer.training.loop import TrainingLoop
 from tests.compare.small_runs import SMALL, learned, plan_small
 from tests.training.interrupted import Killed
 
-pytestmark = pytest.mark.long  # that is, beside `test_engines.py`, with which it shares a comparison
+pytestmark = pytest.mark.long  # runs with `test_engines.py`, which uses the same comparison
 BUDGETS = [Budget.share(0.1), Budget.share(0.2)]
 
 
@@ -75,7 +75,7 @@ def test_only_what_is_missing_is_trained(study, folder):
 
 
 def test_threads_are_set_and_not_measured(folder, tmp_path, monkeypatch):
-    """Other runs at the same time would be measured."""
+    """Measured times would depend on the other runs."""
     monkeypatch.setattr(trainer, "measure_threads", None)
     runs = plan_small(folder, tmp_path, "full-text", seeds=(0,), epochs=1, batch_size=160)
     done = compare(runs, tmp_path, threads=2)
@@ -87,11 +87,11 @@ def test_runs_with_other_settings_raise(study, folder):
     out, _, _ = study
     with pytest.raises(ValueError, match="hidden = 8, not 9"):
         compare(plan_small(folder, out, hidden=9), out)
-    compare(plan_small(folder, out, checkpoint_seconds=5), out)  # makes no difference to the result
+    compare(plan_small(folder, out, checkpoint_seconds=5), out)  # does not change the result
 
 
 def test_runs_on_other_texts_raise(folder, tmp_path):
-    """The same path and the same settings, but a file that was edited since."""
+    """The path and the settings are the same, but the file was edited."""
     copy = tmp_path / "small"
     shutil.copytree(folder, copy)
     runs = plan_small(copy, tmp_path / "out", "full-text")
@@ -119,7 +119,7 @@ def test_failed_run_does_not_stop_the_others(folder, tmp_path, monkeypatch):
 
 
 def test_killed_comparison_resumes_to_the_same_weights(study, folder, tmp_path, monkeypatch):
-    """In the second of two runs, in its second epoch: the first is not touched again, the second not begun anew."""
+    """Killed in the second epoch of the second run: the first run is not repeated, the second resumes."""
     runs = plan_small(folder, tmp_path, "pair-budget", [0]) + plan_small(
         folder, tmp_path, "sparsemax", [0], checkpoint_seconds=0
     )

@@ -38,7 +38,7 @@ def test_score_against_budget():
     root = ElementTree.fromstring(score_against_budget(rows, "macro_f1"))
     found = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"reviews (reduced), test: macro-F1 against budget", "10", "20", "budget, % of the words"} <= set(found)
-    assert score_against_budget(rows, "token_f1") is None  # nobody marked anything
+    assert score_against_budget(rows, "token_f1") is None  # no annotations
     assert score_against_budget(rows[1:], "macro_f1") is None  # one budget is no sweep
     counted = [replace(each, budget=each.budget and Budget.count(5)) for each in rows]
     assert score_against_budget(counted, "macro_f1") is None
@@ -52,7 +52,7 @@ def test_training_cost():
         )
         for share, seconds in ((0.1, [1.0, 2.0]), (0.2, [6.0, 3.0]))
     ]
-    assert training_cost(rows) is None  # of what there is but one, nothing is compared
+    assert training_cost(rows) is None  # nothing to compare
     other = replace(rows[0], method="sfe", scores={"seconds_per_epoch": Summary.from_values([12.0])})
     found = [
         node.text

@@ -1,4 +1,4 @@
-"""Runs in subprocesses, on Ray and through submitit: the same weights, and how they end."""
+"""Runs in subprocesses, on Ray and through submitit give the same weights and stop cleanly."""
 
 import json
 import os
@@ -27,14 +27,14 @@ ENDLESS = {"epochs": 100_000, "patience": "none", "checkpoint_seconds": 0}
 
 @pytest.fixture
 def two(folder, tmp_path):
-    """A run as in `study`, and one that does not come to an end by itself."""
+    """Return a run of `study` and a run that does not end by itself."""
     return plan_small(folder, tmp_path, "pair-budget", [0]) + plan_small(
         folder, tmp_path, "pair-budget", [1], **ENDLESS
     )
 
 
 def when_trained_on(run, deadline=300):
-    """The number of the process that trains, once it has kept a checkpoint."""
+    """Return the ID of the training process, after its first checkpoint."""
     begun = time.monotonic()
     while not (run.directory / "checkpoint.safetensors").exists():
         assert time.monotonic() - begun < deadline, f"{run.title} has kept no checkpoint"
@@ -55,7 +55,7 @@ def assert_learned_the_same(run, tmp_path, study):
 
 
 def test_subprocesses_give_the_same_weights_and_stop_on_interrupt(two, tmp_path, study, monkeypatch):
-    """Ctrl-C after the first of two runs; the next call goes on with the second from its checkpoint."""
+    """Ctrl-C after the first of two runs; the next call resumes the second from its checkpoint."""
     done, endless = two
     trained_by = []
 
@@ -105,7 +105,7 @@ def test_bad_data_stops_the_comparison(tmp_path):
 
 
 def test_subprocess_exits_when_stdin_closes(two):
-    """However that ends: nobody is left to hold the other end of its standard input."""
+    """However the parent process ends, its end of the pipe is closed."""
     task = json.dumps(RunTask(two[1]).to_json()) + "\n"
     process = subprocess.Popen([sys.executable, "-m", "rationalizer.compare"], stdin=subprocess.PIPE, text=True)
     try:

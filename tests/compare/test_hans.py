@@ -1,4 +1,4 @@
-"""Accuracy on HANS, with a model whose answer is known."""
+"""Accuracy on HANS of a model with known predictions."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def hans(parts=PARTS, group=None):
 
 
 def answering(trained, answer):
-    """The same model, with one answer to everything."""
+    """Return a model that predicts one class for every pair."""
     with torch.no_grad():
         linear = trained.model.head.linear
         linear.weight.zero_()

@@ -1,4 +1,4 @@
-"""A stand-in for the Hugging Face Hub: repositories of models in memory, spoken to by the real client over HTTP."""
+"""A fake Hugging Face Hub with repositories in memory; the real client connects to it over HTTP."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Files = dict[str, bytes]
 
 
 class Hub:
-    """What the server knows. `refused` repositories ask for a token."""
+    """The state of the server. `refused` repositories require a token."""
 
     def __init__(self) -> None:
         self.repositories: dict[str, dict[str, Files]] = {}  # name -> branch -> files
@@ -30,7 +30,7 @@ class Hub:
         return hashlib.sha1(json.dumps([name, content]).encode()).hexdigest()
 
     def files(self, name: str, revision: str) -> tuple[str, Files] | None:
-        """The commit and the files of a branch, or of a commit."""
+        """Return the commit and the files of a branch or commit."""
         for branch, files in self.repositories[name].items():
             if revision in (branch, self.commit(name, branch)):
                 return self.commit(name, branch), files
@@ -96,7 +96,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer({"url": f"{self.hub.address}/{name}"}, 200 if new == {"main": {}} else 409)
         if parts == ["api", "validate-yaml"]:
             return self.answer({"errors": [], "warnings": []})
-        if parts[-1] == "batch":  # large files: told where to put them
+        if parts[-1] == "batch":  # upload addresses of large files
             objects = [
                 {**one, "actions": {"upload": {"href": f"{self.hub.address}/lfs/{one['oid']}"}}}
                 for one in json.loads(sent)["objects"]

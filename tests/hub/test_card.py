@@ -1,4 +1,4 @@
-"""The card beside a saved model."""
+"""The model card."""
 
 import json
 
@@ -40,7 +40,7 @@ def test_sections(model, spectra_run, tmp_path):
 
 
 def test_no_training_text(model, tmp_path):
-    """Without a wish the example is a sentence of nobody's data, and none where the model does not know its words."""
+    """The default example is a fixed sentence; there is none if the model does not know its words."""
     model.save(tmp_path)
     assert "## Example" not in (tmp_path / "README.md").read_text()
     known = TrainedModel.load(tmp_path).encoder.knows

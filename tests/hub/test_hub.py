@@ -1,4 +1,4 @@
-"""Models of the Hugging Face Hub: the real client against a stand-in server."""
+"""Models on the Hugging Face Hub: the real client with a fake server."""
 
 import json
 import os
@@ -21,12 +21,12 @@ TEXTS = ["We found very rude careless neglect. It was our first visit.", "There 
 
 
 def connect(monkeypatch, address, folder):
-    """Points the client, which reads its environment when it is imported, to another server."""
+    """Point the client to another server; it has read its environment at import."""
     constants = huggingface_hub.constants
     monkeypatch.setattr(constants, "ENDPOINT", address)
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder))
-    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)  # large files by Git LFS, not by a storage of its own
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)  # large files by Git LFS, not by Xet storage
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(folder / "no-token"))
     monkeypatch.delenv("HF_TOKEN", raising=False)
 

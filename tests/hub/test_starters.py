@@ -1,4 +1,4 @@
-"""The models that come with the package: there, small, documented, and sensible on everyday sentences."""
+"""Starter models: size, card, scores, and predictions for everyday sentences."""
 
 import json
 import runpy
@@ -132,7 +132,7 @@ def test_command_line():
 
 
 def test_renew(tmp_path, sentiment):
-    """A newer setting takes the value that keeps the model as it was."""
+    """A newer setting gets the value that leaves the model unchanged."""
     folder = shutil.copytree(STARTERS["sentiment"], tmp_path / "old")
     stored = read_record(folder / CONFIG)
     del stored["config"]["annotation_weight"]

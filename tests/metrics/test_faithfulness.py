@@ -7,7 +7,7 @@ from rationalizer.metrics import aopc, faithfulness, top_tokens
 
 
 def additive_model(*token_logits):
-    """Two classes; the logit of class 1 is the sum over the kept tokens: all can be computed by hand."""
+    """Two classes; the logit of class 1 is the sum over the kept tokens, so scores can be computed by hand."""
 
     def probabilities(masks):
         logits = [np.dot(w, m) for w, m in zip(token_logits, masks, strict=True)]

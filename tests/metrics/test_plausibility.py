@@ -11,7 +11,7 @@ from rationalizer.metrics import auprc, iou_scores, mask_to_spans, token_scores
 
 @st.composite
 def documents(draw, gold_nonempty=False):
-    """Pairs of masks, as two lists of documents."""
+    """Draw pairs of masks, as two lists of documents."""
     predicted, gold = [], []
     for _ in range(draw(st.integers(1, 6))):
         length = draw(st.integers(1, 12))

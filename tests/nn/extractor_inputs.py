@@ -1,4 +1,4 @@
-"""Methods over states that were made up."""
+"""Random inputs for extractors."""
 
 import torch
 

@@ -40,7 +40,7 @@ def test_padding_is_not_aligned_and_has_no_effect(method, use, pairs):
     assert (found.z[~real] == 0).all()
     assert ((found.z >= 0) & (found.z <= 1 + 1e-9)).all()
     if method == "gumbel" and use == "forward":
-        return  # the noise is drawn for the padded shape
+        return  # the random noise depends on the padded shape
     for k, (m, n) in enumerate(SHAPES):
         alone = getattr(aligner, use)(
             scores[k : k + 1, :m, :n], rows[k : k + 1, :m], columns[k : k + 1, :n], budget[k : k + 1]
@@ -78,7 +78,7 @@ def test_exact_k_aligns_k_pairs_even_where_all_scores_are_negative(pairs):
     found = ALIGNERS["ot-exact-k"]().decode(scores - 100, rows, columns, budget)
     assert found.z.sum((1, 2)).tolist() == budget.tolist()
     promised = ALIGNERS["ot-exact-k"]().guarantees(5, 3, 2)
-    assert violations(torch.zeros(5, 3).numpy(), **promised).worst == 2  # too few break the promise as well
+    assert violations(torch.zeros(5, 3).numpy(), **promised).worst == 2  # too few links are a violation as well
     relaxed = ALIGNERS["ot-relaxed"]().decode(scores - 100, rows, columns, budget)
     assert relaxed.z.sum() == 0
 

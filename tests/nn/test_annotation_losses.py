@@ -1,4 +1,4 @@
-"""Scores that learn from people: each layer's own loss, against the nearest selection that is allowed."""
+"""Annotation losses: each layer's Fenchel–Young loss against the nearest feasible selection."""
 
 import itertools
 
@@ -67,7 +67,7 @@ def test_target_is_the_nearest_feasible_alignment():
 
 
 def taught(method, marked, budget, limits=None, steps=80):
-    """What a method selects after it has learned from people alone."""
+    """Return the selections of a method trained on annotations only."""
     torch.manual_seed(0)
     layer, states = EXTRACTORS[method](12), 0.5 * torch.randn(1, len(marked), 12)
     mask, words = torch.ones(1, len(marked), dtype=torch.bool), torch.tensor([budget])
@@ -84,7 +84,7 @@ def taught(method, marked, budget, limits=None, steps=80):
 def test_method_learns_to_select_annotated_words(method):
     marked = [0, 1, 1, 0, 0, 0, 1, 0]
     found = taught(method, marked, budget=3)
-    if method == "hardkuma":  # which selects 0, 1, or something between
+    if method == "hardkuma":  # its values are 0, 1 or between
         assert (found.z[0] > 0.5).int().tolist() == marked
     else:
         assert (found.z[0] != 0).int().tolist() == marked
@@ -112,7 +112,7 @@ def test_aligner_learns_from_annotated_links(method):
     layer = ALIGNERS[method]()
     rows, columns = torch.ones(1, 4, dtype=torch.bool), torch.ones(1, 3, dtype=torch.bool)
     marked = torch.zeros(1, 4, 3, dtype=torch.bool)
-    for link in ((0, 1), (1, 0), (1, 1), (3, 2)):  # word 1 of the first text goes with two
+    for link in ((0, 1), (1, 0), (1, 1), (3, 2)):  # word 1 of the first text has two links
         marked[0][link] = True
     torch.manual_seed(0)
     scores = torch.randn(1, 4, 3, requires_grad=True)
@@ -123,7 +123,7 @@ def test_aligner_learns_from_annotated_links(method):
         layer.annotation_loss(layer(scores, rows, columns, budget), marked, rows, columns, budget).sum().backward()
         optimizer.step()
     z = layer.decode(scores.detach(), rows, columns, budget).z[0]
-    if method in ("softmax", "gumbel"):  # each word has a partner of its own choice, also one without any link
+    if method in ("softmax", "gumbel"):  # every word gets a partner, even without a link
         best = z.argmax(0)
         assert all(marked[0, i, j] for j, i in enumerate(best.tolist()))
         assert all(marked[0, i, z[i].argmax()] for i in (0, 1, 3))
@@ -152,7 +152,7 @@ def test_threshold_is_learned():
     with torch.no_grad():
         model.threshold += 1
     torch.testing.assert_close(model(*sides, budget=Budget.parse(2)).scores, before - 1)
-    output = model.train()(*sides, budget=Budget.parse(2))  # nothing is aligned any more
+    output = model.train()(*sides, budget=Budget.parse(2))  # no words are aligned
     marked = torch.zeros_like(output.z, dtype=torch.bool)
     marked[:, 0, 0] = True
     model.annotation_loss(output, marked).sum().backward()

@@ -204,7 +204,7 @@ def test_gumbel_is_a_relaxed_bernoulli():
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("training", [True, False])
 def test_words_that_cannot_be_selected_count_as_absent(method, training):
-    """Between the words that can be, not only behind them: what is left gets what it would get alone."""
+    """Masked words between other words: the other words get the same result as without them."""
     states, mask = batch((9, 6))
     gaps = mask.clone()
     gaps[0, [1, 2, 5, 8]] = False
@@ -236,7 +236,7 @@ def test_neighbours_skip_masked_words():
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 50.0])
 def test_initialize_sets_the_spread_of_scores(method, scale):
     states, mask = batch((9, 40, 1, 25), spread=scale)
-    states = states + 3 * scale  # what all states share is no spread
+    states = states + 3 * scale  # a constant added to all states does not change the spread
     extractor = build(method, start_spread=1.5, temperature=0.2)
     extractor.initialize(states, mask)
     z, scores, *_ = extractor(states, mask, Budget.parse(0.3).word_limit(mask))
@@ -248,7 +248,7 @@ def test_initialize_sets_the_spread_of_scores(method, scale):
 
 @pytest.mark.parametrize("name", ["hardkuma", "sfe-baseline"])
 def test_batch_parts_give_state_and_gradient_of_the_whole(name):
-    """Two processes, one after the other: weighted by their shares, parts of 5 and 2 texts are the batch of 7."""
+    """Parts of 5 and 2 texts, weighted by their shares, give the result of the batch of 7."""
     torch.manual_seed(0)
     states, losses = torch.randn(7, 9, SIZE), torch.rand(7)
     mask, budget = torch.arange(9) < torch.randint(2, 10, (7, 1)), torch.full((7,), 2)

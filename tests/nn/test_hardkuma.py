@@ -1,4 +1,4 @@
-"""HardKuma's variables, and how they are kept to their rate."""
+"""HardKuma variables and the multipliers that control their rate."""
 
 import math
 
@@ -88,7 +88,7 @@ def test_multipliers_follow_the_moving_average_of_the_violations():
 
 
 def test_hardkuma_converges_to_its_rate():
-    """The task wants everything; without a penalty all stays selected until the multiplier drops all of it."""
+    """The task rewards selecting all words. Without a penalty all stay selected until the multiplier drops them all."""
     extractor = build("hardkuma", target_warmup=0.5)
     states, mask = batch((10, 10, 10, 10))
     budget = Budget.parse(0.3).word_limit(mask)
@@ -112,13 +112,13 @@ def test_hardkuma_converges_to_its_rate():
 
 @pytest.mark.parametrize(("a", "b"), [(18.0, 1.0), (1.0, 2e-5), (15.0, 1e-3)])
 def test_hardkuma_recovers_from_certainty(a, b):
-    """All words are selected for certain, as after a quick start: to all digits, so that the rate itself is level."""
+    """All words have probability 1 up to rounding, as after a fast start, so the rate itself has no gradient."""
     extractor = build("hardkuma", target_warmup=0.0)
     states, mask = batch((10, 10, 10, 10))
     budget = Budget.parse(0.3).word_limit(mask)
     with torch.no_grad():
         extractor.parameters_of.weight.mul_(0.1)
-        extractor.parameters_of.bias.copy_(torch.tensor([a, b]).expm1().log())  # softplus backwards
+        extractor.parameters_of.bias.copy_(torch.tensor([a, b]).expm1().log())  # inverse of softplus
     extraction = extractor(states, mask, budget)
     assert extraction.scores.exp().min() > 0.9999
     optimizer = torch.optim.Adam(extractor.parameters(), lr=0.05)

@@ -12,7 +12,7 @@ BUDGET = Budget.share(0.3)
 
 
 def replaced(examples, keep, others):
-    """The same texts with the words of `others` where `keep` is not set."""
+    """Return the texts with words of `others` where `keep` is False."""
     found = []
     for example, row, other in zip(examples, keep, others, strict=True):
         tokens = [a if kept else b for a, kept, b in zip(example.tokens, row, other.tokens, strict=False)]
@@ -22,10 +22,10 @@ def replaced(examples, keep, others):
 
 
 def selective(model, method):
-    if method == "hardkuma":  # untrained it selects everything; make it select some
+    if method == "hardkuma":  # an untrained model selects everything
         model.method.parameters_of.weight.data.mul_(8)
         model.method.parameters_of.bias.data.copy_(torch.tensor([-1.0, 1.0]))
-    if method == "fusedmax":  # states this small it fuses into one
+    if method == "fusedmax":  # it fuses states as small as these
         model.method.scorer.weight.data.mul_(20)
     return model.eval()
 
@@ -150,7 +150,7 @@ def test_full_text_includes_punctuation_and_has_no_generator():
 
 
 def test_closed_gaps_hide_positions():
-    """The same words chosen from another text, in the same order: in place they are read otherwise."""
+    """The same words selected from another text give the same prediction only if gaps are closed."""
     one, other = texts((9,), marks=False)[0], texts((14,), seed=4, marks=False)[0]
     here, there = [1, 2, 7], [0, 5, 11]
     tokens = list(other.tokens)

@@ -1,4 +1,4 @@
-"""The pair model: what reaches the prediction, and by which way."""
+"""The pair model: which words affect the prediction."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ def examples(lengths, seed, marks=False):
 
 
 def batch(model, seed=0, marks=False):
-    """Premises and hypotheses of made-up words."""
+    """Return premises and hypotheses of random words."""
     return tuple(
         model.encoder.collate(examples(lengths, seed + 50 * side, marks))
         for side, lengths in enumerate((PREMISES, HYPOTHESES))
@@ -35,7 +35,7 @@ def states_of(model, premise, hypothesis):
 
 
 def with_others(words, other, where):
-    """The same words, others where the mask says so."""
+    """Return the words with other words where the mask is set."""
     return replace(words, seen=torch.where(where, other.seen, words.seen))
 
 
@@ -76,8 +76,10 @@ def test_punctuation_is_never_aligned(method):
 
 @pytest.mark.parametrize("method", sorted(set(ALIGNERS) - {"softmax"}))
 def test_faithful_prediction_ignores_unaligned_premise_words(method):
-    """Not by a bit: what an unaligned premise word is, the prediction cannot tell. Only its context can: the
-    states of aligned words were read with their neighbours, which the next test shows."""
+    """The prediction is equal bit for bit if states of unaligned premise words change.
+
+    An unaligned word still affects the states of its aligned neighbours; see the next test.
+    """
     model = build(method, faithful=True).eval()
     inputs = batch(model)
     alignment = model(*inputs, budget=Budget.count(2)).selection
@@ -97,8 +99,10 @@ def test_faithful_prediction_ignores_unaligned_premise_words(method):
 
 
 def test_unaligned_word_acts_only_through_neighbours_states():
-    """Replace an unaligned premise word and keep the alignment: the prediction moves exactly as far as the aligned
-    words' states do, and not at all where the encoder has no context."""
+    """Replace an unaligned premise word and keep the alignment.
+
+    The prediction changes only through the states of aligned words, and not at all if the encoder has no context.
+    """
     model = build("budget", faithful=True).eval()
     premise, hypothesis = batch(model)
     alignment = model(premise, hypothesis, budget=Budget.count(1)).selection
@@ -106,7 +110,7 @@ def test_unaligned_word_acts_only_through_neighbours_states():
     other = with_others(premise, batch(model, seed=7)[0], unaligned)
     before, after = (states_of(model, words, hypothesis) for words in (premise, other))
     moved = model.predict_from(alignment, *after)
-    assert not torch.allclose(moved, model.predict_from(alignment, *before))  # context, honestly
+    assert not torch.allclose(moved, model.predict_from(alignment, *before))  # an effect of the context
     mixed = torch.where(unaligned[..., None], before[0], after[0])
     torch.testing.assert_close(model.predict_from(alignment, mixed, *after[1:]), moved, rtol=0, atol=0)
 

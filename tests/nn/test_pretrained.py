@@ -1,4 +1,4 @@
-"""Encoders from folders and from the Hub: what can be used, and what is said of all else."""
+"""Encoders from folders and from the Hub, and errors for unsupported ones."""
 
 import json
 import shutil
@@ -43,7 +43,7 @@ def test_half_precision_weights_load_as_float32(bert, tmp_path):
 
 @pytest.mark.parametrize(("kind", "capacity"), [("roberta", 61), ("bert", 64)])
 def test_unused_positions_reduce_the_capacity(kind, capacity, tmp_path):
-    """RoBERTa counts positions from the padding's number on."""
+    """RoBERTa's positions start after the index of the padding token."""
     folder = write_encoder(tmp_path, kind, max_position_embeddings=64, pad_token_id=2 if kind == "roberta" else 0)
     found = load_pretrained(folder)
     assert found.capacity == capacity
@@ -143,7 +143,7 @@ def test_known_attention_is_loaded(bert, tmp_path, attention):
 
 
 def write_shards(folder, name):
-    """Weights in a file with this name, and their index."""
+    """Write weights to a file with this name, and their index."""
     weights = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
     if name.endswith(".safetensors"):
@@ -235,7 +235,7 @@ def test_missing_transformers_extra_is_named(bert, monkeypatch):
 
 
 def test_hub_name_is_pinned_to_its_commit(bert, offline, tmp_path, monkeypatch):
-    """From the Hub's cache, as it is laid out after a download."""
+    """Load from a Hub cache folder in the layout of a download."""
     import huggingface_hub.constants
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))

@@ -1,4 +1,4 @@
-"""Words in an encoder's tokens."""
+"""Subwords of words."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -38,7 +38,7 @@ def test_blank_before_word_depends_on_tokenizer():
 
 
 def test_word_directly_after_another_has_no_blank():
-    """SentencePiece begins whatever it is given with one."""
+    """SentencePiece adds a blank before every input."""
     pieces_of = [("<unk>", 0.0), ("▁", -3.0), ("▁film", -2.0), (",", -2.0), ("▁a", -2.0), ("▁,", -5.0), ("s", -2.0)]
     made = Tokenizer(models.Unigram(pieces_of, 0))
     made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
@@ -49,7 +49,7 @@ def test_word_directly_after_another_has_no_blank():
         == made.encode(text).tokens
         == ["▁a", "▁film", ",", "▁film"]
     )
-    assert pieces(subwords, "(s")[1] == ["s"]  # the blank was a token of its own
+    assert pieces(subwords, "(s")[1] == ["s"]  # the blank was a separate token
 
 
 def test_special_tokens_in_a_text_are_words():

@@ -1,4 +1,4 @@
-"""Transformers as encoders: words from subwords, whatever the encoder, the length and the selection."""
+"""Transformers as encoders: word states, windows, and the predictor's view of a selection."""
 
 import json
 from dataclasses import replace
@@ -25,7 +25,7 @@ def close(one, other, tolerance=1e-5):
 
 
 def other_words(words, z, seed=0):
-    """Other tokens, and another number of them, wherever nothing is selected."""
+    """Replace unselected words by words with other subwords and another number of them."""
     generator = torch.Generator().manual_seed(seed)
     hidden = words.mask & (z == 0)
     tokens, sizes = words.tokens.clone(), words.sizes.clone()
@@ -96,7 +96,7 @@ def test_replacing_unselected_words_changes_no_bit(bert, gaps, unselected, lengt
 
 @torch.no_grad()
 def test_gaps(bert):
-    """Kept: a selected word's place tells how many words were before it. Closed: the selection is a text of its own."""
+    """Kept gaps: positions count all words. Closed gaps: the selection is encoded as a text of its own."""
     long, short = text(9, marks=False), text(9, marks=False)
     chosen = [2, 7]
     excerpt = Example(*(lambda s: (s, *split_words(s, "spaces")))(" ".join(short.tokens[k] for k in chosen)))
@@ -116,7 +116,7 @@ def test_gaps(bert):
     swapped = replace(words, tokens=words.tokens.clone(), sizes=words.sizes.clone())
     swapped.tokens[0, 3], swapped.sizes[0, 3] = words.tokens[0, 4], words.sizes[0, 4]
     earlier = torch.zeros(words.mask.shape)
-    earlier[0, [3, 8]] = 1.0  # a gap of three words, then of four: one place each
+    earlier[0, [3, 8]] = 1.0  # gaps of three and four words, one position each
     close(marked.encode_selection(swapped, earlier).states[0, 8], first)
 
 
@@ -153,7 +153,7 @@ def test_long_texts_are_encoded_in_windows(bert):
 @torch.no_grad()
 @pytest.mark.parametrize("words", [20, 24, 29, 31, 32, 40])
 def test_states_do_not_depend_on_other_texts(bert, words):
-    """A text just short of a window stays in one, however long the others are."""
+    """A text slightly shorter than a window has one window, however long the others are."""
     model = highlight_model(bert).eval()
     short = text(words, marks=False)
     alone = model(model.encoder.collate([short]), budget=BUDGET)
@@ -164,7 +164,7 @@ def test_states_do_not_depend_on_other_texts(bert, words):
 
 @torch.no_grad()
 def test_encoders_without_a_first_special_token(tmp_path, monkeypatch):
-    """As T5: what is said of the whole does not depend on padding, nor on unselected words."""
+    """As in T5: the global state does not depend on padding or unselected words."""
     plain = tiny_transformers.tokenizer
 
     def without_prefix(length=64):
@@ -232,7 +232,7 @@ def test_one_encoder_for_both_sides(bert):
     count = lambda model: sum(p.numel() for p in model.encoder.parameters())  # noqa: E731
     assert count(two) == 2 * count(one)
     words = one.encoder.collate(texts())
-    with torch.no_grad():  # alike before they learn
+    with torch.no_grad():  # equal before training
         close(two.eval()(words, budget=BUDGET).outputs, one.eval()(words, budget=BUDGET).outputs)
 
 

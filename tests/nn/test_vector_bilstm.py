@@ -1,4 +1,4 @@
-"""Readers: what they know of words, and that all of it survives saving."""
+"""The BiLSTM encoder: word vectors, unknown words, and saving."""
 
 import json
 from collections import Counter
@@ -59,13 +59,13 @@ def test_word_vector_is_pretrained_plus_learned():
     with torch.no_grad():
         encoder.learned.weight[encoder.vocabulary.id("lovely")] = 1.0
     np.testing.assert_allclose(vector("Lovely")[0], table[words.index("lovely")] + 1, atol=1e-6)
-    assert np.abs(vector("qqq")[0]).sum() > 0  # seen, though no vector knows it
+    assert np.abs(vector("qqq")[0]).sum() > 0  # in the training texts, without a pretrained vector
     assert np.abs(vector("zzzqx")[0]).sum() == 0
 
 
 def test_untuned_vectors_are_frozen():
     assert not prepared(tuned=False).learned.weight.requires_grad
-    assert prepared(embeddings=None, tuned=False).learned.weight.requires_grad  # there is nothing else to learn from
+    assert prepared(embeddings=None, tuned=False).learned.weight.requires_grad  # no pretrained vectors to freeze
 
 
 @pytest.mark.parametrize("options", [{}, {"embeddings": None, "vector_size": 6}, {"lower": False}, {"min_count": 2}])
@@ -80,7 +80,7 @@ def test_restored_encoder_gives_the_same_states(options):
     assert torch.equal(one.seen, other.seen)
     assert torch.equal(one.counted, other.counted)
     assert torch.equal(encoder.states(one), again.states(other))
-    assert not any(name.startswith(("codes", "scales")) for name in encoder.state_dict())  # kept once, apart
+    assert not any(name.startswith(("codes", "scales")) for name in encoder.state_dict())  # saved once, in another file
 
 
 def test_table_of_another_encoder_raises():

@@ -1,4 +1,4 @@
-"""Words of long texts in rows of bounded length."""
+"""Windows: long texts in rows of limited length."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Small models over made-up words, and texts in them."""
+"""Small models and texts of random words."""
 
 import random
 
@@ -33,7 +33,7 @@ def pair_model(method="at-most-one", *, punctuation="free", **settings):
 
 
 def text(length, seed=0, marks=True):
-    """So many tokens, some of them marks."""
+    """Return texts with these numbers of tokens, some of them punctuation."""
     generator = random.Random(seed)
     tokens = [generator.choice(WORDS) for _ in range(length)]
     for k in range(2, length, 4) if marks else ():

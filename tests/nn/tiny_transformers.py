@@ -1,4 +1,4 @@
-"""Tiny encoders with drawn weights, in folders as the Hub has them."""
+"""Tiny encoders with random weights, in folders with the Hub's layout."""
 
 from collections import Counter
 from pathlib import Path
@@ -17,7 +17,7 @@ SIZES = {
     "num_hidden_layers": 2,
     "num_attention_heads": 2,
     "intermediate_size": 32,
-    "initializer_range": 0.3,  # words make a difference to each other, untrained as they are
+    "initializer_range": 0.3,  # large enough that words affect each other without training
 }
 # By model type: what a tiny one of it is made with.
 KINDS = {
@@ -40,7 +40,7 @@ KINDS = {
 
 
 def tokenizer(length=64):
-    """Pieces of one or two characters: `w12` is w1, ##2, and `w` is there too."""
+    """Pieces of one or two characters: `w12` is w1, ##2; `w` is a piece as well."""
     pieces = ["w", ",", ".", "!", *(f"w{digit}" for digit in range(10)), *(f"##{digit}" for digit in range(10))]
     letters = "abcdefghijklmnopqrstuvwxyz"
     vocabulary = list(dict.fromkeys([*SPECIAL, *pieces, *letters, *(f"##{letter}" for letter in letters)]))
