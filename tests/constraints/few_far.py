@@ -1,4 +1,4 @@
-"""A user's own constraint for pairs: few links between words that stand far apart."""
+"""A custom constraint for pairs: a maximum number of links between distant words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's own constraint: words of a few sentences only."""
+"""A custom constraint: a maximum number of sentences with selected words."""
 
 from __future__ import annotations
 

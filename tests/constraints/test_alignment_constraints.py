@@ -60,7 +60,7 @@ def crossing(pairs) -> bool:
         ("exactly-k=3", ExactlyK(3)),
     ],
 )
-def test_text_and_json_forms_come_back(text, constraint):
+def test_text_and_json_round_trip(text, constraint):
     assert Constraint.parse(text) == constraint
     assert Constraint.parse(str(constraint)) == constraint
     assert Constraint.parse(constraint.to_json()) == constraint
@@ -78,12 +78,12 @@ def test_text_and_json_forms_come_back(text, constraint):
         ("monotone=2", "takes no value"),
     ],
 )
-def test_what_cannot_be_read_is_said(text, message):
+def test_invalid_constraint_raises(text, message):
     with pytest.raises(ValueError, match=message):
         Constraint.parse(text)
 
 
-def test_trained_saved_and_changed_in_use(model, tmp_path):
+def test_constraints_are_saved_and_can_be_changed(model, tmp_path):
     found = model.explain(*PAIR)
     assert not crossing(found.pairs)
     model.save(tmp_path / "run")
@@ -105,7 +105,7 @@ def test_trained_saved_and_changed_in_use(model, tmp_path):
 
 
 @pytest.mark.parametrize("method", ["budget", "xor-at-most-one", "ot-relaxed", "ot-exact-k"])
-def test_every_method_that_decides_keeps_to_them(data, method):
+def test_all_decoding_methods_satisfy_constraints(data, method):
     model = fitted(data, method, ["monotone", "never-align=words:two/two"], budget="100%")
     for found in model.explain(data[0][:12]):
         assert not crossing(found.pairs)
@@ -113,7 +113,7 @@ def test_every_method_that_decides_keeps_to_them(data, method):
 
 
 @pytest.mark.parametrize("method", ["at-most-one", "budget", "xor-at-most-one"])
-def test_training_relaxes_over_what_may_be_decided(method):
+def test_relaxation_satisfies_constraints(method):
     """No gradient reaches a link that crosses one that must be aligned, and what is fixed is 1."""
     fixed = torch.zeros(1, 4, 5, dtype=torch.int8)
     fixed[0, 1, 2] = 1
@@ -131,7 +131,7 @@ def test_training_relaxes_over_what_may_be_decided(method):
     assert (scores.grad[0, 0, 3:] == 0).all()
 
 
-def test_conflicts_name_the_pair_and_the_constraints(model, data):
+def test_conflict_names_the_pair_and_the_constraints(model, data):
     cases = {
         r"pair 1 \('Two old .* under must-align=equal, never-align=equal: 'Two'–'Two' must be .* but never may": [
             "must-align=equal",

@@ -40,7 +40,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("text", WRITTEN)
-def test_text_object_and_json_are_one(text):
+def test_text_object_and_json_are_equivalent(text):
     constraint = WRITTEN[text]
     assert Constraint.parse(text) == constraint == Constraint.parse(str(constraint))
     assert str(constraint) == text
@@ -50,7 +50,7 @@ def test_text_object_and_json_are_one(text):
     assert constraint.describe()
 
 
-def test_every_constraint_is_written_and_offered_as_it_says():
+def test_every_constraint_documents_its_syntax():
     own = [kind for kind in CONSTRAINTS.values() if issubclass(kind, TextConstraint)]
     assert {constraint.name for constraint in WRITTEN.values()} == {
         kind.name for kind in own if kind.__module__.startswith("rationalizer.")
@@ -60,7 +60,7 @@ def test_every_constraint_is_written_and_offered_as_it_says():
             assert type(Constraint.parse(text)) is kind
 
 
-def test_names_and_blanks_are_taken_as_people_type_them():
+def test_parsing_ignores_case_and_spaces():
     assert Constraint.parse(" Span_Length = 3 - 8 ") == SpanLength(3, 8)
     assert (
         parse_constraints(None)
@@ -72,7 +72,7 @@ def test_names_and_blanks_are_taken_as_people_type_them():
     assert parse_constraints("spans=2") == parse_constraints([Spans(2), "spans=2"]) == (Spans(2),)
 
 
-def test_unlike_ones_differ():
+def test_different_constraints_are_unequal():
     assert Spans(2) != Spans(3)
     assert Spans(2) != PerSentence(2)
     assert Must(words=["a"]) != Never(words=["a"])
@@ -97,7 +97,7 @@ def test_unlike_ones_differ():
         ("ends=stopwords", "pattern:... was expected"),
     ],
 )
-def test_what_cannot_be_read_says_how_to_write_it(text, message):
+def test_parse_error_shows_the_syntax(text, message):
     with pytest.raises(ValueError, match=message):
         Constraint.parse(text)
 
@@ -125,12 +125,12 @@ def test_what_cannot_be_read_says_how_to_write_it(text, message):
         (lambda: parse_constraints(2), "constraints are a list"),
     ],
 )
-def test_wrong_values_are_named(make, message):
+def test_invalid_value_raises(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
 
-def test_a_config_keeps_them():
+def test_config_stores_constraints():
     config = configure("spectra", {"constraints": ["spans=2", Never(stopwords=True)]})
     assert config.constraints == (Spans(2), Never(stopwords=True))
     stored = json.loads(json.dumps(config.to_json()))
@@ -149,15 +149,15 @@ def test_a_config_keeps_them():
         ("spectra", Ends(characters=[(0, 3)]), "explain or predict"),
     ],
 )
-def test_a_config_refuses_what_it_cannot_keep(method, constraint, message):
+def test_config_rejects_unsupported_constraints(method, constraint, message):
     with pytest.raises(ValueError, match=message):
         configure(method, {"constraints": [constraint]})
 
 
-def test_hardkuma_takes_them_where_it_decodes_to_the_budget():
+def test_hardkuma_supports_constraints_if_it_decodes_to_the_budget():
     assert configure("hardkuma", {"decoding": "top-k", "constraints": ["spans=2"]}).constraints == (Spans(2),)
 
 
-def test_words_that_negate_are_no_stopwords():
+def test_negations_are_not_stopwords():
     assert not STOPWORDS & {"not", "no", "never", "nor", "cannot", "n't", "isn't", "without", "but", "too", "very"}
     assert {"the", "is", "it's", "of"} <= STOPWORDS

@@ -35,14 +35,14 @@ def selected(explanation):
     return [t for t, chosen in zip(explanation.tokens, explanation.selected, strict=True) if chosen]
 
 
-def test_a_model_keeps_to_what_it_was_trained_under(model):
+def test_trained_model_satisfies_its_constraints(model):
     for text in {*TEXTS, WORDS}:
         found = model.explain(text)
         assert len(found.spans) == 1
         assert not {"The", "the", "was", "It", "I", "A"} & set(selected(found))
 
 
-def test_constraints_are_saved_and_changed_in_use_without_training(model, tmp_path):
+def test_constraints_can_be_changed_after_training(model, tmp_path):
     model.save(tmp_path)
     again = Rationalizer.load(tmp_path)
     assert again.constraints == model.constraints == (Spans(1), Never(stopwords=True))
@@ -57,7 +57,7 @@ def test_constraints_are_saved_and_changed_in_use_without_training(model, tmp_pa
     assert "whole-sentences" in repr(again)
 
 
-def test_what_is_marked_in_the_texts_at_hand(model):
+def test_masks_passed_with_the_texts(model):
     first, second = model.explain([WORDS, TEXTS[0]], constraints=[Must(characters=[[(4, 8)], None]), Spans(1)])
     assert "film" in selected(first)
     assert len(first.spans) == len(second.spans) == 1
@@ -66,7 +66,7 @@ def test_what_is_marked_in_the_texts_at_hand(model):
         model.constraints = [Must(characters=[(4, 8)])]
 
 
-def test_predictions_follow_from_the_selection(model):
+def test_prediction_depends_on_the_constrained_selection(model):
     given = [[Must(words=["warm"]), Spans(1)], [Must(words=["long"]), Spans(1)]]
     outputs = [model.predict_proba([WORDS], constraints=asked) for asked in given]
     assert not np.allclose(*outputs)
@@ -75,12 +75,12 @@ def test_predictions_follow_from_the_selection(model):
     assert model.predict([WORDS], constraints=given[0])[0] == explained.label
 
 
-def test_conflicts_in_use_name_the_text(model):
+def test_conflict_at_inference_names_the_text(model):
     with pytest.raises(ConstraintConflict, match=r"text 2 \('It was dull.*must=words:dull, never=words:dull"):
         model.predict([WORDS, TEXTS[1]], constraints=[Must(words=["dull"]), Never(words=["dull"])])
 
 
-def test_conflicts_name_the_row_whatever_the_texts_come_in(model):
+def test_conflict_names_the_row_for_every_input_type(model):
     asked = {"constraints": [Must(words=["dull"]), Never(words=["dull"])]}
     with pytest.raises(ConstraintConflict, match=r"^text 4 \('It was dull"):
         list(model.explain(iter([WORDS] * 3 + [TEXTS[1]]), batch_size=2, **asked))
@@ -92,7 +92,7 @@ def test_conflicts_name_the_row_whatever_the_texts_come_in(model):
     assert (error.problem, error.remedy, error.place) == ("(...) under spans=1: no", "do this", "text 4")
 
 
-def test_conflicts_are_found_before_a_training(tmp_path):
+def test_conflict_raises_before_training(tmp_path):
     asked = Rationalizer(budget=1, constraints=[Must(words=["warm", "film"])], **SMALL)
     with pytest.raises(
         ConstraintConflict, match=r"train: text \d+ .*2 words must be selected, but the budget allows 1"
@@ -104,7 +104,7 @@ def test_conflicts_are_found_before_a_training(tmp_path):
         nothing.fit(TEXTS, NAMES)
 
 
-def test_texts_without_anything_to_select_are_counted(model):
+def test_empty_rationales_are_counted(model):
     with pytest.warns(UserWarning, match=r"1 of 2 texts \(first: text 2, 'The film was warm"):
         model.predict([WORDS, "The film was warm and far too long"], constraints=["whole-sentences"])
     with warnings.catch_warnings():
@@ -112,7 +112,7 @@ def test_texts_without_anything_to_select_are_counted(model):
         model.predict([WORDS], constraints=["whole-sentences"])
 
 
-def test_scores_under_other_constraints(model):
+def test_evaluation_under_other_constraints(model):
     examples = model.examples(TEXTS[:4])
     examples = [type(e)(e.text, e.tokens, e.offsets, label) for e, label in zip(examples, (1, 0, 1, 0), strict=True)]
     free, bound = (evaluate(model.trained, examples, constraints=asked).as_dict() for asked in ([], ["spans=1"]))
@@ -123,7 +123,7 @@ METHODS = [name for name in EXTRACTORS if EXTRACTORS[name].supports_constraints(
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_that_takes_them_keeps_to_them(method):
+def test_all_supporting_methods_satisfy_constraints(method):
     options = {"decoding": "top-k"} if method == "hardkuma" else {}
     model = highlight_model(method, punctuation="count", method_options=options)
     words = model.encoder.collate(texts())
@@ -139,7 +139,7 @@ def test_every_method_that_takes_them_keeps_to_them(method):
 
 
 @pytest.mark.parametrize(("decoding", "select"), [("top-k", ops.top_k), ("contiguous", ops.contiguous)])
-def test_limits_that_do_not_bind_change_no_decoding(decoding, select):
+def test_inactive_constraints_do_not_change_decoding(decoding, select):
     model = highlight_model("sfe", method_options={"decoding": decoding}, punctuation="count").eval()
     words = model.encoder.collate(texts((14, 6, 9)))
     output = model(words, budget=Budget.parse(0.4), constraints=LayerConstraints(spans=99))
@@ -147,7 +147,7 @@ def test_limits_that_do_not_bind_change_no_decoding(decoding, select):
     assert torch.equal(output.z, select(output.scores, allowed, mask=words.mask).to(output.z.dtype))
 
 
-def test_spectra_learns_under_them():
+def test_spectra_learns_under_constraints():
     model = highlight_model("spectra", punctuation="count", dropout=0.0).train()
     words = model.encoder.collate(texts((14, 6, 9)))
     never = torch.zeros(words.mask.shape, dtype=torch.int8)
@@ -159,7 +159,7 @@ def test_spectra_learns_under_them():
     assert model.method.scorer.weight.grad.abs().sum() > 0
 
 
-def test_a_text_that_selects_nothing_is_pulled_up_and_one_that_cannot_is_left_alone():
+def test_gradient_raises_empty_selections_if_feasible():
     model = highlight_model("spectra", punctuation="count", dropout=0.0).train()
     model.method.scorer.bias.data -= 100
     words = model.encoder.collate(texts((8, 8)))
@@ -175,7 +175,7 @@ def test_a_text_that_selects_nothing_is_pulled_up_and_one_that_cannot_is_left_al
     assert (pull[1] == 0).all()
 
 
-def test_what_comes_nearest_is_solved_for_only_where_nothing_is_selected(monkeypatch):
+def test_nearest_selection_is_solved_only_for_empty_rows(monkeypatch):
     extractor = EXTRACTORS["spectra"](4)
     mask, budget, limits = torch.ones(2, 6, dtype=torch.bool), torch.tensor([2, 2]), LayerConstraints(spans=1)
     solved = []

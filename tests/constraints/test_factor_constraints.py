@@ -50,7 +50,7 @@ def sentences(explanation) -> set[int]:
     return {int(numbers[i]) for i, weight in enumerate(explanation.weights) if weight}
 
 
-def test_trained_and_changed_in_use(model):
+def test_constraint_can_be_changed_after_training(model):
     assert model.constraints == (FewSentences(1),)
     assert len(sentences(model.explain(TEXT))) == 1
     both = model.explain(TEXT, constraints=["few-sentences=2", Spans(1)])
@@ -58,7 +58,7 @@ def test_trained_and_changed_in_use(model):
     assert sum(weight for weight, counts in zip(both.weights, both.counted, strict=True) if counts) <= 4
 
 
-def test_saved_and_loaded_in_a_fresh_process(model, tmp_path):
+def test_round_trip_in_a_new_process(model, tmp_path):
     model.save(tmp_path / "run")
     script = (
         "from rationalizer import Rationalizer\n"
@@ -75,7 +75,7 @@ def test_saved_and_loaded_in_a_fresh_process(model, tmp_path):
     assert shown.strip() == str(model.explain(TEXT)).strip()
 
 
-def test_an_entry_point_is_found_by_name(tmp_path, monkeypatch):
+def test_entry_point_is_loaded_by_name(tmp_path, monkeypatch):
     (tmp_path / "odd_words.py").write_text(
         "from dataclasses import dataclass\n"
         "from rationalizer.constraints import FactorConstraint, register\n"
@@ -98,7 +98,7 @@ def test_an_entry_point_is_found_by_name(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("transition", [0.0, 0.4])
 @pytest.mark.parametrize("other", [{}, {"spans": 1}])
-def test_decides_the_best_of_what_is_allowed_and_relaxes_it(transition, other):
+def test_decoding_is_optimal_and_relaxation_feasible(transition, other):
     """Against all selections; the relaxation keeps the budget, and becomes the decision as the temperature falls."""
     text = example("a b. c d. e f.")
     numbers = sentence_numbers(text)
@@ -127,7 +127,7 @@ def test_decides_the_best_of_what_is_allowed_and_relaxes_it(transition, other):
         assert torch.isfinite(scores.grad).all()
 
 
-def test_what_cannot_be_had_names_the_text():
+def test_infeasible_constraint_names_the_text():
     class Never(Factor):
         def map(self, scores):
             return torch.ones_like(scores)
@@ -144,6 +144,6 @@ def test_what_cannot_be_had_names_the_text():
         graph_selection.decode(scores, torch.ones_like(scores).bool(), torch.tensor([2]), limits, transition=0.0)
 
 
-def test_other_methods_refuse():
+def test_unsupported_methods_raise():
     with pytest.raises(ValueError, match="use one of spectra, pair-budget"):
         Rationalizer("sfe", constraints=[FewSentences(2)])

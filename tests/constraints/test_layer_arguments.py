@@ -70,7 +70,7 @@ def best(scores, budget, transition, *kept):
 
 @pytest.mark.parametrize("second", [None, Spans(1), WholeSentences(), Never(stopwords=True), PerSentence(2)], ids=str)
 @pytest.mark.parametrize("first", KEPT, ids=str)
-def test_the_best_selection_is_the_best_of_all_that_a_person_would_allow(first, second):
+def test_decoding_matches_brute_force(first, second):
     asked = [first] if second is None else [first, second]
     kept = [KEPT[constraint] for constraint in asked]
     generator = np.random.default_rng(0)
@@ -81,14 +81,14 @@ def test_the_best_selection_is_the_best_of_all_that_a_person_would_allow(first, 
         assert chosen[0, WORDS].bool().tolist() == best(scores[0, WORDS], 4, transition, *kept)
 
 
-def test_limits_of_several_constraints_are_the_tightest():
+def test_tightest_of_several_bounds_applies():
     limits, _ = limits_of(Spans(3), Spans(2), SpanLength(2), SpanLength(1, 5), PerSentence(3), PerSentence(2))
     assert (limits.spans, limits.shortest, limits.longest, limits.per_group) == (2, 2, 5, 2)
     assert limits.unit is None
     assert limits.fixed is None
 
 
-def test_texts_of_a_batch_have_their_own():
+def test_arguments_differ_per_text():
     short = Example("Rude.", *split_words("Rude."))
     counted = torch.zeros(2, len(EXAMPLE.tokens), dtype=torch.bool)
     counted[0, WORDS], counted[1, 0] = True, True
@@ -112,7 +112,7 @@ def test_texts_of_a_batch_have_their_own():
         ([SpanLength(3), SpanLength(1, 2)], "at least 3 words and at most 2"),
     ],
 )
-def test_conflicts_name_the_text_and_the_constraints(asked, message):
+def test_conflict_names_the_text_and_the_constraints(asked, message):
     with pytest.raises(ConstraintConflict, match=message) as raised:
         limits_of(*asked)
     assert all(str(constraint) in str(raised.value) for constraint in asked)
@@ -120,7 +120,7 @@ def test_conflicts_name_the_text_and_the_constraints(asked, message):
         assert "text 1 ('The view, not bad!" in str(raised.value)
 
 
-def test_a_must_word_that_the_model_does_not_know_is_a_conflict_and_a_mark_is_not():
+def test_required_unknown_word_is_a_conflict_but_punctuation_is_not():
     counted = torch.tensor([[not is_punctuation(token) and token != "Rude" for token in EXAMPLE.tokens]])
     with pytest.raises(ConstraintConflict, match="'Rude' must be selected, but the model does not know the word"):
         build_layer_constraints(
@@ -138,18 +138,18 @@ def test_a_must_word_that_the_model_does_not_know_is_a_conflict_and_a_mark_is_no
         (Must(mask=[[2] * 12]), 1, "a mask has a 0 or 1"),
     ],
 )
-def test_what_is_marked_must_be_of_the_text(constraint, of, message):
+def test_mask_length_must_match_the_text(constraint, of, message):
     with pytest.raises(ValueError, match=message):
         limits_of(constraint, of=of)
 
 
-def test_a_pattern_that_takes_for_ever_is_given_up():
+def test_slow_pattern_times_out():
     long = "a" * 40 + "b"
     with pytest.raises(ConstraintConflict, match="takes too long"):
         limits_of(Must(pattern="(a|a)+$"), example=Example(long, *split_words(long)))
 
 
-def test_whether_anything_can_be_selected():
+def test_allow_any():
     counted = torch.ones(2, 4, dtype=torch.bool)
     whole = LayerConstraints(unit=torch.tensor([[0, 0, 0, 1], [0, 0, 0, 0]]))
     assert whole.allow_any(torch.tensor([2, 2]), counted).tolist() == [True, False]

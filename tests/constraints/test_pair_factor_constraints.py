@@ -70,7 +70,7 @@ ASKED = {  # of a method, and what else is asked: what its alignments keep to
 
 @pytest.mark.parametrize(("method", "limited"), ASKED)
 @pytest.mark.parametrize("own", KEPT)
-def test_decides_the_best_of_what_is_allowed_and_relaxes_it(method, limited, own):
+def test_decoding_is_optimal_and_relaxation_feasible(method, limited, own):
     """Against all matchings. The relaxation, where the method has one, is the projection onto a polytope that holds all
     of these, and becomes the best as the temperature falls."""
     constraint, keeps = KEPT[own]
@@ -108,7 +108,7 @@ def far_of(found):
     return sum(bool(far_links(*found.alignment.shape)[link]) for link in found.pairs)
 
 
-def test_trained_saved_loaded_and_changed_in_use(model, tmp_path):
+def test_constraint_is_saved_and_can_be_changed(model, tmp_path):
     assert far_of(model.explain(*PAIR)) <= 1
     model.save(tmp_path / "run")
     again = Rationalizer.load(tmp_path / "run")
@@ -119,7 +119,7 @@ def test_trained_saved_loaded_and_changed_in_use(model, tmp_path):
     assert again.constraints == (FewFar(1),)
 
 
-def test_what_cannot_be_had_names_the_pair(model):
+def test_infeasible_constraint_names_the_pair(model):
     with pytest.raises(ConstraintConflict, match=r"pair 2 \('Two old .* / 'Dogs never .*\) under few-far=1: "):
         model.explain([PAIRS[1], PAIR], constraints=["few-far=1", "must-align=words:two/two,dogs/dogs"])
     with pytest.raises(ValueError, match="softmax does not support your own factors"):

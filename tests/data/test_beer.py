@@ -8,7 +8,7 @@ from rationalizer.data import DataError, load, load_dataset
 from tests.data.test_corpus_files import write
 
 
-def test_beer_as_table_takes_the_aspects_column(tmp_path):
+def test_table_uses_the_aspect_column(tmp_path):
     rows = [{"tokens": f"pale head {k}", "appearance": 0.25, "taste": 0.75} for k in range(10)]
     write(tmp_path / "train_small.parquet", rows)
     write(tmp_path / "test994.parquet", [{"tokens": "dark", "appearance": 1.0, "taste": 0.5}])
@@ -39,7 +39,7 @@ def beer_tables(folder, ending="parquet"):
 
 
 @pytest.mark.parametrize("ending", ["parquet", "jsonl", "csv"])
-def test_beer_as_tables_takes_the_rows_for_the_aspect(tmp_path, ending):
+def test_tables_use_the_rows_of_the_aspect(tmp_path, ending):
     corpus = load("beer", data_dir=beer_tables(tmp_path, ending))
     assert [e.label for e in corpus.train] == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     assert [e.label for e in corpus.dev] == [0.4]
@@ -50,7 +50,7 @@ def test_beer_as_tables_takes_the_rows_for_the_aspect(tmp_path, ending):
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_binary_beer_as_tables(tmp_path, ending):
+def test_binary_labels_from_tables(tmp_path, ending):
     corpus = load("beer-binary", data_dir=beer_tables(tmp_path, ending))
     assert (corpus.name, corpus.classes) == ("beer-binary-appearance", ("negative", "positive"))
     assert (corpus.task, str(corpus.budget)) == ("classification", "18%")
@@ -60,7 +60,7 @@ def test_binary_beer_as_tables(tmp_path, ending):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_binary_beer_as_lei_et_al_give_it(tmp_path, packed):
+def test_binary_labels_from_original_files(tmp_path, packed):
     beer_folder(tmp_path, packed)
     corpus = load("beer-binary", data_dir=tmp_path)
     assert [e.label for e in corpus.train] == [1, 0]
@@ -69,7 +69,7 @@ def test_binary_beer_as_lei_et_al_give_it(tmp_path, packed):
     assert sorted(e.label for e in [*aroma.train, *aroma.dev]) == [0, 0, 1, 1]
 
 
-def test_ratings_between_the_classes_are_dropped(tmp_path):
+def test_neutral_ratings_are_dropped(tmp_path):
     ratings = [0.4, 0.41, 0.5, 0.59, 0.6, float(np.float32(0.4)), float(np.float32(0.6))]
     write(tmp_path / "train.parquet", [{"tokens": "pale head", "appearance": rating} for rating in ratings])
     write(tmp_path / "dev.parquet", [{"tokens": "pale head", "appearance": 1}])
@@ -78,7 +78,7 @@ def test_ratings_between_the_classes_are_dropped(tmp_path):
     assert corpus.dropped == {"train": 3}
 
 
-def test_beer_tables_that_do_not_fit_are_named(tmp_path):
+def test_invalid_table_raises(tmp_path):
     beer_tables(tmp_path)
     with pytest.raises(DataError, match=r"train.parquet: .*'aroma'"):
         load("beer-binary", data_dir=tmp_path, aspect="aroma")
@@ -98,7 +98,7 @@ def test_beer_tables_that_do_not_fit_are_named(tmp_path):
         load("beer", data_dir=tmp_path, aspect="taste")
 
 
-def test_messages_number_the_rows_of_the_file(tmp_path):
+def test_messages_use_row_numbers_of_the_file(tmp_path):
     rows = [{"tokens": tokens, "aspect": aspect, "taste": 0.5} for aspect, tokens in (("aroma", "a"), ("taste", " "))]
     write(tmp_path / "train.jsonl", rows)
     with pytest.raises(DataError, match=r"train.jsonl, row 2: .*no token"):
@@ -131,7 +131,7 @@ def beer_folder(folder, packed):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_beer_as_lei_et_al_give_it(tmp_path, packed):
+def test_original_files(tmp_path, packed):
     beer_folder(tmp_path, packed)
     corpus = load("beer", data_dir=tmp_path)
     assert [len(s) for s in (corpus.train, corpus.dev, corpus.test)] == [2, 1, 2]
@@ -146,7 +146,7 @@ def test_beer_as_lei_et_al_give_it(tmp_path, packed):
     assert {e.label for e in [*aroma.train, *aroma.dev]} == {0.4, 0.9}
 
 
-def test_broken_beer_files_are_named(tmp_path):
+def test_invalid_original_file_raises(tmp_path):
     beer_folder(tmp_path, False)
     path = tmp_path / "annotations.json"
     path.write_text('{"x": ["a"], "y": [1, 1, 1, 1, 1], "0": [[0, 2]]}\n')

@@ -42,7 +42,7 @@ def write(path, rows):
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.jsonl", "x.json", "x.parquet", "x.csv.gz", "x.jsonl.gz"])
-def test_every_format_gives_the_same_corpus(tmp_path, name):
+def test_all_formats_give_the_same_corpus(tmp_path, name):
     corpus = read_corpus(write(tmp_path / name, ROWS * 5), seed=1)
     assert corpus.name == "x"
     assert (corpus.task, corpus.classes) == ("classification", ("neg", "pos"))
@@ -53,7 +53,7 @@ def test_every_format_gives_the_same_corpus(tmp_path, name):
     assert by_text[ROWS[3]["text"]].tokens == ("Awful", "really")
 
 
-def test_byte_order_mark_is_no_part_of_the_first_column(tmp_path):
+def test_byte_order_mark_is_ignored(tmp_path):
     (tmp_path / "x.csv").write_bytes("text,label\na,0\nb,1\nc,0\n".encode("utf-8-sig"))
     assert read_corpus(tmp_path / "x.csv").classes == ("0", "1")
     (tmp_path / "x.jsonl").write_bytes(
@@ -62,7 +62,7 @@ def test_byte_order_mark_is_no_part_of_the_first_column(tmp_path):
     assert read_corpus(tmp_path / "x.jsonl").classes == ("0", "1")
 
 
-def test_fields_longer_than_the_csv_modules_limit(tmp_path):
+def test_long_csv_fields(tmp_path):
     long = "word " * 60_000
     corpus = read_corpus(write(tmp_path / "x.csv", [{"text": long, "label": "a"}] * 2 + [{"text": "b", "label": "b"}]))
     assert max(len(example.tokens) for example in corpus.train) == 60_000
@@ -78,7 +78,7 @@ def test_folder_with_splits(tmp_path, validation):
     assert (len(corpus.train), len(corpus.dev), len(corpus.test)) == (4, 2, 3)
 
 
-def test_numbered_parts_are_one_split_and_exact_names_win(tmp_path):
+def test_shards_form_one_split_and_exact_names_take_precedence(tmp_path):
     write(tmp_path / "train-00000-of-00002.jsonl", ROWS[:2])
     write(tmp_path / "train-00001-of-00002.jsonl", ROWS[2:])
     write(tmp_path / "dev.jsonl", ROWS[:1])
@@ -87,14 +87,14 @@ def test_numbered_parts_are_one_split_and_exact_names_win(tmp_path):
     assert [len(corpus.train), len(corpus.dev)] == [4, 1]
 
 
-def test_two_files_for_a_split_are_refused(tmp_path):
+def test_two_files_for_one_split_raise(tmp_path):
     write(tmp_path / "train_a.csv", ROWS)
     write(tmp_path / "train_b.csv", ROWS)
     with pytest.raises(DataError, match=r"train_a.csv and train_b.csv could all be the train split; leave one"):
         read_corpus(tmp_path)
 
 
-def test_folder_without_train_says_what_it_holds(tmp_path):
+def test_folder_without_train_error_lists_its_files(tmp_path):
     write(tmp_path / "trainer.csv", ROWS)
     with pytest.raises(DataError, match=r"no train file.*holds trainer.csv"):
         read_corpus(tmp_path)
@@ -112,7 +112,7 @@ def test_folder_without_train_says_what_it_holds(tmp_path):
         (["True", "False", "True", "False"], "classification", ("False", "True"), 1),
     ],
 )
-def test_labels_say_what_the_task_is(tmp_path, labels, task, classes, first):
+def test_task_is_inferred_from_labels(tmp_path, labels, task, classes, first):
     rows = [{"text": f"t{k}", "label": label} for k, label in enumerate(labels)]
     corpus = read_corpus(write(tmp_path / "x.csv", rows))
     assert (corpus.task, corpus.classes) == (task, classes)
@@ -121,7 +121,7 @@ def test_labels_say_what_the_task_is(tmp_path, labels, task, classes, first):
     assert isinstance(found, float) == (task == "regression")
 
 
-def test_task_and_classes_can_be_given(tmp_path):
+def test_explicit_task_and_classes(tmp_path):
     path = write(tmp_path / "x.jsonl", [{"text": f"t{k}", "label": k % 2} for k in range(8)])
     assert read_corpus(path, task="regression").task == "regression"
     corpus = read_corpus(path, classes=["no", "yes"])
@@ -149,7 +149,7 @@ RATIONALES = {
 
 @pytest.mark.parametrize("column", RATIONALES)
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_rationales_in_every_form(tmp_path, column, ending):
+def test_annotation_formats(tmp_path, column, ending):
     rows = [
         {"text": "Good but slow food .", "label": "a", column: RATIONALES[column]},
         {"text": "b", "label": "b"},
@@ -162,7 +162,7 @@ def test_rationales_in_every_form(tmp_path, column, ending):
     assert dev[1].annotation is None
 
 
-def test_a_mask_may_be_written_with_spaces_and_an_empty_rationale_is_one(tmp_path):
+def test_mask_with_spaces_and_empty_annotation(tmp_path):
     rows = [
         {"text": "a b", "label": "a", "rationale_mask": "0 1"},
         {"text": "c d", "label": "b", "rationale_mask": ""},
@@ -185,12 +185,12 @@ def test_a_mask_may_be_written_with_spaces_and_an_empty_rationale_is_one(tmp_pat
         ([7, 10], (False, True, True)),
     ],
 )
-def test_character_spans_mark_the_tokens_they_touch(tmp_path, span, flags):
+def test_character_spans_mark_overlapping_tokens(tmp_path, span, flags):
     path = write(tmp_path / "x.jsonl", [{"text": "Good but slow", "rationale_chars": [span]}])
     assert read_examples(path)[0].annotation == flags
 
 
-def test_tokens_in_every_form(tmp_path):
+def test_token_formats(tmp_path):
     listed = [{"tokens": ["It", "'s", "good"], "label": "a"}, {"tokens": ["no"], "label": "b"}]
     joined = [{"tokens": "It 's good", "label": "a"}, {"tokens": "no", "label": "b"}]
     both = [{"text": "It's good", **listed[0]}, {"text": "no", **listed[1]}]
@@ -208,13 +208,13 @@ def test_tokens_in_every_form(tmp_path):
         assert [example.text[a:b] for a, b in example.offsets] == ["It", "'s", "good"]
 
 
-def test_a_text_that_comes_tokenized_is_split_at_spaces(tmp_path):
+def test_tokenized_text_is_split_at_spaces(tmp_path):
     path = write(tmp_path / "x.csv", [{"text": "it 's well-made.", "label": "a"}, {"text": "b", "label": "b"}])
     assert read_examples(path, rule="spaces")[0].tokens == ("it", "'s", "well-made.")
     assert read_examples(path)[0].tokens == ("it", "'s", "well-made", ".")
 
 
-def test_columns_can_be_named(tmp_path):
+def test_explicit_column_names(tmp_path):
     rows = [{"review": "a b", "stars": k, "why": [[0, 1]], "tokens": "other"} for k in (1, 5, 1, 5)]
     columns = Columns(text="review", label="stars", tokens=None, rationale_chars="why")
     corpus = read_corpus(write(tmp_path / "x.jsonl", rows), columns=columns)
@@ -222,14 +222,14 @@ def test_columns_can_be_named(tmp_path):
     assert corpus.train[0].annotation == (True, False)
 
 
-def test_evaluation_files_take_their_labels_from_the_model(tmp_path):
+def test_evaluation_files_use_the_classes_of_the_model(tmp_path):
     path = write(tmp_path / "x.csv", [{"text": "a", "label": "pos"}])
     assert read_examples(path, labels=Labels("classification", ("neg", "pos")))[0].label == 1
     with pytest.raises(DataError, match=r"x.csv, row 1: the label 'pos' is unknown; the classes are bad, good"):
         read_examples(path, labels=Labels("classification", ("bad", "good")))
 
 
-def test_held_out_rows_are_seeded_and_stratified(tmp_path):
+def test_dev_split_is_seeded_and_stratified(tmp_path):
     rows = [{"text": f"t{k}", "label": "rare" if k % 10 == 0 else "common"} for k in range(200)]
     path = write(tmp_path / "x.csv", rows)
     first, again, other = (read_corpus(path, seed=seed, dev_fraction=0.15) for seed in (0, 0, 1))
@@ -240,7 +240,7 @@ def test_held_out_rows_are_seeded_and_stratified(tmp_path):
     assert {e.text for e in first.train} | {e.text for e in first.dev} == {row["text"] for row in rows}
 
 
-def test_a_class_with_one_example_stays_in_train(tmp_path):
+def test_class_with_one_example_stays_in_train(tmp_path):
     rows = [{"text": f"t{k}", "label": "once" if k == 3 else "often"} for k in range(10)]
     corpus = read_corpus(write(tmp_path / "x.csv", rows), dev_fraction=0.5)
     assert sum(e.label == corpus.classes.index("once") for e in corpus.train) == 1
@@ -250,7 +250,7 @@ def test_a_class_with_one_example_stays_in_train(tmp_path):
         read_corpus(write(tmp_path / "z.csv", rows[:1]))
 
 
-def test_all_splits_are_cut_as_the_training_texts_are(tmp_path):
+def test_all_splits_use_the_split_rule_of_train(tmp_path):
     """Tokens in train, texts in dev: a model reads both by one rule."""
     write(tmp_path / "train.jsonl", [{"tokens": ["a", "film."], "label": k} for k in (0, 1, 0, 1)])
     write(tmp_path / "dev.jsonl", [{"text": "good, really.", "label": 1}])
@@ -261,7 +261,7 @@ def test_all_splits_are_cut_as_the_training_texts_are(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_sentences_that_the_data_knows(tmp_path, ending):
+def test_sentence_lengths_column(tmp_path, ending):
     lengths = [2, 0, 1]
     given = json.dumps(lengths) if ending == "csv" else lengths
     row = {"tokens": "so dull long", "label": "neg", "sentence_lengths": given}
@@ -278,7 +278,7 @@ def test_sentences_that_the_data_knows(tmp_path, ending):
         ({"a": 1}, "sentence lengths must be a list"),
     ],
 )
-def test_sentence_lengths_that_cannot_be(tmp_path, lengths, message):
+def test_invalid_sentence_lengths_raise(tmp_path, lengths, message):
     path = write(tmp_path / "x.jsonl", [{"tokens": "so dull long", "label": "neg", "sentence_lengths": lengths}])
     with pytest.raises(DataError, match=message):
         read_examples(path)

@@ -16,7 +16,7 @@ def texts(path, **options):
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_the_delimiter_is_found(tmp_path, delimiter):
+def test_delimiter_is_detected(tmp_path, delimiter):
     path = tmp_path / "x.csv"
     lines = [delimiter.join(("text", "label")), *(delimiter.join((f'"{text}"', label)) for text, label in ROWS)]
     path.write_text("\n".join(lines))
@@ -24,7 +24,7 @@ def test_the_delimiter_is_found(tmp_path, delimiter):
     assert texts(path, delimiter=delimiter) == [text for text, _ in ROWS]
 
 
-def test_the_header_decides_where_rows_are_bad(tmp_path):
+def test_header_determines_the_delimiter_if_rows_are_bad(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("text;label\na, b, c;x\na; b;x\n")
     with pytest.raises(DataError, match="row 2: 3 fields, but 2 in the header; put fields that contain ';'"):
@@ -52,12 +52,12 @@ def test_encodings(tmp_path, encoding):
     ("options", "message"),
     [({"delimiter": "::"}, "::"), ({"encoding": "klingon"}, "klingon")],
 )
-def test_dialects_that_are_none(options, message):
+def test_invalid_dialect_raises(options, message):
     with pytest.raises(ValueError, match=message):
         Dialect(**options)
 
 
-def test_without_a_header_columns_have_numbers(tmp_path):
+def test_columns_are_numbered_without_header(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("lovely,pos\nawful,neg\n")
     table = read_table(path, dialect=Dialect(header=False))
@@ -88,7 +88,7 @@ def test_excel_sheets(tmp_path):
 BAD = 'text,label\nfine,a\n,b\n"x",\n<br />,b\nfine,b\none,two,b\n,a\nfine,nan\n'
 
 
-def test_all_bad_rows_are_named_at_once(tmp_path):
+def test_error_lists_all_bad_rows(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text(BAD)
     with pytest.raises(DataError) as raised:
@@ -109,7 +109,7 @@ def test_all_bad_rows_are_named_at_once(tmp_path):
         read_corpus(path)
 
 
-def test_bad_rows_are_skipped_if_asked_and_counted(tmp_path):
+def test_skip_bad_counts_skipped_rows(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text(BAD + "fine,a\n" * 3)
     corpus = load(path, skip_bad=True)
@@ -124,7 +124,7 @@ def test_bad_rows_are_skipped_if_asked_and_counted(tmp_path):
         load("reviews", skip_bad=True)
 
 
-def test_rows_to_explain_keep_their_places(tmp_path):
+def test_skipped_rows_keep_row_numbers(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text('id,review,label\n1,fine,a\n\n3," ",a\n4,<br />,a\n5,good,\n')
     given = {"labels": Labels("classification", ("a",)), "model_columns": {"text": "review", "label": "stars"}}
@@ -147,7 +147,7 @@ def test_rows_to_explain_keep_their_places(tmp_path):
         next(strict)
 
 
-def test_labels_that_are_hardly_meant(tmp_path):
+def test_suspicious_labels(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("text,label\n" + "fine,very good\nbad,very  Good\n" * 3)
     with pytest.raises(DataError, match=r"row 1: .*'very  Good' and 'very good' differ"):

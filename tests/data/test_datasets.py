@@ -8,7 +8,7 @@ from tests.data.test_corpus_files import write
 from tests.docs.pages import ROOT
 
 
-def test_the_table_follows_the_paper_and_the_literature():
+def test_registered_datasets_match_the_paper():
     assert {d.name: (d.task, len(d.classes), str(d.budget)) for d in DATASETS.values()} == {
         "sst": ("classification", 2, "20%"),
         "agnews": ("classification", 4, "20%"),
@@ -38,7 +38,7 @@ def test_the_table_follows_the_paper_and_the_literature():
     }
 
 
-def test_sst_drops_neutral_sentences_and_splits_at_spaces(tmp_path):
+def test_sst(tmp_path):
     rows = [{"tokens": ["It", "'s", "fine"], "label": label} for label in (1, 0, -1, 1)]
     for split in ("train", "dev", "test"):
         write(tmp_path / f"{split}.parquet", rows)
@@ -52,7 +52,7 @@ def test_sst_drops_neutral_sentences_and_splits_at_spaces(tmp_path):
     assert (example.tokens, example.label) == (("well-made", "film", "."), 1)
 
 
-def test_copies_say_what_they_are(tmp_path, monkeypatch):
+def test_copies_are_described(tmp_path, monkeypatch):
     rows = [{"tokens": ["It", "'s", "fine"], "label": label} for label in (1, 0, -1, 1)]
     for split in ("train", "dev", "test"):
         write(tmp_path / f"{split}.parquet", rows)
@@ -68,7 +68,7 @@ def test_copies_say_what_they_are(tmp_path, monkeypatch):
     assert DataSource.resolve("reviews").note() == ""
 
 
-def test_agnews_and_imdb_hold_out_their_share(tmp_path):
+def test_agnews_and_imdb_dev_fractions(tmp_path):
     write(tmp_path / "train_subset.jsonl", [{"text": f"news, {k}", "label": k % 4} for k in range(100)])
     write(tmp_path / "test.jsonl", [{"text": "x<br />y", "label": 3}])
     corpus = load_dataset("agnews", tmp_path)
@@ -84,7 +84,7 @@ def test_agnews_and_imdb_hold_out_their_share(tmp_path):
 
 @pytest.mark.parametrize("header", [True, False])
 @pytest.mark.parametrize("folder", ["annotated", "annoated"])
-def test_hotels_as_bao_et_al_give_them(tmp_path, header, folder):
+def test_hotel_original_files(tmp_path, header, folder):
     first = "task\tlabel\ttext\trationale\n" if header else ""
     rows = 'hotel\t1\tquiet " street\nhotel\t0\tfar from all\n'
     (tmp_path / "hotel_Location.train").write_text(first.replace("\trationale", "") + rows * 2)
@@ -100,7 +100,7 @@ def test_hotels_as_bao_et_al_give_them(tmp_path, header, folder):
     assert corpus.train[0].annotation is None
 
 
-def test_broken_hotel_rows_are_named(tmp_path):
+def test_invalid_hotel_row_raises(tmp_path):
     path = tmp_path / "hotel_Service.train"
     path.write_text("task\tlabel\ttext\trationale\nh\t1\ta b\t1\n")
     with pytest.raises(DataError, match=r"hotel_Service.train, row 1: .*1 flags"):
@@ -127,7 +127,7 @@ def movies_folder(tmp_path):
     return tmp_path
 
 
-def test_movies_as_eraser_gives_them(movies_folder):
+def test_movie_original_files(movies_folder):
     corpus = load("movies", data_dir=movies_folder)
     assert corpus.train[0].sentence_lengths == (4, 2)
     assert [len(s) for s in (corpus.train, corpus.dev, corpus.test)] == [2, 1, 1]
@@ -138,14 +138,14 @@ def test_movies_as_eraser_gives_them(movies_folder):
     assert corpus.dev[0].annotation == (True, True, True, False, False, False)
 
 
-def test_empty_spans_of_movies_mark_nothing(movies_folder):
+def test_empty_movie_spans_mark_nothing(movies_folder):
     write(movies_folder / "test.jsonl", [eraser(3, "NEG", [(0, 1), (2, 2)]), eraser(0, "POS", [(6, 6)])])
     corpus = load("movies", data_dir=movies_folder)
     assert [e.annotation for e in corpus.test] == [(True, False, False, False, False, False), None]
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_movies_as_tables(tmp_path, ending):
+def test_movie_tables(tmp_path, ending):
     rows = [
         {"tokens": ["a", "bad", "film"], "label": 0, "rationale_spans": [[1, 2], [3, 3]]},
         {"tokens": ["a", "film"], "label": 1, "rationale_spans": []},
@@ -168,13 +168,13 @@ def test_movies_as_tables(tmp_path, ending):
         ({"annotation_id": "x"}, r"row 1: .*'evidences'"),
     ],
 )
-def test_broken_eraser_rows_are_named(movies_folder, row, message):
+def test_invalid_eraser_row_raises(movies_folder, row, message):
     write(movies_folder / "val.jsonl", [row])
     with pytest.raises(DataError, match=rf"val.jsonl, {message}"):
         load_dataset("movies", movies_folder)
 
 
-def test_load_tells_sources_apart(tmp_path, monkeypatch):
+def test_load_distinguishes_sources(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "imdb").mkdir()
     write(tmp_path / "imdb" / "train.csv", [{"text": f"{k}", "label": f"class {k % 3}"} for k in range(9)])
@@ -198,17 +198,17 @@ def test_load_tells_sources_apart(tmp_path, monkeypatch):
         ("beer", {"data_dir": "nowhere"}, "nowhere"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(source, options, message):
+def test_unsupported_options_raise(source, options, message):
     with pytest.raises(ValueError, match=message):
         load(source, **options)
 
 
-def test_unknown_dataset_is_guessed():
+def test_unknown_dataset_error_suggests_a_name():
     with pytest.raises(ValueError, match=r"'hotel'.*'hotels'"):
         load_dataset("hotel")
 
 
-def test_every_dataset_is_in_the_documentation():
+def test_all_datasets_are_documented():
     page = (ROOT / "docs/how-to/own-data.md").read_text(encoding="utf-8")
     rows = [[cell.strip(" `") for cell in line.split("|")[1:4]] for line in page.splitlines() if line.startswith("| `")]
     documented = {name: (task, budget) for name, task, budget in rows if name in DATASETS}

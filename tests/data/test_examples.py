@@ -8,7 +8,7 @@ TEXTS = ["Good food.", "Bad film"]
 
 
 @pytest.mark.parametrize("kind", [list, tuple, np.array, pd.Series, iter])
-def test_every_kind_of_column(kind):
+def test_column_types(kind):
     examples = make_examples(kind(TEXTS), kind(["pos", "neg"]))
     assert [e.tokens for e in examples] == [("Good", "food", "."), ("Bad", "film")]
     assert [e.label for e in examples] == [1, 0]
@@ -22,13 +22,13 @@ def test_labels_keep_python_types():
     assert type(make_examples(TEXTS, np.array([0.5, 1], dtype=np.float32))[0].label) is float
 
 
-def test_classes_fix_the_order():
+def test_explicit_classes_fix_the_order():
     assert [e.label for e in make_examples(TEXTS, ["pos", "neg"], classes=["pos", "neg"])] == [0, 1]
     with pytest.raises(DataError, match=r"labels, row 2: the label 'neg' is unknown; the classes are pos, neutral"):
         make_examples(TEXTS, ["pos", "neg"], classes=["pos", "neutral"])
 
 
-def test_rationales_as_characters_tokens_and_masks():
+def test_annotations_as_characters_tokens_and_masks():
     assert make_examples(TEXTS, annotations=[[(0, 4)], None])[0].annotation == (True, False, False)
     assert make_examples(TEXTS, annotations=[[False, True, True], [1, 0]])[0].annotation == (
         False,
@@ -68,12 +68,12 @@ def test_rationales_as_characters_tokens_and_masks():
         ((TEXTS, None, [[True], None]), r"texts, row 1: the rationale mask has 1 flags for 3 tokens"),
     ],
 )
-def test_bad_arrays_are_named(arguments, message):
+def test_invalid_arrays_raise(arguments, message):
     with pytest.raises(DataError, match=message):
         make_examples(*arguments, pairs=False)
 
 
-def test_corpus_holds_out_dev_and_keeps_the_classes():
+def test_corpus_splits_off_dev():
     texts = [f"text {k}" for k in range(30)]
     corpus = make_corpus(texts, ["ab"[k % 2] for k in range(30)], seed=3)
     assert corpus.classes == ("a", "b")
@@ -102,7 +102,7 @@ def test_few_whole_floats_are_classes(labels, classes):
     assert make_corpus(texts, labels, task="regression", dev=()).task == "regression"
 
 
-def test_classes_are_told_apart_as_they_are_written():
+def test_classes_are_case_sensitive():
     mixed = make_corpus(list("abcd"), ["a", "1.0", "a", "1.0"], task="classification", dev=())
     assert mixed.classes == ("1.0", "a")
     assert [example.label for example in mixed.train] == [1, 0, 1, 0]
@@ -112,7 +112,7 @@ def test_classes_are_told_apart_as_they_are_written():
     assert make_corpus(list("abc"), ["10", "9", "-1"], dev=()).classes == ("-1", "9", "10")
 
 
-def test_classes_that_differ_in_case_alone_are_asked_about():
+def test_classes_that_differ_only_in_case_raise():
     with pytest.raises(DataError, match=r"labels, row 3: the labels 'Positive' and 'positive' differ"):
         make_corpus(list("abc"), ["Positive", "negative", "positive "], dev=())
     both = make_corpus(

@@ -37,7 +37,7 @@ def complaint(path, **options):
         ({**GOOD, "rationale_mask": [2]}, "holds 2; flags are 0 or 1"),
     ],
 )
-def test_bad_row(tmp_path, ending, row, message):
+def test_bad_row_raises(tmp_path, ending, row, message):
     filler = {"rationale_spans": None, "rationale_chars": None, "rationale_mask": None}
     good = GOOD | {name: None for name in row if name in filler}
     path = write(tmp_path / f"x.{ending}", [good, good, row])
@@ -46,7 +46,7 @@ def test_bad_row(tmp_path, ending, row, message):
     assert message in text
 
 
-def test_missing_columns_are_named_with_a_guess(tmp_path):
+def test_missing_column_error_suggests_a_name(tmp_path):
     message = complaint(write(tmp_path / "a.csv", [{"text": "x", "labels": "a"}]))
     assert (
         "no column 'label' (did you mean 'labels'?); the file has text, labels; pass the label column's name" in message
@@ -56,27 +56,27 @@ def test_missing_columns_are_named_with_a_guess(tmp_path):
     assert f"{path}: there is no column 'text'; the file has review, label" in complaint(path)
 
 
-def test_two_kinds_of_rationale_are_refused(tmp_path):
+def test_two_annotation_columns_raise(tmp_path):
     row = GOOD | {"rationale_spans": [[0, 1]], "rationale_mask": [1]}
     text = complaint(write(tmp_path / "x.jsonl", [row]))
     assert "rationale_spans and rationale_mask both hold rationales; set all but one of them to None" in text
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])
-def test_label_unknown_to_train(tmp_path, split):
+def test_label_missing_from_train_raises(tmp_path, split):
     write(tmp_path / "train.csv", ROWS)
     write(tmp_path / "dev.csv", ROWS)
     path = write(tmp_path / f"{split}.csv", [ROWS[0], {"text": "x", "label": "great"}])
     assert complaint(tmp_path) == f"{path}, row 2: the label 'great' is unknown; the classes are neg, pos"
 
 
-def test_a_number_is_no_index_where_the_classes_are_numbers(tmp_path):
+def test_numeric_classes_are_not_indices(tmp_path):
     write(tmp_path / "train.csv", [{"text": "x", "label": label} for label in "121"])
     path = write(tmp_path / "test.csv", [{"text": "x", "label": "0"}])
     assert complaint(tmp_path) == f"{path}, row 1: the label 0 is unknown; the classes are 1, 2"
 
 
-def test_numbers_and_names_do_not_mix(tmp_path):
+def test_mixed_numeric_and_named_labels_raise(tmp_path):
     rows = [{"text": "x", "label": label} for label in ("0.5", "0.25", "n/a")]
     path = write(tmp_path / "x.csv", rows)
     assert f"{path}, row 3: the label 'n/a' is not a number while others are" in complaint(path)
@@ -84,7 +84,7 @@ def test_numbers_and_names_do_not_mix(tmp_path):
     assert "is not a number" in complaint(write(path, ROWS), task="regression")
 
 
-def test_tokens_must_be_words_and_stand_in_the_text(tmp_path):
+def test_tokens_must_occur_in_the_text(tmp_path):
     assert "row 1: token 2 is 3, not a word" in complaint(
         write(tmp_path / "a.jsonl", [{"tokens": ["a", 3], "label": 1}])
     )
@@ -93,7 +93,7 @@ def test_tokens_must_be_words_and_stand_in_the_text(tmp_path):
     assert "row 1: token 2 ('c') does not follow" in complaint(write(tmp_path / "b.jsonl", [row]))
 
 
-def test_broken_csv(tmp_path):
+def test_invalid_csv_raises(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("text,label\nfine,a\none, two,a\n")
     assert f"{path}, row 2: 3 fields, but 2 in the header; put fields that contain ','" in complaint(path)
@@ -105,7 +105,7 @@ def test_broken_csv(tmp_path):
     assert "no rows to train on" in complaint(path)
 
 
-def test_broken_json(tmp_path):
+def test_invalid_json_raises(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text('{"text": "a", "label": 1}\n{"text": \n')
     assert f"{path}, row 2: not valid JSON" in complaint(path)
@@ -113,7 +113,7 @@ def test_broken_json(tmp_path):
     assert f"{path}, row 2: a row must be a JSON object" in complaint(path)
 
 
-def test_text_that_is_not_utf8(tmp_path):
+def test_invalid_utf8_raises(tmp_path):
     path = tmp_path / "x.csv"
     path.write_bytes("text,label\ngut,a\nschön,a\n".encode("latin-1"))
     assert (
@@ -154,7 +154,7 @@ def parquet_bytes():
         ("x.docx", b"PK", "the ending '.docx' is not one of .csv, .tsv"),
     ],
 )
-def test_a_file_that_is_not_what_its_ending_says(tmp_path, name, content, message):
+def test_content_that_contradicts_the_suffix_raises(tmp_path, name, content, message):
     path = tmp_path / name
     path.write_bytes(content() if callable(content) else content)
     text = complaint(path)
@@ -162,16 +162,16 @@ def test_a_file_that_is_not_what_its_ending_says(tmp_path, name, content, messag
     assert message in text
 
 
-def test_a_csv_header_may_begin_with_a_bracket(tmp_path):
+def test_csv_header_may_begin_with_a_bracket(tmp_path):
     (tmp_path / "x.csv").write_text("[id],text,label\n1,a,b\n")
     assert len(read_examples(tmp_path / "x.csv")) == 1
 
 
-def test_missing_file(tmp_path):
+def test_missing_file_raises(tmp_path):
     assert complaint(tmp_path / "none.csv") == f"{tmp_path / 'none.csv'}: there is no such file"
 
 
-def test_damaged_gzip(tmp_path):
+def test_damaged_gzip_raises(tmp_path):
     path = tmp_path / "x.csv.gz"
     path.write_bytes(gzip.compress(b"text,label\n" + b"a,b\n" * 5000)[:-12])
     assert f"{path}: damaged" in complaint(path)

@@ -53,7 +53,7 @@ def test_sizes_classes_and_texts(corpus, everything):
             assert side.text.endswith(".")
 
 
-def test_seed_fixes_the_corpus(corpus):
+def test_corpus_is_deterministic(corpus):
     assert load("pairs") == corpus
     assert load("pairs", seed=1).train != corpus.train
     small = pairs(train=5, dev=4, test=2)
@@ -61,7 +61,7 @@ def test_seed_fixes_the_corpus(corpus):
     assert [*small.dev, *small.test] == corpus.train[5:11]
 
 
-def test_premises_are_longer_and_shorter(everything):
+def test_premise_lengths_vary(everything):
     longer = np.mean([len(pair.premise.tokens) > len(pair.hypothesis.tokens) for pair in everything])
     shorter = np.mean([len(pair.premise.tokens) < len(pair.hypothesis.tokens) for pair in everything])
     assert longer > 0.3
@@ -77,7 +77,7 @@ def test_alignments_are_matchings(everything):
         assert len(set(columns)) == len(columns)
 
 
-def test_the_aligned_words_are_those_that_are_related(everything):
+def test_aligned_words_are_related(everything):
     """So that it is plain which word belongs with which."""
     for pair in everything:
         premise, hypothesis = words(pair.premise), words(pair.hypothesis)
@@ -87,7 +87,7 @@ def test_the_aligned_words_are_those_that_are_related(everything):
                 assert ((i, j) in pair.alignment) == related, (pair, one, other)
 
 
-def test_the_label_follows_from_the_aligned_words(everything):
+def test_label_is_determined_by_aligned_words(everything):
     kinds = Counter()
     for pair in everything:
         links = aligned(pair)
@@ -107,7 +107,7 @@ def test_the_label_follows_from_the_aligned_words(everything):
     assert all(kinds[kind] > 100 for kind in ("exchanged", "negated", "synonym", "opposite", "narrower", "broader"))
 
 
-def test_an_exchange_keeps_the_words_and_turns_the_roles(everything):
+def test_role_swaps_keep_the_words(everything):
     turned = 0
     for pair in everything:
         premise, hypothesis = nouns(words(pair.premise)), nouns(words(pair.hypothesis))
@@ -128,11 +128,11 @@ def accuracy(corpus, text):
     return model.score(counter.transform(map(text, test)), [pair.label for pair in test])
 
 
-def test_the_hypothesis_alone_tells_nothing(corpus):
+def test_hypothesis_alone_is_uninformative(corpus):
     assert accuracy(corpus, lambda pair: pair.hypothesis.text) < 0.42
 
 
-def test_the_premise_alone_tells_little_and_both_as_bags_not_enough(corpus):
+def test_bags_of_words_are_insufficient(corpus):
     assert accuracy(corpus, lambda pair: pair.premise.text) < 0.55
     both = accuracy(
         corpus,
@@ -141,7 +141,7 @@ def test_the_premise_alone_tells_little_and_both_as_bags_not_enough(corpus):
     assert both < 0.65
 
 
-def test_bad_arguments_are_named():
+def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match="-1, 300, 300"):
         pairs(train=-1)
     for option in ({"aspect": "food"}, {"data_dir": "x"}, {"dev_fraction": 0.2}):

@@ -28,13 +28,13 @@ def test_sizes_classes_and_texts(corpus):
         assert tuple(example.text[a:b] for a, b in example.offsets) == example.tokens
 
 
-def test_seed_fixes_the_corpus(corpus):
+def test_corpus_is_deterministic(corpus):
     assert reviews(seed=0).train == corpus.train
     assert reviews(seed=1).train != corpus.train
     assert reviews(seed=0, train=100, dev=10, test=10).train == corpus.train[:100]
 
 
-def test_rationale_is_one_run_and_the_majority_of_its_words_is_the_label(corpus):
+def test_annotation_is_contiguous_and_its_majority_is_the_label(corpus):
     aspect = ASPECTS["service"]
     for example in corpus.train:
         opening, first, second, noun = gold(example)
@@ -46,7 +46,7 @@ def test_rationale_is_one_run_and_the_majority_of_its_words_is_the_label(corpus)
         assert (sum(good) + (noun in aspect.nouns.good) >= 2) == bool(example.label)
 
 
-def test_rationale_has_about_the_size_of_the_budget(corpus):
+def test_annotation_size_is_near_the_budget(corpus):
     lengths = np.array([sum(not is_punctuation(token) for token in example.tokens) for example in corpus.train])
     budgets = np.maximum(1, np.round(corpus.budget.amount * lengths))
     best = 2 * np.minimum(4, budgets) / (4 + budgets)
@@ -56,7 +56,7 @@ def test_rationale_has_about_the_size_of_the_budget(corpus):
 
 
 @pytest.mark.parametrize(("correlation", "agreement"), [(0.0, 0.5), (0.8, 0.9), (1.0, 1.0), (-1.0, 0.0)])
-def test_correlation_sets_how_often_other_aspects_agree(correlation, agreement):
+def test_correlation_controls_agreement_of_aspects(correlation, agreement):
     corpus = reviews(train=1500, dev=0, test=0, correlation=correlation)
     agrees = []
     for example in corpus.train:
@@ -102,15 +102,15 @@ def bag_of_words_accuracy(corpus):
     return max(scores)[1]
 
 
-def test_a_bag_of_words_is_far_from_perfect_but_better_than_chance(corpus):
+def test_bag_of_words_is_better_than_chance_but_imperfect(corpus):
     assert 0.7 < bag_of_words_accuracy(corpus) < 0.9
 
 
-def test_correlation_lets_a_bag_of_words_cheat(corpus):
+def test_correlation_helps_a_bag_of_words(corpus):
     assert bag_of_words_accuracy(reviews(correlation=1.0)) > bag_of_words_accuracy(corpus) + 0.05
 
 
-def test_bad_arguments_are_named():
+def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match=r"between -1 and 1, got 2"):
         reviews(correlation=2)
     with pytest.raises(ValueError, match=r"one of food, service.*got 'weather'"):

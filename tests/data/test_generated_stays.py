@@ -21,7 +21,7 @@ def plain(clause):
 SIDES = {plain(clause): side for sides in CLAUSES.values() for side, some in enumerate(sides) for clause in some}
 
 
-def test_every_clause_marks_what_decides():
+def test_every_clause_has_annotated_words():
     for sides in CLAUSES.values():
         for clause in (clause for side in sides for clause in side):
             assert re.search(r"\[\w[^\[\]]*\]", clause), clause
@@ -29,7 +29,7 @@ def test_every_clause_marks_what_decides():
     assert len(SIDES) == sum(len(side) for sides in CLAUSES.values() for side in sides), "a clause comes twice"
 
 
-def test_the_label_is_the_side_of_most_clauses_and_the_rationale_lies_in_them(corpus):
+def test_label_is_the_majority_of_clauses(corpus):
     for example in corpus.train:
         told = {clause: side for clause, side in SIDES.items() if clause in example.text.lower()}
         assert len(told) == 3, example.text
@@ -40,7 +40,7 @@ def test_the_label_is_the_side_of_most_clauses_and_the_rationale_lies_in_them(co
         assert any(example.annotation)
 
 
-def test_reviews_read_like_language(corpus):
+def test_texts_are_well_formed(corpus):
     for example in corpus.train:
         sentences = re.findall(r"[^.]+\.", example.text)
         assert all(sentence.strip()[0].isupper() for sentence in sentences)
@@ -51,7 +51,7 @@ def test_reviews_read_like_language(corpus):
     assert any(example.text.startswith(REMARKS[0][:8].capitalize()) for example in corpus.train)
 
 
-def test_they_are_known_by_name_and_by_seed(corpus):
+def test_loaded_by_name_and_deterministic(corpus):
     assert load("stays").name == "stays"
     assert generated_stays(train=3, dev=0, test=0).train == generated_stays(train=3, dev=0, test=0).train
     assert generated_stays(seed=1, train=3, dev=0, test=0).train != corpus.train[:3]

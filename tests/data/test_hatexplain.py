@@ -35,7 +35,7 @@ def originals(folder, posts=POSTS, divisions=DIVISIONS, packed=False):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_as_the_authors_give_it(tmp_path, packed):
+def test_original_files(tmp_path, packed):
     corpus = load("hatexplain", data_dir=originals(tmp_path, packed=packed))
     assert (corpus.name, corpus.classes) == ("hatexplain", ("normal", "offensive", "hatespeech"))
     assert (str(corpus.budget), corpus.rule) == ("30%", "spaces")
@@ -46,7 +46,7 @@ def test_as_the_authors_give_it(tmp_path, packed):
     assert corpus.dropped == {"train": 1, "no split": 1}
 
 
-def test_what_anyone_marked_or_what_most_did(tmp_path):
+def test_annotation_by_any_or_by_majority(tmp_path):
     originals(tmp_path)
     union = load("hatexplain", data_dir=tmp_path)
     assert [e.annotation for e in union.train] == [(True, True, False, False), (False, True, True, True)]
@@ -56,7 +56,7 @@ def test_what_anyone_marked_or_what_most_did(tmp_path):
     assert union.test[0].annotation == majority.test[0].annotation == (False, True, False, False)
 
 
-def test_normal_posts_have_no_rationale_and_are_not_scored(tmp_path):
+def test_normal_posts_have_no_annotation(tmp_path):
     corpus = load("hatexplain", data_dir=originals(tmp_path))
     examples = [*corpus.train, *corpus.dev]
     assert [e.annotation is None for e in examples] == [False, False, True]
@@ -66,7 +66,7 @@ def test_normal_posts_have_no_rationale_and_are_not_scored(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["parquet", "jsonl", "csv"])
-def test_as_tables(tmp_path, ending):
+def test_tables(tmp_path, ending):
     rows = [
         {
             "tokens": TOKENS,
@@ -88,7 +88,7 @@ def test_as_tables(tmp_path, ending):
     assert [e.annotation for e in majority.dev] == [(False, False, True, False), None]
 
 
-def test_tables_may_lack_marks_or_have_a_mask_of_their_own(tmp_path):
+def test_tables_without_annotations_or_with_masks(tmp_path):
     write(tmp_path / "train.jsonl", [{"text": "so rude", "label": k % 3} for k in range(20)])
     assert load_dataset("hatexplain", tmp_path).train[0].annotation is None
     with pytest.raises(DataError, match=r"'rationale_majority'"):
@@ -99,7 +99,7 @@ def test_tables_may_lack_marks_or_have_a_mask_of_their_own(tmp_path):
 
 
 @pytest.mark.parametrize("shares", [[0.5, 2], [0.5, "much"], [None, 1], "half"])
-def test_shares_that_are_none_are_named(tmp_path, shares):
+def test_invalid_agreement_raises(tmp_path, shares):
     write(tmp_path / "train.jsonl", [{"text": "so rude", "label": 1, "rationale_mean": shares}])
     with pytest.raises(DataError, match=r"train.jsonl, row 1: .*rationale_mean"):
         load_dataset("hatexplain", tmp_path)
@@ -126,13 +126,13 @@ def test_shares_that_are_none_are_named(tmp_path, shares):
         ([], DIVISIONS, r"dataset.json: .*JSON object"),
     ],
 )
-def test_broken_originals_are_named(tmp_path, posts, divisions, message):
+def test_invalid_original_file_raises(tmp_path, posts, divisions, message):
     with pytest.raises(DataError, match=message):
         load("hatexplain", data_dir=originals(tmp_path, posts, divisions))
 
 
 @pytest.mark.parametrize("missing", ["dataset.json", "post_id_divisions.json"])
-def test_a_missing_file_is_named(tmp_path, missing):
+def test_missing_file_raises(tmp_path, missing):
     (originals(tmp_path) / missing).unlink()
     with pytest.raises(DataError, match=rf"{missing} is missing"):
         load("hatexplain", data_dir=tmp_path)
@@ -142,7 +142,7 @@ def test_a_missing_file_is_named(tmp_path, missing):
         load("hatexplain", data_dir=tmp_path)
 
 
-def test_a_damaged_file_is_named(tmp_path):
+def test_damaged_file_raises(tmp_path):
     (originals(tmp_path) / "dataset.json").write_text('{"a": ')
     with pytest.raises(DataError, match=r"dataset.json: .*JSON"):
         load("hatexplain", data_dir=tmp_path)

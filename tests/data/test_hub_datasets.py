@@ -8,7 +8,7 @@ from rationalizer.data.dataset_registry import DATASETS
 from tests.data.test_corpus_files import write
 
 
-def test_without_the_package_the_error_names_the_extra(monkeypatch):
+def test_missing_package_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(ImportError, match=r'pip install "\.\[hub\]" in a checkout; or pass data_dir'):
         load_dataset("imdb")
@@ -25,7 +25,7 @@ def offline(monkeypatch, tmp_path):
     return folder
 
 
-def test_parquet_dataset_through_the_package(offline):
+def test_parquet_dataset(offline):
     rows = [{"text": f"film {k}<br />x", "label": k % 2, "extra": [k]} for k in range(40)]
     write(offline / "train-00000-of-00001.parquet", rows)
     write(offline / "test-00000-of-00001.parquet", rows[:3])
@@ -36,6 +36,6 @@ def test_parquet_dataset_through_the_package(offline):
     assert corpus.test[1].label == 1
 
 
-def test_what_cannot_be_read_is_an_error_with_a_remedy(offline):
+def test_unreadable_dataset_raises(offline):
     with pytest.raises(DataError, match=r"could not be read from the Hugging Face Hub.*pass data_dir"):
         load_dataset("imdb")

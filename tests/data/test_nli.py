@@ -37,7 +37,7 @@ def sizes(corpus):
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "txt"])
-def test_snli_as_released(tmp_path, ending):
+def test_snli_original_files(tmp_path, ending):
     save = write if ending == "jsonl" else release
     for split, count in (("train", 6), ("dev", 3), ("test", 3)):
         save(tmp_path / f"snli_1.0_{split}.{ending}", [*released(count), released(1)[0] | {"gold_label": "-"}])
@@ -51,14 +51,14 @@ def test_snli_as_released(tmp_path, ending):
     assert corpus.train[1].hypothesis.tokens == ("No", "1", ".")
 
 
-def test_of_two_copies_of_a_release_one_is_read(tmp_path):
+def test_only_one_of_two_copies_is_read(tmp_path):
     write(tmp_path / "snli_1.0_train.jsonl", released(30))
     release(tmp_path / "snli_1.0_train.txt", released(60))
     assert sizes(load("snli", data_dir=tmp_path)) == [27, 3, 0]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
-def test_snli_with_numbered_labels(tmp_path, kind):
+def test_snli_with_numeric_labels(tmp_path, kind):
     write(tmp_path / f"train.{kind}", [*numbered(6), *numbered(2, label=-1)])
     write(tmp_path / f"validation.{kind}", numbered(3))
     corpus = load("snli", data_dir=tmp_path)
@@ -66,7 +66,7 @@ def test_snli_with_numbered_labels(tmp_path, kind):
     assert corpus.dropped == {"train": 2}
 
 
-def test_texts_are_cut_by_one_rule_whether_they_come_as_texts_or_as_tokens(tmp_path):
+def test_texts_and_tokens_use_the_same_split_rule(tmp_path):
     tokens = {"premise_tokens": "He said `` do n't ''", "hypothesis_tokens": ["A", "T-shirt", "."]}
     write(tmp_path / "train.jsonl", [{"premise": 'He said "don\'t"', "hypothesis": "A T-shirt.", "label": 0} | tokens])
     write(tmp_path / "dev.jsonl", [tokens | {"label": 0}])
@@ -88,7 +88,7 @@ def test_texts_are_cut_by_one_rule_whether_they_come_as_texts_or_as_tokens(tmp_p
         ("train.jsonl", "dev.jsonl"),
     ],
 )
-def test_mnli_halves_its_matched_dev_set(tmp_path, train, dev):
+def test_mnli_splits_its_matched_dev_set_in_two(tmp_path, train, dev):
     def save(path, count):
         if path.suffix in (".txt", ".tsv"):
             release(path, released(count))
@@ -108,7 +108,7 @@ def test_mnli_halves_its_matched_dev_set(tmp_path, train, dev):
     assert load("mnli", data_dir=tmp_path, seed=1).dev != corpus.dev
 
 
-def test_mnli_keeps_a_test_set_and_needs_train(tmp_path):
+def test_mnli_uses_given_test_set_and_requires_train(tmp_path):
     write(tmp_path / "dev_matched.jsonl", released(6))
     write(tmp_path / "dev_mismatched.jsonl", released(6))
     with pytest.raises(DataError, match=r"train.*dev_matched.jsonl"):
@@ -143,7 +143,7 @@ def check_hans(corpus):
 
 @pytest.mark.parametrize("labels", [(1, 0), (0, 1), ("1", "0"), ("entailment", "non-entailment")])
 @pytest.mark.parametrize("test", ["test", "validation"])
-def test_hans_whichever_way_its_labels_are_numbered(tmp_path, labels, test):
+def test_hans_label_numberings(tmp_path, labels, test):
     write(tmp_path / "train.parquet", hans(labels))
     write(tmp_path / f"{test}.parquet", hans(labels))
     corpus = load("hans", data_dir=tmp_path)
@@ -152,7 +152,7 @@ def test_hans_whichever_way_its_labels_are_numbered(tmp_path, labels, test):
     assert by_subcase.test[0].group == "le_relative_clause"
 
 
-def test_hans_as_released(tmp_path):
+def test_hans_original_files(tmp_path):
     names = {"label": "gold_label", "premise": "sentence1", "hypothesis": "sentence2"}
     rows = [
         {names.get(key, key): value for key, value in row.items()} for row in hans(("entailment", "non-entailment"))
@@ -162,7 +162,7 @@ def test_hans_as_released(tmp_path):
     check_hans(load("hans", data_dir=tmp_path))
 
 
-def test_hans_labels_that_cannot_be_told_are_refused(tmp_path):
+def test_ambiguous_hans_labels_raise(tmp_path):
     rows = hans((1, 0))
     path = write(tmp_path / "train.jsonl", [*rows[:3], rows[3] | {"label": 0}, *rows[15:]])
     with pytest.raises(DataError, match=r"row 5: .*label 0"):
@@ -173,7 +173,7 @@ def test_hans_labels_that_cannot_be_told_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "tsv"])
-def test_rows_and_columns_that_are_wrong_are_named(tmp_path, ending):
+def test_invalid_rows_and_columns_raise(tmp_path, ending):
     save = write if ending == "jsonl" else release
     path = tmp_path / f"train.{ending}"
     save(path, [*released(3), released(1)[0] | {"sentence2": ""}])
@@ -228,7 +228,7 @@ def offline(monkeypatch, tmp_path):
     return folder
 
 
-def test_mnli_of_the_hub_is_its_matched_part(offline):
+def test_mnli_from_the_hub_uses_the_matched_part(offline):
     folder = offline("mnli")
     write(folder / "train-00000-of-00001.parquet", numbered(9, promptID=1))
     write(folder / "validation_matched-00000-of-00001.parquet", numbered(12, promptID=1))
@@ -239,7 +239,7 @@ def test_mnli_of_the_hub_is_its_matched_part(offline):
     assert sizes(load("mnli")) == [9, 6, 6]
 
 
-def test_hans_of_the_hub_is_read_from_its_converted_copy(offline, monkeypatch):
+def test_hans_from_the_hub_uses_the_converted_copy(offline, monkeypatch):
     import datasets
 
     folder, load_dataset = offline("hans"), datasets.load_dataset

@@ -25,7 +25,7 @@ PAIRS = [("A man, asleep.", "He sleeps."), ("Two dogs run", "Some cats, they run
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.jsonl", "x.json", "x.parquet", "x.csv.gz"])
-def test_every_format_gives_the_same_pairs(tmp_path, name):
+def test_all_formats_give_the_same_pairs(tmp_path, name):
     corpus = read_corpus(write(tmp_path / name, ROWS * 5))
     assert (corpus.pairs, corpus.task, corpus.classes, str(corpus.budget)) == (
         True,
@@ -52,13 +52,13 @@ def test_every_format_gives_the_same_pairs(tmp_path, name):
         ("", None),
     ],
 )
-def test_alignments_in_every_form(tmp_path, alignment, pairs):
+def test_alignment_formats(tmp_path, alignment, pairs):
     path = write(tmp_path / "x.csv", [{"premise": "a b c", "hypothesis": "d e", "alignment": alignment}])
     assert read_examples(path)[0].alignment == pairs
 
 
 @pytest.mark.parametrize("tokens", [["do", "n't", "go"], "do n't go", '["do", "n\'t", "go"]'])
-def test_tokens_in_every_form(tmp_path, tokens):
+def test_token_formats(tmp_path, tokens):
     row = {"premise_tokens": tokens, "hypothesis": "Don't go!", "group": "commands"}
     pair = read_examples(write(tmp_path / "x.jsonl", [row]))[0]
     assert pair.premise.tokens == ("do", "n't", "go")
@@ -68,7 +68,7 @@ def test_tokens_in_every_form(tmp_path, tokens):
     assert (both.premise.text, both.premise.tokens) == ("don't go", ("do", "n't", "go"))
 
 
-def test_columns_can_be_named(tmp_path):
+def test_explicit_column_names(tmp_path):
     rows = [{"question": "who ?", "answer": "me", "ok": k % 2, "links": "0-0", "part": "a"} for k in range(8)]
     columns = Columns(premise="question", hypothesis="answer", label="ok", alignment="links", group="part")
     corpus = read_corpus(write(tmp_path / "x.csv", rows), columns=columns)
@@ -76,7 +76,7 @@ def test_columns_can_be_named(tmp_path):
     assert (corpus.train[0].alignment, corpus.train[0].group) == (((0, 0),), "a")
 
 
-def test_a_file_with_texts_and_pairs_needs_a_word_which_is_meant(tmp_path):
+def test_ambiguous_text_and_pair_columns_raise(tmp_path):
     path = write(tmp_path / "x.csv", [{"text": "t", "review": "r", "premise": "p", "hypothesis": "h", "label": 0}])
     with pytest.raises(DataError, match=r"x.csv: ambiguous columns"):
         read_examples(path)
@@ -108,7 +108,7 @@ def test_a_file_with_texts_and_pairs_needs_a_word_which_is_meant(tmp_path):
         ),
     ],
 )
-def test_missing_columns_are_named(tmp_path, row, columns, message):
+def test_missing_columns_raise(tmp_path, row, columns, message):
     path = write(tmp_path / "x.csv", [row])
     with pytest.raises(DataError, match=message) as raised:
         read_examples(path, columns=Columns(**columns))
@@ -132,7 +132,7 @@ def test_missing_columns_are_named(tmp_path, row, columns, message):
         ({"label": ""}, "the label is missing"),
     ],
 )
-def test_bad_rows_are_named(tmp_path, ending, change, message):
+def test_invalid_rows_raise(tmp_path, ending, change, message):
     row = {"premise": "a b c", "hypothesis": "d e", "label": "x", "alignment": "0-0"}
     path = write(tmp_path / f"x.{ending}", [row, row, row | change])
     with pytest.raises(DataError) as raised:
@@ -140,7 +140,7 @@ def test_bad_rows_are_named(tmp_path, ending, change, message):
     assert str(raised.value).startswith(f"{path}, row 3: {message}")
 
 
-def test_splits_of_two_kinds_are_refused(tmp_path):
+def test_mixing_texts_and_pairs_raises(tmp_path):
     write(tmp_path / "train.csv", ROWS)
     write(tmp_path / "dev.csv", [{"text": "t", "label": "yes"}])
     with pytest.raises(DataError, match=r"train.csv: .* pairs of texts, .*dev.csv single texts"):
@@ -153,7 +153,7 @@ def test_splits_of_two_kinds_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [list, tuple, iter, np.array, pd.Series])
-def test_pairs_in_every_kind_of_column(kind):
+def test_pair_column_types(kind):
     pairs = make_examples(kind(PAIRS), kind(["yes", "no"]), [[(1, 0)], None], pairs=True)
     assert [pair.label for pair in pairs] == [1, 0]
     assert pairs[0].hypothesis.tokens == ("He", "sleeps", ".")
@@ -180,7 +180,7 @@ def test_tokens_and_arrays_as_alignments():
     assert make_examples([("a", "b")], annotations=pd.Series([float("nan")]), pairs=True)[0].alignment is None
 
 
-def test_what_counts_as_pairs():
+def test_is_pairs():
     assert are_pairs(PAIRS)
     assert are_pairs(tuple(PAIRS))
     assert are_pairs([(["a"], ["b"])])
@@ -218,12 +218,12 @@ def test_what_counts_as_pairs():
         ((pd.DataFrame({"a": ["x"]}),), r"premise and hypothesis, or two columns, got a; use table"),
     ],
 )
-def test_bad_arrays_are_named(arguments, message):
+def test_invalid_arrays_raise(arguments, message):
     with pytest.raises(DataError, match=message):
         make_examples(*arguments, pairs=True)
 
 
-def test_corpus_of_pairs_holds_out_dev():
+def test_corpus_of_pairs_splits_off_dev():
     corpus = make_corpus(PAIRS * 10, ["a", "b"] * 10, ["0-0", None] * 10, pairs=True, seed=3)
     assert (corpus.pairs, str(corpus.budget), len(corpus.train), len(corpus.dev)) == (True, "50%", 18, 2)
     assert sorted(pair.label for pair in corpus.dev) == [0, 1]

@@ -82,7 +82,7 @@ def same(one, other):
         ("x.csv", [{"t": row["text"], "label": 1} for row in VALUES], {"columns": Columns(text="t"), "rule": "spaces"}),
     ],
 )
-def test_the_corpus_is_that_of_a_reading_into_memory(tmp_path, name, rows, given):
+def test_streamed_corpus_equals_corpus_in_memory(tmp_path, name, rows, given):
     path = write(tmp_path / name, rows)
     assert same(*both(path, tmp_path / "cache", **given))
 
@@ -97,7 +97,7 @@ def test_folders_with_splits_and_shards(tmp_path):
     assert same(*both(folder, tmp_path / "cache"))
 
 
-def test_half_a_surrogate_pair_comes_back(tmp_path):
+def test_lone_surrogate_round_trip(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text(
         '{"text": "half \\ud83d a pair", "label": 0}\n{"text": "b", "label": 1}\n{"text": "c", "label": 0}\n'
@@ -127,7 +127,7 @@ def corpus_or_error(read, path, **given):
 
 @pytest.mark.parametrize("rows", BAD.values(), ids=BAD)
 @pytest.mark.parametrize("skip_bad", [False, True])
-def test_errors_are_those_of_a_reading_into_memory(tmp_path, rows, skip_bad):
+def test_streamed_errors_equal_errors_in_memory(tmp_path, rows, skip_bad):
     path = write(tmp_path / "x.jsonl", rows)
     expected, ours = (
         corpus_or_error(read, path, skip_bad=skip_bad)
@@ -140,7 +140,7 @@ def test_errors_are_those_of_a_reading_into_memory(tmp_path, rows, skip_bad):
         assert same(expected, ours)
 
 
-def test_labels_of_dev_that_train_has_not(tmp_path):
+def test_dev_label_missing_from_train(tmp_path):
     write(tmp_path / "train.jsonl", MARKED)
     write(tmp_path / "dev.jsonl", [*MARKED[:3], {"text": "a", "label": "new"}, {"text": "b", "label": 0.5}])
     with pytest.raises(DataError) as expected:
@@ -152,7 +152,7 @@ def test_labels_of_dev_that_train_has_not(tmp_path):
     assert same(*both(tmp_path, tmp_path / "cache", skip_bad=True))
 
 
-def test_many_bad_rows_end_the_reading(tmp_path):
+def test_many_bad_rows_stop_reading(tmp_path):
     path = write(tmp_path / "x.jsonl", [{"text": "", "label": 1}] * 50)
     with pytest.raises(DataError, match="20 rows cannot be used: rows 1, 2, 3,"):
         stream_corpus(path, cache_dir=tmp_path / "cache")
@@ -165,7 +165,7 @@ def forbid_reading(monkeypatch):
     monkeypatch.setattr(LabelsBuilder, "parse", refuse)
 
 
-def test_a_second_reading_is_from_the_cache(tmp_path, monkeypatch):
+def test_second_call_uses_the_cache(tmp_path, monkeypatch):
     path = write(tmp_path / "x.jsonl", MARKED)
     first = stream_corpus(path, cache_dir=tmp_path / "cache")
     forbid_reading(monkeypatch)
@@ -182,7 +182,7 @@ def test_a_second_reading_is_from_the_cache(tmp_path, monkeypatch):
         stream_corpus(path, cache_dir=tmp_path / "cache")
 
 
-def test_another_version_reads_again(tmp_path, monkeypatch):
+def test_version_change_invalidates_the_cache(tmp_path, monkeypatch):
     path = write(tmp_path / "x.jsonl", MARKED)
     stream_corpus(path, cache_dir=tmp_path / "cache")
     forbid_reading(monkeypatch)
@@ -193,7 +193,7 @@ def test_another_version_reads_again(tmp_path, monkeypatch):
                 stream_corpus(path, cache_dir=tmp_path / "cache")
 
 
-def test_damaged_caches_are_made_again(tmp_path):
+def test_damaged_cache_is_rebuilt(tmp_path):
     path, cache = write(tmp_path / "x.jsonl", MARKED), tmp_path / "cache"
     expected = read_corpus(path)
     stream_corpus(path, cache_dir=cache)
@@ -208,7 +208,7 @@ def test_damaged_caches_are_made_again(tmp_path):
             assert (folder / name).read_bytes() == content
 
 
-def test_half_written_caches_are_nobodys(tmp_path, monkeypatch):
+def test_incomplete_cache_is_ignored(tmp_path, monkeypatch):
     path, cache = write(tmp_path / "x.jsonl", MARKED), tmp_path / "cache"
     fresh, old = cache / ".a.tmp", cache / ".b.tmp"
     for folder in (fresh, old):
@@ -231,7 +231,7 @@ def test_half_written_caches_are_nobodys(tmp_path, monkeypatch):
     assert same(read_corpus(path), stream_corpus(path, cache_dir=cache))
 
 
-def test_a_process_that_was_slower_leaves_the_cache_of_the_faster_one(tmp_path, monkeypatch):
+def test_slower_process_keeps_the_existing_cache(tmp_path, monkeypatch):
     path, cache = write(tmp_path / "x.jsonl", MARKED), tmp_path / "cache"
     infer, faster = LabelsBuilder.infer, []
 
@@ -248,7 +248,7 @@ def test_a_process_that_was_slower_leaves_the_cache_of_the_faster_one(tmp_path, 
 
 
 @pytest.mark.parametrize("damaged", [False, True])
-def test_a_cache_can_be_built_by_several_at_once(tmp_path, damaged):
+def test_concurrent_builds(tmp_path, damaged):
     path, cache = write(tmp_path / "x.jsonl", MARKED), tmp_path / "cache"
     expected = read_corpus(path)
     if damaged:
@@ -260,7 +260,7 @@ def test_a_cache_can_be_built_by_several_at_once(tmp_path, damaged):
     assert len([folder for folder in cache.iterdir() if not folder.name.startswith(".")]) == 1
 
 
-def test_the_digest_is_made_once(tmp_path, monkeypatch):
+def test_digest_is_cached(tmp_path, monkeypatch):
     path, cache = write(tmp_path / "x.jsonl", MARKED), tmp_path / "cache"
     expected = stream_corpus(path, cache_dir=cache).digest
     (kept,) = cache.rglob("digest-*")
@@ -277,7 +277,7 @@ def test_the_digest_is_made_once(tmp_path, monkeypatch):
         _ = other.digest
 
 
-def test_examples_by_number(tmp_path):
+def test_indexing(tmp_path):
     path = write(tmp_path / "x.jsonl", MARKED)
     expected, corpus = both(path, tmp_path / "cache")
     ours, theirs = corpus.train, expected.train
@@ -299,7 +299,7 @@ def test_random_order_across_batches(tmp_path, monkeypatch):
     assert list(corpus.train) == expected.train
 
 
-def test_large_files_stay_on_disk_unless_told_otherwise(tmp_path, monkeypatch):
+def test_large_files_are_streamed_by_default(tmp_path, monkeypatch):
     path = write(tmp_path / "x.jsonl", MARKED)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     assert not isinstance(load(path).train, DiskExamples)
@@ -315,7 +315,7 @@ def test_large_files_stay_on_disk_unless_told_otherwise(tmp_path, monkeypatch):
         load("reviews", stream=True)
 
 
-def test_a_tenth_is_held_out_but_no_more_than_enough():
+def test_default_dev_size():
     classes = np.arange(30_000) % 3
     assert dev_mask(classes, None, seed=0, stratify=True).sum() == 3000
     assert dev_mask(np.tile(classes, 10), None, seed=0, stratify=True).sum() == MOST == 20_000

@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_streamed_rows_are_the_rows(folder, kind):
+def test_streamed_rows_equal_rows(folder, kind):
     stream = stream_table(folder / f"rows.{kind}")
     assert stream.columns == ("text", "label")
     assert list(stream.rows) == ROWS == read_table(folder / f"rows.{kind}").rows
@@ -38,7 +38,7 @@ def test_streamed_rows_are_the_rows(folder, kind):
     assert next(narrow.rows) == {"label": "0"}
 
 
-def test_columns_that_only_later_rows_have(tmp_path):
+def test_columns_only_in_later_rows(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"text": "a"}\n\n{"text": "b", "label": 1}\n')
     stream = stream_table(path)
@@ -57,7 +57,7 @@ def test_columns_that_only_later_rows_have(tmp_path):
         ("x.jsonl", '{"text": "a"}\n{"text": "b"}\n[1]\n', "row 3: a row must be a JSON object"),
     ],
 )
-def test_rows_before_a_bad_one_are_given(tmp_path, name, content, message):
+def test_rows_before_a_bad_row_are_yielded(tmp_path, name, content, message):
     path = tmp_path / name
     path.write_text(content)
     rows = stream_table(path).rows
@@ -71,7 +71,7 @@ def test_rows_before_a_bad_one_are_given(tmp_path, name, content, message):
         read_table(path)
 
 
-def test_a_bad_byte_is_named_by_its_line(tmp_path):
+def test_invalid_byte_error_names_the_line(tmp_path):
     path = tmp_path / "x.csv"
     path.write_bytes(b"text\n" + b"fine\n" * 20_000 + b"caf\xe9\n" + b"fine\n" * 10)
     rows = stream_table(path).rows
@@ -96,7 +96,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path, kind):
     assert peak < 3_000_000  # all rows are more than 10 MB
 
 
-def test_two_streams_at_once(tmp_path):
+def test_two_concurrent_streams(tmp_path):
     """One that ends must not disturb the other, whose fields are longer than the csv module takes by itself."""
     long = tmp_path / "long.csv"
     long.write_text("text\n" + "\n".join("x" * 200_000 for _ in range(3)) + "\n")

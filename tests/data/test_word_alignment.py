@@ -53,7 +53,7 @@ def test_jacana(tmp_path, name, files):
     assert [len(split) for split in (corpus.train, corpus.dev, corpus.test)] == [18, 2, 4]  # dev is held out
 
 
-def test_tables_of_all_four_in_one_folder(tmp_path):
+def test_tables_of_all_datasets_in_one_folder(tmp_path):
     row = {"source_tokens": SOURCE.split(), "target_tokens": TARGET.split(), "sure": [[1, 0], [2, 2], [4, 5]]}
     for k, stem in enumerate(("msr_rte", "edinburgh", "mtref", "wiki")):
         write(tmp_path / f"{stem}_train.parquet", [row] * (k + 1))
@@ -64,7 +64,7 @@ def test_tables_of_all_four_in_one_folder(tmp_path):
         assert len(corpus.train) == k + 1
 
 
-def test_what_is_wrong_is_said_with_its_place(tmp_path):
+def test_errors_name_the_location(tmp_path):
     (tmp_path / "mtref-train.tsv").write_text("\t".join(["x"] * 9) + "\nonly\tthree\tfields\n")
     with pytest.raises(DataError, match=r"row 2: 3 .*fields"):
         load("mtref", data_dir=tmp_path)

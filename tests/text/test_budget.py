@@ -12,24 +12,24 @@ def lengths(*values):
 
 
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.15, 0.2, 0.5, 1.0])
-def test_a_share_is_rounded_as_in_python_and_at_least_one(share):
+def test_share_rounds_half_to_even_with_minimum_one(share):
     sizes = list(range(1, 200))
     expected = [max(1, round(share * n)) for n in sizes]
     assert Budget.share(share).word_limit(lengths(*sizes)).tolist() == expected
 
 
-def test_a_count_is_cut_to_the_length():
+def test_count_is_at_most_the_length():
     assert Budget.count(3).word_limit(lengths(1, 3, 7)).tolist() == [1, 3, 3]
 
 
-def test_a_text_without_words_has_no_budget():
+def test_empty_text_has_limit_zero():
     mask = torch.tensor([[False, False], [True, False]])
     assert Budget.share(0.5).word_limit(mask).tolist() == [0, 1]
     assert Budget.count(2).word_limit(mask).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(("budget", "expected"), [(4, [4, 4, 3, 1]), (0.5, [2, 2, 2, 1]), (1.0, [5, 5, 3, 1])])
-def test_a_share_is_one_of_the_shorter_text(budget, expected):
+def test_pair_limit_uses_the_shorter_text(budget, expected):
     assert Budget.parse(budget).word_limit(lengths(7, 5, 3, 1), lengths(5, 5, 4, 2)).tolist() == expected
 
 
@@ -50,12 +50,12 @@ def test_a_share_is_one_of_the_shorter_text(budget, expected):
         (Budget.count(2), Budget.count(2)),
     ],
 )
-def test_budgets_as_people_write_them(written, budget):
+def test_parse(written, budget):
     assert Budget.parse(written) == budget
     assert type(Budget.parse(written).amount) in (int, float)
 
 
-def test_one_word_is_never_the_whole_text():
+def test_count_one_differs_from_share_one():
     one, everything = Budget.count(1), Budget.share(1)
     assert one != everything
     assert len({one, everything}) == 2
@@ -64,7 +64,7 @@ def test_one_word_is_never_the_whole_text():
 
 
 @given(st.one_of(st.integers(1, 10**6).map(Budget.count), st.floats(1e-8, 1).map(Budget.share)))
-def test_what_is_printed_is_read_again(budget):
+def test_str_round_trip(budget):
     assert Budget.parse(str(budget)) == budget
 
 
@@ -77,11 +77,11 @@ def test_describe():
 @pytest.mark.parametrize(
     "bad", [0, -1, 0.0, 1.5, float("nan"), float("inf"), 1e-9, True, "lots", "0", "0%", "101%", "-5", "", None]
 )
-def test_bad_budgets_are_named(bad):
+def test_invalid_budget_raises(bad):
     with pytest.raises(ValueError, match=r"budget.*write a share such as 20% or 0\.2, or a count of words such as 5"):
         Budget.parse(bad)
 
 
-def test_a_float_count_gets_its_remedy():
+def test_float_count_error_suggests_an_integer():
     with pytest.raises(ValueError, match="write 5 for a count"):
         Budget.parse(5.0)

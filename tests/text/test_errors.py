@@ -16,19 +16,19 @@ from rationalizer.text.errors import DataError, InputError, short_repr
         ({"path": "x.csv", "line": 2}, "x.csv, line 2"),
     ],
 )
-def test_fields_make_the_message(place, text):
+def test_message_is_built_from_fields(place, text):
     error = pickle.loads(pickle.dumps(DataError("the text is empty", "fill it in", **place)))
     assert (error.problem, error.remedy, error.place) == ("the text is empty", "fill it in", text)
     assert str(error) == (f"{text}: " if text else "") + "the text is empty; fill it in"
 
 
-def test_an_error_gets_a_place():
+def test_from_error_adds_the_place():
     error = DataError.from_error(InputError("bad", "mend it").prefixed("the premise: "), path="x.csv", row=2)
     assert (str(error), error.row) == ("x.csv, row 2: the premise: bad; mend it", 2)
     assert str(DataError.from_error(ValueError("bad; mend it"), path="x.csv")) == "x.csv: bad; mend it"
 
 
-def test_values_in_messages_are_short():
+def test_short_repr_truncates():
     endless = []
     endless.append(endless)
     assert short_repr("ab") == "'ab'"

