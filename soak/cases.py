@@ -56,9 +56,11 @@ class Soak:
     report: Report
     only: int | None = None  # run only this case
 
-    def check(self, count: int, check_case: Callable[[Case], None], *, seconds: float, threads: int = 1) -> None:
-        """Run `check_case`, which raises an exception on failure, on `count` cases (times the scale)."""
-        numbers = range(max(1, round(count * self.scale))) if self.only is None else [self.only]
+    def check(
+        self, count: int, check_case: Callable[[Case], None], *, seconds: float, threads: int = 1, first: int = 0
+    ) -> None:
+        """Run `check_case`, which raises an exception on failure, on `count` cases (times the scale) from `first`."""
+        numbers = range(first, first + max(1, round(count * self.scale))) if self.only is None else [self.only]
         if threads == 1:
             for number in numbers:
                 self.check_one(number, check_case, seconds=seconds)

@@ -26,6 +26,7 @@ NAMES = {
     "monotone": (),
     "exactly-k": ("k",),
 }
+PAIR_NAMES = ("must-align", "never-align", "monotone", "exactly-k")
 NUMBERS = (0, 1, 2, 3, 10**6, 10**30, -1, 1.0, 2.5)
 WORDS = ("a", "lovely", "Care", "", "two words", "\ud800", "é", "a" * 5000)
 PATTERNS = (
@@ -73,6 +74,8 @@ ANYTHING = (*NUMBERS, *WORDS, *PATTERNS, *LISTS, *OTHERS)
 def random_request(random: np.random.Generator, *, pairs: bool) -> bytes:
     """A JSON request; about half of its settings have values of the right type."""
 
+    own_names = [name for name in NAMES if (name in PAIR_NAMES) == pairs]
+
     def pick(options: Any) -> Any:
         return options[int(random.integers(len(options)))]
 
@@ -86,14 +89,14 @@ def random_request(random: np.random.Generator, *, pairs: bool) -> bytes:
             return pick(ANYTHING)
         if random.random() < 0.1:
             return pick(TEXT_FORMS)
-        name = pick(list(NAMES)) if random.random() < 0.97 else pick(WORDS)
+        name = pick(own_names) if random.random() < 0.9 else pick([*NAMES, *WORDS])
         settings = [key for key in NAMES.get(name, ()) if random.random() < 0.4]
         settings += ["other"] if random.random() < 0.02 else []
         if random.random() < 0.4:
             return f"{name}={','.join(f'{key}:{setting(key)}' for key in settings)}"
         return {"name": name, **{key: setting(key) for key in settings}}
 
-    constraints = [constraint() for _ in range(int(random.integers(1, 4)))]
+    constraints = [constraint() for _ in range(int(random.integers(1, 3)))]
     texts = {"pairs": [[pick(TEXTS), pick(TEXTS)]]} if pairs else {"texts": [pick(TEXTS), pick(TEXTS)]}
     body = {**texts, "constraints": constraints if random.random() < 0.95 else pick(ANYTHING)}
     return json.dumps({**body, "budget": pick((None, "50%", "100%", 1, 10**30))}).encode()

@@ -19,8 +19,11 @@ import httpx
 from rationalizer import Rationalizer
 from soak import small_models
 from soak.cases import Case, Hung, Soak, Unclear, Wrong, require
+from soak.constraint_requests import random_request
 
 REQUESTS, CONCURRENT = 1000, 50
+FUZZED, FUZZED_CONCURRENT = 10_000, 8  # requests with random constraints
+FIRST_FUZZED, STOP = 10**8, 10**9  # numbers of cases
 BUDGETS = (None, 1, 5, 0.1, "20%", "100%")
 REQUEST_SECONDS = 3  # time limit for the arrival of a request
 ERRORS = (400, 413, 422)
@@ -33,21 +36,25 @@ def run(soak: Soak) -> None:
     local = threading.local()
 
     def check_case(case: Case) -> None:
-        if case.number == REQUESTS:
+        if case.number == STOP:
             return _stop(case, server)
         if not hasattr(local, "client"):
             local.client = httpx.Client(base_url=server.address, timeout=60)
-        kind = "slow" if case.number % 40 == 39 else "bad" if case.chance(0.1) else "good"
+        if case.number >= FIRST_FUZZED:
+            kind = "good" if case.number % 40 == 39 else "fuzzed"
+        else:
+            kind = "slow" if case.number % 40 == 39 else "bad" if case.chance(0.1) else "good"
         case.note(kind)
         try:
-            {"slow": _slow, "bad": _bad, "good": _good}[kind](case, local.client, reference)
+            {"slow": _slow, "bad": _bad, "good": _good, "fuzzed": _fuzzed}[kind](case, local.client, reference)
         except httpx.TimeoutException:
             raise Hung("no answer in 60 s") from None
 
     try:
         soak.check(REQUESTS, check_case, seconds=70, threads=CONCURRENT)
         if soak.only is None:
-            soak.check_one(REQUESTS, check_case, seconds=60)
+            soak.check(FUZZED, check_case, seconds=70, threads=FUZZED_CONCURRENT, first=FIRST_FUZZED)
+            soak.check_one(STOP, check_case, seconds=60)
     finally:
         server.process.kill()
         server.process.wait()
@@ -136,6 +143,14 @@ def _bad(case: Case, client: httpx.Client, reference: ReferenceModel) -> None:
         answer.json()
     except ValueError:
         raise Unclear(f"an error that is not JSON: {answer.text[:300]}") from None
+
+
+def _fuzzed(case: Case, client: httpx.Client, reference: ReferenceModel) -> None:
+    """Send random constraints; the answer is an explanation or an error of the request."""
+    content = random_request(case.random, pairs=False)
+    case.note(f"{content[:300]!r}, {len(content)} bytes")
+    answer = client.post("/explain", content=content, headers={"Content-Type": "application/json"})
+    require(answer.status_code in (200, *ERRORS), "status", answer.status_code, answer.text[:500])
 
 
 def _slow(case: Case, client: httpx.Client, reference: ReferenceModel) -> None:

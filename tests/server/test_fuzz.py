@@ -31,7 +31,7 @@ def test_random_constraints(client, pair_client, monkeypatch, pairs):
         response = client.post("/explain", content=content, headers=JSON)
         statuses.add(response.status_code)
         assert response.status_code == 200 or 400 <= response.status_code < 500, (number, content[:500], response.text)
-        assert time.monotonic() - started < 5, (number, content[:500])
+        assert time.monotonic() - started < 30, (number, content[:500])
         if response.status_code != 200:
             assert response.json()["error"]["field"]
     assert {200, 422} <= statuses
@@ -64,7 +64,7 @@ def test_refused_constraints(client, pair_client, constraint, keyword):
     body = {**PLAIN[pairs], "constraints": [constraint]}
     started = time.monotonic()
     response = (pair_client if pairs else client).post("/explain", content=json.dumps(body), headers=JSON)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 5
     assert response.status_code == 422
     error = response.json()["error"]
     assert error["field"] == "constraints"
