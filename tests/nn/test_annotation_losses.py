@@ -147,7 +147,7 @@ def test_texts_without_annotation_add_nothing():
 
 def test_threshold_is_learned():
     model = pair_model(threshold=True).eval()
-    sides = [model.encoder.collate(texts((4, 5), seed=k, marks=False)) for k in range(2)]
+    sides = [model.encoder.collate(texts((4, 5), seed=k, with_punctuation=False)) for k in range(2)]
     before = model(*sides, budget=Budget.parse(2)).scores
     with torch.no_grad():
         model.threshold += 1

@@ -45,17 +45,19 @@ def test_unselected_words_do_not_change_the_prediction(method, pooling, pretrain
     unselected = words.mask & (z == 0)
     assert unselected.any() == (method != "full-text")
     for seed in range(1, 4):
-        others = model.encoder.collate(replaced(examples, (z != 0).tolist(), texts(seed=seed, marks=seed == 1)))
+        others = model.encoder.collate(
+            replaced(examples, (z != 0).tolist(), texts(seed=seed, with_punctuation=seed == 1))
+        )
         assert torch.equal(model.predict_from(z, others), before)
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if EXTRACTORS[name].uses_generator])
 def test_selected_words_do_change_the_prediction(method):
     model = selective(highlight_model(method), method)
-    examples = texts(marks=False)
+    examples = texts(with_punctuation=False)
     words = model.encoder.collate(examples)
     z = model(words, budget=BUDGET).z
-    others = model.encoder.collate(replaced(examples, (z == 0).tolist(), texts(seed=3, marks=False)))
+    others = model.encoder.collate(replaced(examples, (z == 0).tolist(), texts(seed=3, with_punctuation=False)))
     changed = (model.predict_from(z, others) != model.predict_from(z, words)).any(-1)
     assert changed.equal(z.any(-1))
     assert changed.any()
@@ -106,9 +108,9 @@ def test_free_punctuation_is_selected_between_selected_words(method):
     output = model(words, budget=Budget.share(0.5))
     chosen = output.z != 0
     assert (chosen & words.counted).sum(1).tolist() == Budget.share(0.5).word_limit(words.counted).tolist()
-    marks = words.mask & ~words.counted
-    assert (chosen & marks).any()
-    for row, place in zip(*marks.nonzero(as_tuple=True), strict=True):
+    punctuation = words.mask & ~words.counted
+    assert (chosen & punctuation).any()
+    for row, place in zip(*punctuation.nonzero(as_tuple=True), strict=True):
         before, after = chosen[row, place - 1], chosen[row, place + 1] if place + 1 < chosen.shape[1] else False
         assert bool(chosen[row, place]) == bool(before and after)
 
@@ -151,7 +153,7 @@ def test_full_text_includes_punctuation_and_has_no_generator():
 
 def test_closed_gaps_hide_positions():
     """The same words selected from another text give the same prediction only if gaps are closed."""
-    one, other = texts((9,), marks=False)[0], texts((14,), seed=4, marks=False)[0]
+    one, other = texts((9,), with_punctuation=False)[0], texts((14,), seed=4, with_punctuation=False)[0]
     here, there = [1, 2, 7], [0, 5, 11]
     tokens = list(other.tokens)
     for a, b in zip(here, there, strict=True):

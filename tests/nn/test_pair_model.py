@@ -18,14 +18,14 @@ def build(method="at-most-one", **settings):
     return pair_model(method, **settings)
 
 
-def examples(lengths, seed, marks=False):
-    return [text(length, 1000 * seed + k, marks) for k, length in enumerate(lengths)]
+def examples(lengths, seed, with_punctuation=False):
+    return [text(length, 1000 * seed + k, with_punctuation) for k, length in enumerate(lengths)]
 
 
-def batch(model, seed=0, marks=False):
+def batch(model, seed=0, with_punctuation=False):
     """Return premises and hypotheses of random words."""
     return tuple(
-        model.encoder.collate(examples(lengths, seed + 50 * side, marks))
+        model.encoder.collate(examples(lengths, seed + 50 * side, with_punctuation))
         for side, lengths in enumerate((PREMISES, HYPOTHESES))
     )
 
@@ -50,12 +50,12 @@ def test_shapes_and_gradients(method, faithful):
     assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in model.parameters())
 
 
-@pytest.mark.parametrize("marks", [True, False])
+@pytest.mark.parametrize("with_punctuation", [True, False])
 @pytest.mark.parametrize("method", ALIGNERS)
-def test_padding_and_other_pairs_have_no_effect(method, marks):
+def test_padding_and_other_pairs_have_no_effect(method, with_punctuation):
     model = build(method).eval()
-    together = model(*batch(model, marks=marks), budget=Budget.share(0.5)).outputs
-    premises, hypotheses = examples(PREMISES, 0, marks), examples(HYPOTHESES, 50, marks)
+    together = model(*batch(model, with_punctuation=with_punctuation), budget=Budget.share(0.5)).outputs
+    premises, hypotheses = examples(PREMISES, 0, with_punctuation), examples(HYPOTHESES, 50, with_punctuation)
     for k in range(4):
         sides = (model.encoder.collate([premises[k]]), model.encoder.collate([hypotheses[k]]))
         torch.testing.assert_close(model(*sides, budget=Budget.share(0.5)).outputs[0], together[k])
@@ -64,13 +64,13 @@ def test_padding_and_other_pairs_have_no_effect(method, marks):
 @pytest.mark.parametrize("method", ALIGNERS)
 def test_punctuation_is_never_aligned(method):
     model = build(method).eval()
-    premise, hypothesis = batch(model, marks=True)
+    premise, hypothesis = batch(model, with_punctuation=True)
     z = model(premise, hypothesis, budget=Budget.count(3)).z
     assert (premise.mask & ~premise.counted).any()
     assert not z[~premise.counted].any()
     assert not z.mT[~hypothesis.counted].any()
     counting = build(method, punctuation="count").eval()
-    both = batch(counting, marks=True)
+    both = batch(counting, with_punctuation=True)
     assert both[0].counted.equal(both[0].mask)
 
 

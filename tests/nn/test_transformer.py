@@ -43,8 +43,11 @@ def some_selection(words, share=0.3, seed=0):
 @torch.no_grad()
 def test_word_state_is_the_mean_of_its_subwords(bert):
     made = make_encoder(bert)
-    words = made.collate([text(4, marks=False)])
-    ids = [*made.subwords.prefix, *(i for word in made.subwords.tokenize(text(4, marks=False)) for i in word)]
+    words = made.collate([text(4, with_punctuation=False)])
+    ids = [
+        *made.subwords.prefix,
+        *(i for word in made.subwords.tokenize(text(4, with_punctuation=False)) for i in word),
+    ]
     ids = torch.tensor([[*ids, *made.subwords.suffix]])
     plain = encode(made.generator, made.generator.get_input_embeddings()(ids), torch.ones_like(ids))
     sizes = words.sizes[0].tolist()
@@ -97,7 +100,7 @@ def test_replacing_unselected_words_changes_no_bit(bert, gaps, unselected, lengt
 @torch.no_grad()
 def test_gaps(bert):
     """Kept gaps: positions count all words. Closed gaps: the selection is encoded as a text of its own."""
-    long, short = text(9, marks=False), text(9, marks=False)
+    long, short = text(9, with_punctuation=False), text(9, with_punctuation=False)
     chosen = [2, 7]
     excerpt = Example(*(lambda s: (s, *split_words(s, "spaces")))(" ".join(short.tokens[k] for k in chosen)))
     for gaps, tells in (("kept", True), ("marked", True), ("closed", False)):
@@ -109,7 +112,7 @@ def test_gaps(bert):
         same = torch.allclose(inside.states[0, chosen], outside.states[0], atol=1e-6)
         assert same is not tells
     marked = make_encoder(bert, gaps="marked")
-    words = marked.collate([text(9, marks=False)])
+    words = marked.collate([text(9, with_punctuation=False)])
     moved = torch.zeros(words.mask.shape)
     moved[0, [4, 8]] = 1.0
     first = marked.encode_selection(words, moved).states[0, 8]
@@ -135,7 +138,7 @@ def test_unselected_mask_and_zero_stay_visible(bert):
 @torch.no_grad()
 def test_long_texts_are_encoded_in_windows(bert):
     made = make_encoder(bert)
-    examples = [text(200, marks=False), text(5), text(64, seed=3)]
+    examples = [text(200, with_punctuation=False), text(5), text(64, seed=3)]
     words = made.collate(examples)
     together = made.states(words)
     for row, example in enumerate(examples):
@@ -155,7 +158,7 @@ def test_long_texts_are_encoded_in_windows(bert):
 def test_states_do_not_depend_on_other_texts(bert, words):
     """A text slightly shorter than a window has one window, however long the others are."""
     model = highlight_model(bert).eval()
-    short = text(words, marks=False)
+    short = text(words, with_punctuation=False)
     alone = model(model.encoder.collate([short]), budget=BUDGET)
     beside = model(model.encoder.collate([short, text(150)]), budget=BUDGET)
     close(alone.outputs[0], beside.outputs[0])
@@ -176,7 +179,7 @@ def test_encoders_without_a_first_special_token(tmp_path, monkeypatch):
     monkeypatch.setattr(tiny_transformers, "tokenizer", without_prefix)
     model = highlight_model(write_encoder(tmp_path, "t5")).eval()
     assert model.encoder.subwords.prefix == ()
-    examples = [text(3, marks=False), text(25)]
+    examples = [text(3, with_punctuation=False), text(25)]
     together = model.encoder.collate(examples)
     alone = model.encoder.collate(examples[:1])
     close(model.predict_from(alone.mask.float(), alone)[0], model.predict_from(together.mask.float(), together)[0])

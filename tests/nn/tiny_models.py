@@ -32,15 +32,15 @@ def pair_model(method="at-most-one", *, punctuation="free", **settings):
     return PairModel(make_encoder(pairs=True, hidden=6, punctuation=punctuation), method=method, **settings).double()
 
 
-def text(length, seed=0, marks=True):
-    """Return texts with these numbers of tokens, some of them punctuation."""
+def text(length, seed=0, with_punctuation=True):
+    """Return a text of `length` tokens, some of them punctuation if `with_punctuation` is True."""
     generator = random.Random(seed)
     tokens = [generator.choice(WORDS) for _ in range(length)]
-    for k in range(2, length, 4) if marks else ():
+    for k in range(2, length, 4) if with_punctuation else ():
         tokens[k] = ","
     joined = " ".join(tokens)
     return Example(joined, *split_words(joined, "spaces"))
 
 
-def texts(lengths=(14, 6, 1, 9), seed=0, marks=True):
-    return [text(length, 100 * seed + k, marks) for k, length in enumerate(lengths)]
+def texts(lengths=(14, 6, 1, 9), seed=0, with_punctuation=True):
+    return [text(length, 100 * seed + k, with_punctuation) for k, length in enumerate(lengths)]
