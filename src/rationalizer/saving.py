@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING, Any, Self
 from rationalizer.drawing import AnyExplanation, Explanations
 from rationalizer.hub import hub_client as hub
 from rationalizer.hub import locate, write_card
+from rationalizer.hub.publishing import (
+    record_without_private_data,
+    remove_paths_from_encoder,
+    without_private_data,
+)
 from rationalizer.models.atomic_files import write_record
 from rationalizer.models.config import flat_settings
 from rationalizer.models.devices import check_device
@@ -31,13 +36,18 @@ class SavingMixin(EstimatorMixin):
     def save(self, directory: str | Path, *, example: Any = None, compact: bool = False) -> None:
         """Write the model and its card, `README.md`: data, scores, budget, limitations, an example.
 
+        The folder stays usable on this machine, so it keeps what it needs there: the settings with the paths of local
+        word vectors and encoders, the path of the training data (in `scores.json`, if the run had a folder), the words
+        of the training texts (in the vocabulary), and six dev texts in `examples.json` for the web page, unless the
+        model was trained with `keep_examples=0`. `push_to_hub` sends neither paths nor texts.
+
         Args:
             directory: the folder to write to; created if necessary.
             example: a text, or a (premise, hypothesis) tuple, to be drawn on the card. By default a sentence that
                 comes from no dataset, if the model knows its words.
             compact: save space: round weights to 16 and 8 bits, and do not copy the word vectors of the package.
         """
-        self._save(Path(directory), None, example, compact)
+        self._write(Path(directory), self.trained, self._record, None, example, compact)
 
     def push_to_hub(
         self,
@@ -48,8 +58,13 @@ class SavingMixin(EstimatorMixin):
         token: str | None = None,
         example: Any = None,
         compact: bool = False,
+        include_examples: bool = False,
     ) -> str:
         """Save the model to the Hugging Face Hub (extra `hub`), from where `Rationalizer.load(name)` loads it.
+
+        Texts, the name and path of the data, and other local paths are not sent; of the paths of word vectors and of a
+        pretrained encoder, only the last component is. The vocabulary is part of the model and holds the single words
+        of the training texts.
 
         Args:
             name: "org/name"; the repository is created if necessary.
@@ -57,23 +72,32 @@ class SavingMixin(EstimatorMixin):
             revision: the branch to push to, if not the main one.
             token: an access token, if not the one of `hf auth login` or HF_TOKEN.
             example, compact: see `save`.
+            include_examples: also send `examples.json`, six dev texts to try on the web page.
 
         Returns:
             The URL of the commit.
         """
-        with tempfile.TemporaryDirectory() as folder:
-            self._save(Path(folder), name, example, compact)
-            return hub.push(Path(folder), name, private=private, revision=revision, token=token)
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            record = None if self._record is None else record_without_private_data(self._record)
+            trained = without_private_data(self.trained, include_examples=include_examples)
+            self._write(folder, trained, record, name, example, compact)
+            remove_paths_from_encoder(folder)
+            return hub.push(folder, name, private=private, revision=revision, token=token)
 
-    def _save(self, folder: Path, name: str | None, example: Any, compact: bool) -> None:
-        self.trained.save(folder, compact=compact)
-        if self._record is not None:
-            record = self._record
-            if name is not None:  # published: the path of the data on this machine stays private
-                record = {**record, "data": {**record["data"], "source": None}}
+    def _write(
+        self,
+        folder: Path,
+        trained: TrainedModel,
+        record: RunRecord | None,
+        name: str | None,
+        example: Any,
+        compact: bool,
+    ) -> None:
+        trained.save(folder, compact=compact)
+        if record is not None:
             write_record(folder / SCORES, record)
-        drawn = self._card_example(example)
-        write_card(folder, self.trained, name=name, record=self._record, example=drawn)
+        write_card(folder, trained, name=name, record=record, example=self._card_example(example))
 
     def _card_example(self, example: Any) -> AnyExplanation | None:
         if example is not None:

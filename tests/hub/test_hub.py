@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-import shutil
 import socket
 import sys
 
@@ -11,18 +10,15 @@ import numpy as np
 import pytest
 
 from rationalizer import Rationalizer
-from rationalizer.models.atomic_files import read_record, write_record
-from rationalizer.training.runs import SCORES
 from tests.cli.calls import refused, run
 from tests.hub.hub_server import serving
 
-huggingface_hub = pytest.importorskip("huggingface_hub", reason='the extra "hub" is not installed')
+constants = pytest.importorskip("huggingface_hub.constants", reason='the extra "hub" is not installed')
 TEXTS = ["We found very rude careless neglect. It was our first visit.", "There was truly lovely friendly care."]
 
 
 def connect(monkeypatch, address, folder):
     """Point the client to another server; it has read its environment at import."""
-    constants = huggingface_hub.constants
     monkeypatch.setattr(constants, "ENDPOINT", address)
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder))
@@ -62,15 +58,67 @@ def test_push_and_load(hub, model):
     assert [one.spans for one in back.explain(TEXTS)] == [one.spans for one in model.explain(TEXTS)]
 
 
-def test_local_paths_are_not_uploaded(hub, spectra_run, tmp_path):
-    folder = shutil.copytree(spectra_run, tmp_path / "run")
-    record = read_record(folder / SCORES)
-    record["data"]["source"] |= {"source": str(tmp_path / "secret.csv")}
-    write_record(folder / SCORES, record)
-    Rationalizer.load(folder).push_to_hub("org/mine", token="secret")
-    sent = b"".join(hub.repositories["org/mine"]["main"].values())
-    assert b"macro_f1" in sent
-    assert str(tmp_path).encode() not in sent
+SENTENCES = [
+    f"The {noun} was {word} on day {k}." for k in range(15) for noun, word in (("room", "fine"), ("bath", "bad"))
+]
+
+
+@pytest.fixture
+def private_run(tmp_path):
+    """A run with texts, data, word vectors and a cache in folders that must stay private."""
+    home = tmp_path / "home" / "jane-doe"
+    (home / "customers").mkdir(parents=True)
+    words = ["the", "room", "was", "fine", "on", "day", "bath", "bad"]
+    vectors = home / "vectors.txt"
+    vectors.write_text("".join(f"{word} {' '.join(str(len(word) + k) for k in range(8))}\n" for word in words))
+    data = home / "customers" / "complaints-2024.csv"
+    data.write_text("text,label\n" + "".join(f"{text},{k % 2}\n" for k, text in enumerate(SENTENCES)))
+    options = ["--set", "hidden=8", "--set", "epochs=2", "--embeddings", str(vectors), "--out", str(home / "run")]
+    run("train", str(data), *options)
+    return home / "run"
+
+
+def assert_nothing_private(files, home):
+    everything = b"\n".join(files.values()) + "\n".join(files).encode()
+    for private in (str(home), home.name, os.path.expanduser("~"), "complaints-2024", "customers", *SENTENCES):
+        assert private.encode() not in everything, private
+
+
+def test_texts_and_paths_are_not_uploaded(hub, private_run):
+    model = Rationalizer.load(private_run)
+    kept = "".join(path.read_text(encoding="utf-8") for path in private_run.glob("*.json"))
+    assert str(private_run.parent) in kept  # the folder itself keeps them
+    assert any(text in kept for text in SENTENCES)
+    model.push_to_hub("org/mine", token="secret")
+    files = hub.repositories["org/mine"]["main"]
+    assert_nothing_private(files, private_run.parent)
+    assert "examples.json" not in files
+    assert b"macro_f1" in files["scores.json"]
+    assert b'"vectors.txt"' in files["config.json"]
+    back = Rationalizer.load("org/mine")
+    np.testing.assert_array_equal(back.predict_proba(SENTENCES), model.predict_proba(SENTENCES))
+
+
+def test_examples_are_uploaded_if_asked_for(hub, private_run):
+    Rationalizer.load(private_run).push_to_hub("org/mine", token="secret", include_examples=True)
+    files = dict(hub.repositories["org/mine"]["main"])
+    examples = files.pop("examples.json")
+    assert any(text.encode() in examples for text in SENTENCES)
+    assert_nothing_private(files, private_run.parent)
+
+
+def test_the_folder_of_an_encoder_is_not_uploaded(hub, tmp_path):
+    pytest.importorskip("transformers")
+    from tests.nn.tiny_transformers import write_encoder
+
+    home = tmp_path / "home" / "jane-doe"
+    (home / "bilstm").mkdir(parents=True)  # also the name of an encoder of the package
+    encoder = write_encoder(home / "bilstm")
+    model = Rationalizer(encoder=str(encoder), epochs=1).fit(SENTENCES, [0, 1] * 15, run_dir=home / "run")
+    model.push_to_hub("org/mine", token="secret")
+    assert_nothing_private(hub.repositories["org/mine"]["main"], home)
+    back = Rationalizer.load("org/mine")
+    np.testing.assert_array_equal(back.predict_proba(SENTENCES), model.predict_proba(SENTENCES))
 
 
 def test_revisions(hub, model):
