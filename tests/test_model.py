@@ -177,6 +177,12 @@ def test_dev_texts():
         Rationalizer(**SMALL).fit(TEXTS, NAMES, dev=(TEXTS[:1], ["ugly"]))
 
 
+def test_empty_text_in_a_list_names_its_row(model):
+    with pytest.raises(ValueError, match="row 2") as caught:
+        model.predict([TEXTS[0], " ", TEXTS[1]])
+    assert "leave the row out" in caught.value.remedy
+
+
 def test_untrained_model_raises():
     for use in ("predict", "predict_proba", "explain"):
         with pytest.raises(RuntimeError, match="not trained"):
