@@ -145,7 +145,7 @@ def test_config_stores_constraints():
         ("full-text", Spans(2), "does not follow constraints"),
         ("hardkuma", Spans(2), "does not follow constraints"),
         ("at-most-one", Spans(2), "is for single texts"),
-        ("spectra", Must(mask=[[1]]), "cannot be used in a training"),
+        ("spectra", Must(mask=[[1]]), "cannot be used in"),
         ("spectra", Ends(characters=[(0, 3)]), "explain or predict"),
     ],
 )

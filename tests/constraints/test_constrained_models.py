@@ -62,7 +62,7 @@ def test_masks_passed_with_the_texts(model):
     assert "film" in selected(first)
     assert len(first.spans) == len(second.spans) == 1
     assert "warm" in selected(model.explain(WORDS, constraints=[Must(mask=[0, 0, 0, 1] + [0] * 11)]))
-    with pytest.raises(ValueError, match="cannot keep"):
+    with pytest.raises(ValueError, match="cannot be used in training"):
         model.constraints = [Must(characters=[(4, 8)])]
 
 

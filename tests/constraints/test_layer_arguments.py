@@ -135,7 +135,7 @@ def test_required_unknown_word_is_a_conflict_but_punctuation_is_not():
         (Must(characters=[(0, 3)]), 2, "there are 2 texts"),
         (Must(characters=[[(0, 99)]]), 1, "text 1, which has 43 characters"),
         (Must(mask=[1, 0]), 1, "for the 12 tokens of text 1"),
-        (Must(mask=[[2] * 12]), 1, "a mask has a 0 or 1"),
+        (Must(mask=[[2] * 12]), 1, "0 or 1 per token"),
     ],
 )
 def test_mask_length_must_match_the_text(constraint, of, message):

@@ -56,7 +56,7 @@ def test_annotations_as_characters_tokens_and_masks():
         ((["a", None],), r"texts, row 2: the text is empty"),
         ((pd.Series(["a", float("nan")]),), r"texts, row 2: the text is empty"),
         (([3],), r"texts, row 1: the text must be a string, got int 3"),
-        ((TEXTS, [0, 1, 1]), r"2 texts but 3 labels; give one each"),
+        ((TEXTS, [0, 1, 1]), r"2 texts but 3 labels"),
         ((TEXTS, [0, None]), r"labels, row 2: the label is missing"),
         ((TEXTS, [0.5, float("nan")]), r"labels, row 2: the label is missing"),
         ((TEXTS, [0.5, float("inf")]), r"labels, row 2: the label inf is not finite"),

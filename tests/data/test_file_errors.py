@@ -102,7 +102,7 @@ def test_invalid_csv_raises(tmp_path):
     path.write_text("text,text\nfine,a\n")
     assert "the column 'text' comes twice" in complaint(path)
     path.write_text("text,label\n")
-    assert "no rows to train on" in complaint(path)
+    assert "no training rows" in complaint(path)
 
 
 def test_invalid_json_raises(tmp_path):
@@ -168,7 +168,7 @@ def test_csv_header_may_begin_with_a_bracket(tmp_path):
 
 
 def test_missing_file_raises(tmp_path):
-    assert complaint(tmp_path / "none.csv") == f"{tmp_path / 'none.csv'}: there is no such file"
+    assert complaint(tmp_path / "none.csv") == f"{tmp_path / 'none.csv'}: no such file"
 
 
 def test_damaged_gzip_raises(tmp_path):

@@ -54,7 +54,7 @@ class _Links(PairConstraint):
         kinds = ["equal words"] if self.equal else []
         kinds += ["stopwords"] if self.stopwords else []
         kinds += [f"“{one}” with “{other}”" for one, other in self.words]
-        return ", ".join([*kinds, "what is marked"] if self.per_text else kinds)
+        return ", ".join([*kinds, "marked links"] if self.per_text else kinds)
 
     def _folded_words(self) -> list[tuple[str, str]]:
         """The pairs of words without case, each once: repeated ones would take time in every text."""

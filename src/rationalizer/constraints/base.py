@@ -46,7 +46,7 @@ class ConstraintConflict(InputError):
 
 
 class BatchItem(NamedTuple):
-    """A text or a pair of texts, and its position among those that are processed."""
+    """A text or a pair of texts, and its position among the processed items."""
 
     example: AnyExample
     position: int

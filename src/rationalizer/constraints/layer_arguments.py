@@ -64,7 +64,7 @@ class LayerConstraints:
 
 
 class TextRequirements:
-    """The constraints on the words of one text, collected from one constraint after the other."""
+    """The requirements of all constraints on the words of one text."""
 
     def __init__(self, item: BatchItem, rule: SentenceRule) -> None:
         self.item = item
@@ -119,7 +119,7 @@ class TextConstraint(Constraint):
     """A constraint on the rationales of single texts."""
 
     def update_layer(self, layer: LayerConstraints) -> LayerConstraints:
-        """Return the layer's arguments, tightened for all texts alike."""
+        """Return the layer's arguments, tightened for all texts."""
         return layer
 
     def update_text(self, text: TextRequirements) -> None:

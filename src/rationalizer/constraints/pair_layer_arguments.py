@@ -43,7 +43,7 @@ class PairLayerConstraints:
 
 
 class PairRequirements:
-    """The constraints on one pair's alignment, collected from one constraint after the other."""
+    """The requirements of all constraints on the alignment of one pair."""
 
     def __init__(self, item: BatchItem) -> None:
         self.item = item
@@ -86,7 +86,7 @@ class PairConstraint(Constraint):
     pairs = True
 
     def update_layer(self, layer: PairLayerConstraints) -> PairLayerConstraints:
-        """Return the layer's arguments, tightened for all pairs alike."""
+        """Return the layer's arguments, tightened for all pairs."""
         return layer
 
     def update_pair(self, pair: PairRequirements) -> None:

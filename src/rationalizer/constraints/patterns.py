@@ -201,13 +201,13 @@ def matched_spans(
 
 
 def mask_for_text(name: str, mask: Sequence[Any], text: TextRequirements) -> list[bool]:
-    """The tokens marked in this text. `mask` has a flag per token for each text, or those of a single text."""
+    """Return the mask of this text. `mask` has one flag per token, or one such mask per text."""
     tokens = len(text.example.tokens)
     own = text.item.own(name, "mask", (mask,) if any(flag in (0, 1) for flag in mask) else mask)
     own = (0,) * tokens if own is None else own
     if len(own) != tokens or any(flag not in (0, 1) for flag in own):
         raise InputError(
-            f"{name}: a mask has a 0 or 1 per token, got {short_repr(own)} for the {tokens} tokens of text "
+            f"{name}: a mask must have one 0 or 1 per token, got {short_repr(own)} for the {tokens} tokens of text "
             f"{text.item.position + 1}"
         )
     return [bool(flag) for flag in own]

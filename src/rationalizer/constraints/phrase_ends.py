@@ -46,7 +46,7 @@ class Ends(TextConstraint):
         return "characters" if self.pattern is None else f"pattern:{self.pattern}"
 
     def describe(self) -> str:
-        return f"never cut {'what is marked' if self.pattern is None else f'/{self.pattern}/'}"
+        return f"never cut {'marked phrases' if self.pattern is None else f'/{self.pattern}/'}"
 
     def update_text(self, text: TextRequirements) -> None:
         for span in matched_spans(self.name, self.pattern, self.characters, text):

@@ -66,7 +66,7 @@ class _Words(TextConstraint):
         kinds = [kind for kind in KINDS if getattr(self, kind)]
         kinds += [f"“{word}”" for word in self.words]
         kinds += [f"/{self.pattern}/"] if self.pattern is not None else []
-        kinds += ["what is marked"] if self.per_text else []
+        kinds += ["marked tokens"] if self.per_text else []
         return f"{self.name} {', '.join(kinds)}"
 
     def matching_tokens(self, text: TextRequirements) -> Mask:

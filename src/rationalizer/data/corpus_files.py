@@ -59,7 +59,7 @@ def read_examples(
 
     Args:
         path: the file.
-        options: how to read it; `settings` are those of `ReadOptions`.
+        options: how to read it; `settings` are fields of `ReadOptions`.
         labels: how to encode the labels; without them, the labels are not read.
         model_columns: the model's column names, used where `options.columns` has the usual ones.
         bad: collects the rows that cannot be used.
@@ -98,17 +98,17 @@ def iter_rows(
 ) -> Iterator[InputRow]:
     """Iterate over the rows of a file that may be larger than memory. Labels may be missing.
 
-    The k-th item is row k of the file, blank rows included. Rows that cannot be used are added to `bad`. If they may be
-    skipped, they come without an example; if not, no row comes after the first of them, but the rest of the file is
-    read to report them all.
+    The k-th item is row k of the file, blank rows included. Rows that cannot be used are added to `bad`. If bad
+    rows may be skipped, they are yielded without an example; otherwise no row is yielded after the first bad row, but
+    the rest of the file is read to report all bad rows.
 
     Args:
         source: the file, or a stream of its rows.
-        options: how to read it; `settings` are those of `ReadOptions`.
+        options: how to read it; `settings` are fields of `ReadOptions`.
         labels: how to encode the labels; with None, labels are not read.
         model_columns: the model's column names, used where `options.columns` has the usual ones.
         bad: collects the rows that cannot be used.
-        pairs: whether the model reads pairs, if there is one.
+        pairs: whether the model reads pairs; None without a model.
         first: the number of a stream's first row.
     """
     options = ReadOptions.merge(options, settings)
@@ -213,7 +213,7 @@ def assemble(
     bad.raise_if_any()
     train, dev = parts["train"], parts["dev"]
     if not train and "train" in splits:
-        raise DataError("there are no rows to train on", path=first[0].path)
+        raise DataError("no training rows", path=first[0].path)
     check_one_kind({table.path: columns.resolve(table) for tables in splits.values() for table in tables})
     if train and not dev:
         stratify = labels.task == "classification"

@@ -1,4 +1,4 @@
-"""Where the data of a run come from, as a value that can be stored with the run."""
+"""The data source of a run, as a value that can be stored with the run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class DataSource:
     source: str
     data_dir: str | None = None
     aspect: str | None = None
-    hans: str | None = None  # a copy of HANS (empty: the Hub's) whose training pairs are added
+    hans: str | None = None  # folder with a copy of HANS (empty: download from the Hub); its training pairs are added
     options: ReadOptions = field(default_factory=ReadOptions)
 
     @classmethod
@@ -51,7 +51,7 @@ class DataSource:
         Args:
             source: name or path.
             data_dir: a dataset's local copy.
-            aspect: of a dataset.
+            aspect: the aspect of a dataset.
             options: how to read files.
             settings: fields of `options`.
         """
@@ -117,7 +117,7 @@ class DataSource:
 
     @property
     def path(self) -> Path | None:
-        """The file or folder with the data; None if they are generated or come from the Hub."""
+        """The file or folder with the data; None for generated data and data from the Hub."""
         if self.data_dir is not None:
             return Path(self.data_dir)
         return Path(self.source) if Path(self.source).is_absolute() else None

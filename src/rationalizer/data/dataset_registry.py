@@ -33,12 +33,12 @@ class Dataset:
     """How to load a dataset.
 
     Loading has four steps: `read_original` reads the files as their authors published them (if it returns None, or is
-    None, the folder is read like a user's own files); `prepare` turns each table into the columns of a user's own
+    None, the folder is read like users' files); `prepare` converts each table to the columns of users'
     files; `relabel` maps labels to classes; rows whose label is in `drop_labels` are dropped and counted.
 
     Args:
         name: lower case, with hyphens.
-        classes: in the order of their numbers; empty for regression. A single class means that there is nothing to
+        classes: class names by index; empty for regression. A single class means that there is nothing to
             predict: models learn from the annotations.
         budget: default budget.
         hub: name on the Hugging Face Hub.
@@ -46,13 +46,13 @@ class Dataset:
         halve_dev: whether dev is halved into dev and test if there is no test split.
         splits: names of the split files. Without a train split the dataset is for evaluation only.
         rule: how texts are split into words; "spaces" if they are tokenized.
-        aspects: first the default one.
+        aspects: the first one is the default.
         label_columns: the first one present is used; `{aspect}` is replaced by the aspect.
         extra_columns: further columns that are read if present; `{aspect}` is replaced.
         drop_labels: labels of unusable rows.
         read_original: reads a folder in the authors' format; returns None if it does not hold their files.
         original_files: names of these files, for error messages.
-        prepare: turns a table into the columns of users' own files.
+        prepare: converts a table to the columns of users' files.
         columns: the columns after `prepare`, if it renames them.
         relabel: maps a label to a class.
         pairs: whether the examples are pairs of texts.
@@ -89,7 +89,7 @@ class Dataset:
 DATASETS: PluginRegistry[Dataset] = PluginRegistry("dataset")
 
 # Published results to print beside our own, by dataset and aspect ("hotels-location"):
-# (measure, method, variant) -> (mean, minimum, maximum). The measures are those of `Metric.paper`.
+# (measure, method, variant) -> (mean, minimum, maximum). Measures as in `Metric.paper`.
 PublishedFigures = Mapping[tuple[str, str, str | None], tuple[float, float, float]]
 PUBLISHED: PluginRegistry[PublishedFigures] = PluginRegistry("published result")
 
@@ -102,7 +102,7 @@ def register_dataset(dataset: Dataset) -> Dataset:
 def find_dataset(name: str | None) -> Dataset | None:
     """Return the dataset of a name that may end with an aspect, such as "hotels-location"; None if there is none.
 
-    The longest match wins: beer-binary is a dataset of its own, not an aspect of beer.
+    The longest match wins: beer-binary is a dataset, not an aspect of beer.
     """
     if name is None:
         return None

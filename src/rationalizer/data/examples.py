@@ -167,8 +167,8 @@ def make_examples(
         items: a list, array, column or table (see `are_pairs` for the forms of pairs).
         labels: names, integers and few distinct whole floats are classes, other floats are values (`infer_labels`).
         annotations: for each text a token mask, or half-open spans: of characters for a string, of tokens for a list of
-            tokens. For each pair an alignment: pairs of token indices, or "0-0 1-2". None where there is none.
-        classes: the classes in order; by default those of the labels.
+            tokens. For each pair an alignment: pairs of token indices, or "0-0 1-2". None for items without annotation.
+        classes: the classes in order; by default inferred from the labels.
         pairs: whether the items are pairs; by default detected (see `are_pairs`).
         task: "classification" or "regression"; by default inferred from the labels.
         rule: how strings are split into words.
@@ -183,7 +183,7 @@ def make_examples(
     given = [None] * len(rows) if annotations is None else _as_list(annotations, annotation_name)
     for column, values in (("labels", encoded), (annotation_name, given)):
         if len(values) != len(rows):
-            raise DataError(f"there are {len(rows)} {name} but {len(values)} {column}", "give one each")
+            raise DataError(f"there are {len(rows)} {name} but {len(values)} {column}", "pass one per item")
     make = _pair_from_item if pairs else _example_from_item
     examples: list[AnyExample] = []
     for number, (item, label, annotation) in enumerate(zip(rows, encoded, given, strict=True), 1):
@@ -199,12 +199,12 @@ def are_pairs(items: Any, *, expected: bool = False) -> bool:
     """Whether the items are pairs (premise, hypothesis), not texts.
 
     A pair is a tuple of two, and all items must be pairs. A list of strings is a tokenized text. If all items are lists
-    of two strings and some of these contain spaces, they could be pairs as JSON stores them: a DataError asks.
+    of two strings and some of these contain spaces, they could be pairs read from JSON: DataError is raised.
     Tables with the columns `premise` and `hypothesis`, or with exactly two columns (other than `text` and `label`), and
     arrays of shape (n, 2) hold pairs. An iterator is not consumed and does not count as pairs.
 
     If pairs are `expected`, because the method needs them, everything but plain strings counts as pairs: lists of two
-    are pairs, and `make_examples` reports what is wrong with others.
+    are pairs, and `make_examples` raises an error for other items.
     """
     if is_table(items):
         return expected or pair_columns(items) is not None

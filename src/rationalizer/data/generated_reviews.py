@@ -25,7 +25,7 @@ CLASSES = ("negative", "positive")
 SENTENCES = 3
 P_TWO_OTHERS = 0.7  # that both other sentences are opinions
 P_NEGATED = 0.1  # that an opinion is negated
-P_MIXED = 0.5  # that one of an opinion's three words contradicts the other two
+P_MIXED = 0.5  # probability that one of an opinion's three words contradicts the other two
 P_OWN = 0.2  # that an adjective is one of the aspect's own
 ENDINGS = (".", ".", ".", "!")
 

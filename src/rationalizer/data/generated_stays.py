@@ -21,7 +21,7 @@ from rationalizer.text.example import Example
 from rationalizer.text.word_splitting import SplitRule, split_words
 
 CLASSES = ("negative", "positive")
-P_MIXED = 0.6  # that one of the three clauses contradicts the others
+P_MIXED = 0.6  # probability that one of the three clauses contradicts the other two
 P_REMARK = 0.6  # that a sentence without opinion comes first
 P_JOINED = 0.5  # that two clauses make one sentence
 

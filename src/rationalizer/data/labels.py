@@ -73,7 +73,7 @@ def plain(value: Any) -> Label:
         raise DataError("the label is missing", "fill it in or leave the row out")
     if isinstance(value, str) and value in ("nan", "NaN"):  # pandas' missing values
         raise DataError(
-            f"the label {value!r} says that there is none", "fill it in, leave the row out, or rename the class"
+            f"the label {value!r} means a missing value", "fill it in, leave the row out, or rename the class"
         )
     if isinstance(value, bool):
         return str(value).lower()
@@ -107,7 +107,7 @@ def _require_distinct(values: Sequence[Label], classes: Sequence[str]) -> None:
             position = next(k for k, value in enumerate(values) if str(value) == name)
             raise MixedLabels(
                 f"the labels {other!r} and {name!r} differ only in case or in spaces",
-                "write them alike, or give the classes if both are meant",
+                "use one spelling, or pass `classes` if they are two classes",
                 position,
             )
 

@@ -30,14 +30,14 @@ class ReadOptions:
     Args:
         columns: the names of the columns.
         task: "classification" or "regression"; by default inferred from the labels (see `labels.infer_labels`).
-        classes: the classes in order; by default those of the training labels.
+        classes: the classes in order; by default inferred from the training labels.
         rule: how texts are split into words; by default "words", or "spaces" if the file has tokens.
         dev_fraction: share of train held out for dev if there is no dev file; by default a tenth, at most 20,000 rows.
         seed: chooses the rows held out.
         dialect: delimiter, encoding and header of text files; by default detected.
         skip_bad: leave out rows that cannot be used and list them in `Corpus.skipped`, instead of raising an error that
             names all of them.
-        stream: keep the examples on disk; by default only those of large files.
+        stream: whether the examples stay on disk; by default only for large files.
         cache_dir: where they are kept; by default `~/.cache/rationalizer`.
         on_progress: callback that shows the progress of reading large files.
     """
@@ -64,7 +64,7 @@ class ReadOptions:
 
     @classmethod
     def merge(cls, options: ReadOptions | None, settings: Mapping[str, Any]) -> ReadOptions:
-        """The options, changed by those of the settings that are not None."""
+        """Return the options, updated with the settings that are not None."""
         known = [item.name for item in fields(cls)]
         unknown = next((name for name in settings if name not in known), None)
         if unknown is not None:

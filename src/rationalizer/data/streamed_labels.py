@@ -19,7 +19,7 @@ UNUSABLE = -1  # the class of a label that is not among the classes; as a value 
 
 
 class LabelsBuilder:
-    """Labels of the rows of several files, in 12 bytes each, and 8 more for fractions.
+    """Collects the labels of several files. Each takes 12 bytes, fractions 8 bytes more.
 
     Each distinct class is stored once and numbered. Fractions are mostly distinct, and cannot be classes: their values
     are stored.
@@ -28,9 +28,9 @@ class LabelsBuilder:
     def __init__(self) -> None:
         self._number: dict[tuple[type, Label], int] = {}
         self._distinct: list[Label] = []  # in order of appearance
-        self._places: list[tuple[Path, int]] = []  # where each appeared first
-        self._count = 0  # of all labels, including those of rows without a text
-        self._numbers = array("i")  # per row its label's number, or -1: the next of the fractions
+        self._places: list[tuple[Path, int]] = []  # file and row where each distinct label first appeared
+        self._count = 0  # number of labels, including labels of rows without a text
+        self._numbers = array("i")  # one per row: index into `_distinct`, or -1 for the next value of `_fractions`
         self._fractions = array("d")
         self._rows: list[tuple[Path, array[int]]] = []  # row numbers in their files
 
@@ -39,7 +39,7 @@ class LabelsBuilder:
         self._rows.append((path, array("q")))
 
     def parse(self, value: Any, row: int) -> Label:
-        """Parse and note the label of a row, whether or not the row can be used; DataError if there is none."""
+        """Parse and register the label of a row, even if the row cannot be used; DataError if the label is missing."""
         label = plain(value)
         self._count += 1
         key = (type(label), label) if not _is_fraction(label) else (float, 0.5)

@@ -1,9 +1,9 @@
 """Users' files that are larger than memory: read once, split into words once, and kept in a cache on disk.
 
 Files are read row by row, and their examples are written to Arrow files (see `disk_examples`) in a folder named after a
-hash of the files' bytes and of everything else that decides the result. The folder is built under a temporary name and
-renamed when it is complete; its files' checksums are compared whenever it is used. From then on any example can be read
-by its index, so a training visits all examples in a new random order each epoch, as it does with examples in memory:
+hash of the files' bytes and of everything else that determines the content. The folder is built under a temporary name
+and renamed when it is complete; its files' checksums are compared whenever it is used. From then on any example can be
+read by its index, so a training visits all examples in a new random order each epoch, like examples in memory:
 there is no shuffle buffer.
 """
 
@@ -61,7 +61,7 @@ def default_cache() -> Path:
 
 
 def _cache_key(parts: Parts, options: ReadOptions) -> str:
-    """A hash of the files' bytes and of everything else that decides what is stored."""
+    """Return a hash of the files' bytes and of everything else that determines the content of the cache."""
     files = {name: [(path.name, _sha256(path)) for path in paths] for name, paths in parts.items()}
     names = ("columns", "rule", "task", "classes", "dialect", "skip_bad")
     settings = {name: value for name, value in asdict(replace(options, on_progress=None)).items() if name in names}
@@ -73,7 +73,7 @@ def stream_corpus(source: str | Path, options: ReadOptions | None = None, **sett
     """As `read_corpus`, with the same result, for files larger than memory: the examples stay on disk.
 
     They are kept in `cache_dir`, by default `~/.cache/rationalizer`, where a second call finds them. The settings are
-    those of `ReadOptions`.
+    fields of `ReadOptions`.
     """
     source, options = Path(source), ReadOptions.merge(options, settings)
     parts = find_splits(source) if source.is_dir() else {"train": [source]}
@@ -135,7 +135,7 @@ def _write(
         if len(writer):
             written.append(name)
         if name == "train" and not bad.is_fatal and not len(writer):
-            raise DataError("there are no rows to train on", path=parts["train"][0])
+            raise DataError("no training rows", path=parts["train"][0])
     bad.raise_if_any()
     check_one_kind(resolved)
     assert labels is not None
@@ -191,7 +191,7 @@ def _progress(parts: Parts, on_progress: OnProgress | None) -> Iterator[Callable
 
 
 def _count_rows(paths: Iterator[Path]) -> int | None:
-    """The number of rows; None if a file does not say."""
+    """Return the number of rows; None if a file is not Parquet, which stores it."""
     from pyarrow.parquet import read_metadata
 
     count = 0
@@ -204,10 +204,10 @@ def _count_rows(paths: Iterator[Path]) -> int | None:
 
 @contextmanager
 def _new_folder(cache: Path, key: str) -> Iterator[Path]:
-    """A temporary folder that is renamed to `key` at the end, or deleted after an error."""
+    """Yield a temporary folder, which is renamed to `key` at the end, or deleted after an error."""
     cache.mkdir(parents=True, exist_ok=True)
-    for left in cache.glob(".*.tmp"):  # of a process that was killed
-        with suppress(OSError):  # another process deletes it, too
+    for left in cache.glob(".*.tmp"):  # left by a killed process
+        with suppress(OSError):  # another process may delete it at the same time
             if time.time() - max(path.stat().st_mtime for path in (left, *_files(left))) > ABANDONED:
                 shutil.rmtree(left, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=f".{key}.", suffix=".tmp", dir=cache))
@@ -219,23 +219,23 @@ def _new_folder(cache: Path, key: str) -> Iterator[Path]:
 
 
 def _publish(folder: Path, target: Path) -> None:
-    """Rename the folder to `target`. A valid cache that another process has put there stays: it is the same."""
+    """Rename the folder to `target`. A valid cache that another process has built there is kept: it is the same."""
     for attempt in range(10):
         try:
             os.rename(folder, target)
             return
-        except OSError:  # there is a folder already
+        except OSError:  # the target exists
             if _read_record(target) is not None:
                 return
             if attempt == 9:
                 raise
-            with suppress(OSError):  # a damaged one is moved away, unless another process was first
+            with suppress(OSError):  # move a damaged cache away, unless another process has done so
                 os.rename(target, folder.with_name(f".{target.name}.{folder.name[-10:-4]}{attempt}.old.tmp"))
     raise AssertionError
 
 
 def _read_record(folder: Path) -> dict[str, Any] | None:
-    """The record of a cache; None if there is none, or if a file is missing or damaged."""
+    """Return the record of a cache; None if the cache is missing, incomplete or damaged."""
     try:
         record: dict[str, Any] = json.loads(unsigned((folder / RECORD).read_bytes()))
         whole = all(_sha256(folder / name) == known for name, known in record["files"].items())

@@ -39,15 +39,15 @@ class Table:
     numbers: Sequence[int] | None = None
 
     def numbered(self) -> Iterator[tuple[int, Row]]:
-        """The rows with their numbers in the file, counted from 1, for error messages."""
+        """Iterate over (row number in the file, counted from 1; row), for error messages."""
         return zip(self.numbers or range(1, len(self.rows) + 1), self.rows, strict=True)
 
 
 @dataclass(frozen=True)
 class Stream:
-    """The rows of one file, read lazily; `columns` are those seen so far (only JSON rows can add some).
+    """The rows of one file, read lazily; `columns` has the columns seen so far (only JSON rows can add columns).
 
-    A row that cannot be parsed comes as a `BadRow`.
+    A row that cannot be parsed is a `BadRow`.
     """
 
     path: Path
@@ -115,8 +115,8 @@ def stream_table(
     path = Path(path)
     if not path.is_file():
         if path.exists() and not path.is_dir():  # a pipe or a device can be read only once
-            raise DataError("not a regular file", "copy what comes from it into one", path=path)
-        raise DataError("there is no such file", path=path)
+            raise DataError("not a regular file", "copy its content to a regular file", path=path)
+        raise DataError("no such file", path=path)
     kind = ending(path)
     if kind not in ENDINGS:
         raise DataError(f"the ending {kind or '(none)'!r} is not one of {', '.join(ENDINGS)}", path=path)

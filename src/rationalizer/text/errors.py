@@ -1,4 +1,4 @@
-"""Errors about a user's input. They carry what is wrong, what to do and where as fields."""
+"""Errors about a user's input. Their fields are the problem, the remedy and the location."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def _punctuation_ends(tokens: Sequence[str], gaps: Sequence[str], *, cased: bool
     """Whether a sentence ends between each token and the next."""
     ends = []
     ended = False  # whether the sentence has ended, though closing quotes or brackets may follow
-    quotes = 0  # opening and closing straight quotes look alike; every second one of a sentence closes
+    quotes = 0  # straight quotes so far in the sentence; every second one closes
     for token, after, gap in zip(tokens, tokens[1:], gaps, strict=False):
         quotes += token == '"'
         ended = _ends_sentence(token) or (ended and _closes(token, quotes % 2 == 0))

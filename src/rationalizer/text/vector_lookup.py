@@ -44,7 +44,7 @@ _LENGTHENED = re.compile(r"(.)\1{2,}")
 
 
 class VectorLookup:
-    """Look up tokens in a list of words: as written, or else as the word of which they are most likely a form.
+    """Look up tokens in a list of words: as written, or else as the most likely base form.
 
     If several words match, the first in the list is used: the most frequent one in lists ordered by frequency.
     """

@@ -143,7 +143,7 @@ def _segmenter(text: str) -> Callable[[str], list[str]]:
     Chinese."""
     language = "japanese"
     if not regex.search(rf"[{_KANA}]", text):
-        # The legacy character sets of Taiwan and China contain few characters that only the other one uses.
+        # Of the characters used only in Taiwan or only in China, the other country's legacy character set has few.
         han = "".join(regex.findall(r"\p{Han}", text))
         traditional = len(han.encode("big5", "ignore")) > len(han.encode("gb2312", "ignore"))
         language = "traditional_chinese" if traditional else "simplified_chinese"
