@@ -38,6 +38,14 @@ class _Drawable:
 
         return to_terminal(self, colour=False)  # type: ignore[arg-type]
 
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as plain values for JSON."""
+        names = (item.name for item in fields(self))  # type: ignore[arg-type]
+        values = {name: getattr(self, name) for name in (*names, "readable")}
+        if values["probabilities"] is not None:
+            values["probabilities"] = {str(label): p for label, p in values["probabilities"].items()}
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
+
 
 @dataclass(frozen=True)
 class Explanation(_Drawable):
@@ -81,8 +89,7 @@ class Explanation(_Drawable):
         return sum(self.counted)
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields as plain values for JSON."""
-        return _plain(self)
+        return {**super().to_dict(), "rationale": self.rationale}
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,10 +130,6 @@ class PairExplanation(_Drawable):
         """The aligned words."""
         return tuple((self.premise_tokens[i], self.hypothesis_tokens[j]) for i, j in self.pairs)
 
-    def to_dict(self) -> dict[str, Any]:
-        """All fields as plain values for JSON."""
-        return _plain(self)
-
 
 AnyExplanation = Explanation | PairExplanation
 
@@ -160,13 +163,3 @@ def _fill(explanation: AnyExplanation, name: str, value: bool, length: int) -> N
     """Set a field that was left empty to one flag per token."""
     if not getattr(explanation, name):
         object.__setattr__(explanation, name, (value,) * length)
-
-
-def _plain(explanation: AnyExplanation) -> dict[str, Any]:
-    values = {item.name: getattr(explanation, item.name) for item in fields(explanation)}
-    values["readable"] = explanation.readable
-    if isinstance(explanation, Explanation):
-        values["rationale"] = explanation.rationale
-    if explanation.probabilities is not None:
-        values["probabilities"] = {str(label): p for label, p in explanation.probabilities.items()}
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}

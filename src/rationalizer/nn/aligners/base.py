@@ -90,9 +90,12 @@ class MatchingAligner(Aligner):
         budget: Tensor,
         constraints: PairLayerConstraints | None = None,
     ) -> Alignment:
-        arguments = {**self.matching_arguments(budget), "constraints": constraints}
-        z = relaxation(self.temperature)(scores, premise_mask, hypothesis_mask, **arguments)
+        z = self.relax(scores, premise_mask, hypothesis_mask, budget=budget, constraints=constraints)
         return Alignment(z, z, scores, constraints)
+
+    def relax(self, scores: Tensor, *masks: Tensor, budget: Tensor, constraints: PairLayerConstraints | None) -> Tensor:
+        """The relaxed matching Z of training."""
+        return relaxation(self.temperature)(scores, *masks, **self.matching_arguments(budget), constraints=constraints)
 
     @torch.no_grad()
     def decode(
@@ -103,8 +106,7 @@ class MatchingAligner(Aligner):
         budget: Tensor,
         constraints: PairLayerConstraints | None = None,
     ) -> Alignment:
-        arguments = {**self.matching_arguments(budget), "constraints": constraints}
-        z = MAP(scores, premise_mask, hypothesis_mask, **arguments)
+        z = MAP(scores, premise_mask, hypothesis_mask, **self.matching_arguments(budget), constraints=constraints)
         return Alignment(z, z, scores, constraints)
 
     def annotation_loss(

@@ -11,21 +11,14 @@ from torch import Tensor
 
 from rationalizer import ops
 from rationalizer.constraints import PairLayerConstraints
-from rationalizer.nn.aligners.base import Alignment, MatchingAligner, register
+from rationalizer.nn.aligners.base import MatchingAligner, register
 
 
 class TransportAligner(MatchingAligner):
-    def forward(
-        self,
-        scores: Tensor,
-        premise_mask: Tensor,
-        hypothesis_mask: Tensor,
-        budget: Tensor,
-        constraints: PairLayerConstraints | None = None,
-    ) -> Alignment:
+    def relax(self, scores: Tensor, *masks: Tensor, budget: Tensor, constraints: PairLayerConstraints | None) -> Tensor:
+        rows, columns = masks
         plan = self.sinkhorn_arguments(budget)
-        z = ops.sinkhorn(scores, epsilon=self.temperature, row_mask=premise_mask, column_mask=hypothesis_mask, **plan)
-        return Alignment(z, z, scores, constraints)
+        return ops.sinkhorn(scores, epsilon=self.temperature, row_mask=rows, column_mask=columns, **plan)
 
     def sinkhorn_arguments(self, budget: Tensor) -> dict[str, Any]:
         raise NotImplementedError

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from rationalizer import ops
 from rationalizer.constraints import LayerConstraints
@@ -50,6 +51,24 @@ class Extractor(Method):
     @staticmethod
     def size(z: Tensor, *masks: Tensor) -> Tensor:
         return (z != 0).sum(-1) / masks[0].sum(-1)
+
+
+class LinearExtractor(Extractor):
+    """Scores words by a linear function of their states, and satisfies constraints."""
+
+    has_annotation_loss = True
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.scorer = nn.Linear(size, 1)
+
+    @classmethod
+    def supports_constraints(cls, options: Mapping[str, Any]) -> bool:
+        return True
+
+    def score(self, states: Tensor) -> Tensor:
+        """(batch, n) from the states (batch, n, size)."""
+        return self.scorer(states).squeeze(-1)
 
 
 EXTRACTORS: Registry[type[Extractor]] = Registry("method")

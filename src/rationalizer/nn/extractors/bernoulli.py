@@ -10,17 +10,16 @@ end up selected, and nothing teaches the order among them that decoding needs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from rationalizer import ops
 from rationalizer.constraints import LayerConstraints
 from rationalizer.nn.annotation_losses import per_annotated
-from rationalizer.nn.extractors.base import Extraction, Extractor, largest_selection, neighbours, register
+from rationalizer.nn.extractors.base import Extraction, LinearExtractor, largest_selection, neighbours, register
 from rationalizer.nn.method import MethodLoss
 from rationalizer.nn.precision import at_least_float32
 from rationalizer.ranges import Share, Temperature, Weight
@@ -48,28 +47,21 @@ def _negative_log_likelihood(scores: Tensor, z: Tensor) -> Tensor:
     return functional.binary_cross_entropy_with_logits(scores, z.to(scores), reduction="none")
 
 
-class Bernoulli(Extractor):
-    has_annotation_loss = True
-
+class Bernoulli(LinearExtractor):
     def __init__(
         self, size: int, *, sparsity: Weight = 0.01, fused: Weight = 0.0, decoding: Decoding = "top-k"
     ) -> None:
         super().__init__(size)
         if decoding not in get_args(Decoding):
             raise ValueError(f"decoding must be one of {', '.join(get_args(Decoding))}, got {decoding!r}")
-        self.scorer = nn.Linear(size, 1)
         self.sparsity = sparsity
         self.fused = fused
         self.decoding: Decoding = decoding
 
-    @classmethod
-    def supports_constraints(cls, options: Mapping[str, Any]) -> bool:
-        return True
-
     def forward(
         self, states: Tensor, mask: Tensor, budget: Tensor, constraints: LayerConstraints | None = None
     ) -> Extraction:
-        scores = self.scorer(states).squeeze(-1)
+        scores = self.score(states)
         return Extraction(self.sample(scores).to(scores.dtype) * mask, scores)
 
     def sample(self, scores: Tensor) -> Tensor:
@@ -80,7 +72,7 @@ class Bernoulli(Extractor):
     def decode(
         self, states: Tensor, mask: Tensor, budget: Tensor, constraints: LayerConstraints | None = None
     ) -> Extraction:
-        scores = self.scorer(states).squeeze(-1)
+        scores = self.score(states)
         return Extraction(decode_to_budget(self.decoding, scores, mask, budget, constraints), scores)
 
     def annotation_loss(self, extraction: Extraction, annotation: Tensor, mask: Tensor, budget: Tensor) -> Tensor:

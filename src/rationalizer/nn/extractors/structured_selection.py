@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 import torch
@@ -12,7 +11,7 @@ from rationalizer import ops
 from rationalizer.constraints import LayerConstraints
 from rationalizer.nn.annotation_losses import fenchel_young_loss, per_annotated, prioritize_words
 from rationalizer.nn.extractors import graph_selection
-from rationalizer.nn.extractors.base import Extraction, Extractor, largest_selection, register
+from rationalizer.nn.extractors.base import Extraction, LinearExtractor, largest_selection, register
 from rationalizer.nn.method import MethodLoss
 from rationalizer.nn.precision import at_least_float32
 from rationalizer.ranges import Range, Temperature
@@ -24,15 +23,13 @@ Tolerance = Annotated[float, Range(0, 1)]
 _Relaxed = tuple[Tensor, ops.Info | None]
 
 
-class StructuredExtractor(Extractor):
+class StructuredExtractor(LinearExtractor):
     supports_factors = True
-    has_annotation_loss = True
 
     def __init__(
         self, size: int, *, temperature: Temperature = 1.0, transition: Transition = 0.1, start_spread: Spread = None
     ) -> None:
         super().__init__(size)
-        self.scorer = nn.Linear(size, 1)
         # All scores start positive, so that the budget binds: then only differences of scores matter and the bias
         # gets no gradient. A text with only negative scores would select nothing and never learn to.
         nn.init.ones_(self.scorer.bias)
@@ -46,21 +43,17 @@ class StructuredExtractor(Extractor):
         """Scale the scorer so that the standard deviation of a text's scores is `start_spread` times the temperature,
         for any encoder. Their mean stays far enough above 0 for the budget to bind."""
         assert self.start_spread is not None
-        scores = at_least_float32(self.scorer(states).squeeze(-1)) - self.scorer.bias
+        scores = at_least_float32(self.score(states)) - self.scorer.bias
         means = scores.masked_fill(~mask, 0).sum(-1, keepdim=True) / mask.sum(-1, keepdim=True).clamp(min=1)
         spread = (scores - means)[mask].square().mean().sqrt().clamp(min=1e-6)
         target = self.start_spread * self.temperature
         self.scorer.weight *= target / spread
         self.scorer.bias.fill_(max(1.0, 4 * target)).sub_(scores[mask].mean() * target / spread)
 
-    @classmethod
-    def supports_constraints(cls, options: Mapping[str, Any]) -> bool:
-        return True
-
     def forward(
         self, states: Tensor, mask: Tensor, budget: Tensor, constraints: LayerConstraints | None = None
     ) -> Extraction:
-        scores = self.scorer(states).squeeze(-1)
+        scores = self.score(states)
         z, info = self.relax_with_factors(scores, mask, budget, constraints)
         return Extraction(z, scores, info, constraints)
 
@@ -105,7 +98,7 @@ class StructuredExtractor(Extractor):
     def decode(
         self, states: Tensor, mask: Tensor, budget: Tensor, constraints: LayerConstraints | None = None
     ) -> Extraction:
-        scores = self.scorer(states).squeeze(-1)
+        scores = self.score(states)
         if constraints is None:
             z = ops.sequence_budget_map(scores, budget, transition=self.transition, mask=mask)
         elif constraints.factors:

@@ -8,12 +8,11 @@ from typing import Any
 
 from rationalizer.data.corpus import Corpus
 from rationalizer.data.corpus_files import SPLIT_NAMES, SplitNames
-from rationalizer.data.dataset_registry import Dataset, ReadRequest, register_dataset
+from rationalizer.data.dataset_registry import ReadRequest, register_dataset
 from rationalizer.data.labels import plain
 from rationalizer.data.table_files import Row, Table
 from rationalizer.paper.datasets.nli import CLASSES as NLI_CLASSES
-from rationalizer.paper.datasets.nli import EXTRA_COLUMNS, PREPARED, prepare_nli, read_nli
-from rationalizer.text.budget import Budget
+from rationalizer.paper.datasets.nli import SNLI, prepare_nli
 from rationalizer.text.errors import DataError
 from rationalizer.text.example import PairExample
 
@@ -75,17 +74,14 @@ def with_hans(corpus: Corpus, hans: Corpus) -> Corpus:
 
 
 register_dataset(
-    Dataset(
-        "hans",
-        CLASSES,
-        Budget.count(4),
+    replace(
+        SNLI,
+        name="hans",
+        classes=CLASSES,
         hub="jhu-cogsci/hans",
+        drop_labels=(),
         splits=SPLITS,
-        extra_columns=EXTRA_COLUMNS,
-        read_original=read_nli,
         prepare=prepare_hans,
-        columns=PREPARED,
-        pairs=True,
         texts=30_000,
         augment=with_hans,
     )

@@ -7,6 +7,7 @@ quotation mark is an ordinary character), GLUE's, the Hub's, and Parquet copies 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,36 +88,28 @@ def _join_tokens(tokens: Any) -> str:
     return text.replace(" n't", "n't").replace("``", '"').replace("''", '"')
 
 
-register_dataset(
-    Dataset(
-        "snli",
-        CLASSES,
-        Budget.count(4),
-        hub="stanfordnlp/snli",
-        drop_labels=NO_GOLD_LABEL,
-        splits=SNLI_SPLITS,
-        extra_columns=EXTRA_COLUMNS,
-        read_original=read_nli,
-        prepare=prepare_nli,
-        columns=PREPARED,
-        pairs=True,
-        texts=559_209,
-    )
+SNLI = Dataset(
+    "snli",
+    CLASSES,
+    Budget.count(4),
+    hub="stanfordnlp/snli",
+    drop_labels=NO_GOLD_LABEL,
+    splits=SNLI_SPLITS,
+    extra_columns=EXTRA_COLUMNS,
+    read_original=read_nli,
+    prepare=prepare_nli,
+    columns=PREPARED,
+    pairs=True,
+    texts=559_209,
 )
-register_dataset(
-    Dataset(
-        "mnli",
-        CLASSES,
-        Budget.count(6),
-        hub="nyu-mll/multi_nli",
-        drop_labels=NO_GOLD_LABEL,
-        halve_dev=True,
-        splits=MNLI_SPLITS,
-        extra_columns=EXTRA_COLUMNS,
-        read_original=read_nli,
-        prepare=prepare_nli,
-        columns=PREPARED,
-        pairs=True,
-        texts=392_702,
-    )
+MNLI = replace(
+    SNLI,
+    name="mnli",
+    budget=Budget.count(6),
+    hub="nyu-mll/multi_nli",
+    halve_dev=True,
+    splits=MNLI_SPLITS,
+    texts=392_702,
 )
+register_dataset(SNLI)
+register_dataset(MNLI)
