@@ -2,7 +2,6 @@
 
 from rationalizer.compare.comparison import Comparison, compare
 from rationalizer.compare.grid import (
-    PlannedRun,
     Variant,
     describe_method,
     parse_assignments,
@@ -12,12 +11,9 @@ from rationalizer.compare.grid import (
     plan_runs,
     values_by_source,
 )
-from rationalizer.compare.result_tables import ResultRow, result_table
 
 __all__ = [
     "Comparison",
-    "PlannedRun",
-    "ResultRow",
     "Variant",
     "compare",
     "describe_method",
@@ -26,6 +22,5 @@ __all__ = [
     "parse_methods",
     "parse_seeds",
     "plan_runs",
-    "result_table",
     "values_by_source",
 ]

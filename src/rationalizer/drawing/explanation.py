@@ -89,6 +89,7 @@ class Explanation(_Drawable):
         return sum(self.counted)
 
     def to_dict(self) -> dict[str, Any]:
+        """All fields and the rationale as plain values for JSON."""
         return {**super().to_dict(), "rationale": self.rationale}
 
 

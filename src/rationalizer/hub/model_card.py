@@ -81,13 +81,14 @@ def card(
 ) -> str:
     """Return the text of the card; see `write_card`."""
     facts = facts or Facts()
+    limitations = [*(PAIR_LIMITATIONS if trained.pairs else TEXT_LIMITATIONS), *facts.limits]
     parts = {
         "": [_header(trained, facts), MARKER, f"# {name}", facts.about or _about(trained), _use(trained, name)],
         "Example": [] if example is None else _draw(example),
         "Data": _data(trained, record, facts),
         "Scores": _scores(trained, record, facts),
         "Budget": [_budget(trained)],
-        "Limitations": [_bullets([*(PAIR_LIMITATIONS if trained.pairs else TEXT_LIMITATIONS), *facts.limits])],
+        "Limitations": ["\n".join(f"- {point}" for point in limitations)],
         "Settings": [_settings(trained, facts)],
     }
     blocks: list[str] = []
@@ -177,7 +178,3 @@ def _settings(trained: TrainedModel, facts: Facts) -> str:
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
-
-
-def _bullets(points: Sequence[str]) -> str:
-    return "\n".join(f"- {point}" for point in points)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from itertools import chain, zip_longest
-from typing import TypeVar
 
 from rationalizer.data import Corpus
 from rationalizer.text import AnyExample
 
 LONGEST = 300  # characters in an example; longer ones are used only if there are too few
 SampleText = str | tuple[str, str]  # one text, or premise and hypothesis
-T = TypeVar("T")
 
 
 def choose_samples(corpus: Corpus, count: int) -> tuple[SampleText, ...]:
@@ -28,7 +25,8 @@ def choose_samples(corpus: Corpus, count: int) -> tuple[SampleText, ...]:
         steps = min(count, len(ordered))
         return tuple(ordered[k * (len(ordered) - 1) // max(steps - 1, 1)] for k in range(steps))
     by_class = [[text for text, example in short.items() if example.label == k] for k in range(len(corpus.classes))]
-    return tuple(_in_turn(by_class))[:count]
+    in_turn = chain.from_iterable(zip_longest(*by_class))
+    return tuple(text for text in in_turn if text is not None)[:count]
 
 
 def sample_text(example: AnyExample) -> SampleText:
@@ -39,7 +37,3 @@ def sample_text(example: AnyExample) -> SampleText:
 
 def _length(text: SampleText) -> int:
     return len(text) if isinstance(text, str) else sum(map(len, text))
-
-
-def _in_turn(lists: Sequence[Iterable[T]]) -> Iterable[T]:
-    return (item for item in chain.from_iterable(zip_longest(*lists)) if item is not None)

@@ -1,9 +1,9 @@
 """Encoders, by name in `ENCODERS`. A new encoder is one new module in this folder."""
 
 from rationalizer.discovery import import_modules
-from rationalizer.nn.encoders.base import ENCODERS, EncodedSelection, Encoder, Punctuation
-from rationalizer.nn.encoders.transformer import SubwordBatch, TransformerEncoder
-from rationalizer.nn.encoders.vector_bilstm import VectorEncoder, VectorWordBatch
+from rationalizer.nn.encoders.base import ENCODERS, Encoder, Punctuation
+from rationalizer.nn.encoders.transformer import TransformerEncoder
+from rationalizer.nn.encoders.vector_bilstm import VectorEncoder
 
 import_modules(__name__)
 
@@ -15,12 +15,9 @@ def encoder_class(encoder: str) -> type[Encoder]:
 
 __all__ = [
     "ENCODERS",
-    "EncodedSelection",
     "Encoder",
     "Punctuation",
-    "SubwordBatch",
     "TransformerEncoder",
     "VectorEncoder",
-    "VectorWordBatch",
     "encoder_class",
 ]
