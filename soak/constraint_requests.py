@@ -10,7 +10,9 @@ import numpy as np
 TEXTS = (
     "We found truly helpful lovely care. Expect barely musty regrettable comfort.",
     "a",
-    "a " * 60 + "b",
+    "a" * 60 + "b",
+    "a" * 22 + "b",
+    "a " * 60,
     "So? No!",
 )
 NAMES = {
