@@ -85,7 +85,7 @@ def card(
     parts = {
         "": [_header(trained, facts), MARKER, f"# {name}", facts.about or _about(trained), _use(trained, name)],
         "Example": [] if example is None else _draw(example),
-        "Data": _data(trained, record, facts),
+        "Data": _data(record, facts),
         "Scores": _scores(trained, record, facts),
         "Budget": [_budget(trained)],
         "Limitations": ["\n".join(f"- {point}" for point in limitations)],
@@ -125,7 +125,7 @@ def _draw(example: AnyExplanation) -> list[str]:
     return [f"```text\n{to_terminal(example, colour=False)}\n```", f"![The same example as a picture]({PICTURE})"]
 
 
-def _data(trained: TrainedModel, record: RunRecord | None, facts: Facts) -> list[str]:
+def _data(record: RunRecord | None, facts: Facts) -> list[str]:
     if facts.data:
         rows = [(one["name"], one["use"], one["terms"]) for one in facts.data]
         return [_table(("data", "used for", "terms"), rows)]
