@@ -108,7 +108,7 @@ class Batcher(Generic[Key, Item, Result]):
         self._thread.shutdown()
 
     async def submit(self, key: Key, items: Sequence[Item], client: Hashable = None) -> list[Result]:
-        """Return the results of the items.
+        """Queue the items and wait until they are processed; return their results.
 
         Raises what `run` raised for them, or `QueueFullError` immediately. Cancel it to drop the items that are not in
         a batch yet.

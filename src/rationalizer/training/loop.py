@@ -104,9 +104,9 @@ class TrainingLoop:
         with Termination(self.fabric) as self.termination:
             while not self.progress.finished:
                 self._train_epoch()
-                row = self._end_epoch(self._validate())
+                row = self._history_row(self._validate())
                 self._keep_best(row)
-                self._finish_epoch(row)
+                self._end_epoch(row)
 
     def _setup(self) -> None:
         if self.fabric.world_size > 1:  # a single process does not need the digest of all texts
@@ -285,7 +285,7 @@ class TrainingLoop:
         # Each process has filled the rows of its own texts; the sum contains all rows.
         return validation.scores(self.all_reduce(validation.rows, "sum"))
 
-    def _end_epoch(self, scores: dict[str, float]) -> dict[str, float]:
+    def _history_row(self, scores: dict[str, float]) -> dict[str, float]:
         """Return the epoch's row of the history."""
         progress = self.progress
         loss = float(self.loss) / max(progress.batch, 1)
@@ -335,7 +335,7 @@ class TrainingLoop:
         else:
             progress.epochs_without_improvement += 1
 
-    def _finish_epoch(self, row: dict[str, float]) -> None:
+    def _end_epoch(self, row: dict[str, float]) -> None:
         progress, config = self.progress, self.config
         progress.history.append(row)
         progress.epoch += 1
