@@ -57,7 +57,7 @@ def collect_environment() -> dict[str, Any]:
 
 
 def _attempt(function: Callable[[], Any]) -> Any:
-    """The value, or why there is none: a broken installation is what a report is written about."""
+    """Return the value, or the error as text: bug reports are often about broken installations."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

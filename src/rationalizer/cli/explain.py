@@ -225,7 +225,7 @@ def _load_model(run: Path, budget: str | None, constraints: list[str] | None, de
 
 
 def _stdout_is_file() -> bool:
-    """Return whether a progress bar disturbs nobody: the output goes to a file, not to the terminal or a program."""
+    """Return whether a progress bar can be shown: the output goes to a file, not to the terminal or a program."""
     return err.is_terminal and stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
 
 

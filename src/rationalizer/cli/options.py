@@ -113,7 +113,7 @@ class SourceOptions(TableOptions):
     """Options for reading a dataset, a file or a folder to train on."""
 
     task: Annotated[
-        str | None, typer.Option(help="classification or regression, if the labels of a file leave it open.")
+        str | None, typer.Option(help="classification or regression, if the labels do not determine it.")
     ] = None
     stream: Annotated[
         bool | None,

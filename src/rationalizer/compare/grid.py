@@ -21,8 +21,8 @@ FAITHFUL = ("faithful", "not-faithful")  # the default first
 
 @dataclass(frozen=True)
 class Variant:
-    """A method and, if not the default, a variant of it: a decoding ("sfe:contiguous"), or for pairs of texts that the
-    predictor reads the whole premise beside the alignment ("budget:not-faithful")."""
+    """A method, optionally with a variant: another decoder ("sfe:contiguous") or, for pairs, a predictor that also
+    reads the whole premise ("budget:not-faithful")."""
 
     name: str
     variant: str | None = None

@@ -71,7 +71,7 @@ class _Links(PairConstraint):
                     raise InputError(
                         f"{self.name}: {short_repr(link)} is not a link of {pair.item}",
                         "links are (token of the premise, token of the hypothesis), counted from 0, "
-                        f"here below ({m}, {n})",
+                        f"here less than {m} and {n}",
                     )
                 links.append(link)
         if self.matrix is not None:

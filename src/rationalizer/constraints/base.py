@@ -39,7 +39,7 @@ class ConstraintConflict(InputError):
         return ConstraintConflict(self.problem, self.remedy, place=place)
 
     def shifted(self, count: int) -> ConstraintConflict:
-        """The same conflict, counted from `count` texts earlier."""
+        """Return the same conflict with `count` added to its index."""
         if self.index is None:
             return self
         return ConstraintConflict(self.problem, self.remedy, unit=self.unit, index=self.index + count)

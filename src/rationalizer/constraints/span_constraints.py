@@ -37,7 +37,10 @@ class SpanLength(TextConstraint):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.at_most is not None and self.at_least > self.at_most:
-            raise InputError(f"{self.name}: at_least must be at most at_most, got {self.at_least} and {self.at_most}")
+            raise InputError(
+                f"{self.name}: the minimum at_least={self.at_least} exceeds the maximum at_most={self.at_most}",
+                "swap them, or change one",
+            )
 
     @classmethod
     def parse_value(cls, value: str) -> SpanLength:

@@ -136,7 +136,9 @@ class Columns:
             name = next((name for key in lacking if (name := getattr(self, key)) is not None), lacking[0])
             raise _missing(table, name, f"pass the {lacking[0]} column's name{_option(lacking[0])}")
         wanted = self.text or self.tokens or "text"
-        remedy = f"pass the text column's name, or for pairs premise's and hypothesis'{_option('text')}"
+        remedy = (
+            f"pass the name of the text column, or for pairs of the premise and hypothesis columns{_option('text')}"
+        )
         raise _missing(table, wanted, remedy)
 
 

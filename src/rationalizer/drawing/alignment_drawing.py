@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rationalizer.drawing.colours import HEAT, HIGHLIGHT_COLOURS
+from rationalizer.drawing.colours import HEAT, highlight_colour
 from rationalizer.drawing.explanation import PairExplanation
 from rationalizer.drawing.highlight_kinds import (
     SELECTED,
@@ -102,8 +102,8 @@ def _heatmap_cells(explanation: PairExplanation, left: float, top: float, cell: 
         box = f'x="{x + 1:.1f}" y="{y + 1:.1f}" width="{cell - 2:.1f}" height="{cell - 2:.1f}" rx="3"'
         drawn.append(f'<rect {box} fill="currentColor" fill-opacity=".05"/>')
         if shade >= 0.005:
-            edge = f' stroke="{HIGHLIGHT_COLOURS[kind]}"' if (i, j) in pairs else ""
-            drawn.append(f'<rect {box} fill="{HIGHLIGHT_COLOURS[kind]}" fill-opacity="{HEAT * shade:.2f}"{edge}/>')
+            edge = f' stroke="{highlight_colour(kind)}"' if (i, j) in pairs else ""
+            drawn.append(f'<rect {box} fill="{highlight_colour(kind)}" fill-opacity="{HEAT * shade:.2f}"{edge}/>')
             if graded and cell >= 26 and matrix[i, j] >= 0.005:
                 value = f"{float(matrix[i, j]):.2f}".removeprefix("0")
                 drawn.append(label(x + cell / 2, y + cell / 2 + 3.5, value, 10, anchor="middle"))
@@ -223,7 +223,7 @@ def _curves(links: Sequence[Link], above: Sequence[_Box], below: Sequence[_Box],
         else:
             x1, y1, x2, y2 = a.middle, a.y + a.height, b.middle, b.y
             bend = f"{x1:.1f} {(y1 + y2) / 2:.1f} {x2:.1f} {(y1 + y2) / 2:.1f}"
-        colour = HIGHLIGHT_COLOURS[link.kind]
+        colour = highlight_colour(link.kind)
         missed = link.kind == "missed"
         stroke = f'stroke="{colour}" stroke-width="{1.6 if missed else 1.4 + 1.8 * link.shade:.1f}"'
         stroke += ' stroke-dasharray="5 4"' if missed else f' stroke-opacity="{0.45 + 0.5 * link.shade:.2f}"'

@@ -35,6 +35,10 @@ LIGHT_SERIES = ("#0072b2", "#c44f00", "#007a59", "#a8497f", "#946800", "#2f86b8"
 DARK_SERIES = ("#56b4e9", "#f08a43", "#35c79d", "#e09cc4", "#edb33c", "#9bd2f3", "#b9a9e0", "#b6bec9", "#8fa9e8")
 
 
+def highlight_colour(kind: Highlight) -> str:
+    return HIGHLIGHT_COLOURS[kind]
+
+
 def opacity(shade: float) -> float:
     return FAINTEST + (STRONGEST - FAINTEST) * shade
 
@@ -51,7 +55,7 @@ def _rgb(colour: str) -> str:
 
 
 def _background_rules(kind: Highlight) -> str:
-    rgb = "var(--rz-blue)" if HIGHLIGHT_COLOURS[kind] == BLUE else _rgb(HIGHLIGHT_COLOURS[kind])
+    rgb = "var(--rz-blue)" if highlight_colour(kind) == BLUE else _rgb(highlight_colour(kind))
     alpha = f"calc({FAINTEST} + {STRONGEST - FAINTEST:.2f} * var(--w, 1))"
     return (
         f".rationalizer .rz-{kind} {{ border-color: rgb({rgb} / .75) }}\n"
@@ -69,8 +73,8 @@ def _style_sheet(name: str) -> str:
     values = {
         "blue_rgb": _rgb(BLUE),
         "bright_blue_rgb": _rgb(BRIGHT_BLUE),
-        "missed": HIGHLIGHT_COLOURS["missed"],
-        "missed_rgb": _rgb(HIGHLIGHT_COLOURS["missed"]),
+        "missed": highlight_colour("missed"),
+        "missed_rgb": _rgb(highlight_colour("missed")),
         "ink": INK,
         "paper": PAPER,
         "dark_ink": DARK_INK,

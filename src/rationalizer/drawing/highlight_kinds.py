@@ -111,7 +111,7 @@ def split_text(
     for (start, end), flag in zip(offsets, unknown, strict=False):
         is_unknown[start:end] = [flag] * (end - start)
     shades = relative_weights(weights)
-    looks = [(_look(k, kinds, weights), flag) for k, flag in zip(owners, is_unknown, strict=True)]
+    looks = [(_kind_and_weight(k, kinds, weights), flag) for k, flag in zip(owners, is_unknown, strict=True)]
     runs: list[TextRun] = []
     start = 0
     for end in range(1, len(text) + 1):
@@ -124,7 +124,7 @@ def split_text(
     return runs
 
 
-def _look(k: int | None, kinds: Sequence[Highlight], weights: Sequence[float]) -> tuple[Highlight, float]:
+def _kind_and_weight(k: int | None, kinds: Sequence[Highlight], weights: Sequence[float]) -> tuple[Highlight, float]:
     if k is None or not kinds[k]:
         return "", 0.0
     return kinds[k], weights[k] if kinds[k] in SELECTED else 0.0

@@ -47,7 +47,8 @@ class _Word:
 def break_lines(runs: Sequence[TextRun], room: float, size: float) -> list[Line]:
     """Break text into lines of at most `room`: at spaces, next to wide characters, and inside words longer than a line.
 
-    Words run from right to left in paragraphs whose first letter does, and so do sequences of such words in others.
+    A paragraph whose first letter is right-to-left is laid out from right to left. In other paragraphs only runs of
+    right-to-left words are.
     """
     lines = []
     for paragraph in _paragraphs(runs):

@@ -13,7 +13,7 @@ from rationalizer.drawing.captions import (
     percent,
     probabilities,
 )
-from rationalizer.drawing.colours import HIGHLIGHT_COLOURS
+from rationalizer.drawing.colours import highlight_colour
 from rationalizer.drawing.explanation import AnyExplanation, Explanation, Label, PairExplanation, Picture
 from rationalizer.drawing.highlight_kinds import SELECTED, Highlight, text_runs
 from rationalizer.drawing.line_breaking import Fragment, Line, break_lines
@@ -162,7 +162,7 @@ def _bars(bars: Sequence[tuple[str, float]], x: float, y: float, room: float) ->
         drawn.append(label(x, top + 9, name, SMALL))
         drawn.append(f'<rect {box} width="{track:.1f}" fill="currentColor" fill-opacity=".12"/>')
         if p * track >= 0.5:
-            drawn.append(f'<rect {box} width="{p * track:.1f}" fill="{HIGHLIGHT_COLOURS["selected"]}"/>')
+            drawn.append(f'<rect {box} width="{p * track:.1f}" fill="{highlight_colour("selected")}"/>')
         drawn.append(label(x + room, top + 9, percent(p), SMALL, anchor="end"))
     return drawn
 

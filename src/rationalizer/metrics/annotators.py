@@ -24,10 +24,11 @@ class AnnotatorAgreement:
 class AnnotatorComparison:
     """Leave-one-out comparison: each person of a text is left out in turn and replaced by a model or by chance.
 
-    Token-F1 with each of the other people: of the person left out, of the model (which selects as many words as that
-    person marked), and of as many random words (in expectation). AUPRC with the person left out: of the share of the
-    others who marked each word, of the model's scores, and of random scores. Words that equally many people marked
-    are in random order, because AUPRC favours ties.
+    Token-F1 is computed against each of the other people, for three selections of equal size: the annotation of the
+    person left out, the model's rationale, and random words (in expectation). AUPRC is computed against the annotation
+    of the person left out, for three rankings of the words: by the share of the other people who marked them, by the
+    model's scores, and at random. Words that equally many people marked are in random order, because AUPRC favours
+    ties.
     """
 
     person: AnnotatorAgreement

@@ -45,8 +45,8 @@ def compact_weights(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], d
 def restore_weights(tensors: Mapping[str, Tensor], state: Any) -> dict[str, Tensor]:
     """Return the rounded weights in single precision.
 
-    Weights of a file that is not compact are returned unchanged, and so are codes without scales, which the model
-    refuses to load.
+    If the file is not compact, return its weights unchanged. 8-bit weights without their row scales are returned
+    unchanged, too; loading the model then fails.
     """
     if find_mismatch(state, COMPACT):
         return dict(tensors)

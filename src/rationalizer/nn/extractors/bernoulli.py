@@ -4,8 +4,9 @@ All methods minimise E_z[ task loss + λ0 Σ z_i + λ1 Σ |z_i − z_{i+1}| ] an
 The penalty does not fix the size of the selection, so `decode` selects the best words, or the best span, of the
 budget. Only `decode` satisfies constraints.
 
-λ1 is 0 by default. Neighbours of probability p cost 2 λ1 p (1 − p), which is least when they are certain, so all words
-end up selected, and nothing teaches the order among them that decoding needs.
+λ1 is 0 by default. For neighbours with selection probability p the λ1 term is 2 λ1 p (1 − p), which is smallest at
+p = 0 and p = 1. In practice it drives all probabilities to 1, and training then learns no ranking of the words, which
+decoding needs.
 """
 
 from __future__ import annotations

@@ -167,9 +167,10 @@ class HardKuma(Extractor):
         return MethodLoss(loss, {"multipliers": multipliers, "violations": violations})
 
     def leaked_rate(self, scores: Tensor, mask: Tensor) -> Tensor:
-        """0, with the gradient of LEAK · mean −log(−log P(z ≠ 0)), which does not vanish as P approaches 1.
+        """Return a term with value 0 and the gradient of LEAK · mean(t), where t = −log(−log P(z ≠ 0)).
 
-        P itself is e^(−e^(−t)) in this t; its gradient vanishes there, and no violation would lower it again.
+        The gradient of P = e^(−e^(−t)) vanishes as P approaches 1, so that a penalty on P alone could not lower it
+        again. The gradient of t does not vanish.
         """
         steady = -(-scores).clamp(min=torch.finfo(scores.dtype).tiny).log()
         rate = ((steady * mask).sum(-1) / mask.sum(-1).clamp(min=1)).mean()
