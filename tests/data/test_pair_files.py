@@ -99,7 +99,7 @@ def test_ambiguous_text_and_pair_columns_raise(tmp_path):
             {"premise": "asked"},
             "no column 'asked'.*pass the premise column's name",
         ),
-        ({"body": "x"}, {}, "no column 'text'.*pass the text column's name, or for pairs premise's and hypothesis'"),
+        ({"body": "x"}, {}, "no column 'text'.*premise and hypothesis columns"),
         ({"premise": "p", "hypothesis": "h", "m": "1"}, {"rationale_mask": "m"}, "holds pairs, but rationale_mask='m'"),
         (
             {"text": "t", "links": "0-0"},
