@@ -11,7 +11,7 @@ GET_BROWSER := command -v chromium >/dev/null || \
       apt-get install -qq -y --no-install-recommends chromium >/dev/null 2>&1; } || \
   echo "chromium is missing and could not be installed: the browser tests will be skipped"
 
-.PHONY: test lint types kernels pytest bench soak demo docs clean
+.PHONY: test lint types kernels pytest variants oldest newest bench soak demo docs clean
 
 # mypy runs while the kernels compile.
 test: lint
@@ -31,6 +31,29 @@ kernels: $(VENV)/.test
 pytest: kernels
 	$(BIN)/pytest -n auto --dist worksteal
 
+# Every test with other instruction sets, numbers of threads and orders.
+variants: kernels
+	RATIONALIZER_TEST_THREADS=1 $(BIN)/pytest -n auto --dist worksteal --random-order --random-order-seed=1
+	RATIONALIZER_TEST_THREADS=2 ATEN_CPU_CAPABILITY=avx2 \
+	  $(BIN)/pytest -n auto --dist worksteal --random-order --random-order-seed=2
+	RATIONALIZER_TEST_THREADS=4 ATEN_CPU_CAPABILITY=default \
+	  $(BIN)/pytest -n auto --dist worksteal --random-order --random-order-seed=3
+
+# All tests but the long ones with the lowest versions that pyproject.toml declares, or with the newest ones, in an environment of
+# its own. PYTHON=python3.14 chooses another Python. On Linux this installs PyTorch with CUDA, several GB.
+oldest: RESOLUTION := lowest-direct
+newest: RESOLUTION := highest
+oldest newest:
+	$(PYTHON) -m venv --clear .venv-$@
+	.venv-$@/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.venv-$@/bin/uv pip install --quiet --python .venv-$@ --resolution $(RESOLUTION) \
+	  -e ".[captum,excel,hub,segment,slurm,transformers,web]"
+	.venv-$@/bin/uv pip freeze --python .venv-$@ --exclude-editable > .venv-$@/installed.txt
+	.venv-$@/bin/uv pip install --quiet --python .venv-$@ -c .venv-$@/installed.txt clarabel httpx hypothesis ipykernel \
+	  nbclient pandas pytest pytest-random-order pytest-xdist scikit-learn scipy tensorboard
+	.venv-$@/bin/python -m rationalizer.compile
+	.venv-$@/bin/python -m pytest -n auto --dist worksteal -m "not long"
+
 # Compile the kernels first, so that no benchmark measures compilation.
 bench: $(VENV)/.bench
 	$(BIN)/python -m rationalizer.compile
@@ -46,7 +69,7 @@ docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest .venv-newest site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks soak docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:

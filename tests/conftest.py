@@ -4,13 +4,15 @@ import signal
 import pytest
 import torch
 
-THREADED = ("ops", "graph")  # the kernels' own tests keep their threads
-
+# Models in tests are small: threads cost more than they bring, above all where tests run side by side. Only the tests of
+# kernels use as many as there are. `RATIONALIZER_TEST_THREADS=4 pytest` runs all tests with four.
+THREADS = int(os.environ.get("RATIONALIZER_TEST_THREADS", 1))
+THREADED = () if "RATIONALIZER_TEST_THREADS" in os.environ else ("ops", "graph")
+os.environ.setdefault("OMP_NUM_THREADS", str(THREADS))  # of the processes that tests start
 
 # A shell that runs the tests in the background makes them, and all they start, deaf to Ctrl-C; tests send it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # of what tests start; see `one_thread`
 
 
 def pytest_xdist_auto_num_workers():
@@ -24,13 +26,13 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(autouse=True, scope="module")
-def one_thread(request):
-    """Models in tests are small: threads cost more than they bring, above all where tests run side by side."""
-    threads = torch.get_num_threads()
+def threads(request):
+    """Set the number of PyTorch's threads for a module's tests."""
+    before = torch.get_num_threads()
     if request.path.parent.name not in THREADED:
-        torch.set_num_threads(1)
+        torch.set_num_threads(THREADS)
     yield
-    torch.set_num_threads(threads)
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +59,7 @@ def make_run(tmp_path_factory):
         config = configure(method, {**small, **settings}, pairs=of_pairs)
         source = DataSource.resolve("pairs" if of_pairs else "reviews")
         threads = torch.get_num_threads()
-        torch.set_num_threads(1)
+        torch.set_num_threads(THREADS)
         try:
             run(corpus, config, folder / (name or method), source=source, progress=False)
         finally:

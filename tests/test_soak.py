@@ -13,6 +13,8 @@ from rationalizer import graph, ops
 
 ROOT = Path(__file__).parent.parent
 
+pytestmark = pytest.mark.long
+
 
 def table(text):
     """Part: (tried, wrong, unclear, hung)."""

@@ -225,7 +225,7 @@ def test_interrupt_and_resume(table, tmp_path):
     os.killpg(process.pid, signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert stderr.startswith("Stopped.")
+    assert stderr.splitlines()[-1].startswith("Stopped.")
     assert "mine: 216 train, 24 dev" in stdout
     for call in (["evaluate", tmp_path / "run"], ["explain", tmp_path / "run", "a text"], ["info", tmp_path / "run"]):
         assert "--resume" in refused(*call)

@@ -81,9 +81,10 @@ def test_changed_folder_raises(corpus, encoder, tmp_path):
 @pytest.mark.parametrize("method", ["spectra", "sfe-baseline", "full-text"])
 def test_same_seed_gives_the_same_weights(corpus, encoder, method):
     config = config_of(encoder, method, epochs=1)
-    first = weights(train(corpus, config))
-    assert same(first, weights(train(corpus, config)))
-    assert not same(first, weights(train(corpus, replace(config, seed=1))))
+    threads = torch.get_num_threads()
+    first = weights(train(corpus, config, threads=threads))
+    assert same(first, weights(train(corpus, config, threads=threads)))
+    assert not same(first, weights(train(corpus, replace(config, seed=1), threads=threads)))
 
 
 @pytest.mark.parametrize(

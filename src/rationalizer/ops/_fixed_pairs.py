@@ -128,7 +128,6 @@ class MonotoneProblem(NamedTuple):
     exactly: bool
     device: torch.device
 
-    @property
     def arguments(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, bool]:
         """The arguments of the custom ops."""
         allowed = self.free.allowed

@@ -61,7 +61,7 @@ def monotone_matching(
     _inputs.check_iterations(max_iterations)
     _inputs.check_number(tolerance, "tolerance")
     problem = _fixed_pairs.as_monotone(scores, budget, exactly, fixed, row_mask, column_mask, temperature)
-    solution = _monotone_matching(*problem.arguments, max_iterations, float(tolerance))
+    solution = _monotone_matching(*problem.arguments(), max_iterations, float(tolerance))
     info = Info(*map(problem.restore_batch, solution[3:]))
     remedy = "raise max_iterations or the temperature"
     return report(problem.restore(solution[0]), info, return_info, "monotone_matching", remedy)

@@ -40,7 +40,7 @@ def monotone_matching_map(
     """
     detached = scores.detach() if isinstance(scores, Tensor) else scores
     problem = _fixed_pairs.as_monotone(detached, budget, exactly, fixed, row_mask, column_mask, 1.0)
-    return problem.restore(_monotone_matching_map(*problem.arguments))
+    return problem.restore(_monotone_matching_map(*problem.arguments()))
 
 
 @declare("monotone_matching_map", fake=like_scores)

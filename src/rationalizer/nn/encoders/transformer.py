@@ -230,7 +230,10 @@ class TransformerEncoder(Encoder):
         table = network.get_input_embeddings()
         vectors = table(tokens)
         if z is not None:
-            weights = torch.where(selected, z[text, layout.word].to(vectors.dtype), 0.0)
+            # Not z[text, word]: with several threads its backward adds in an order that differs from call to call.
+            at = text * z.shape[1] + layout.word
+            weights = z.flatten().index_select(0, at.flatten()).view_as(at).to(vectors.dtype)
+            weights = torch.where(selected, weights, 0.0)
             weights = torch.where(special, 1.0, nn.functional.pad(weights, around))[..., None]
             vectors = weights * vectors
             if self.settings.unselected != "zero" and self.subwords.mask is not None:
