@@ -39,8 +39,8 @@ variants: kernels
 	RATIONALIZER_TEST_THREADS=4 ATEN_CPU_CAPABILITY=default \
 	  $(BIN)/pytest -n auto --dist worksteal --random-order --random-order-seed=3
 
-# All tests but the long ones with the lowest versions that pyproject.toml declares, or with the newest ones, in an environment of
-# its own. PYTHON=python3.14 chooses another Python. On Linux this installs PyTorch with CUDA, several GB.
+# All tests but the long ones with the lowest versions that pyproject.toml declares, or with the newest ones, in an
+# environment of its own. PYTHON=python3.14 chooses another Python. On Linux this installs PyTorch with CUDA, several GB.
 oldest: RESOLUTION := lowest-direct
 newest: RESOLUTION := highest
 oldest newest:

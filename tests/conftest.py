@@ -4,8 +4,8 @@ import signal
 import pytest
 import torch
 
-# Models in tests are small: threads cost more than they bring, above all where tests run side by side. Only the tests of
-# kernels use as many as there are. `RATIONALIZER_TEST_THREADS=4 pytest` runs all tests with four.
+# Models in tests are small: several threads make them slower, above all where tests run in parallel. Only the tests of
+# kernels use all processors. `RATIONALIZER_TEST_THREADS=4 pytest` runs all tests with four threads.
 THREADS = int(os.environ.get("RATIONALIZER_TEST_THREADS", 1))
 THREADED = () if "RATIONALIZER_TEST_THREADS" in os.environ else ("ops", "graph")
 os.environ.setdefault("OMP_NUM_THREADS", str(THREADS))  # of the processes that tests start
