@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rationalizer.constraints import Constraint, ConstraintConflict, parse_constraints
-from rationalizer.data import Corpus, InputRow, are_pairs, make_corpus, make_examples
+from rationalizer.data import BadRows, Corpus, InputRow, are_pairs, make_corpus, make_examples
+from rationalizer.data.bad_rows import SKIP_REMEDY
 from rationalizer.data.corpus import Task
 from rationalizer.data.data_frames import is_table, names_of, texts_of
 from rationalizer.drawing import AnyExplanation, Explanation, Explanations, Label, PairExplanation
 from rationalizer.drawing.result_columns import result_columns, result_values
 from rationalizer.inference.predict import BATCH, Predictions, predict
+from rationalizer.models.batch_constraints import find_conflicts
 from rationalizer.models.config import Config, with_constraints
 from rationalizer.models.devices import accelerator_settings
 from rationalizer.models.trained_model import LabelType, TrainedModel
@@ -293,16 +295,32 @@ class Rationalizer(SavingMixin):
             for example, output, weights in rows
         )
 
-    def explain_rows(self, rows: Sequence[InputRow], *, batch_size: int = BATCH) -> list[AnyExplanation | None]:
-        """Explain rows of a file (see `data.iter_rows`); None for rows without a text."""
-        usable = [row for row in rows if row.example is not None]
-        examples = [replace(row.example, label=None) for row in usable if row.example is not None]
-        try:
-            explained = iter(self.explain_examples(examples, batch_size=batch_size))
-        except ConstraintConflict as error:
-            place = "" if error.index is None else usable[error.index].place
-            raise error.with_place(place) if place else error from None
-        return [None if row.example is None else next(explained) for row in rows]
+    def explain_rows(
+        self, rows: Sequence[InputRow], *, batch_size: int = BATCH, bad: BadRows | None = None
+    ) -> list[AnyExplanation | None]:
+        """Explain rows of a file (see `data.iter_rows`); None for rows without a text.
+
+        If `bad` allows bad rows, rows on which the constraints cannot be satisfied are added to it, and have None.
+        """
+        examples = {k: replace(row.example, label=None) for k, row in enumerate(rows) if row.example is not None}
+        while True:
+            numbers, usable = list(examples), list(examples.values())
+            try:
+                explained = dict(zip(numbers, self.explain_examples(usable, batch_size=batch_size), strict=True))
+                return [explained.get(k) for k in range(len(rows))]
+            except ConstraintConflict as error:
+                if error.index is None:  # not about one text
+                    raise
+                first = rows[numbers[error.index]]
+                if first.path is None or first.number is None or bad is None or not bad.skip:
+                    raise _conflict_in_row(error, first) from None
+                # All at once: a round is then explained twice, not once per conflict. Conflicts of factors, which only
+                # solving finds, come one at a time.
+                conflicts = {error.index: error, **find_conflicts(usable, self._config, self.trained.encoder)}
+                for index, conflict in conflicts.items():
+                    row = rows[numbers[index]]
+                    bad.add(Path(row.path or ""), row.number or 0, conflict.with_place(""))
+                    del examples[numbers[index]]
 
     def _predict(self, title: str, examples: Sequence[AnyExample], **options: Any) -> Predictions:
         with show_notebook_progress(title, len(examples)) as on_batch:
@@ -427,6 +445,11 @@ class Rationalizer(SavingMixin):
         state = "trained" if self._trained is not None else "not trained"
         constraints = f", constraints={list(map(str, self.constraints))}" if self.constraints else ""
         return f"Rationalizer(method={self._config.method!r}, budget='{self.budget}'{constraints}), {state}"
+
+
+def _conflict_in_row(error: ConstraintConflict, row: InputRow) -> ConstraintConflict:
+    remedy = error.remedy if row.number is None else f"{error.remedy}, or {SKIP_REMEDY}"
+    return ConstraintConflict(error.problem, remedy, place=row.place or error.place)
 
 
 def _check_absent_with_corpus(**arguments: Any) -> None:

@@ -4,13 +4,19 @@ import csv
 import json
 import os
 import sys
+from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 from pyarrow import parquet
 
-from rationalizer.bulk import BulkResult, explain_files
+from rationalizer import Rationalizer
+from rationalizer.bulk import BulkResult, Explainer, explain_files
+from rationalizer.bulk.chunks import split_file
 from rationalizer.bulk.filesystems import find_files
+from rationalizer.bulk.shards import ShardFolder
 from rationalizer.data import Columns, DataError
 from rationalizer.training.folder_lock import lock_folder
 from tests.bulk.conftest import ROWS
@@ -80,7 +86,9 @@ def test_resume_writes_missing_shards(files, table, small, tmp_path):
     shards[0].unlink()
     shards[1].write_bytes(before[shards[1]][:1000])  # the disk was full
     made = {path: path.stat().st_mtime_ns for path in shards[2:]}
-    assert explained(files, out, small, resume=True) == BulkResult(explained=98, empty=2, written=2, existing=4)
+    done = explained(files, out, small, resume=True)
+    assert replace(done, notes=()) == BulkResult(explained=98, empty=2, written=2, existing=4)
+    assert [f"{shards[1]} was damaged" in note for note in done.notes] == [True]
     assert {path: path.stat().st_mtime_ns for path in shards[2:]} == made
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
     # A changed file is explained again.
@@ -89,6 +97,65 @@ def test_resume_writes_missing_shards(files, table, small, tmp_path):
         explained(files, out, small, resume=True)
     (out / "one.parquet-00002.parquet").unlink()
     assert explained(files, out, small, resume=True) == BulkResult(explained=58, empty=2, written=2, existing=3)
+
+
+def test_resume_finds_changed_bytes(small, tmp_path):
+    source, out = tmp_path / "new.csv", tmp_path / "out"
+    source.write_text("id,text\n1,lovely care\n2,awful slop\n")
+    assert explain_files(source, out, small).written == 1
+    (shard,) = out.glob("*.parquet")
+    content, table = shard.read_bytes(), parquet.read_table(shard)
+    flips = np.random.default_rng(0).integers(8, size=len(content))
+    folder = ShardFolder(str(out), json.loads(table.schema.metadata[b"rationalizer"])["made by"])
+    (chunk,) = split_file(*find_files(str(source)), Explainer(small), 100, None)
+    assert folder.check(chunk) == "finished"
+    for k, bit in enumerate(flips.tolist()):
+        changed = bytearray(content)
+        changed[k] ^= 1 << bit
+        shard.write_bytes(changed)
+        try:
+            state = folder.check(chunk)
+        except FileExistsError:  # no longer known as a shard
+            continue
+        if state == "finished":  # the byte belongs to a statistic or a comment
+            assert parquet.read_table(shard).equals(table)
+    shard.write_bytes(content[:100] + b"\0" + content[101:])
+    done = explain_files(source, out, small, resume=True)
+    assert (done.written, done.existing) == (1, 0)
+    assert "was damaged" in done.notes[0]
+    assert shard.read_bytes() == content
+
+
+def test_resume_keeps_foreign_files(small, tmp_path):
+    source, out = tmp_path / "new.csv", tmp_path / "out"
+    source.write_text("id,text\n1,lovely care\n2,awful slop\n")
+    explain_files(source, out, small)
+    (shard,) = out.glob("*.parquet")
+    for write in (lambda: parquet.write_table(pa.table({"a": [1]}), shard), lambda: shard.write_text("my notes")):
+        write()
+        mine = shard.read_bytes()
+        with pytest.raises(FileExistsError, match=r"was not written by this command; remove it"):
+            explain_files(source, out, small, resume=True)
+        assert shard.read_bytes() == mine
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_rows_in_conflict_with_constraints(spectra_run, ending, tmp_path):
+    model = Rationalizer.load(spectra_run)
+    model.budget, model.constraints = 1, ["must=words:care,lovely"]
+    rows = ["Slow staff.", "", *["lovely care", "awful slop"] * 10]
+    source = tmp_path / f"new.{ending}"
+    table = pa.table({"text": rows})
+    (parquet.write_table if ending == "parquet" else pyarrow.csv.write_csv)(table, source)
+    with pytest.raises(DataError, match=r"row 3 \('lovely care'\) .*skip such rows with --skip-bad"):
+        explain_files(source, tmp_path / "out", model, batch_size=1)
+    done = explain_files(source, tmp_path / "out", model, batch_size=1, skip_bad=True, resume=True)
+    assert (done.explained, done.empty, done.written) == (11, 1, 1)
+    assert f"{source}: 10 rows skipped: rows 3, 5, 7, 9" in done.notes[0]
+    found = parquet.read_table(next((tmp_path / "out").glob("*.parquet")))
+    assert found.column("text").to_pylist() == rows
+    explained = [label is not None for label in found.column("predicted").to_pylist()]
+    assert explained == ["s" in text for text in rows]
 
 
 def test_shards_of_another_model_are_an_error(files, small, sparsemax_run, tmp_path):

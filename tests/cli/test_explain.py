@@ -373,5 +373,25 @@ def test_conflicts_name_the_row(spectra_run, tmp_path):
     assert "new.csv, row 11 ('We found" in said
     said = refused("explain", spectra_run, "--file", tmp_path / "new.csv", "--out", tmp_path / "x.parquet", *asked)
     assert "new.csv, row 11 ('We found" in said
+    assert "--skip-bad" in said
     said = refused("explain", spectra_run, *asked, stdin="\n".join(rows))
     assert "standard input, line 11 ('We found" in said
+    assert "--skip-bad" not in said
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_rows_in_conflict_are_skipped(spectra_run, form, tmp_path):
+    table, out = tmp_path / "new.csv", tmp_path / f"out.{form}"
+    rows = ["lovely care", "Slow staff.", "", *["awful slop", "lovely care"] * 20]
+    pandas.DataFrame({"text": rows}).to_csv(table)
+    asked = ("--constraint", "must=words:care,lovely", "--budget", "1", "--batch-size", "1", "--skip-bad")
+    result = run("explain", spectra_run, "--file", table, "--out", out, *asked)
+    assert "21 rows skipped: rows 1, 5, 7, 9" in result.stderr
+    assert "('lovely care') under must=" in result.stderr
+    assert f"{out}: 21 explained, 1 without a text copied unchanged\n" in result.stderr
+    whole = out.read_bytes()
+    lines = pandas.read_csv(out)["predicted"] if form == "csv" else pandas.DataFrame(records(out))["label"]
+    assert lines.notna().tolist() == ["s" in text for text in rows]
+    out.write_bytes(whole[: 2 * len(whole) // 3])
+    run("explain", spectra_run, "--file", table, "--out", out, *asked, "--resume")
+    assert out.read_bytes() == whole

@@ -65,7 +65,7 @@ class Explainer:
         text_columns = self.resolve_columns(names, source).names()
         rows = batch.select([name for name in names if name in text_columns]).to_pylist()
         stream = Stream(source, iter(rows), dict.fromkeys(names))
-        return self.add_columns(batch, list(self.iter_rows(stream, bad, first)))
+        return self.add_columns(batch, list(self.iter_rows(stream, bad, first)), bad)
 
     def resolve_columns(self, names: Sequence[str], source: Path) -> Columns:
         """Return the columns of the texts among `names`; raise `DataError` if there are none for this model."""
@@ -85,11 +85,11 @@ class Explainer:
             first=first,
         )
 
-    def add_columns(self, batch: Batch, rows: Sequence[InputRow]) -> Batch:
-        """Explain the rows of a batch; rows without a text have null in all added columns."""
+    def add_columns(self, batch: Batch, rows: Sequence[InputRow], bad: BadRows) -> Batch:
+        """Explain the rows of a batch; rows without a text and bad rows have null in all added columns."""
         schema = self.schema(batch.schema)
         types: list[Any] = schema.types[len(batch.schema) :]
-        explanations = self.model.explain_rows(rows, batch_size=self.batch_size)
+        explanations = self.model.explain_rows(rows, batch_size=self.batch_size, bad=bad)
         values: Any = zip(*map(result_values, explanations), strict=True) if rows else [()] * len(types)
         return type(batch).from_arrays([*batch.columns, *map(make_array, values, types)], schema=schema)
 

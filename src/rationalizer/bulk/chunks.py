@@ -113,7 +113,7 @@ def _explain_rows(
         rows = explainer.iter_rows(stream_table(path, dialect=dialect, blank=True), bad)
         while batch := list(islice(rows, BATCHES_PER_ROUND * explainer.batch_size)):
             columns = [_column([row.row.get(field.name) for row in batch], field.type) for field in schema]
-            yield explainer.add_columns(pa.table(columns, schema=schema), batch)
+            yield explainer.add_columns(pa.table(columns, schema=schema), batch, bad)
 
 
 @contextmanager

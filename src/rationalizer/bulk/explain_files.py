@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 from rationalizer.bulk import ray_workers
 from rationalizer.bulk.batch_explainer import Explainer
 from rationalizer.bulk.chunks import Chunk, explain_chunk, split_file
-from rationalizer.bulk.filesystems import find_files, is_remote, resolve
+from rationalizer.bulk.filesystems import find_files, is_remote, join, resolve
 from rationalizer.bulk.shards import ShardFolder, write_parquet
 from rationalizer.data import BadRows, Columns, Dialect
 from rationalizer.drawing.result_columns import TEXT_COLUMNS
@@ -39,7 +39,7 @@ class BulkResult:
     empty: int = 0  # rows without a text, which are kept as they are
     written: int = 0  # shards
     existing: int = 0  # shards that were finished before
-    notes: tuple[str, ...] = ()  # notes on skipped rows
+    notes: tuple[str, ...] = ()  # notes on skipped rows and damaged shards
     errors: tuple[str, ...] = ()
 
     def __add__(self, other: BulkResult) -> BulkResult:
@@ -100,7 +100,7 @@ def explain_files(
         columns, batch_size, skip_bad: see `Explainer`.
         dialect: format of text files, if it cannot be detected.
         rows: rows of a Parquet file per shard.
-        resume: keep the shards that this model made of these files, and write the others.
+        resume: keep the undamaged shards that this model made of these files, and write the others.
         overwrite: remove existing shards first.
         address: of a Ray cluster; by default Ray is started on this machine and stopped at the end.
         workers: number of Ray workers; by default one per core, with `gpus` as many as there are GPUs for.
@@ -117,7 +117,7 @@ def explain_files(
     chunks = _find_chunks(str(source), folder, explainer, rows, dialect)
     total = BulkResult()
     with nullcontext() if folder.is_remote else lock_folder(folder.address):
-        remaining = chunks if overwrite else _remaining(chunks, folder, resume)
+        remaining, notes = (chunks, ()) if overwrite else _remaining(chunks, folder, resume)
         use_ray = engine == "ray" and bool(remaining)
         if use_ray:
             ray_workers.check_on_cpu(explainer.model)
@@ -141,7 +141,7 @@ def explain_files(
                 folder.clear_temporary_files()
     if total.errors:
         raise _error(total)
-    return total + BulkResult(existing=len(chunks) - len(remaining))
+    return total + BulkResult(existing=len(chunks) - len(remaining), notes=notes)
 
 
 def check_engine(name: str) -> None:
@@ -214,8 +214,11 @@ def _find_chunks(
         return [chunk for chunks in per_file for chunk in chunks]
 
 
-def _remaining(chunks: Sequence[Chunk], folder: ShardFolder, resume: bool) -> list[Chunk]:
-    """Return the chunks without a finished shard; raise if the folder's shards cannot be continued."""
+def _remaining(chunks: Sequence[Chunk], folder: ShardFolder, resume: bool) -> tuple[list[Chunk], tuple[str, ...]]:
+    """Return the chunks without a finished shard, and notes on damaged shards.
+
+    Raises if the folder's shards cannot be continued.
+    """
     folder.clear_temporary_files()
     existing = folder.names()
     if existing and not resume:
@@ -230,8 +233,10 @@ def _remaining(chunks: Sequence[Chunk], folder: ShardFolder, resume: bool) -> li
         )
     started = [chunk for chunk in chunks if chunk.shard in existing]
     with ThreadPoolExecutor(CONCURRENT_FILES) as pool:
-        finished = dict(zip(started, pool.map(folder.is_finished, started), strict=True))
-    return [chunk for chunk in chunks if not finished.get(chunk)]
+        states = dict(zip(started, pool.map(folder.check, started), strict=True))
+    damaged = [chunk.shard for chunk in started if states[chunk] == "damaged"]
+    notes = tuple(f"{join(folder.address, shard)} was damaged and is written again" for shard in damaged)
+    return [chunk for chunk in chunks if states.get(chunk) != "finished"], notes
 
 
 def _error(total: BulkResult) -> DataError:

@@ -165,9 +165,10 @@ def _explain_as_text(
     )
 
     def explain_rows(batch: Sequence[InputRow]) -> list[ExplainedRow]:
+        explanations = model.explain_rows(batch, batch_size=batch_size, bad=bad)
         return [
             ExplainedRow(row.row, explanation, None if row.example is None else model.label_of(row.example))
-            for row, explanation in zip(batch, model.explain_rows(batch, batch_size=batch_size), strict=True)
+            for row, explanation in zip(batch, explanations, strict=True)
         ]
 
     start, round_size = 0, BATCHES_PER_ROUND * batch_size

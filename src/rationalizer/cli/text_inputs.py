@@ -56,7 +56,7 @@ def rows_from_lines(lines: IO[bytes], model: Rationalizer) -> Iterator[InputRow]
             raise DataError.from_error(error, path=place) from None
 
 
-def _row(row: dict[str, Any], model: Rationalizer, place: str = "") -> InputRow:
+def _row(row: dict[str, Any], model: Rationalizer, place: str | None = None) -> InputRow:
     from rationalizer.data import InputRow
 
     (example,) = model.examples([tuple(row.values()) if model.pairs else row["text"]])

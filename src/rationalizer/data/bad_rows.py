@@ -9,7 +9,7 @@ from typing import Any
 from rationalizer.text.errors import DataError
 
 LISTED = 20  # rows of a file: more of them mostly have one cause
-REMEDY = "correct them, or skip them with --skip-bad (in Python skip_bad=True)"
+SKIP_REMEDY = "skip such rows with --skip-bad (in Python skip_bad=True)"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class BadRows:
         if len(self) == 1:
             ((path, [(number, error)]),) = self._errors.items()
             raise DataError.from_error(error, path=path, row=number)
-        raise DataError("; ".join(self._describe("rows cannot be used")), REMEDY)
+        raise DataError("; ".join(self._describe("rows cannot be used")), f"correct them, or {SKIP_REMEDY}")
 
     def messages(self) -> tuple[str, ...]:
         """For each file, how many rows were skipped, which and why."""

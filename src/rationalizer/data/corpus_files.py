@@ -82,7 +82,13 @@ class InputRow:
 
     row: Row
     example: AnyExample | None
-    place: str = ""  # for messages, such as "reviews.csv, row 12"; empty if unknown
+    path: str | Path | None = None
+    number: int | None = None  # of the row in its file, counted from 1
+
+    @property
+    def place(self) -> str:
+        """For messages, such as "reviews.csv, row 12"; empty if unknown."""
+        return DataError("", path=self.path, row=self.number).place
 
 
 def iter_rows(
@@ -131,7 +137,7 @@ def iter_rows(
                 encoder = None if unlabelled else labels
                 is_blank = _is_blank(row, resolved)
                 example = None if is_blank else example_from_row(row, resolved, encoder, options.rule or "words")
-                item = InputRow(row, example, DataError("", path=stream.path, row=number).place)
+                item = InputRow(row, example, stream.path, number)
             except ValueError as error:
                 bad.add(stream.path, number, error)
                 item = InputRow(row, None)

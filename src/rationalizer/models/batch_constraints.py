@@ -81,6 +81,18 @@ class BatchConstraints:
         return built
 
 
+def find_conflicts(examples: Sequence[AnyExample], config: Config, encoder: Encoder) -> dict[int, ConstraintConflict]:
+    """Return the conflicts of all examples that cannot satisfy the constraints, by the example's index."""
+    build = BatchConstraints(config, encoder, len(examples))
+    found: dict[int, ConstraintConflict] = {}
+    for index, example in enumerate(examples):
+        try:
+            build([(index, example)], [encoder.word_masks([text.tokens])[1] for text in example.texts])
+        except ConstraintConflict as error:
+            found[index] = error
+    return found
+
+
 def check_constraints(corpus: Corpus, config: Config, encoder: Encoder) -> None:
     """Raise `ConstraintConflict` if a train or dev text has no feasible selection; warn if only the empty one is."""
     if not config.constraints:
