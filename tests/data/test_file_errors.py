@@ -2,7 +2,10 @@
 
 import gzip
 import io
+import re
+import zipfile
 
+import openpyxl
 import pytest
 
 from rationalizer.data import DataError, read_corpus, read_examples
@@ -103,6 +106,63 @@ def test_invalid_csv_raises(tmp_path):
     assert "the column 'text' comes twice" in complaint(path)
     path.write_text("text,label\n")
     assert "no training rows" in complaint(path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet"])
+def test_repeated_column_in_a_wide_header_raises(tmp_path, ending):
+    count = 16_000 if ending == "xlsx" else 80_000  # a sheet has at most 16,384 columns
+    names = [f"c{k}" for k in range(count)] + ["c7"]
+    path = tmp_path / f"x.{ending}"
+    if ending == "csv":
+        path.write_text(f"{','.join(names)}\n")
+    elif ending == "xlsx":
+        book = openpyxl.Workbook(write_only=True)
+        book.create_sheet().append(names)
+        book.save(path)
+    else:
+        from pyarrow import array, table
+        from pyarrow.parquet import write_table
+
+        write_table(table([array(["a"])] * len(names), names=names), path)
+    assert complaint(path) == f"{path}: the column 'c7' comes twice; rename one"
+
+
+def rewrite_sheet(path, change):
+    """Replace the XML of the only sheet of an Excel file."""
+    with zipfile.ZipFile(path) as book:
+        parts = {name: book.read(name) for name in book.namelist()}
+    parts["xl/worksheets/sheet1.xml"] = change(parts["xl/worksheets/sheet1.xml"])
+    with zipfile.ZipFile(path, "w") as book:
+        for name, content in parts.items():
+            book.writestr(name, content)
+
+
+def entity_bomb(sheet):
+    entities = ['<!ENTITY a0 "aaaaaaaaaa">']
+    entities += [f'<!ENTITY a{k} "{f"&a{k - 1};" * 10}">' for k in range(1, 10)]
+    cell = b'<sheetData><row r="1"><c r="A1" t="inlineStr"><is><t>&a9;</t></is></c></row></sheetData>'
+    body = re.sub(rb"<sheetData>.*</sheetData>", cell, sheet, flags=re.DOTALL)
+    return f"<!DOCTYPE worksheet [{''.join(entities)}]>".encode() + body.removeprefix(b"<?xml version='1.0'?>")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        entity_bomb,
+        lambda sheet: sheet[: len(sheet) // 2],
+        lambda sheet: b"",
+        lambda sheet: (
+            sheet.replace(b' t="inlineStr"', b' t="s"').replace(b"<is><t>", b"<v>").replace(b"</t></is>", b"</v>")
+        ),
+    ],
+    ids=["entity bomb", "cut", "empty", "string in place of an index"],
+)
+def test_damaged_excel_sheet_raises(tmp_path, change):
+    path = write(tmp_path / "x.xlsx", ROWS)
+    rewrite_sheet(path, change)
+    text = complaint(path)
+    assert text.startswith(f"{path}: not an Excel sheet")
+    assert "\n" not in text
 
 
 def test_invalid_json_raises(tmp_path):

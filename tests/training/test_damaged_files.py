@@ -16,6 +16,7 @@ from rationalizer.compare.single_run import finished_record
 from rationalizer.data import DataSource
 from rationalizer.models import TrainedModel, configure
 from rationalizer.models import atomic_files as files
+from rationalizer.text.errors import InputError
 from rationalizer.training import read_source, run, train
 from tests.training.interrupted import SMALL, Killed, killed_after
 
@@ -290,19 +291,49 @@ def test_invalid_checkpoint_keys_raise(corpus, unfinished, key, value, message):
     refused(rf"checkpoint\.safetensors.*{message}.*start anew", train, corpus, config, unfinished, resume=True)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("epoch", -1),
+        ("epoch", 1),  # of 1, and the run is not finished
+        ("epoch", 2),
+        ("batch", 6),  # an epoch has 6 batches
+        ("batch", 2**70),
+        ("step", 2**70),
+        ("step", -1),
+        ("unconverged", 2**70),
+        ("loss", 10**400),
+        ("best_epoch", 3),
+        ("history", [{"loss": 1.0, "seconds": 1.0}]),
+        ("threads", 0),
+        ("threads", -1),
+    ],
+)
+def test_impossible_progress_in_a_signed_checkpoint_raises(corpus, unfinished, key, value):
+    """The checksum is valid: it detects damage, not forgery."""
+    path, config = unfinished / "checkpoint.safetensors", configure("spectra", SETTINGS)
+    tensors, state = files.read_tensors(path)
+    state["progress"][key] = value
+    files.write_tensors(path, tensors, state)
+    with pytest.raises(InputError, match=rf"progress\.{key}") as raised:
+        train(corpus, config, unfinished, resume=True)
+    assert "start anew" in raised.value.remedy
+
+
 def test_invalid_checkpoint_types_raise(corpus, folder, unfinished):
     path, config = unfinished / "checkpoint.safetensors", configure("spectra", SETTINGS)
     tensors, state = files.read_tensors(path)
     shutil.copy(folder / "model.safetensors", path)
     refused(r"checkpoint\.safetensors .*start anew", train, corpus, config, unfinished, resume=True)
     name = next(name for name in tensors if name.startswith("model."))
-    moment = next(name for name in tensors if name.startswith("optimizer."))
+    moment = next(name for name in tensors if name.startswith("optimizer.") and name.endswith(".exp_avg_sq"))
     for other, message in (
         ({**tensors, "more.x": torch.zeros(1)}, "more.x"),
         ({key: value for key, value in tensors.items() if key != name}, "missing"),
         ({**tensors, name: torch.zeros(1, 2)}, "shape"),
         ({**tensors, name: tensors[name].int()}, "int32"),
         ({**tensors, moment: tensors[moment] * float("nan")}, "finite"),
+        ({**tensors, moment: -tensors[moment].abs() - 1}, "negative"),
         ({**tensors, "optimizer.x.step": torch.zeros(())}, r"optimizer\.x\.step"),
     ):
         files.write_tensors(path, other, state)

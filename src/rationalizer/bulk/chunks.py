@@ -19,6 +19,7 @@ from rationalizer.bulk.batch_explainer import Explainer, make_array
 from rationalizer.bulk.filesystems import SourceFile, is_remote, resolve, without_options
 from rationalizer.data import BadRows, Dialect
 from rationalizer.data.bad_rows import BadRow
+from rationalizer.data.column_names import check_unique
 from rationalizer.data.table_files import ending, stream_table
 from rationalizer.inference.predict import BATCHES_PER_ROUND
 from rationalizer.text.errors import DataError
@@ -52,9 +53,7 @@ def split_file(file: SourceFile, explainer: Explainer, rows: int, dialect: Diale
         return [Chunk(file.address, 0, None, f"{file.relative}-00000.parquet", file.stamp)]
     with _open_parquet(file.address) as opened:
         names, total = opened.schema_arrow.names, opened.metadata.num_rows
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise DataError(f"there are two columns {repeated[0]!r}", "rename one", path=path)
+    check_unique(names, path)
     explainer.resolve_columns(names, path)
     return [
         Chunk(file.address, first, min(rows, total - first), f"{file.relative}-{number:05}.parquet", file.stamp)

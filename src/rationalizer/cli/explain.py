@@ -74,6 +74,13 @@ def explain(
         bool, typer.Option("--resume", help="Continue the unfinished .jsonl, .csv or shards in --out.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file or the shards in --out.")] = False,
+    escape_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--escape-formulas",
+            help="CSV: put ' before cells that begin with =, +, -, @, tab or carriage return; for spreadsheets.",
+        ),
+    ] = False,
     budget: OtherBudget = None,
     constraint: OtherConstraint = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Texts per batch.")] = 128,
@@ -104,6 +111,7 @@ def explain(
     options["batch_size"] = batch_size
     ray = {"address": address, "workers": workers, "gpus": gpus}
     if writes_shards(engine, file_name):
+        _check_escaping(escape_formulas, "parquet")
         source, folder = check_shard_options(engine, file_name, out_name, form, device, **ray)
         model = _load_model(find_model(run), budget, constraint, device)
         options |= {"engine": engine, "resume": resume, "overwrite": overwrite, **ray}
@@ -112,6 +120,7 @@ def explain(
     check_engine_options(engine, "ray", **ray, shard_rows=shard_rows)
     file, out_file = (None if name is None else Path(name) for name in (file_name, out_name))
     format_name = choose_format(form, out_file)
+    _check_escaping(escape_formulas, format_name)
     _check_output(out_file, format_name, resume, overwrite)
     if format_name == "parquet" and (file is None or out_file is None):
         raise ValueError("Parquet output needs --file and --out; add both, or choose another --format")
@@ -120,7 +129,7 @@ def explain(
         explain_to_parquet(file, out_file, model, **options)
         return
     title = f"Explained by {run.resolve().name}"
-    _explain_as_text(model, texts, file, out_file, format_name, resume, read, batch_size, title)
+    _explain_as_text(model, texts, file, out_file, format_name, resume, read, batch_size, title, escape_formulas)
 
 
 def _explain_as_text(
@@ -133,6 +142,7 @@ def _explain_as_text(
     options: ReadOptions,
     batch_size: int,
     title: str,
+    escape_formulas: bool,
 ) -> None:
     """Explain round by round and write each round at once."""
     from rationalizer.data import BadRows
@@ -162,6 +172,7 @@ def _explain_as_text(
         title=title,
         colour=to_terminal and not out.no_color,
         width=out.width if to_terminal else None,
+        escape=escape_formulas,
     )
 
     def explain_rows(batch: Sequence[InputRow]) -> list[ExplainedRow]:
@@ -198,6 +209,11 @@ def _explain_as_text(
         unchanged = f", {empty} without a text copied unchanged" if empty > 0 else ""
         existing = f", {start} existed already" if start else ""
         err.print(f"{out_file}: {counts[True]} explained{unchanged}{existing}", markup=False)
+
+
+def _check_escaping(escape_formulas: bool, format_name: str) -> None:
+    if escape_formulas and format_name != "csv":
+        raise ValueError(f"--escape-formulas is for CSV output, not for {format_name}; omit it, or add --format csv")
 
 
 def _check_output(out_file: Path | None, format_name: str, resume: bool, overwrite: bool) -> None:

@@ -27,6 +27,7 @@ FORMAT_OF_SUFFIX = {
     "": "terminal",
 }
 RESUMABLE = ("jsonl", "csv")
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that spreadsheets take for formulas
 
 
 def choose_format(name: str | None, out: Path | None) -> str:
@@ -62,11 +63,20 @@ class OutputFormat:
 
 
 def make_format(
-    name: str, *, pairs: bool, columns: Sequence[str], table: bool, title: str, colour: bool, width: int | None
+    name: str,
+    *,
+    pairs: bool,
+    columns: Sequence[str],
+    table: bool,
+    title: str,
+    colour: bool,
+    width: int | None,
+    escape: bool = False,
 ) -> OutputFormat:
     """Make a format for an input with these columns.
 
-    With `table`, the whole input row is written; for lines and arguments, only the texts.
+    With `table`, the whole input row is written; for lines and arguments, only the texts. With `escape`, CSV cells that
+    spreadsheets would read as formulas begin with an apostrophe.
     """
     from rationalizer import drawing
     from rationalizer.drawing.result_columns import result_columns
@@ -75,7 +85,9 @@ def make_format(
         return OutputFormat("", lambda _, row: _json_line(row, pairs, table))
     if name == "csv":
         names = [*columns, *result_columns(columns, pairs=pairs)]
-        return OutputFormat(_csv_line(names), lambda _, row: _csv_record(row, columns), columns=tuple(columns))
+        return OutputFormat(
+            _csv_line(names, escape), lambda _, row: _csv_record(row, columns, escape), columns=tuple(columns)
+        )
 
     def draw_html(index: int, explanation: AnyExplanation, truth: Label | None) -> str:
         return drawing.article(explanation, truth, legend=index == 0)
@@ -128,16 +140,20 @@ def _replace_nonfinite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _csv_line(cells: Sequence[Any]) -> str:
+def _csv_line(cells: Sequence[Any], escape: bool) -> str:
     line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
+    csv.writer(line, lineterminator="\n").writerow(map(_escape_formula, cells) if escape else cells)
     return line.getvalue()
 
 
-def _csv_record(row: ExplainedRow, columns: Sequence[str]) -> str:
+def _escape_formula(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
+
+
+def _csv_record(row: ExplainedRow, columns: Sequence[str], escape: bool) -> str:
     from rationalizer.drawing.result_columns import result_values
 
-    return _csv_line([*map(_csv_cell, map(row.row.get, columns)), *map(_csv_cell, result_values(row.explanation))])
+    return _csv_line([*map(_csv_cell, [*map(row.row.get, columns), *result_values(row.explanation)])], escape)
 
 
 def _csv_cell(value: Any) -> Any:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rationalizer.data.table_files import Table
 from rationalizer.suggestions import closest, did_you_mean
-from rationalizer.text.errors import DataError, InputError
+from rationalizer.text.errors import DataError, InputError, short_repr
+
+if TYPE_CHECKING:  # table_files imports this module
+    from rationalizer.data.table_files import Table
 
 _TEXT = ("text", "tokens")
 _SIDES = (("premise", "premise_tokens"), ("hypothesis", "hypothesis_tokens"))
@@ -140,6 +144,15 @@ class Columns:
             f"pass the name of the text column, or for pairs of the premise and hypothesis columns{_option('text')}"
         )
         raise _missing(table, wanted, remedy)
+
+
+def check_unique(names: Iterable[str], path: str | Path) -> None:
+    """Raise DataError if a file has two columns of the same name."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise DataError(f"the column {short_repr(name)} comes twice", "rename one", path=path)
+        seen.add(name)
 
 
 def _option(key: str) -> str:

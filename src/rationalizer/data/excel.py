@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 from rationalizer.data.bad_rows import BadRow
+from rationalizer.data.column_names import check_unique
 from rationalizer.text.errors import DataError
 
 
@@ -19,12 +21,20 @@ def sheet_rows(
         from openpyxl.utils.exceptions import InvalidFileException
     except ImportError:
         raise ImportError('Excel files need openpyxl; install the extra "excel", or save the sheet as CSV') from None
+    from xml.etree.ElementTree import ParseError
     from zipfile import BadZipFile
 
     try:
-        book = load_workbook(path, read_only=True, data_only=True)
-    except (BadZipFile, InvalidFileException, KeyError, ValueError, OSError) as error:
-        raise DataError(f"not an Excel sheet ({error})", "save it anew as .xlsx or CSV", path=path) from None
+        yield from _read_rows(path, load_workbook(path, read_only=True, data_only=True), header, wanted, seen, blank)
+    except DataError:
+        raise
+    except (BadZipFile, InvalidFileException, ParseError, zlib.error, LookupError, TypeError, ValueError, OSError) as e:
+        raise DataError(f"not an Excel sheet ({e})", "save it anew as .xlsx or CSV", path=path) from None
+
+
+def _read_rows(
+    path: Path, book: Any, header: bool, wanted: Collection[str] | None, seen: dict[str, None], blank: bool
+) -> Iterator[dict[str, Any] | BadRow]:
     try:
         lines = book.worksheets[0].iter_rows(values_only=True)
         names: list[str] | None = None
@@ -56,9 +66,7 @@ def _names(path: Path, cells: list[Any], header: bool) -> list[str]:
     names = ["" if cell is None else str(cell).strip() for cell in cells]
     while names and not names[-1]:
         names.pop()
-    repeated = sorted({name for name in names if name and names.count(name) > 1})
-    if repeated:
-        raise DataError(f"the column {repeated[0]!r} comes twice", "rename one", path=path)
+    check_unique([name for name in names if name], path)
     return names
 
 

@@ -39,6 +39,7 @@ from rationalizer.text.word_splitting import rule_version
 # Bytes: larger files are streamed by default. In memory, short texts take ten times as much.
 LARGE = 100_000_000
 PACKED = 4  # approximate ratio by which Parquet and .gz files grow when they are unpacked
+ROW = 70  # bytes as which a row counts at least: in memory, a short text takes ten times as much
 LAYOUT = 4  # version of the cache format; caches in another format are not used
 RECORD = "record.json"
 ABANDONED = 24 * 3600  # seconds without a write after which a half-written cache is deleted
@@ -51,8 +52,26 @@ def is_large(source: str | Path) -> bool:
     """Whether a file or folder is too large to be read into memory by default."""
     source = Path(source)
     paths = [path for part in find_splits(source).values() for path in part] if source.is_dir() else [source]
-    packed = [path.stat().st_size for path in paths if ending(path) == ".parquet" or path.suffix.lower() == ".gz"]
-    return sum(path.stat().st_size for path in paths) + (PACKED - 1) * sum(packed) > LARGE
+    return sum(map(_unpacked_size, paths)) > LARGE
+
+
+def _unpacked_size(path: Path) -> int:
+    """Return the approximate size of a file's texts, in bytes."""
+    size = path.stat().st_size
+    if path.suffix.lower() == ".gz":
+        return PACKED * size
+    if ending(path) != ".parquet":
+        return size
+    from pyarrow import ArrowException
+    from pyarrow.parquet import read_metadata
+
+    try:
+        found = read_metadata(path)
+    except (ArrowException, OSError):  # reported when the file is read
+        return PACKED * size
+    unpacked = sum(found.row_group(k).total_byte_size for k in range(found.num_row_groups))
+    # Repeated values take hardly any bytes, even unpacked.
+    return max(PACKED * size, unpacked, ROW * found.num_rows)
 
 
 def default_cache() -> Path:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from rationalizer.data.bad_rows import LISTED, BadRow, BadRows
+from rationalizer.data.column_names import check_unique
 from rationalizer.data.csv_dialect import UTF8, Dialect
 from rationalizer.data.excel import sheet_rows
 from rationalizer.data.safe_json import parse_json
@@ -321,14 +322,8 @@ def _header(path: Path, reader: Iterator[list[str]], dialect: Dialect) -> tuple[
     if not dialect.header:
         return [str(k) for k in range(1, len(first) + 1)], chain([first], reader)
     header = [name.strip() for name in first]
-    _check_header(path, header)
+    check_unique(header, path)
     return header, reader
-
-
-def _check_header(path: Path, header: list[str]) -> None:
-    repeated = sorted({name for name in header if header.count(name) > 1})
-    if repeated:
-        raise DataError(f"the column {repeated[0]!r} comes twice", "rename one", path=path)
 
 
 def _json_rows(

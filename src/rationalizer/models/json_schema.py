@@ -13,7 +13,7 @@ Functions return a description of the first mismatch, or None.
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -59,7 +59,7 @@ def _is(value: Any, shape: Any) -> bool:
     if isinstance(shape, set):
         return isinstance(value, str) and value in shape
     if shape is float:
-        return type(value) in (int, float) and math.isfinite(value)
+        return type(value) in (int, float) and -sys.float_info.max <= value <= sys.float_info.max
     return type(value) is shape  # bool is a subclass of int
 
 
@@ -91,7 +91,7 @@ def find_tensor_mismatch(stored: Mapping[str, Tensor], expected: Mapping[str, Te
         # Floating-point numbers may have any precision: a run may have used half precision.
         if not (found.dtype == wanted.dtype or (found.is_floating_point() and wanted.is_floating_point())):
             return f"{name} holds {_type(found)}, not {_type(wanted)}"
-        if found.is_floating_point() and not bool(found.isfinite().all()):
+        if found.is_floating_point() and not bool(found.to(wanted.dtype).isfinite().all()):
             return f"{name} holds values that are not finite"
     return next((f"{name} is not known" for name in stored if name not in expected), None)
 

@@ -5,6 +5,9 @@ their average (`average.*`) and Adam's moments (`optimizer.*`). Its header holds
 description of the model and a digest of the data, which a resumed run is compared with. The states of random number
 generators are not stored: every step seeds them from (seed, step). The encoder's words and tables, which do not change,
 have files of their own (see `trained_model.py`).
+
+The file's checksum detects damage, not forgery: whoever can write the file can compute a new checksum, and a run
+continues from any weights of the right shapes. Contents that no run could have written are refused.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from rationalizer.models.atomic_files import read_tensors, write_tensors
 from rationalizer.models.config import Config, flat_settings
 from rationalizer.models.json_schema import find_mismatch, find_tensor_mismatch
 from rationalizer.models.trained_model import EPOCH, Description
+from rationalizer.text.errors import InputError
 
 SETTINGS_WITHOUT_EFFECT = ("workers", "checkpoint_seconds", "keep_examples")  # these do not change the weights
 
@@ -38,6 +42,7 @@ PROGRESS = {
 }
 STATE = {"identity": dict, "progress": PROGRESS, "precision": dict}
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # state of Adam per weight
+LARGEST_COUNT = 2**31  # of any count in `Progress`
 
 
 @dataclass
@@ -56,6 +61,19 @@ class Progress:
     history: list[dict[str, float]] = field(default_factory=list)
     finished: bool = False
     threads: int | None = None  # number of CPU threads; None: PyTorch's default
+
+    def find_contradiction(self, epochs: int) -> str | None:
+        """Describe why no run of so many epochs can be in this state; None if one can."""
+        for name, value in asdict(self).items():
+            if type(value) is int and not 0 <= value < LARGEST_COUNT:
+                return f"progress.{name} is {value}"
+        if self.epoch > epochs or (self.epoch == epochs and not self.finished):
+            return f"progress.epoch is {self.epoch} of {epochs}, and progress.finished is {self.finished}"
+        if len(self.history) != self.epoch:
+            return f"progress.history has {len(self.history)} epochs, not {self.epoch}"
+        if self.best_epoch is not None and not 1 <= self.best_epoch <= self.epoch:
+            return f"progress.best_epoch is {self.best_epoch} after {self.epoch} epochs"
+        return "progress.threads is 0" if self.threads == 0 else None
 
 
 @dataclass(frozen=True)
@@ -83,6 +101,9 @@ class Checkpoint:
             stored = getattr(self, part)
             if (stored or part == "model") and (problem := find_tensor_mismatch(stored, wanted)):
                 return f"{part}.{problem}"
+        for key, moment in self.optimizer.items():
+            if not key.endswith(".exp_avg") and bool((moment < 0).any()):
+                return f"optimizer.{key} holds negative values"
         return None
 
 
@@ -116,10 +137,13 @@ class CheckpointFile:
             if part not in parts:
                 raise self.error(f"{name} is not known")
             parts[part][key] = tensor
-        return Checkpoint(Progress(**state["progress"]), **parts, precision=state["precision"])
+        progress = Progress(**state["progress"])
+        if problem := progress.find_contradiction(self.identity["epochs"]):
+            raise self.error(problem)
+        return Checkpoint(progress, **parts, precision=state["precision"])
 
-    def error(self, problem: str) -> ValueError:
-        return ValueError(f"{self.path} is not a checkpoint of this training: {problem}; {RESTART_REMEDY}")
+    def error(self, problem: str) -> InputError:
+        return InputError(f"{self.path} is not a checkpoint of this training: {problem}", RESTART_REMEDY)
 
 
 def run_identity(description: Description, corpus: Corpus) -> dict[str, Any]:

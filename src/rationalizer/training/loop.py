@@ -18,6 +18,7 @@ from rationalizer.data import Corpus
 from rationalizer.models.batch_constraints import BatchConstraints
 from rationalizer.models.batches import Batch, BucketSampler, Shard, batch_loader
 from rationalizer.models.config import Config
+from rationalizer.models.json_schema import find_mismatch
 from rationalizer.nn import Model, TrainingStep, make_objective
 from rationalizer.progress import Reporter
 from rationalizer.text import AnyExample
@@ -118,7 +119,11 @@ class TrainingLoop:
         if self.resumed:
             restore_optimizer(self.model, optimizer, self.resumed.optimizer)
             average = self.resumed.average
-            if self.resumed.precision:
+            scaler = self.fabric.strategy.precision.state_dict()
+            if scaler and self.resumed.precision:
+                problem = find_mismatch(self.resumed.precision, {name: type(value) for name, value in scaler.items()})
+                if problem and self.file:
+                    raise self.file.error(f"precision.{problem}")
                 self.fabric.strategy.precision.load_state_dict(self.resumed.precision)
         self.resumed = None
         self.average = Average(self.model, self.config.averaging, average)
@@ -133,8 +138,12 @@ class TrainingLoop:
         loader = self.load_batches(self.corpus.train, shuffle=True, seed=self.config.seed)
         order = loader.batch_sampler
         assert isinstance(order, BucketSampler)
-        order.set_epoch(progress.epoch, start=progress.batch)
+        order.set_epoch(progress.epoch)
         self.batches = order.batches
+        if progress.batch:
+            if progress.batch >= self.batches and self.file:
+                raise self.file.error(f"progress.batch is {progress.batch}, but an epoch has {self.batches} batches")
+            order.set_epoch(progress.epoch, start=progress.batch)
         self.reporter.start(f"Epoch {progress.epoch + 1}/{self.config.epochs}", self.batches, progress.batch)
         self.clock = time.perf_counter()
         for batch in loader:

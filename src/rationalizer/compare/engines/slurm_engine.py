@@ -13,6 +13,7 @@ from typing import Any
 
 from rationalizer.compare.single_run import RunOutcome, RunTask
 from rationalizer.subprocesses import ResumableCommand
+from rationalizer.text.errors import InputError
 from rationalizer.training.runs import read_run_record
 
 JOB_NAME = "rationalizer"  # name shown by squeue
@@ -37,6 +38,13 @@ class SlurmEngine:
     options: Mapping[str, str] = field(default_factory=dict)
     workers: int | None = None
     cluster: str = "slurm"
+
+    def __post_init__(self) -> None:
+        for key, value in self.options.items():
+            if not f"{key}{value}".isprintable():  # a line break would add lines to the script
+                raise InputError(
+                    f"the option {key!r} of sbatch has a control character in its value {value!r}", "remove it"
+                )
 
     def run(self, tasks: Sequence[RunTask]) -> Generator[RunOutcome]:
         waiting = dict(zip(self._submit(tasks), tasks, strict=True))
