@@ -395,3 +395,21 @@ def test_rows_in_conflict_are_skipped(spectra_run, form, tmp_path):
     out.write_bytes(whole[: 2 * len(whole) // 3])
     run("explain", spectra_run, "--file", table, "--out", out, *asked, "--resume")
     assert out.read_bytes() == whole
+
+
+def test_formulas_are_escaped_on_request(spectra_run, tmp_path):
+    source, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    texts = ["=lovely care", "+lovely care", "-lovely care", "@lovely care", "\tlovely care", "lovely = care"]
+    pandas.DataFrame({"text": texts, "@note": ["x"] * 6}).to_csv(source, index=False)
+    plain = run("explain", spectra_run, "--file", source, "--format", "csv").stdout
+    assert [row["text"] for row in csv.DictReader(plain.splitlines())] == texts
+    options = ("--file", source, "--out", out, "--escape-formulas", "--batch-size", "1")
+    run("explain", spectra_run, *options)
+    whole = out.read_bytes()
+    rows = list(csv.DictReader(whole.decode().splitlines()))
+    assert [row["text"] for row in rows] == [f"'{text}" for text in texts[:5]] + texts[5:]
+    assert "'@note" in rows[0]
+    out.write_bytes(whole[:-20])
+    run("explain", spectra_run, *options, "--resume")
+    assert out.read_bytes() == whole
+    refused("explain", spectra_run, "lovely care", "--format", "jsonl", "--escape-formulas")

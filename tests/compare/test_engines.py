@@ -16,6 +16,7 @@ from rationalizer.compare.single_run import RunOutcome, RunTask
 from rationalizer.data import DataError
 from rationalizer.ray_cluster import ray_session
 from rationalizer.subprocesses import CommandResult
+from rationalizer.text.errors import InputError
 from rationalizer.training.folder_lock import LOCK
 from rationalizer.training.loop import TrainingLoop
 from tests.compare.small_runs import learned, plan_small
@@ -145,3 +146,10 @@ def test_time_limits():
         assert _minutes(text) == minutes, text
     with pytest.raises(ValueError, match="'2h'"):
         _minutes("2h")
+
+
+@pytest.mark.parametrize("value", ["any\n#SBATCH --uid=0", "a\rb", "a\x00b"])
+def test_control_characters_in_slurm_options_raise(tmp_path, value):
+    with pytest.raises(InputError, match="partition") as raised:
+        SlurmEngine(tmp_path, {"partition": value})
+    assert "\n" not in str(raised.value)

@@ -320,3 +320,11 @@ def test_default_dev_size():
     assert dev_mask(classes, None, seed=0, stratify=True).sum() == 3000
     assert dev_mask(np.tile(classes, 10), None, seed=0, stratify=True).sum() == MOST == 20_000
     assert dev_mask(np.tile(classes, 10), 0.1, seed=0, stratify=True).sum() == 30_000
+
+
+def test_size_of_a_parquet_file_counts_its_rows(tmp_path):
+    """Equal texts take hardly any bytes on disk."""
+    path = write(tmp_path / "x.parquet", [{"text": "fine", "label": "a"}] * 2_000_000)
+    assert path.stat().st_size < module.LARGE / 100
+    assert module.is_large(path)
+    assert not module.is_large(write(path, [{"text": "fine", "label": "a"}] * 1000))

@@ -85,9 +85,8 @@ def make_format(
         return OutputFormat("", lambda _, row: _json_line(row, pairs, table))
     if name == "csv":
         names = [*columns, *result_columns(columns, pairs=pairs)]
-        return OutputFormat(
-            _csv_line(names, escape), lambda _, row: _csv_record(row, columns, escape), columns=tuple(columns)
-        )
+        written = tuple(map(_escape_formula, columns) if escape else columns)
+        return OutputFormat(_csv_line(names, escape), lambda _, row: _csv_record(row, columns, escape), columns=written)
 
     def draw_html(index: int, explanation: AnyExplanation, truth: Label | None) -> str:
         return drawing.article(explanation, truth, legend=index == 0)

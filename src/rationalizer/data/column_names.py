@@ -13,6 +13,7 @@ from rationalizer.text.errors import DataError, InputError, short_repr
 if TYPE_CHECKING:  # table_files imports this module
     from rationalizer.data.table_files import Table
 
+LISTED = 20  # largest number of columns that an error message lists
 _TEXT = ("text", "tokens")
 _SIDES = (("premise", "premise_tokens"), ("hypothesis", "hypothesis_tokens"))
 _RATIONALES = ("rationale_spans", "rationale_mask", "rationale_chars", "rationale_masks")
@@ -162,7 +163,8 @@ def _option(key: str) -> str:
 def _missing(table: Table, name: str, remedy: str) -> DataError:
     close = closest(name, table.columns)
     guess = f" (did you mean {close!r}?)" if close else ""
-    known = ", ".join(table.columns) or "no columns at all"
+    known = ", ".join(table.columns[:LISTED]) or "no columns at all"
+    known += f" and {len(table.columns) - LISTED} others" if len(table.columns) > LISTED else ""
     header = "" if close else "; --no-header if its first line is a row"
     problem = f"there is no column {name!r}{guess}; the file has {known}"
     return DataError(problem, f"{remedy}{header}", path=table.path)

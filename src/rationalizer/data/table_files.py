@@ -377,6 +377,7 @@ def _parquet_rows(path: Path, wanted: Collection[str] | None, seen: dict[str, No
     try:
         with ParquetFile(path) as file:
             names = file.schema_arrow.names
+            check_unique(names, path)
             seen.update(dict.fromkeys(names))
             keep = [name for name in names if wanted is None or name in wanted]
             if not keep:

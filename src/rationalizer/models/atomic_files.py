@@ -1,8 +1,8 @@
 """Files that are written completely or not at all, whenever the process dies, and that detect changes. No pickle.
 
-All files of a run contain a checksum: without it a flipped bit or an edit would silently give another model. The checksum
-detects damage, not forgery: it has no key, so whoever can write the file can compute it. SHA-256 of 200 MB takes 0.17 s,
-writing them at least 0.4 s.
+All files of a run contain a checksum: without it a flipped bit or an edit would silently give another model. The
+checksum detects damage, not forgery: it has no key, so whoever can write the file can compute it. SHA-256 of 200 MB
+takes 0.17 s, writing them at least 0.4 s.
 """
 
 from __future__ import annotations
