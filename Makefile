@@ -50,7 +50,8 @@ oldest newest:
 	  -e ".[captum,excel,hub,segment,slurm,transformers,web]"
 	.venv-$@/bin/uv pip freeze --python .venv-$@ --exclude-editable > .venv-$@/installed.txt
 	.venv-$@/bin/uv pip install --quiet --python .venv-$@ -c .venv-$@/installed.txt clarabel httpx hypothesis ipykernel \
-	  nbclient pandas pytest pytest-random-order pytest-xdist scikit-learn scipy tensorboard
+	  mkdocs "mkdocstrings[python]" nbclient pandas pytest pytest-random-order pytest-xdist \
+	  ruff scikit-learn scipy tensorboard
 	.venv-$@/bin/python -m rationalizer.compile
 	.venv-$@/bin/python -m pytest -n auto --dist worksteal -m "not long"
 

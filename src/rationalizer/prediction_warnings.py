@@ -30,12 +30,16 @@ def prediction_warnings(
     unknown = [name for name, text in sides if not (encoder.kinds(text.tokens) == KNOWN).any()]
     if unknown:
         found.append(f"The model knows none of the words of the {' or the '.join(unknown)}; the prediction is a guess.")
-    if config.constraints and not weights.any():
+    if weights.any():
+        return tuple(found)
+    if config.constraints:
         constraints = ", ".join(map(str, config.constraints))
         found.append(
             f"No word is selected under {constraints} and a budget of {config.budget.describe()}; the prediction is a "
             "guess. Raise the budget."
         )
+    elif not unknown:
+        found.append("No words are aligned." if config.pairs else "No word is selected; the prediction is a guess.")
     return tuple(found)
 
 

@@ -22,7 +22,8 @@ def connect(monkeypatch, address, folder):
     monkeypatch.setattr(constants, "ENDPOINT", address)
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder))
-    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)  # large files by Git LFS, not by Xet storage
+    # Large files by Git LFS, not by Xet storage, which old versions do not know.
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True, raising=False)
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(folder / "no-token"))
     monkeypatch.delenv("HF_TOKEN", raising=False)
 

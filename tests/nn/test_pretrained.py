@@ -239,6 +239,7 @@ def test_hub_name_is_pinned_to_its_commit(bert, offline, tmp_path, monkeypatch):
     import huggingface_hub.constants
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("transformers.utils.hub.TRANSFORMERS_CACHE", str(tmp_path / "hub"), raising=False)  # version 4
     commit = "0123456789abcdef0123456789abcdef01234567"
     repository = tmp_path / "hub" / "models--somebody--tiny"
     copy_of(bert, repository / "snapshots" / commit)

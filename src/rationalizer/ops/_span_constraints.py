@@ -26,7 +26,7 @@ class Constraints(NamedTuple):
     per_group: int
     only_fixed: bool  # whether no constraint other than `fixed` is given; not an argument of the ops
 
-    @property
+    # Not a property: torch.compile of PyTorch 2.5 cannot read properties of named tuples.
     def arguments(self) -> tuple[Tensor | int, ...]:
         return self[:-1]
 

@@ -91,7 +91,7 @@ def spans(
         converged = converged & free.feasible
     else:
         z, _, _, converged, iterations, gap = _spans(
-            rows.scores, edges, rows.mask, limit, *constraints.arguments, max_iterations, float(tolerance)
+            rows.scores, edges, rows.mask, limit, *constraints.arguments(), max_iterations, float(tolerance)
         )
     info = Info(*map(rows.restore_rows, (converged, iterations, gap)))
     return report(rows.restore(z), info, return_info, "spans", "raise max_iterations or the temperature")

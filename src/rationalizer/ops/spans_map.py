@@ -61,7 +61,7 @@ def spans_map(
         free = remove_fixed_words(rows.scores, edges, rows.mask, constraints.fixed, limit)
         y = free.restore_fixed(_sequence_budget_map(*free[:4]))
         return rows.restore(y.masked_fill(~free.feasible[:, None] & rows.mask, torch.nan))
-    return rows.restore(_spans_map(rows.scores, edges, rows.mask, limit, *constraints.arguments))
+    return rows.restore(_spans_map(rows.scores, edges, rows.mask, limit, *constraints.arguments()))
 
 
 @declare("spans_map", fake=like_scores)
