@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from rationalizer.metrics import find_degeneration, label_skill, position_skill
-from rationalizer.metrics.degeneration import LABEL_SKILL, POSITION_SKILL, _probe_recall, _shuffle_runs
+from rationalizer.metrics.degeneration import LABEL_SKILL, POSITION_SKILL, _probe_recall
+from rationalizer.metrics.label_probe import shuffle_runs
 from rationalizer.metrics.token_spans import mask_to_spans
 
 
@@ -214,14 +215,14 @@ def test_shuffled_runs_keep_their_lengths_and_reach_every_position():
     mask = np.array([1, 1, 0, 1, 0, 0], bool)
     seen = set()
     for _ in range(300):
-        spans = mask_to_spans(_shuffle_runs(mask, rng))
+        spans = mask_to_spans(shuffle_runs(mask, rng))
         assert sorted(end - start for start, end in spans) == [1, 2]
         seen.add(tuple(spans))
     # Two runs among three unselected tokens: 4 slots, 2 of them taken, in either order.
     assert len(seen) == 4 * 3
-    assert _shuffle_runs(np.zeros(3, bool), rng).tolist() == [False] * 3
-    assert _shuffle_runs(np.ones(3, bool), rng).tolist() == [True] * 3
-    assert _shuffle_runs(np.zeros(0, bool), rng).tolist() == []
+    assert shuffle_runs(np.zeros(3, bool), rng).tolist() == [False] * 3
+    assert shuffle_runs(np.ones(3, bool), rng).tolist() == [True] * 3
+    assert shuffle_runs(np.zeros(0, bool), rng).tolist() == []
 
 
 def test_label_skill_without_two_frequent_classes_is_zero():

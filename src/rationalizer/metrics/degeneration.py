@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rationalizer.metrics._validation import (
-    Floats,
     Mask,
     Task,
     as_label_pair,
@@ -24,7 +23,7 @@ from rationalizer.metrics._validation import (
     require_same_count,
     require_task,
 )
-from rationalizer.metrics.token_spans import mask_to_spans
+from rationalizer.metrics.label_probe import FOLDS, cross_validated, mean_recall, position_features, shuffle_runs
 
 # Shares of empty rationales (of texts with tokens) and of complete ones (of texts that are not short: a rationale of at
 # least one token easily covers those) above these are reported.
@@ -43,9 +42,6 @@ _ROUNDING = 1e-9
 _SAMPLE = 5000  # documents, enough to measure a skill
 _CONTROLS = 3
 _SECTIONS = 20
-_FOLDS = 5
-_ENDS = 5
-_BINS = 10
 
 FindingKind = Literal[
     "empty_rationales", "full_rationales", "ignores_text", "no_better_than_majority", "label_from_position"
@@ -126,12 +122,12 @@ def label_skill(masks: Sequence[Any], truth: Sequence[Any]) -> float:
     rng = np.random.default_rng(0)
     sample = rng.permutation(len(labels))[:_SAMPLE]
     _, codes, counts = np.unique(labels[sample], return_inverse=True, return_counts=True)
-    sample = sample[counts[codes] >= _FOLDS]
+    sample = sample[counts[codes] >= FOLDS]
     names, codes = np.unique(labels[sample], return_inverse=True)
     if len(names) < 2:
         return 0.0
     sampled = [rationales[i] for i in sample]
-    controls = [_probe_recall([_shuffle_runs(mask, rng) for mask in sampled], codes) for _ in range(_CONTROLS)]
+    controls = [_probe_recall([shuffle_runs(mask, rng) for mask in sampled], codes) for _ in range(_CONTROLS)]
     base = max(1 / len(names), float(np.mean(controls)))
     return max(0.0, (_probe_recall(sampled, codes) - base) / (1 - base)) if base < 1 else 0.0
 
@@ -180,7 +176,7 @@ def _no_better(truth: Sequence[Any], predictions: Sequence[Any], task: str) -> F
     if len(names) < 2:
         return None
     position = np.minimum(np.searchsorted(names, guesses), len(names) - 1)
-    recall, counts = _mean_recall(codes, np.where(names[position] == guesses, position, -1))
+    recall, counts = mean_recall(codes, np.where(names[position] == guesses, position, -1))
     chance = 1 / len(names)
     margin = STANDARD_ERRORS * float(np.sqrt(np.sum(chance * (1 - chance) / counts)) / len(names))
     if not _gains_nothing(recall - chance, 1 - chance, margin, margin):
@@ -216,11 +212,6 @@ def _label_from_position(masks: list[Mask], truth: Sequence[Any], task: str) -> 
     return Finding("label_from_position", message, skill)
 
 
-def _mean_recall(codes: NDArray[np.int64], guesses: NDArray[np.int64]) -> tuple[float, Floats]:
-    counts = np.bincount(codes).astype(np.float64)
-    return float(np.mean(np.bincount(codes, weights=codes == guesses) / counts)), counts
-
-
 def _position_skill(masks: list[Mask], positions: Callable[[int], NDArray[np.int64]]) -> float:
     width = max(_SECTIONS, *(len(mask) for mask in masks))
     selected, seen = np.zeros(width), np.zeros(width)
@@ -251,47 +242,7 @@ def _relative(length: int) -> NDArray[np.int64]:
     return np.arange(length) * _SECTIONS // length
 
 
-def _position_features(mask: Mask) -> Floats:
-    selected = np.flatnonzero(mask)
-    histogram = np.bincount(selected * _BINS // max(len(mask), 1), minlength=_BINS) / max(len(selected), 1)
-    ends = np.zeros(2 * _ENDS)
-    first, last = mask[:_ENDS], mask[::-1][:_ENDS]
-    ends[: len(first)] = first
-    ends[_ENDS : _ENDS + len(last)] = last
-    return np.concatenate([[1.0], histogram, ends])
-
-
-def _shuffle_runs(mask: Mask, rng: np.random.Generator) -> Mask:
-    """Move the runs of selected tokens to random positions in random order, still separated."""
-    lengths = rng.permutation([end - start for start, end in mask_to_spans(mask)])
-    runs = len(lengths)
-    slots = len(mask) - int(mask.sum()) + 1  # before, between and after the unselected tokens
-    gaps = np.sort(rng.choice(slots, runs, replace=False))
-    starts = gaps + np.concatenate([[0], np.cumsum(lengths)[:-1]])[:runs]
-    moved = np.zeros(len(mask), dtype=np.bool_)
-    for start, length in zip(starts, lengths, strict=True):
-        moved[int(start) : int(start + length)] = True
-    return moved
-
-
 def _probe_recall(masks: list[Mask], codes: NDArray[np.int64]) -> float:
     """The cross-validated probe's mean recall over the classes."""
-    guesses = _cross_validated(np.array([_position_features(mask) for mask in masks]), codes)
-    return _mean_recall(codes, guesses)[0]
-
-
-def _cross_validated(features: Floats, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The class that a ridge probe, fitted on the other folds, predicts for each row."""
-    # Assign folds class by class, so that every fold has every class.
-    order = np.lexsort((np.random.default_rng(0).permutation(len(codes)), codes))
-    fold = np.empty(len(codes), dtype=np.int64)
-    fold[order] = np.arange(len(codes)) % _FOLDS
-    targets = np.eye(codes.max() + 1)[codes]
-    weights = 1 / np.bincount(codes)[codes] * len(codes) / targets.shape[1]
-    guesses = np.empty(len(codes), dtype=np.int64)
-    for held_out in range(_FOLDS):
-        rest, now = fold != held_out, fold == held_out
-        x = features[rest] * weights[rest, None]
-        coefficients = np.linalg.solve(x.T @ features[rest] + np.eye(features.shape[1]), x.T @ targets[rest])
-        guesses[now] = (features[now] @ coefficients).argmax(axis=1)
-    return guesses
+    guesses = cross_validated(np.array([position_features(mask) for mask in masks]), codes)
+    return mean_recall(codes, guesses)[0]
