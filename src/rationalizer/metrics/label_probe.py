@@ -44,12 +44,17 @@ def shuffle_runs(mask: Mask, rng: np.random.Generator) -> Mask:
     return moved
 
 
-def cross_validated(features: Floats, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The class that a ridge probe, fitted on the other folds, predicts for each row."""
-    # Assign folds class by class, so that every fold has every class.
+def assign_folds(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A fold for each document, class by class, so that every fold has every class."""
     order = np.lexsort((np.random.default_rng(0).permutation(len(codes)), codes))
     fold = np.empty(len(codes), dtype=np.int64)
     fold[order] = np.arange(len(codes)) % FOLDS
+    return fold
+
+
+def cross_validated(features: Floats, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The class that a ridge probe, fitted on the other folds, predicts for each row."""
+    fold = assign_folds(codes)
     targets = np.eye(codes.max() + 1)[codes]
     weights = 1 / np.bincount(codes)[codes] * len(codes) / targets.shape[1]
     guesses = np.empty(len(codes), dtype=np.int64)

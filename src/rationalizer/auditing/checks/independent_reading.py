@@ -1,0 +1,109 @@
+"""Do the selected words support the label for a reader who does not know the model's codes?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rationalizer.auditing.altered_texts import with_words
+from rationalizer.auditing.checks.base import CheckResult, check, measured, not_applicable
+from rationalizer.auditing.context import AuditContext
+from rationalizer.auditing.form_probe import bootstrap_mean
+from rationalizer.auditing.synonyms import find_synonyms
+
+PART = "Independent reading"
+NO_READER = "An independent reader needs single texts of at least two classes."
+MIN_AGREEMENT = 0.1  # an independent reader of whole texts must exceed chance by this, or it cannot judge
+LOST_LABELS = 0.15  # synonyms may change this share of labels more than they change for the independent reader
+MIN_REPLACED = 0.2  # of the selected words must have a synonym
+
+
+@check("independent-reader", PART, "Does an independent reader find the label in the selected words?")
+def independent_reader(context: AuditContext) -> CheckResult:
+    reader = context.reader
+    if reader is None:
+        return not_applicable(NO_READER)
+    numbers = np.arange(len(context.tokens))
+    rng = context.random("independent-reader")
+    shuffled = [_random_words(mask, rng) for mask in context.selected]
+    whole = [np.ones(len(tokens), dtype=np.bool_) for tokens in context.tokens]
+    hits = {
+        name: _read(context, masks, numbers) == context.predicted
+        for name, masks in (("rationale", context.selected), ("random", shuffled), ("whole", whole))
+    }
+    balance = _class_balance(context.predicted)
+    if len(np.unique(context.predicted)) < 2:
+        return not_applicable("The model predicts one label only.")
+    agreement = {name: float((balance * hit).mean()) for name, hit in hits.items()}
+    chance = 1 / len(np.unique(context.predicted))
+    if agreement["whole"] < chance + MIN_AGREEMENT * (1 - chance):
+        return not_applicable(
+            f"The independent reader of whole texts agrees with the model's labels in only {agreement['whole']:.0%} of "
+            "the texts: it is too weak to judge."
+        )
+    gain = bootstrap_mean(balance * (hits["rationale"].astype(float) - hits["random"]), rng)
+    sentence = (
+        "A bag-of-words model that the audit trained on whole texts agrees with the model's label in "
+        f"{agreement['rationale']:.0%} of the texts if it reads the selected words, in {agreement['random']:.0%} if it "
+        f"reads as many random words, and in {agreement['whole']:.0%} if it reads everything (classes weighted equally)."
+    )
+    return measured(gain.low <= 0, gain.value, f"{100 * gain.value:+.0f} points", sentence, **agreement, low=gain.low)
+
+
+@check("synonyms", PART, "Does the label survive synonyms in place of the selected words?")
+def synonyms(context: AuditContext) -> CheckResult:
+    reader = context.reader
+    if reader is None:
+        return not_applicable(NO_READER)
+    words = {
+        token.lower()
+        for tokens, mask in zip(context.tokens, context.selected, strict=True)
+        for token, selected in zip(tokens, mask, strict=True)
+        if selected
+    }
+    table = find_synonyms(words, reader.models[0])
+    replaced, total, altered = 0, 0, []
+    for tokens, mask in zip(context.tokens, context.selected, strict=True):
+        changed = [table.get(token.lower(), token) if selected else token for token, selected in zip(tokens, mask, strict=True)]
+        replaced += sum(new != old for new, old in zip(changed, tokens, strict=True))
+        total += int(mask.sum())
+        altered.append(tuple(changed))
+    share = replaced / max(total, 1)
+    if share < MIN_REPLACED:
+        return not_applicable(f"Only {share:.0%} of the selected words have a synonym in the English word vectors.")
+    texts = [with_words(example, tokens) for example, tokens in zip(context.examples, altered, strict=True)]
+    numbers = np.arange(len(texts))
+    kept = ~context.label_changes(context.model.predict_from(texts, context.weights), range(len(texts)))
+    before = _read(context, context.selected, numbers)
+    own = reader.read([_chosen(t, m) for t, m in zip(altered, context.selected, strict=True)], numbers).argmax(-1)
+    loss = bootstrap_mean((own == before).astype(float) - kept, context.random("synonyms"))
+    sentence = (
+        f"With synonyms in place of {share:.0%} of the selected words, the model keeps {kept.mean():.0%} of its labels; "
+        f"the independent reader keeps {(own == before).mean():.0%} of its own."
+    )
+    return measured(
+        loss.low > LOST_LABELS, float(kept.mean()), f"{kept.mean():.0%}", sentence, replaced=share, low=loss.low
+    )
+
+
+def _read(context: AuditContext, masks: Sequence[NDArray[np.bool_]], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    assert context.reader is not None
+    texts = [_chosen(tokens, mask) for tokens, mask in zip(context.tokens, masks, strict=True)]
+    return context.reader.read(texts, numbers).argmax(-1).astype(np.int64)
+
+
+def _chosen(tokens: Sequence[str], mask: NDArray[np.bool_]) -> list[str]:
+    return [tokens[k] for k in np.flatnonzero(mask)]
+
+
+def _random_words(mask: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
+    return rng.permutation(mask)
+
+
+def _class_balance(codes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """A factor for each text with which a mean over texts is the mean over classes."""
+    counts = np.bincount(codes)
+    balance: NDArray[np.float64] = len(codes) / (counts[codes] * (counts > 0).sum())
+    return balance

@@ -1,0 +1,70 @@
+"""Do single words without meaning for the label change it, or change what is selected?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rationalizer.auditing.altered_texts import insert_word, main_text, selected_words
+from rationalizer.auditing.checks.base import CheckResult, check, measured, not_applicable
+from rationalizer.auditing.context import AuditContext
+from rationalizer.text import is_punctuation
+
+PART = "Robustness"
+WORDS = 30  # words that are tried
+SEARCHED, CONFIRMED = 60, 300  # texts of the search, and other texts on which its result is confirmed
+FLIPPED = 0.2  # more labels may not change because of one neutral word
+DISPLACED = 0.3  # in more texts it may not displace over half of the rationale while the label stays
+
+
+@check("triggers", PART, "Is there a neutral word that flips the label, or the rationale, of many texts?")
+def triggers(context: AuditContext) -> CheckResult:
+    words = _neutral_words(context)
+    order = context.random("triggers").permutation(len(context.examples)).tolist()
+    search, confirm = order[: min(SEARCHED, len(order) // 2)], order[len(order) // 2 :][:CONFIRMED]
+    if not words or not search or not confirm:
+        return not_applicable("There are too few texts to look for neutral words.")
+    trials = [(word, end) for word in words for end in (False, True)]
+    rates = np.array([_effects(context, trial, search).mean(1) for trial in trials])
+    flip, displace = (trials[int(np.argmax(rates[:, k]))] for k in range(2))
+    flipped = float(_effects(context, flip, confirm)[0].mean())
+    displaced = float(_effects(context, displace, confirm)[1].mean())
+    sentence = (
+        f"Of {len(words)} neutral words inserted at both ends, {_describe(flip)} flips the most labels: {flipped:.1%} "
+        f"of {len(confirm)} other texts (limit {FLIPPED:.0%}). {_describe(displace).capitalize()} displaces over half of "
+        f"the rationale, with the label unchanged, in {displaced:.1%} (limit {DISPLACED:.0%})."
+    )
+    leaks = flipped > FLIPPED or displaced > DISPLACED
+    return measured(leaks, flipped, f"{flipped:.1%}", sentence, displaced=displaced, word=flip[0], displacing=displace[0])
+
+
+def _neutral_words(context: AuditContext) -> list[str]:
+    """Frequent words that the independent reader holds for neutral; without a reader, the most frequent ones."""
+    counts = Counter(token.lower() for tokens in context.tokens for token in set(tokens) if not is_punctuation(token))
+    frequent = [word for word, _ in counts.most_common(10 * WORDS)]
+    if context.reader is not None:
+        importance = context.reader.models[0].importance(frequent)
+        frequent = [frequent[k] for k in np.argsort(importance, kind="stable") if importance[k] > 0]
+    return frequent[:WORDS]
+
+
+def _effects(context: AuditContext, trial: tuple[str, bool], numbers: Sequence[int]) -> NDArray[np.bool_]:
+    """(2, texts): whether the label changes; whether it stays and over half of the selected words are dropped."""
+    word, at_end = trial
+    examples = [context.examples[number] for number in numbers]
+    places = [len(main_text(example).tokens) if at_end else 0 for example in examples]
+    texts = [insert_word(example, word, place) for example, place in zip(examples, places, strict=True)]
+    weights = context.model.select(texts)
+    changed = context.label_changes(context.model.predict_from(texts, weights), numbers)
+    displaced = []
+    for number, place, row in zip(numbers, places, weights, strict=True):
+        before, after = context.selected[number], np.delete(selected_words(row), place)
+        displaced.append(2 * int((before & after).sum()) < int(before.sum()))
+    return np.stack([changed, np.array(displaced) & ~changed])
+
+
+def _describe(trial: tuple[str, bool]) -> str:
+    return f"“{trial[0]}” at the {'end' if trial[1] else 'beginning'}"
