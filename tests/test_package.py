@@ -37,6 +37,7 @@ ORDER = [
     "sklearn_api",
     "saving",
     "model",
+    "auditing",
     "bulk",
     "server",
     "paper",

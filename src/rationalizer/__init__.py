@@ -5,16 +5,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rationalizer import graph, ops
+    from rationalizer.auditing import audit
     from rationalizer.drawing import Explanation, PairExplanation
     from rationalizer.model import Rationalizer
 
-__all__ = ["Explanation", "PairExplanation", "Rationalizer", "graph", "ops"]
+__all__ = ["Explanation", "PairExplanation", "Rationalizer", "audit", "graph", "ops"]
 __version__ = "0.1.0"
 
 _LAZY = {
     "Explanation": "rationalizer.drawing",
     "PairExplanation": "rationalizer.drawing",
     "Rationalizer": "rationalizer.model",
+    "audit": "rationalizer.auditing",
 }
 
 

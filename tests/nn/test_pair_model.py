@@ -84,18 +84,18 @@ def test_faithful_prediction_ignores_unaligned_premise_words(method):
     inputs = batch(model)
     alignment = model(*inputs, budget=Budget.count(2)).selection
     states = states_of(model, *inputs)
-    expected = model.predict_from(alignment, *states)
+    expected = model.predict_from_states(alignment, *states)
     unaligned = (alignment.columns == 0).all(-1)
     assert unaligned.any()
     disturbed = torch.where(unaligned[..., None], torch.full_like(states[0], 1e6), states[0])
-    assert torch.equal(model.predict_from(alignment, disturbed, *states[1:]), expected)
+    assert torch.equal(model.predict_from_states(alignment, disturbed, *states[1:]), expected)
     changed = torch.where(unaligned[..., None], states[0], states[0] + 1)
-    assert not torch.allclose(model.predict_from(alignment, changed, *states[1:])[0], expected[0])
+    assert not torch.allclose(model.predict_from_states(alignment, changed, *states[1:])[0], expected[0])
     free = build(method, faithful=False).eval()
     states = states_of(free, *inputs)
-    seen = free.predict_from(alignment, *states)
+    seen = free.predict_from_states(alignment, *states)
     disturbed = torch.where(unaligned[..., None], states[0] + 1, states[0])
-    assert not torch.allclose(free.predict_from(alignment, disturbed, *states[1:]), seen)
+    assert not torch.allclose(free.predict_from_states(alignment, disturbed, *states[1:]), seen)
 
 
 def test_unaligned_word_acts_only_through_neighbours_states():
@@ -109,10 +109,10 @@ def test_unaligned_word_acts_only_through_neighbours_states():
     unaligned = (alignment.z == 0).all(-1) & premise.mask
     other = with_others(premise, batch(model, seed=7)[0], unaligned)
     before, after = (states_of(model, words, hypothesis) for words in (premise, other))
-    moved = model.predict_from(alignment, *after)
-    assert not torch.allclose(moved, model.predict_from(alignment, *before))  # an effect of the context
+    moved = model.predict_from_states(alignment, *after)
+    assert not torch.allclose(moved, model.predict_from_states(alignment, *before))  # an effect of the context
     mixed = torch.where(unaligned[..., None], before[0], after[0])
-    torch.testing.assert_close(model.predict_from(alignment, mixed, *after[1:]), moved, rtol=0, atol=0)
+    torch.testing.assert_close(model.predict_from_states(alignment, mixed, *after[1:]), moved, rtol=0, atol=0)
 
     class NoContext(torch.nn.Module):
         size_out = 12
@@ -122,7 +122,7 @@ def test_unaligned_word_acts_only_through_neighbours_states():
 
     model.encoder.generator = NoContext()
     before, after = (states_of(model, words, hypothesis) for words in (premise, other))
-    assert torch.equal(model.predict_from(alignment, *after), model.predict_from(alignment, *before))
+    assert torch.equal(model.predict_from_states(alignment, *after), model.predict_from_states(alignment, *before))
 
 
 def test_faithful_prediction_without_alignment_depends_only_on_length():
@@ -132,7 +132,7 @@ def test_faithful_prediction_without_alignment_depends_only_on_length():
     nothing = torch.zeros(4, M, N, dtype=torch.float64)
     empty = model(premise, hypothesis, budget=Budget.count(1)).selection._replace(rows=nothing, columns=nothing)
     others = states_of(model, with_others(premise, batch(model, seed=7)[0], premise.mask), hypothesis)
-    assert torch.equal(model.predict_from(empty, *states), model.predict_from(empty, *others))
+    assert torch.equal(model.predict_from_states(empty, *states), model.predict_from_states(empty, *others))
 
 
 def test_regression_head():

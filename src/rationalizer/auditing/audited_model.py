@@ -81,7 +81,9 @@ class Adapter(AuditedModel):
     def select(self, texts: Sequence[AnyExample]) -> list[Weights]:
         selected = [np.asarray(row, dtype=np.float32) for row in self._select(_tokens(texts))]
         if len(selected) != len(texts):
-            raise InputError(f"select returned {len(selected)} rationales for {len(texts)} texts", "return one per text")
+            raise InputError(
+                f"select returned {len(selected)} rationales for {len(texts)} texts", "return one per text"
+            )
         for i, (row, text) in enumerate(zip(selected, texts, strict=True)):
             if row.shape != text.shape:
                 raise InputError(

@@ -42,7 +42,9 @@ def form_skill(
         return None
     codes = np.unique(codes[usable], return_inverse=True)[1].astype(np.int64)
     right = [cross_validated(_scaled(table[usable]), codes) == codes for table in (features, control)]
-    recalls = np.stack([_resampled_recalls(hits, codes, np.random.default_rng(rng.integers(1 << 32))) for hits in right])
+    recalls = np.stack(
+        [_resampled_recalls(hits, codes, np.random.default_rng(rng.integers(1 << 32))) for hits in right]
+    )
     classes = int(codes.max()) + 1
     base = np.maximum(recalls[1], 1 / classes)
     skills = np.where(base < 1, (recalls[0] - base) / np.maximum(1 - base, 1e-9), 0.0)

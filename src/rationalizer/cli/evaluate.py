@@ -104,7 +104,7 @@ def evaluate(
         raise ValueError("--data-dir, --aspect, --column and similar options describe a SOURCE; add a SOURCE")
     if data is None:
         raise ValueError(f"{run} does not record its training data; add a SOURCE")
-    split, examples = _read_examples(trained, data, split, whole_file=data != stored)
+    split, examples = read_scored_examples(trained, data, split, whole_file=data != stored)
     passes = 1 + FAITHFULNESS_PASSES * (faithfulness and bool(trained.classes))
     with show_progress("Scoring", passes * len(examples)) as on_batch:
         predictions = predict(trained, examples, on_batch=on_batch)
@@ -154,7 +154,7 @@ def evaluate(
         out.print(f"Report: {report}", markup=False)
 
 
-def _read_examples(
+def read_scored_examples(
     trained: TrainedModel, data: DataSource, split: str | None, *, whole_file: bool
 ) -> tuple[str, Sequence[AnyExample]]:
     """Return the examples to score and the name of their split; with `whole_file`, all rows of a file."""

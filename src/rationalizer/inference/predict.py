@@ -14,8 +14,8 @@ from torch import Tensor
 from rationalizer.models.batch_constraints import BatchConstraints
 from rationalizer.models.batches import batch_loader
 from rationalizer.models.trained_model import TrainedModel
-from rationalizer.nn import Encoder, HighlightModel
-from rationalizer.text import AnyExample, Budget, Example, PairExample
+from rationalizer.nn import Encoder
+from rationalizer.text import AnyExample, Budget, PairExample
 
 BATCH = 128
 # Batches of a file that are read and written together: texts of similar length are then batched together, which needs
@@ -78,24 +78,24 @@ def predict(
 @torch.inference_mode()
 def predict_from(
     trained: TrainedModel,
-    examples: Sequence[Example],
+    examples: Sequence[AnyExample],
     masks: Sequence[Any],
     *,
     batch_size: int = BATCH,
     on_batch: OnBatch | None = None,
 ) -> NDArray[np.float32]:
-    """Predict probabilities (or values) from exactly the tokens in `masks`: one 0/1 or weight per token."""
+    """Predict probabilities (or values) from exactly the words in `masks`: one 0/1 or weight per token; for pairs of
+    texts a matrix with one per pair of words."""
+    _require_kind(trained, examples)
     _check_masks(examples, masks)
     model = trained.model.eval()
-    if not isinstance(model, HighlightModel):
-        raise ValueError("predict_from takes single texts; this model takes pairs of texts")
     rows: list[tuple[Tensor, Tensor]] = []
     for batch in _batches(trained.encoder, examples, batch_size):
-        (words,) = batch.texts
-        z = np.zeros(words.mask.shape, dtype=np.float32)
+        texts = [words.to(trained.device) for words in batch.texts]
+        z = np.zeros((len(batch), *(words.mask.shape[1] for words in texts)), dtype=np.float32)
         for row, index in enumerate(batch.index.tolist()):
-            z[row, : len(masks[index])] = masks[index]
-        outputs = model.predict_from(torch.from_numpy(z).to(trained.device), words.to(trained.device))
+            z[(row, *map(slice, examples[index].shape))] = masks[index]
+        outputs = model.predict_from(torch.from_numpy(z).to(trained.device), *texts)
         rows.append((batch.index.cpu(), model.head.predict(outputs).cpu()))
         if on_batch is not None:
             on_batch(len(batch))
@@ -127,9 +127,10 @@ def _in_order(trained: TrainedModel, rows: list[tuple[Tensor, Tensor]]) -> NDArr
     return outputs[index.argsort()].numpy()
 
 
-def _check_masks(examples: Sequence[Example], masks: Sequence[Any]) -> None:
+def _check_masks(examples: Sequence[AnyExample], masks: Sequence[Any]) -> None:
     if len(masks) != len(examples):
         raise ValueError(f"expected one mask per example, got {len(masks)} for {len(examples)} examples")
     for i, (example, mask) in enumerate(zip(examples, masks, strict=True)):
-        if len(mask) != len(example.tokens):
-            raise ValueError(f"mask {i} has {len(mask)} entries for {len(example.tokens)} tokens")
+        if np.shape(mask) != example.shape:
+            words, entries = (" × ".join(map(str, shape)) for shape in (example.shape, np.shape(mask)))
+            raise ValueError(f"mask {i} has {entries} entries for {words} tokens")

@@ -38,6 +38,10 @@ class Model(nn.Module):
     def forward(self, *texts: WordBatch, budget: Budget, constraints: Any = None) -> Output:
         raise NotImplementedError
 
+    def predict_from(self, z: Tensor, *texts: WordBatch) -> Tensor:
+        """The head's raw outputs for any selection z: (batch, n), or (batch, m, n) for pairs."""
+        raise NotImplementedError
+
     def select(self, inputs: Tensor, *masks_and_budget: Tensor, constraints: Any) -> Any:
         """The method's selection from states or scores. Methods without support for constraints do not take any."""
         method = self.method if self.training else self.method.decode

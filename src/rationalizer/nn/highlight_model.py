@@ -78,8 +78,9 @@ class HighlightModel(Model):
     def dtype(self) -> Any:
         return next(self.parameters()).dtype
 
-    def predict_from(self, z: Tensor, words: WordBatch) -> Tensor:
+    def predict_from(self, z: Tensor, *texts: WordBatch) -> Tensor:
         """The head's raw outputs for any selection z (batch, n)."""
+        (words,) = texts
         states, weights, global_state = self.encoder.encode_selection(words, z)
         return self.head(self.dropout(torch.cat([pool(states, weights, self.pooling), global_state], dim=-1)))
 

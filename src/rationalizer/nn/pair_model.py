@@ -78,10 +78,16 @@ class PairModel(Model):
         masks = (premise.counted, hypothesis.counted)
         allowed = budget.word_limit(*masks)
         alignment = self.select(scores, *masks, allowed, constraints=constraints)
-        outputs = self.predict_from(alignment, states[0], premise.mask, states[1], hypothesis.mask)
+        outputs = self.predict_from_states(alignment, states[0], premise.mask, states[1], hypothesis.mask)
         return Output(outputs, alignment.z, alignment.scores, alignment, masks, allowed)
 
-    def predict_from(
+    def predict_from(self, z: Tensor, *texts: WordBatch) -> Tensor:
+        """The head's raw outputs for any alignment z (batch, m, n)."""
+        premise, hypothesis = texts
+        states = [self.encoder.states(words) for words in texts]
+        return self.predict_from_states(Alignment(z, z, z), states[0], premise.mask, states[1], hypothesis.mask)
+
+    def predict_from_states(
         self,
         alignment: Alignment,
         premise_states: Tensor,

@@ -26,7 +26,9 @@ def overlap(context: AuditContext) -> CheckResult:
         "with one: scores on them are too good."
     )
     rows = [number + 1 for number in (*found.exact, *found.near)][:20]
-    return measured(exact + near > 0, exact + near, str(exact + near), sentence, exact=exact, near=near, first_rows=rows)
+    return measured(
+        exact + near > 0, exact + near, str(exact + near), sentence, exact=exact, near=near, first_rows=rows
+    )
 
 
 def _words(examples: Sequence[AnyExample]) -> list[tuple[str, ...]]:

@@ -24,7 +24,9 @@ MOVED_LABELS = 0.02  # more labels may not change when the same words stand at o
 NOTHING_DROPPED = "Every text is selected completely: there are no dropped words."
 
 
-@check("replaced-words", PART, "Does the prediction stay the same, bit for bit, with other words in place of the dropped?")
+@check(
+    "replaced-words", PART, "Does the prediction stay the same, bit for bit, with other words in place of the dropped?"
+)
 def replaced_words(context: AuditContext) -> CheckResult:
     if not context.has_dropped_words:
         return not_applicable(NOTHING_DROPPED)
@@ -77,7 +79,9 @@ def removed_words(context: AuditContext) -> CheckResult:
     )
 
 
-@check("moved-words", PART, "Does the label stay the same when the same words stand in the same order at other positions?")
+@check(
+    "moved-words", PART, "Does the label stay the same when the same words stand in the same order at other positions?"
+)
 def moved_words(context: AuditContext) -> CheckResult:
     if not context.has_dropped_words:
         return not_applicable(NOTHING_DROPPED)

@@ -66,7 +66,9 @@ def synonyms(context: AuditContext) -> CheckResult:
     table = find_synonyms(words, reader.models[0])
     replaced, total, altered = 0, 0, []
     for tokens, mask in zip(context.tokens, context.selected, strict=True):
-        changed = [table.get(token.lower(), token) if selected else token for token, selected in zip(tokens, mask, strict=True)]
+        changed = [
+            table.get(token.lower(), token) if selected else token for token, selected in zip(tokens, mask, strict=True)
+        ]
         replaced += sum(new != old for new, old in zip(changed, tokens, strict=True))
         total += int(mask.sum())
         altered.append(tuple(changed))

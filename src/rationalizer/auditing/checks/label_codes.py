@@ -107,7 +107,9 @@ def _gaps(mask: Mask) -> NDArray[np.float64]:
     spans = mask_to_spans(mask)
     runs = np.array([end - start for start, end in spans])
     between = np.array([after[0] - before[1] for before, after in zip(spans, spans[1:], strict=False)], dtype=np.int64)
-    tables = [np.bincount(np.digitize(x, GAP_BINS), minlength=len(GAP_BINS) + 1) / max(len(x), 1) for x in (runs, between)]
+    tables = [
+        np.bincount(np.digitize(x, GAP_BINS), minlength=len(GAP_BINS) + 1) / max(len(x), 1) for x in (runs, between)
+    ]
     odd = (between % 2).mean() if len(between) else 0.5
     return np.concatenate([*tables, [odd, len(runs) / max(int(mask.sum()), 1)]])
 

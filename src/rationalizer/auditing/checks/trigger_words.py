@@ -38,7 +38,9 @@ def triggers(context: AuditContext) -> CheckResult:
         f"the rationale, with the label unchanged, in {displaced:.1%} (limit {DISPLACED:.0%})."
     )
     leaks = flipped > FLIPPED or displaced > DISPLACED
-    return measured(leaks, flipped, f"{flipped:.1%}", sentence, displaced=displaced, word=flip[0], displacing=displace[0])
+    return measured(
+        leaks, flipped, f"{flipped:.1%}", sentence, displaced=displaced, word=flip[0], displacing=displace[0]
+    )
 
 
 def _neutral_words(context: AuditContext) -> list[str]:

@@ -55,6 +55,7 @@ class Encoder(nn.Module):
     size: int  # size of a word's state from `states`
     selection_size: int  # size of a position's state from `encode_selection`
     global_size: int = 0  # size of the global state from `encode_selection`
+    ignores_gaps: bool = False  # whether `encode_selection` depends on selected words and their order only, not on gaps
     score_scale: float = 1.0  # factor applied to the dot products of states that score alignments
 
     def __init__(self, *, rule: SplitRule, punctuation: Punctuation, sentences: SentenceRule) -> None:

@@ -104,6 +104,7 @@ class TransformerEncoder(Encoder):
         alone = predicts and not (generates and self.settings.shared)
         self.predictor = (copy.deepcopy(pretrained.network) if generates else pretrained.network) if alone else None
         self.size = self.selection_size = self.global_size = int(pretrained.network.config.hidden_size)
+        self.ignores_gaps = self.settings.gaps == "closed"
         self.score_scale = self.size**-0.5  # entries of states are of order 1, and so are these products
         self._freeze()
 

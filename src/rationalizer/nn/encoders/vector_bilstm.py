@@ -126,6 +126,7 @@ class VectorEncoder(Encoder):
         self.settings = options
         network = self.generator if self.predictor is None else self.predictor
         assert network is not None, "an encoder needs a generator or a predictor"
+        self.ignores_gaps = self.settings.gaps == "closed"
         self.selection_size = network.size_out
         self.size = self.selection_size + (size if options.word_scores else 0)
         self.global_size = size if options.word_sums else 0

@@ -1,0 +1,115 @@
+"""`rationalizer audit`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rationalizer.cli.base import command, out, show_table
+from rationalizer.cli.options import (
+    Aspect,
+    DataDir,
+    Device,
+    OtherBudget,
+    OtherConstraint,
+    RunArgument,
+    TableOptions,
+    find_model,
+    resolve_source,
+)
+
+LEAK_FOUND = 1
+
+
+@command(
+    "rationalizer audit runs/mine",
+    "rationalizer audit sentiment reviews.csv --report audit.html",
+    "rationalizer audit runs/mine --check replaced-words --check positions --json audit.json",
+)
+def audit(
+    run: RunArgument,
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SOURCE]", help="The texts to audit; by default the test (or dev) split of the training."
+        ),
+    ] = None,
+    *,
+    split: Annotated[
+        str | None, typer.Option(help="train, dev or test; by default test, or dev if there is none.")
+    ] = None,
+    data_dir: DataDir = None,
+    aspect: Aspect = None,
+    reading: TableOptions,
+    budget: OtherBudget = None,
+    constraint: OtherConstraint = None,
+    check: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this check; repeat for more. By default all.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(min=20, help="The largest number of texts; a random sample of more texts.")
+    ] = 2000,
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    report: Annotated[Path | None, typer.Option(help="Also write an HTML page to this file.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the results to this file.")] = None,
+    device: Device = "cpu",
+) -> None:
+    """Test whether a model reads only what it shows. Exit code 1 if a leak is found."""
+    import numpy as np
+
+    from rationalizer.auditing import CHECKS, audit_examples
+    from rationalizer.auditing.audit_report import summary
+    from rationalizer.auditing.rationalizer_adapter import RationalizerAdapter
+    from rationalizer.cli.evaluate import read_scored_examples
+    from rationalizer.model import Rationalizer
+    from rationalizer.models import TrainedModel
+    from rationalizer.models.atomic_files import write_bytes, write_json
+    from rationalizer.models.devices import check_device
+    from rationalizer.progress import show_progress
+    from rationalizer.text import Budget
+    from rationalizer.training import read_source
+
+    for name in check or ():
+        CHECKS[name]  # an unknown name is an error before anything is loaded
+    folder = find_model(run)
+    trained = TrainedModel.load(folder, check_device(device))
+    if budget is not None:
+        trained = trained.with_budget(Budget.parse(budget))
+    if constraint:
+        trained = trained.with_constraints(constraint)
+    data = stored = read_source(folder)
+    if source is not None:
+        data = resolve_source(source, reading, data_dir, aspect)
+    elif reading.is_set() or data_dir or aspect:
+        raise ValueError("--data-dir, --aspect, --column and similar options describe a SOURCE; add a SOURCE")
+    if data is None:
+        raise ValueError(f"{run} does not record its training data; add a SOURCE")
+    split, examples = read_scored_examples(trained, data, split, whole_file=data != stored)
+    train = None
+    if stored is not None and split != "train":
+        try:
+            train = stored.load(trained.encoder.rule, on_progress=show_progress).train
+        except (OSError, ValueError):
+            out.print(f"The training data {stored.name} cannot be read here: overlap is not checked.", markup=False)
+    if len(examples) > limit:
+        chosen = np.random.default_rng(seed).permutation(len(examples))[:limit]
+        examples = [examples[k] for k in sorted(chosen.tolist())]
+    model = RationalizerAdapter(Rationalizer.from_trained(trained), run.resolve().name)
+    found = audit_examples(model, examples, train, chosen_checks=check, seed=seed)
+    found = replace(found, facts={"data": f"{data.name}, {split}", **found.facts})
+    for name, fact in found.facts.items():
+        out.print(f"{name}: {fact}", markup=False)
+    colours = {"pass": "[green]pass[/]", "leak": "[bold red]leak[/]", "not applicable": "[dim]not applicable[/]"}
+    rows = [[colours[one.verdict], name, one.shown, one.sentence] for name, one in found.results.items()]
+    show_table(["verdict", "check", "measured", "finding"], rows)
+    out.print(summary(found), style="green" if found.passed else "bold red")
+    if json_file is not None:
+        write_json(json_file, found.to_json())
+    if report is not None:
+        write_bytes(report, found.to_html().encode())
+        out.print(f"Report: {report}", markup=False)
+    if not found.passed:
+        raise typer.Exit(LEAK_FOUND)
