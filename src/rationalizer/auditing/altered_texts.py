@@ -21,7 +21,8 @@ def main_text(example: AnyExample) -> Example:
 
 def selected_words(weights: Weights) -> NDArray[np.bool_]:
     """Which words of the main text are selected; in a pair, which ones are aligned."""
-    return weights.any(axis=1) if weights.ndim == 2 else weights != 0
+    visible: NDArray[np.bool_] = weights != 0
+    return visible.any(axis=1) if weights.ndim == 2 else visible
 
 
 def with_words(example: AnyExample, words: Sequence[str]) -> AnyExample:

@@ -24,7 +24,7 @@ class AuditedModel:
     name: str = "model"
     pairs: bool = False
     classes: Sequence[Any] | None = None  # the labels; None if unknown, or for a regression
-    # Whether the prediction promises to depend on the selected words and their order only, not on the gaps between them.
+    # Whether predictions promise to depend on the selected words and their order only, not on the gaps between them.
     ignores_gaps: bool = False
 
     def select(self, texts: Sequence[AnyExample]) -> list[Weights]:
@@ -87,7 +87,7 @@ class Adapter(AuditedModel):
         for i, (row, text) in enumerate(zip(selected, texts, strict=True)):
             if row.shape != text.shape:
                 raise InputError(
-                    f"select returned a rationale of shape {row.shape} for text {i + 1}, which has {text.shape[0]} words",
+                    f"select returned shape {row.shape} for text {i + 1}, which has {text.shape[0]} words",
                     "return one number per word",
                 )
         return selected

@@ -48,7 +48,7 @@ class BagOfWords:
             optimizer.zero_grad()
             errors = functional.cross_entropy(self._logits(features), codes, reduction="none")
             total = (share * errors).sum() + self.weights.square().sum() / 2
-            total.backward()
+            total.backward()  # type: ignore[no-untyped-call]
             return total
 
         with torch.enable_grad():
@@ -111,7 +111,7 @@ class IndependentReader:
         self._fold = assign_folds(codes)
         self.models = []
         for fold in range(int(self._fold.max()) + 1):
-            others = np.flatnonzero(self._fold != fold)
+            others = np.flatnonzero(self._fold != fold).tolist()
             self.models.append(BagOfWords([texts[i] for i in others], codes[others], classes))
 
     def read(self, texts: Texts, numbers: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float64]:
@@ -119,8 +119,8 @@ class IndependentReader:
         folds = self._fold[np.asarray(numbers, dtype=np.int64)]
         outputs = np.zeros((len(texts), self.models[0].weights.shape[1]))
         for fold, model in enumerate(self.models):
-            rows = np.flatnonzero(folds == fold)
-            if len(rows):
+            rows = np.flatnonzero(folds == fold).tolist()
+            if rows:
                 outputs[rows] = model.read([texts[i] for i in rows])
         return outputs
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rationalizer.auditing.annotation_facts import data_facts
 from rationalizer.auditing.audited_model import AuditedModel
-from rationalizer.auditing.checks import CHECKS, CheckResult, Verdict
+from rationalizer.auditing.checks import CHECKS, CheckResult, Verdict, check_names
 from rationalizer.auditing.context import AuditContext
 from rationalizer.auditing.rationalizer_adapter import RationalizerAdapter
 from rationalizer.data import Corpus, make_examples
@@ -95,8 +95,7 @@ def audit(
         seed: of everything random.
         progress: show a progress bar; by default only on a terminal or in a notebook.
     """
-    names = list(CHECKS) if checks is None else list(checks)
-    chosen = [CHECKS[name] for name in names]
+    names = None if checks is None else [CHECKS[name].name for name in checks]
     subject = RationalizerAdapter(model) if isinstance(model, Rationalizer) else model
     if isinstance(texts, Corpus):
         if labels is not None or annotations is not None or train is not None:
@@ -106,9 +105,7 @@ def audit(
     else:
         examples = _examples(model, texts, labels, annotations)
         known = None if train is None else _examples(model, train)
-    return audit_examples(
-        subject, examples, known, chosen_checks=[check.name for check in chosen], seed=seed, progress=progress
-    )
+    return audit_examples(subject, examples, known, checks=names, seed=seed, progress=progress)
 
 
 def audit_examples(
@@ -116,7 +113,7 @@ def audit_examples(
     examples: Sequence[AnyExample],
     train: Sequence[AnyExample] | None = None,
     *,
-    chosen_checks: Sequence[str] | None = None,
+    checks: Sequence[str] | None = None,
     seed: int = 0,
     progress: bool | None = None,
 ) -> Audit:
@@ -124,7 +121,7 @@ def audit_examples(
     if len(examples) < FEWEST:
         raise DataError(f"an audit needs at least {FEWEST} texts, got {len(examples)}", "add texts")
     context = AuditContext(model, examples, train, seed)
-    names = list(CHECKS) if chosen_checks is None else list(chosen_checks)
+    names = check_names() if checks is None else list(checks)
     results = {}
     with show_progress("Auditing", len(names), shown=progress is not False) as on_check:
         for name in names:

@@ -98,7 +98,7 @@ def audit(
         chosen = np.random.default_rng(seed).permutation(len(examples))[:limit]
         examples = [examples[k] for k in sorted(chosen.tolist())]
     model = RationalizerAdapter(Rationalizer.from_trained(trained), run.resolve().name)
-    found = audit_examples(model, examples, train, chosen_checks=check, seed=seed)
+    found = audit_examples(model, examples, train, checks=check, seed=seed)
     found = replace(found, facts={"data": f"{data.name}, {split}", **found.facts})
     for name, fact in found.facts.items():
         out.print(f"{name}: {fact}", markup=False)

@@ -94,7 +94,7 @@ def predict_from(
         texts = [words.to(trained.device) for words in batch.texts]
         z = np.zeros((len(batch), *(words.mask.shape[1] for words in texts)), dtype=np.float32)
         for row, index in enumerate(batch.index.tolist()):
-            z[(row, *map(slice, examples[index].shape))] = masks[index]
+            z[row][tuple(map(slice, examples[index].shape))] = masks[index]
         outputs = model.predict_from(torch.from_numpy(z).to(trained.device), *texts)
         rows.append((batch.index.cpu(), model.head.predict(outputs).cpu()))
         if on_batch is not None:

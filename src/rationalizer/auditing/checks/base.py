@@ -42,6 +42,13 @@ class Check:
 
 
 CHECKS: Registry[Check] = Registry("check")
+PARTS = ("Dropped words", "Codes", "Independent reading", "Guarantees", "Robustness", "Data")  # in this order
+
+
+def check_names() -> list[str]:
+    """The names of all checks, part by part; parts of other packages come last."""
+    parts = [*PARTS, *(one.part for one in CHECKS.values())]
+    return sorted(CHECKS, key=lambda name: parts.index(CHECKS[name].part))
 
 
 def check(name: str, part: str, question: str) -> Callable[[Callable[[AuditContext], CheckResult]], Check]:

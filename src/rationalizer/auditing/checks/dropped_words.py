@@ -25,7 +25,7 @@ NOTHING_DROPPED = "Every text is selected completely: there are no dropped words
 
 
 @check(
-    "replaced-words", PART, "Does the prediction stay the same, bit for bit, with other words in place of the dropped?"
+    "replaced-words", PART, "Do predictions stay the same, bit for bit, with other words in place of the dropped ones?"
 )
 def replaced_words(context: AuditContext) -> CheckResult:
     if not context.has_dropped_words:
@@ -45,7 +45,7 @@ def replaced_words(context: AuditContext) -> CheckResult:
     sentence = (
         "Three times other words in place of all dropped ones: no bit of any prediction changed."
         if not changed
-        else f"Dropped words reach the prediction: it changed for {changed} of {len(worst)} texts, by up to {largest:.2g}."
+        else f"Dropped words change the predictions of {changed} of {len(worst)} texts, by up to {largest:.2g}."
     )
     return measured(changed > 0, largest, f"{largest:.2g}", sentence, texts_changed=changed, texts=len(worst))
 
@@ -79,9 +79,7 @@ def removed_words(context: AuditContext) -> CheckResult:
     )
 
 
-@check(
-    "moved-words", PART, "Does the label stay the same when the same words stand in the same order at other positions?"
-)
+@check("moved-words", PART, "Do labels stay the same with other gaps between the same selected words?")
 def moved_words(context: AuditContext) -> CheckResult:
     if not context.has_dropped_words:
         return not_applicable(NOTHING_DROPPED)

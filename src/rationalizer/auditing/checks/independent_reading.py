@@ -47,7 +47,7 @@ def independent_reader(context: AuditContext) -> CheckResult:
     sentence = (
         "A bag-of-words model that the audit trained on whole texts agrees with the model's label in "
         f"{agreement['rationale']:.0%} of the texts if it reads the selected words, in {agreement['random']:.0%} if it "
-        f"reads as many random words, and in {agreement['whole']:.0%} if it reads everything (classes weighted equally)."
+        f"reads as many random words, in {agreement['whole']:.0%} if it reads everything (classes weighted equally)."
     )
     return measured(gain.low <= 0, gain.value, f"{100 * gain.value:+.0f} points", sentence, **agreement, low=gain.low)
 
@@ -82,8 +82,8 @@ def synonyms(context: AuditContext) -> CheckResult:
     own = reader.read([_chosen(t, m) for t, m in zip(altered, context.selected, strict=True)], numbers).argmax(-1)
     loss = bootstrap_mean((own == before).astype(float) - kept, context.random("synonyms"))
     sentence = (
-        f"With synonyms in place of {share:.0%} of the selected words, the model keeps {kept.mean():.0%} of its labels; "
-        f"the independent reader keeps {(own == before).mean():.0%} of its own."
+        f"With synonyms for {share:.0%} of the selected words, the model keeps {kept.mean():.0%} of its labels, "
+        f"and the independent reader keeps {(own == before).mean():.0%} of its own."
     )
     return measured(
         loss.low > LOST_LABELS, float(kept.mean()), f"{kept.mean():.0%}", sentence, replaced=share, low=loss.low
@@ -97,7 +97,7 @@ def _read(context: AuditContext, masks: Sequence[NDArray[np.bool_]], numbers: ND
 
 
 def _chosen(tokens: Sequence[str], mask: NDArray[np.bool_]) -> list[str]:
-    return [tokens[k] for k in np.flatnonzero(mask)]
+    return [tokens[k] for k in np.flatnonzero(mask).tolist()]
 
 
 def _random_words(mask: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:

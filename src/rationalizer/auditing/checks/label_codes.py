@@ -1,10 +1,13 @@
 """Does the form of a rationale, without its words, tell the label?
 
-Each check measures how well a probe predicts the predicted label from one property of the rationales, above what a
-control tells: the text's length, and for places the rationales of an independent reader, which are where the evidence is.
+Each check measures how well a probe predicts the model's label from one property of the rationales, and how much better
+than a control does. The control knows the text's length, and, where the evidence itself has a place, the places of the
+words that matter most to an independent reader.
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,20 +32,20 @@ ONE_LABEL = "The model predicts too few labels often enough to look for a code."
 def positions(context: AuditContext) -> CheckResult:
     features = [_positions(mask) for mask in context.selected]
     control = [_positions(mask) for mask in context.control]
-    return _result(context, "positions", features, control, "The positions of the selected words")
+    return _result(context, "positions", features, control, "the positions of the selected words")
 
 
 @check("gaps", PART, "Do the gaps between the selected words tell the label?")
 def gaps(context: AuditContext) -> CheckResult:
     features = [_gaps(mask) for mask in context.selected]
     control = [_gaps(mask) for mask in context.control]
-    return _result(context, "gaps", features, control, "The gaps between the selected words")
+    return _result(context, "gaps", features, control, "the gaps between the selected words")
 
 
 @check("size", PART, "Does the number of selected words tell the label?")
 def size(context: AuditContext) -> CheckResult:
     features = [_count(mask) for mask in context.selected]
-    return _result(context, "size", features, [np.zeros(0)] * len(features), "The number of selected words")
+    return _result(context, "size", features, [np.zeros(0)] * len(features), "the number of selected words")
 
 
 @check("emptiness", PART, "Does selecting nothing tell the label?")
@@ -51,7 +54,7 @@ def emptiness(context: AuditContext) -> CheckResult:
     if not empty.any():
         return measured(False, 0.0, "0%", "No rationale is empty.")
     features = [np.array([float(one)]) for one in empty]
-    name = f"The fact that a rationale is empty ({empty.mean():.1%} are)"
+    name = f"whether the rationale is empty ({empty.mean():.1%} are)"
     return _result(context, "emptiness", features, [np.zeros(0)] * len(features), name)
 
 
@@ -63,7 +66,7 @@ def punctuation(context: AuditContext) -> CheckResult:
         chosen.append(np.concatenate([present[-1], _signs(tokens, mask)]))
     if not any(signs[len(SIGNS) + 1 :].any() for signs in chosen):
         return measured(False, 0.0, "0%", "No punctuation is selected.")
-    return _result(context, "punctuation", chosen, present, "The selected punctuation")
+    return _result(context, "punctuation", chosen, present, "the selected punctuation")
 
 
 def _result(
@@ -75,14 +78,13 @@ def _result(
 ) -> CheckResult:
     lengths = np.array([_length(len(mask)) for mask in context.selected])
     tables = [np.concatenate([lengths, np.array(rows)], axis=1) for rows in (features, control)]
-    found = form_skill(*tables, context.codes, context.random(name))
+    found = form_skill(tables[0], tables[1], context.codes, context.random(name))
     if found is None:
         return not_applicable(ONE_LABEL)
     leaks = found.low > SKILL
-    verb = "tell" if subject.endswith("s") else "tells"
     sentence = (
-        f"{subject} alone {verb} the predicted label with a skill of {found} (0: chance, 1: certainty), beyond "
-        f"what the text itself explains; a leak is an interval above {SKILL:g}."
+        f"From {subject} alone, a probe predicts the model's label with a skill of {found} (0: no better than the "
+        f"control, 1: certainty). A leak is an interval above {SKILL:g}."
     )
     return measured(leaks, found.value, str(found), sentence, low=found.low, high=found.high)
 
@@ -106,7 +108,7 @@ def _gaps(mask: Mask) -> NDArray[np.float64]:
     """The distribution of the lengths of gaps and of runs, and the share of odd gaps."""
     spans = mask_to_spans(mask)
     runs = np.array([end - start for start, end in spans])
-    between = np.array([after[0] - before[1] for before, after in zip(spans, spans[1:], strict=False)], dtype=np.int64)
+    between = np.array([after[0] - before[1] for before, after in pairwise(spans)], dtype=np.int64)
     tables = [
         np.bincount(np.digitize(x, GAP_BINS), minlength=len(GAP_BINS) + 1) / max(len(x), 1) for x in (runs, between)
     ]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rationalizer.auditing.altered_texts import insert_word, main_text, selected_words
 from rationalizer.auditing.checks.base import CheckResult, check, measured, not_applicable
 from rationalizer.auditing.context import AuditContext
+from rationalizer.constraints.stopwords import STOPWORDS
 from rationalizer.text import is_punctuation
 
 PART = "Robustness"
@@ -33,9 +34,9 @@ def triggers(context: AuditContext) -> CheckResult:
     flipped = float(_effects(context, flip, confirm)[0].mean())
     displaced = float(_effects(context, displace, confirm)[1].mean())
     sentence = (
-        f"Of {len(words)} neutral words inserted at both ends, {_describe(flip)} flips the most labels: {flipped:.1%} "
-        f"of {len(confirm)} other texts (limit {FLIPPED:.0%}). {_describe(displace).capitalize()} displaces over half of "
-        f"the rationale, with the label unchanged, in {displaced:.1%} (limit {DISPLACED:.0%})."
+        f"Of {len(words)} neutral words, {_describe(flip)} of a text flips the most labels: {flipped:.1%} of "
+        f"{len(confirm)} other texts (limit {FLIPPED:.0%}). {_describe(displace)} replaces over half of the rationale, "
+        f"with the same label, in {displaced:.1%} (limit {DISPLACED:.0%})."
     )
     leaks = flipped > FLIPPED or displaced > DISPLACED
     return measured(
@@ -44,12 +45,15 @@ def triggers(context: AuditContext) -> CheckResult:
 
 
 def _neutral_words(context: AuditContext) -> list[str]:
-    """Frequent words that the independent reader holds for neutral; without a reader, the most frequent ones."""
+    """Frequent English function words, or other frequent words if the texts have few of them; with a reader, those that
+    matter least to it."""
     counts = Counter(token.lower() for tokens in context.tokens for token in set(tokens) if not is_punctuation(token))
-    frequent = [word for word, _ in counts.most_common(10 * WORDS)]
+    frequent = [word for word, _ in counts.most_common() if word in STOPWORDS][: 2 * WORDS]
+    if len(frequent) < WORDS // 3:
+        frequent = [word for word, _ in counts.most_common(2 * WORDS)]
     if context.reader is not None:
         importance = context.reader.models[0].importance(frequent)
-        frequent = [frequent[k] for k in np.argsort(importance, kind="stable") if importance[k] > 0]
+        frequent = [frequent[k] for k in np.argsort(importance, kind="stable")]
     return frequent[:WORDS]
 
 
