@@ -2,9 +2,9 @@
 
     python scripts/audit_models.py DATA OUT [--jobs 2] [--only sst] [--encoder FOLDER]
 
-DATA has the folders `sst`, `agnews`, `hotels_location`, `imdb` and `snli` with Parquet files, as the other scripts use them.
-Every model is trained on 2,000 texts (pairs: 8,000) and audited on up to 1,000 held-out ones. A finished model is a JSON file in
-OUT; what is there is not computed again. With `--encoder`, the models read by this transformer are trained as well.
+DATA has the folders `sst`, `agnews`, `hotels_location`, `imdb` and `snli` with Parquet files. Every model is trained on
+2,000 texts (pairs: 8,000) and audited on up to 1,000 held-out ones. A finished model is a JSON file in OUT; what is there
+is not computed again. With `--encoder`, models with this transformer are trained as well.
 """
 
 from __future__ import annotations

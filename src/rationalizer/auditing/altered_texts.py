@@ -22,7 +22,7 @@ def main_text(example: AnyExample) -> Example:
 def selected_words(weights: Weights) -> NDArray[np.bool_]:
     """Which words of the main text are selected; in a pair, which ones are aligned."""
     visible: NDArray[np.bool_] = weights != 0
-    return visible.any(axis=1) if weights.ndim == 2 else visible
+    return visible if weights.ndim == 1 else visible.max(axis=1)
 
 
 def with_words(example: AnyExample, words: Sequence[str]) -> AnyExample:

@@ -10,6 +10,7 @@ from rationalizer.auditing.near_duplicates import NEAR, find_overlap
 from rationalizer.text import AnyExample
 
 PART = "Data"
+SHARE = 0.01  # of the audited texts: fewer hardly change a score
 
 
 @check("overlap", PART, "Are audited texts also among the training texts?")
@@ -23,11 +24,17 @@ def overlap(context: AuditContext) -> CheckResult:
         f"None of the {count} texts is among the {len(context.train)} training texts, exactly or nearly."
         if not exact + near
         else f"{exact} of {count} texts are training texts, and {near} more share at least {NEAR:.0%} of their phrases "
-        "with one: scores on them are too good."
+        f"with one (limit {SHARE:.0%}): scores on them are too good."
     )
     rows = [number + 1 for number in (*found.exact, *found.near)][:20]
     return measured(
-        exact + near > 0, exact + near, str(exact + near), sentence, exact=exact, near=near, first_rows=rows
+        (exact + near) / count > SHARE,
+        exact + near,
+        str(exact + near),
+        sentence,
+        exact=exact,
+        near=near,
+        first_rows=rows,
     )
 
 
