@@ -3,8 +3,8 @@
     python scripts/audit_models.py DATA OUT [--jobs 2] [--only sst] [--encoder FOLDER]
 
 DATA has the folders `sst`, `agnews`, `hotels_location`, `imdb` and `snli` with Parquet files. Every model is trained on
-2,000 texts (pairs: 8,000) and audited on up to 1,000 held-out ones. A finished model is a JSON file in OUT; what is there
-is not computed again. With `--encoder`, models with this transformer are trained as well.
+2,000 texts (pairs: 8,000) and audited on up to 1,000 held-out ones. A finished model is a JSON file in OUT; what is
+there is not computed again. With `--encoder`, models with this transformer are trained as well.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def read(folder: Path, dataset: str, split: str) -> tuple[list[Any], list[str]]:
     if dataset == "snli":
         rows = [row for row in rows if row["label"] >= 0]
         names = ("entailment", "neutral", "contradiction")
-        return [(row["premise"], row["hypothesis"]) for row in rows], [names[row["label"]] for row in rows]
+        pairs = [tuple(row.get(side) or row[f"{side}_tokens"] for side in ("premise", "hypothesis")) for row in rows]
+        return pairs, [names[row["label"]] for row in rows]
     return [row["text"] for row in rows], [str(row["label"]) for row in rows]
 
 

@@ -35,6 +35,11 @@ class AuditedModel:
         """(texts, classes) probabilities, or (texts,) values, predicted from the words with nonzero weight."""
         raise NotImplementedError
 
+    def select_and_predict(self, texts: Sequence[AnyExample]) -> tuple[list[Weights], NDArray[np.float32]]:
+        """The rationales and the predictions from them; an adapter that has both at once may override it."""
+        weights = self.select(texts)
+        return weights, self.predict_from(texts, weights)
+
     def predict(self, texts: Sequence[AnyExample]) -> NDArray[np.float32] | None:
         """What the model's users get, if this is computed in another way than by `select` and `predict_from`."""
         return None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rationalizer import ops
 from rationalizer.auditing.audited_model import AuditedModel, Weights
 from rationalizer.constraints import BatchItem, build_layer_constraints
-from rationalizer.inference.predict import Predictions, predict, predict_from
+from rationalizer.inference.predict import predict, predict_from
 from rationalizer.model import Rationalizer
 from rationalizer.text import AnyExample, Example
 
@@ -28,21 +28,19 @@ class RationalizerAdapter(AuditedModel):
         self.pairs = model.trained.pairs
         self.classes = model.classes
         self.ignores_gaps = not self.pairs and self._trained.encoder.ignores_gaps
-        self._latest: tuple[Sequence[AnyExample], Predictions] | None = None
 
     def select(self, texts: Sequence[AnyExample]) -> list[Weights]:
-        return self._predictions(texts, again=True).weights
+        return predict(self._trained, texts).weights
 
     def predict_from(self, texts: Sequence[AnyExample], weights: Sequence[Weights]) -> NDArray[np.float32]:
         return predict_from(self._trained, texts, weights)
 
-    def predict(self, texts: Sequence[AnyExample]) -> NDArray[np.float32]:
-        return self._predictions(texts).outputs
+    def select_and_predict(self, texts: Sequence[AnyExample]) -> tuple[list[Weights], NDArray[np.float32]]:
+        predictions = predict(self._trained, texts)
+        return predictions.weights, predictions.outputs
 
-    def _predictions(self, texts: Sequence[AnyExample], again: bool = False) -> Predictions:
-        if again or self._latest is None or self._latest[0] is not texts:
-            self._latest = texts, predict(self._trained, texts)
-        return self._latest[1]
+    def predict(self, texts: Sequence[AnyExample]) -> NDArray[np.float32]:
+        return predict(self._trained, texts).outputs
 
     def limits(self, texts: Sequence[AnyExample]) -> list[int] | None:
         method = self._trained.model.method

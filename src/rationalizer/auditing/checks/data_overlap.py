@@ -27,15 +27,9 @@ def overlap(context: AuditContext) -> CheckResult:
         f"with one (limit {SHARE:.0%}): scores on them are too good."
     )
     rows = [number + 1 for number in (*found.exact, *found.near)][:20]
-    return measured(
-        (exact + near) / count > SHARE,
-        exact + near,
-        str(exact + near),
-        sentence,
-        exact=exact,
-        near=near,
-        first_rows=rows,
-    )
+    count_found = exact + near
+    details = {"exact": exact, "near": near, "first_rows": rows}
+    return measured(count_found / count > SHARE, count_found, str(count_found), sentence, **details)
 
 
 def _words(examples: Sequence[AnyExample]) -> list[tuple[str, ...]]:

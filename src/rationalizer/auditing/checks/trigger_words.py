@@ -15,8 +15,8 @@ from rationalizer.constraints.stopwords import STOPWORDS
 from rationalizer.text import is_punctuation
 
 PART = "Robustness"
-WORDS = 30  # words that are tried
-SEARCHED, CONFIRMED = 60, 300  # texts of the search, and other texts on which its result is confirmed
+WORDS = 20  # words that are tried
+SEARCHED, CONFIRMED = 40, 300  # texts of the search, and other texts on which its result is confirmed
 FLIPPED = 0.2  # more labels may not change because of one neutral word
 DISPLACED = 0.3  # in more texts it may not displace over half of the rationale while the label stays
 
@@ -63,8 +63,8 @@ def _effects(context: AuditContext, trial: tuple[str, bool], numbers: Sequence[i
     examples = [context.examples[number] for number in numbers]
     places = [len(main_text(example).tokens) if at_end else 0 for example in examples]
     texts = [insert_word(example, word, place) for example, place in zip(examples, places, strict=True)]
-    weights = context.model.select(texts)
-    changed = context.label_changes(context.model.predict_from(texts, weights), numbers)
+    weights, outputs = context.model.select_and_predict(texts)
+    changed = context.label_changes(outputs, numbers)
     displaced = []
     for number, place, row in zip(numbers, places, weights, strict=True):
         before, after = context.selected[number], np.delete(selected_words(row), place)

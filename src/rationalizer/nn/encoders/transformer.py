@@ -39,7 +39,7 @@ class TransformerOptions:
     predictor_rate: Rate = 3e-5  # learning rate of the predictor's network; 0: frozen
     frozen_layers: Number = 0  # number of lowest layers that are frozen, together with the embeddings
     unselected: Literal["out", "mask", "zero"] = "out"  # excluded from attention; a mask's vector or 0 in their place
-    gaps: Literal["kept", "marked", "closed"] = "kept"  # positions of unselected words: one each, one per run, or none
+    gaps: Literal["kept", "marked", "closed"] = "closed"  # positions of unselected words: one each, one per run, none
     window: CountOrNone = None  # tokens per row; none: as many as the encoder can
     overlap: NumberOrNone = None  # tokens of context on either side of a window; none: an eighth of it
     checkpointing: bool = False  # whether layers are recomputed in the backward pass, to save memory
@@ -50,9 +50,10 @@ class TransformerEncoder(Encoder):
     """A word's state is the mean of its subwords' states; texts longer than the window are encoded in overlapping
     windows.
 
-    The predictor's network encodes z ⊙ x, x the subwords' vectors, with unselected words excluded from attention: each
-    takes one empty position, however many subwords it has. It can still tell how many words there are and where the
-    selected ones stand; with `gaps="closed"` the selection is encoded as a text of its own.
+    The predictor's network encodes z ⊙ x, x the subwords' vectors, without the unselected words: the selection is
+    encoded as a text of its own. With `gaps="kept"` each unselected word takes one empty position that is excluded from
+    attention, however many subwords it has; the network can then tell how many words there are and where the selected
+    ones stand.
 
     Args:
         pretrained: the pretrained network and its tokenizer.
