@@ -24,6 +24,7 @@ PARTS = (
     "graphs",
     "server",
     "streams",
+    "decision_records",
 )
 PROCESSES = 2
 MAX_PRINTED = 10  # failures per verdict that are printed in full; of the others only the first line

@@ -7,14 +7,17 @@ if TYPE_CHECKING:
     from rationalizer import graph, ops
     from rationalizer.drawing import Explanation, PairExplanation
     from rationalizer.model import Rationalizer
+    from rationalizer.records import DecisionRecord, verify
 
-__all__ = ["Explanation", "PairExplanation", "Rationalizer", "graph", "ops"]
+__all__ = ["DecisionRecord", "Explanation", "PairExplanation", "Rationalizer", "graph", "ops", "verify"]
 __version__ = "0.1.0"
 
 _LAZY = {
+    "DecisionRecord": "rationalizer.records",
     "Explanation": "rationalizer.drawing",
     "PairExplanation": "rationalizer.drawing",
     "Rationalizer": "rationalizer.model",
+    "verify": "rationalizer.records",
 }
 
 
