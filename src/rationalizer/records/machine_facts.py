@@ -43,7 +43,7 @@ def package_versions(trained: TrainedModel) -> dict[str, str]:
 
 def _version(name: str) -> str:
     # PyTorch's metadata may lack the build, as in 2.5.0+cpu.
-    return torch.__version__ if name == "torch" else metadata.version(name)
+    return str(torch.__version__) if name == "torch" else metadata.version(name)
 
 
 def machine_facts(trained: TrainedModel) -> dict[str, Any]:
