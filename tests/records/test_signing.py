@@ -8,28 +8,11 @@ import pytest
 from rationalizer import DecisionRecord, verify
 from rationalizer.records import find_signature_problem, load_private_key, load_public_key, sign
 from rationalizer.text.errors import InputError
+from tests.records.key_files import write_private, write_public
 
 pytest.importorskip("cryptography", reason='the extra "records" is not installed')
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
-from cryptography.hazmat.primitives.serialization import (
-    BestAvailableEncryption,
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-)
-
-
-def write_private(key, path, passphrase=None):
-    encryption = NoEncryption() if passphrase is None else BestAvailableEncryption(passphrase.encode())
-    path.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption))
-    return path
-
-
-def write_public(key, path):
-    path.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
-    return path
 
 
 @pytest.fixture
