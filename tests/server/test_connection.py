@@ -102,7 +102,7 @@ def test_answers_have_no_deadline(models, monkeypatch):
     """The deadline is for the arrival of the request, not for the model."""
     real = type(models[0]).explain
     with listening(create_app(models), seconds=0.2) as address:
-        monkeypatch.setattr(type(models[0]), "explain", lambda *args, **options: time.sleep(0.6) or real(*args, **options))
+        monkeypatch.setattr(type(models[0]), "explain", lambda *args, **more: time.sleep(0.6) or real(*args, **more))
         assert httpx.post(f"{address}/explain", json={"text": "lovely care"}, timeout=20).status_code == 200
 
 
@@ -163,7 +163,7 @@ def test_unfinished_requests_are_answered_503_on_shutdown(models, monkeypatch, c
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
     with listening(create_app(models), grace=1) as address:
-        monkeypatch.setattr(type(models[0]), "explain", lambda *args, **options: time.sleep(0.2) or real(*args, **options))
+        monkeypatch.setattr(type(models[0]), "explain", lambda *args, **more: time.sleep(0.2) or real(*args, **more))
         slow = connect(address)
         slow.sendall(HEAD + b"Content-Length: 100\r\n\r\n")
         for thread in threads:
