@@ -25,6 +25,7 @@ PARTS = (
     "server",
     "streams",
     "audits",
+    "decision_records",
 )
 PROCESSES = 2
 MAX_PRINTED = 10  # failures per verdict that are printed in full; of the others only the first line

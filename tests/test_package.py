@@ -33,6 +33,7 @@ ORDER = [
     "drawing",
     "compare",
     "hub",
+    "records",
     "prediction_warnings",
     "sklearn_api",
     "saving",

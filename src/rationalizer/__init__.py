@@ -8,15 +8,18 @@ if TYPE_CHECKING:
     from rationalizer.auditing import audit
     from rationalizer.drawing import Explanation, PairExplanation
     from rationalizer.model import Rationalizer
+    from rationalizer.records import DecisionRecord, verify
 
-__all__ = ["Explanation", "PairExplanation", "Rationalizer", "audit", "graph", "ops"]
+__all__ = ["DecisionRecord", "Explanation", "PairExplanation", "Rationalizer", "audit", "graph", "ops", "verify"]
 __version__ = "0.1.0"
 
 _LAZY = {
+    "DecisionRecord": "rationalizer.records",
     "Explanation": "rationalizer.drawing",
     "PairExplanation": "rationalizer.drawing",
     "Rationalizer": "rationalizer.model",
     "audit": "rationalizer.auditing",
+    "verify": "rationalizer.records",
 }
 
 

@@ -28,6 +28,8 @@ from rationalizer.models.trained_model import LabelType, TrainedModel
 from rationalizer.nn.encoders.base import UNKNOWN
 from rationalizer.prediction_warnings import WarningSummary, prediction_warnings
 from rationalizer.progress import show_notebook_progress
+from rationalizer.records.decision_record import DecisionRecord
+from rationalizer.records.recorder import RecordArgument, Recorder
 from rationalizer.saving import SavingMixin
 from rationalizer.sklearn_api import config_from_params
 from rationalizer.text import AnyExample, Budget, Example, PairExample
@@ -186,9 +188,13 @@ class Rationalizer(SavingMixin):
         return predictions.outputs
 
     @overload
-    def explain(self, texts: str, *, constraints: ConstraintsArgument = ...) -> Explanation: ...
+    def explain(
+        self, texts: str, *, constraints: ConstraintsArgument = ..., record: RecordArgument = ...
+    ) -> Explanation: ...
     @overload
-    def explain(self, texts: str, hypothesis: str, *, constraints: ConstraintsArgument = ...) -> PairExplanation: ...
+    def explain(
+        self, texts: str, hypothesis: str, *, constraints: ConstraintsArgument = ..., record: RecordArgument = ...
+    ) -> PairExplanation: ...
     @overload
     def explain(
         self,
@@ -197,6 +203,7 @@ class Rationalizer(SavingMixin):
         annotations: Iterable[Any] | None = ...,
         constraints: ConstraintsArgument = ...,
         batch_size: int = ...,
+        record: RecordArgument = ...,
     ) -> Any: ...
     def explain(
         self,
@@ -206,6 +213,7 @@ class Rationalizer(SavingMixin):
         annotations: Iterable[Any] | None = None,
         constraints: ConstraintsArgument = None,
         batch_size: int = BATCH,
+        record: RecordArgument = False,
     ) -> Any:
         """Predict labels and return them with the rationales: for one text, for a premise and its hypothesis, or many.
 
@@ -221,6 +229,9 @@ class Rationalizer(SavingMixin):
             constraints: used instead of the model's own; [] for none. This needs no training.
             batch_size: number of texts to take from an iterator before they are explained together; 1 explains each
                 text at once.
+            record: True gives each explanation a `record` (for a table: the column `record`, as JSON), from which
+                `rationalizer.verify` repeats the decision; "with-text" stores the texts in it. Each text is then
+                explained by itself, which takes longer. See `records.DecisionRecord`.
         """
         if annotations is not None and (isinstance(texts, str) or hypothesis is not None):
             raise ValueError("annotations need a list of texts; call explain([text], annotations=[annotation])")
@@ -228,42 +239,46 @@ class Rationalizer(SavingMixin):
             raise ValueError("this model reads single texts; call explain(text), or explain([text, text])")
         if hypothesis is None and self.pairs and isinstance(texts, str):
             raise ValueError("this model reads pairs of texts; call explain(premise, hypothesis)")
+        recorder = Recorder.for_argument(self.trained, record)
         if annotations is None and isinstance(texts, Iterator):
-            return self._explain_iterator(texts, batch_size, constraints)
+            return self._explain_iterator(texts, batch_size, constraints, recorder)
         if annotations is None and is_table(texts):
-            return self._explain_table(texts, constraints)
+            return self._explain_table(texts, constraints, recorder)
         single = isinstance(texts, str) or hypothesis is not None
         if single:
             texts = [texts] if hypothesis is None else [(texts, hypothesis)]
-        explanations = self.explain_examples(self.examples(texts, annotations), constraints=constraints)
+        examples = self.examples(texts, annotations)
+        explanations = self.explain_examples(examples, constraints=constraints, recorder=recorder)
         WarningSummary(explanations).emit(stacklevel=2)
         return explanations[0] if single else explanations
 
     def _explain_iterator(
-        self, texts: Iterator[Any], batch_size: int, constraints: ConstraintsArgument
+        self, texts: Iterator[Any], batch_size: int, constraints: ConstraintsArgument, recorder: Recorder | None
     ) -> Iterator[AnyExplanation]:
         summary = WarningSummary()
         while batch := list(islice(texts, batch_size)):
             try:
-                explanations = self.explain_examples(self.examples(batch), constraints=constraints)
+                explanations = self.explain_examples(self.examples(batch), constraints=constraints, recorder=recorder)
             except ConstraintConflict as error:
                 raise error.shifted(summary.texts) from None
             summary.add_explanations(explanations)
             yield from explanations
         summary.emit(stacklevel=2)
 
-    def _explain_table(self, table: Any, constraints: ConstraintsArgument) -> Any:
+    def _explain_table(self, table: Any, constraints: ConstraintsArgument, recorder: Recorder | None) -> Any:
         """A copy of the table with columns added."""
         texts = texts_of(table, pairs=self.pairs, model_columns=self._columns)
         usable = [k for k, row in enumerate(texts) if all(map(_is_text, row if self.pairs else (row,)))]
         try:
-            explained = self.explain_examples(self.examples([texts[k] for k in usable]), constraints=constraints)
+            examples = self.examples([texts[k] for k in usable])
+            explained = self.explain_examples(examples, constraints=constraints, recorder=recorder)
         except ConstraintConflict as error:
             raise error if error.index is None else error.with_place(f"row {usable[error.index] + 1}") from None
         WarningSummary(explained).emit(stacklevel=3)
         by_row = dict(zip(usable, explained, strict=True))
-        rows = [result_values(by_row.get(k)) for k in range(len(texts))]
-        added = result_columns(table.columns, pairs=self.pairs)
+        recorded = recorder is not None
+        rows = [result_values(by_row.get(k), record=recorded) for k in range(len(texts))]
+        added = result_columns(table.columns, pairs=self.pairs, record=recorded)
         return table.assign(**{name: [row[k] for row in rows] for k, name in enumerate(added)})
 
     @property
@@ -279,24 +294,37 @@ class Rationalizer(SavingMixin):
         constraints: ConstraintsArgument = None,
         batch_size: int = BATCH,
         predictions: Predictions | None = None,
+        recorder: Recorder | None = None,
     ) -> Explanations:
         """Explain examples that are already split into words (see `examples`), without a Python warning.
 
         `budget` and `constraints` replace the model's own; `predictions` are those of `inference.predict` for these
-        examples, if they exist already.
+        examples, if they exist already. With a recorder of this model, explanations have a `record`.
         """
-        predictions = predictions or self._predict(
-            "Explaining", examples, budget=budget, constraints=constraints, batch_size=batch_size
-        )
+        settings: dict[str, Any] = {"budget": budget, "constraints": constraints}
+        records: Sequence[DecisionRecord | None] = [None] * len(examples)
+        if recorder is not None:
+            # The recorder may be older than a change of the model's settings.
+            own = {"budget": self.budget, "constraints": self.constraints}
+            settings = {name: own[name] if value is None else value for name, value in settings.items()}
+            with show_notebook_progress("Explaining", len(examples)) as on_batch:
+                predictions, records = recorder.predict(examples, **settings, on_batch=on_batch)
+        elif predictions is None:
+            predictions = self._predict("Explaining", examples, **settings, batch_size=batch_size)
         warnings_of = self._warnings_under(budget, constraints)
-        rows = zip(examples, predictions.outputs, predictions.weights, strict=True)
+        rows = zip(examples, predictions.outputs, predictions.weights, records, strict=True)
         return Explanations(
-            self._explanation(example, output, weights, warnings_of(example, weights))
-            for example, output, weights in rows
+            self._explanation(example, output, weights, warnings_of(example, weights), record)
+            for example, output, weights, record in rows
         )
 
     def explain_rows(
-        self, rows: Sequence[InputRow], *, batch_size: int = BATCH, bad: BadRows | None = None
+        self,
+        rows: Sequence[InputRow],
+        *,
+        batch_size: int = BATCH,
+        bad: BadRows | None = None,
+        recorder: Recorder | None = None,
     ) -> list[AnyExplanation | None]:
         """Explain rows of a file (see `data.iter_rows`); None for rows without a text.
 
@@ -306,7 +334,8 @@ class Rationalizer(SavingMixin):
         while True:
             numbers, usable = list(examples), list(examples.values())
             try:
-                explained = dict(zip(numbers, self.explain_examples(usable, batch_size=batch_size), strict=True))
+                explanations = self.explain_examples(usable, batch_size=batch_size, recorder=recorder)
+                explained = dict(zip(numbers, explanations, strict=True))
                 return [explained.get(k) for k in range(len(rows))]
             except ConstraintConflict as error:
                 if error.index is None:  # not about one text
@@ -348,6 +377,7 @@ class Rationalizer(SavingMixin):
         output: NDArray[np.float32],
         weights: NDArray[np.float32],
         warnings: tuple[str, ...],
+        record: DecisionRecord | None,
     ) -> AnyExplanation:
         classes = self.classes
         label = float(output) if classes is None else classes[int(output.argmax())]
@@ -369,6 +399,7 @@ class Rationalizer(SavingMixin):
                 premise_unknown=self._unknown(example.premise),
                 hypothesis_unknown=self._unknown(example.hypothesis),
                 warnings=warnings,
+                record=record,
             )
         selected = weights != 0
         return Explanation(
@@ -384,6 +415,7 @@ class Rationalizer(SavingMixin):
             unknown=self._unknown(example),
             counted=tuple(self.trained.encoder.counted(example.tokens).tolist()),
             warnings=warnings,
+            record=record,
         )
 
     def _unknown(self, text: Example) -> tuple[bool, ...]:

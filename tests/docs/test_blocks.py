@@ -22,6 +22,7 @@ from rationalizer.data import generated_reviews as reviews
 from rationalizer.nn import ENCODERS, EXTRACTORS
 from tests.cli.calls import run
 from tests.docs.pages import PAGES, Block, blocks, commands
+from tests.records.key_files import write_private, write_public
 
 RUN = [
     "README.md",
@@ -29,6 +30,7 @@ RUN = [
     "docs/concepts.md",
     "docs/how-to/audit.md",
     "docs/how-to/constraints.md",
+    "docs/how-to/decision-records.md",
     "docs/how-to/large-data.md",
     "docs/how-to/own-data.md",
     "docs/how-to/own-method.md",
@@ -45,6 +47,7 @@ SET_UP = {
     'pip install ".[web]"',
     'pip install ".[captum]"',
     'pip install ".[ray]"',
+    'pip install ".[records]"',
     'pip install ".[slurm]"',
     'pip install ".[excel]"',
     'pip install ".[hub]"',
@@ -218,6 +221,18 @@ def test_concepts(reader):
     space = reader.namespace
     assert space["one_quote"].tolist() == space["whole"].tolist() == [[0, 0, 0, 0, 1, 1, 1, 1]]
     assert space["one_each"].tolist() == [[1, 0, 0, 0, 0, 0, 0, 1]]
+
+
+def test_decision_records(reader):
+    """The page assumes a key pair, as OpenSSL makes it."""
+    keys = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519", reason="pip install cryptography")
+    key = keys.Ed25519PrivateKey.generate()
+    write_private(key, reader.folder / "key.pem")
+    write_public(key, reader.folder / "key.pub")
+    reader.read("docs/how-to/decision-records.md")
+    assert [word.word for word in reader.namespace["record"].rationale] == ["spotless", "rude"]
+    assert ["identical" in printed for printed in reader.namespace["printed"]] == [True, True]
+    assert (reader.folder / "signed.jsonl").is_file()
 
 
 def test_own_method(reader):

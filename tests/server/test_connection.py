@@ -102,7 +102,7 @@ def test_answers_have_no_deadline(models, monkeypatch):
     """The deadline is for the arrival of the request, not for the model."""
     real = type(models[0]).explain
     with listening(create_app(models), seconds=0.2) as address:
-        monkeypatch.setattr(type(models[0]), "explain", lambda *args: time.sleep(0.6) or real(*args))
+        monkeypatch.setattr(type(models[0]), "explain", lambda *args, **more: time.sleep(0.6) or real(*args, **more))
         assert httpx.post(f"{address}/explain", json={"text": "lovely care"}, timeout=20).status_code == 200
 
 
@@ -111,10 +111,10 @@ def test_texts_of_disconnected_clients_are_not_explained(models, monkeypatch):
     read, go_on = [], threading.Event()
     real = type(models[0]).explain
 
-    def explain(served, budget, constraints, texts):
+    def explain(served, budget, constraints, texts, **options):
         read.extend(texts)
         assert go_on.wait(20)
-        return real(served, budget, constraints, texts)
+        return real(served, budget, constraints, texts, **options)
 
     with listening(create_app(models)) as address, connect(address) as first, connect(address) as second:
         monkeypatch.setattr(type(models[0]), "explain", explain)
@@ -163,7 +163,7 @@ def test_unfinished_requests_are_answered_503_on_shutdown(models, monkeypatch, c
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
     with listening(create_app(models), grace=1) as address:
-        monkeypatch.setattr(type(models[0]), "explain", lambda *args: time.sleep(0.2) or real(*args))
+        monkeypatch.setattr(type(models[0]), "explain", lambda *args, **more: time.sleep(0.2) or real(*args, **more))
         slow = connect(address)
         slow.sendall(HEAD + b"Content-Length: 100\r\n\r\n")
         for thread in threads:

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from rationalizer.models import configure
+from rationalizer.models.devices import set_threads
 from rationalizer.training import train, trainer
-from rationalizer.training.threads import LONG_STEP, fewest_threads, set_threads, time_thread_numbers
+from rationalizer.training.threads import LONG_STEP, fewest_threads, time_thread_numbers
 from tests.training.interrupted import SMALL, Killed, killed_after, same, weights
 
 CONFIG = configure("sfe", {**SMALL, "embeddings": None, "epochs": 1, "constraints": "never=stopwords"})

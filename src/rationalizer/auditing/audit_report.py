@@ -10,6 +10,7 @@ from rationalizer.drawing.html import HtmlTable, Section, to_html_fragment, to_h
 if TYPE_CHECKING:
     from rationalizer.auditing.run_audit import Audit
 
+SYMBOLS = {"pass": "✓", "leak": "✗", "not applicable": "–"}
 LEAD = (
     "A leak is a way by which something other than the shown words determines the prediction, or a reason not to "
     "believe scores. An audit finds what it looks for: a pass is evidence, not a proof of all that could be hidden."
@@ -33,12 +34,11 @@ def audit_sections(audit: Audit) -> list[Section]:
     parts = dict.fromkeys(CHECKS[name].part for name in audit.results)
     for part in parts:
         lines = [
-            (result.verdict, result.shown, CHECKS[name].question, result.sentence, name)
+            (name, f"{SYMBOLS[result.verdict]} {result.verdict}", f"{CHECKS[name].question} {result.sentence}")
             for name, result in audit.results.items()
             if CHECKS[name].part == part
         ]
-        heads = ("verdict", "measured", "question", "finding", "check")
-        sections.append(Section(part, tables=[HtmlTable(heads, lines, numbers=False)]))
+        sections.append(Section(part, tables=[HtmlTable(("check", "verdict", "finding"), lines, numbers=False)]))
     return sections
 
 

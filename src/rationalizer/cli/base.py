@@ -62,7 +62,7 @@ def command(*examples: str, stopped: str = "Stopped.") -> Callable[[Command], Co
             except Exception as error:
                 if show_traceback or not _is_input_error(error):
                     raise
-                err.print(f"error: {_one_line(str(error))}", style="red", markup=False)
+                err.print(f"error: {one_line(str(error))}", style="red", markup=False)
                 raise typer.Exit(INVALID_INPUT) from None
 
         run.__signature__ = _expand(inspect.signature(function), hints)  # type: ignore[attr-defined]
@@ -97,7 +97,7 @@ def _is_input_error(error: Exception) -> bool:
     return lightning is not None and isinstance(error, lightning.MisconfigurationException)
 
 
-def _one_line(message: str) -> str:
+def one_line(message: str) -> str:
     """The message without line breaks and without terminal control characters."""
     joined = " ".join(message.splitlines())
     printable = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in joined)

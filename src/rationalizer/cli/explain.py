@@ -26,6 +26,7 @@ from rationalizer.cli.options import (
     find_model,
 )
 from rationalizer.cli.output_formats import RESUMABLE, ExplainedRow, choose_format, encodable, make_format
+from rationalizer.cli.record_output import RecordFile, RecordOptions
 from rationalizer.cli.resumed_output import PartialOutput
 from rationalizer.progress import show_progress
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     "rationalizer explain runs/mine --file new.csv --column text=review --out explained.csv",
     "rationalizer explain runs/mine --file new.csv --column text=review --out explained.csv --resume",
     "rationalizer explain runs/mine --file 'new/*.parquet' --out explained/ --engine ray",
+    'rationalizer explain sentiment "A warm, funny film." --record decisions.jsonl',
     stopped="Stopped. Finished JSONL, CSV and shards are kept; the same command with --resume continues.",
 )
 def explain(
@@ -94,6 +96,7 @@ def explain(
     ] = None,
     gpus: Annotated[float | None, typer.Option(min=0, help="ray: GPUs per worker; 0.25 is a quarter of one.")] = None,
     shard_rows: Annotated[int | None, typer.Option(min=1, help="Rows per Parquet shard; 20000 by default.")] = None,
+    recording: RecordOptions,
 ) -> None:
     """Predict labels of texts and show the words they are based on. Input of any size is processed in pieces.
 
@@ -106,12 +109,14 @@ def explain(
         raise ValueError("--column, --delimiter and similar options describe a --file; add --file")
     if resume and overwrite:
         raise ValueError("--resume and --overwrite exclude each other; remove one")
+    recording.check()
     read = reading.read_options()
     options: dict[str, Any] = {"columns": read.columns, "dialect": read.dialect, "skip_bad": read.skip_bad}
     options["batch_size"] = batch_size
     ray = {"address": address, "workers": workers, "gpus": gpus}
     if writes_shards(engine, file_name):
         _check_escaping(escape_formulas, "parquet")
+        recording.check_format("parquet")
         source, folder = check_shard_options(engine, file_name, out_name, form, device, **ray)
         model = _load_model(find_model(run), budget, constraint, device)
         options |= {"engine": engine, "resume": resume, "overwrite": overwrite, **ray}
@@ -121,6 +126,7 @@ def explain(
     file, out_file = (None if name is None else Path(name) for name in (file_name, out_name))
     format_name = choose_format(form, out_file)
     _check_escaping(escape_formulas, format_name)
+    recording.check_format(format_name)
     _check_output(out_file, format_name, resume, overwrite)
     if format_name == "parquet" and (file is None or out_file is None):
         raise ValueError("Parquet output needs --file and --out; add both, or choose another --format")
@@ -129,20 +135,23 @@ def explain(
         explain_to_parquet(file, out_file, model, **options)
         return
     title = f"Explained by {run.resolve().name}"
-    _explain_as_text(model, texts, file, out_file, format_name, resume, read, batch_size, title, escape_formulas)
+    output = (out_file, format_name, resume, title, escape_formulas)
+    with recording.open_file(model) as records:
+        _explain_as_text(model, texts, file, read, batch_size, *output, records)
 
 
 def _explain_as_text(
     model: Rationalizer,
     texts: Sequence[str] | None,
     file: Path | None,
+    options: ReadOptions,
+    batch_size: int,
     out_file: Path | None,
     format_name: str,
     resume: bool,
-    options: ReadOptions,
-    batch_size: int,
     title: str,
     escape_formulas: bool,
+    records: RecordFile,
 ) -> None:
     """Explain round by round and write each round at once."""
     from rationalizer.data import BadRows
@@ -176,7 +185,7 @@ def _explain_as_text(
     )
 
     def explain_rows(batch: Sequence[InputRow]) -> list[ExplainedRow]:
-        explanations = model.explain_rows(batch, batch_size=batch_size, bad=bad)
+        explanations = model.explain_rows(batch, batch_size=batch_size, bad=bad, recorder=records.recorder)
         return [
             ExplainedRow(row.row, explanation, None if row.example is None else model.label_of(row.example))
             for row, explanation in zip(batch, explanations, strict=True)
@@ -196,7 +205,7 @@ def _explain_as_text(
         if not start:
             write(form.header)
         for batch in batches:
-            explained = explain_rows(batch)
+            explained = records.take_from(explain_rows(batch))
             write("".join(form.record(number + k, row) for k, row in enumerate(explained)))
             counts.update(row.explanation is not None for row in explained)
             summary.add_explanations(row.explanation for row in explained if row.explanation is not None)

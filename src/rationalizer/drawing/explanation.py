@@ -44,6 +44,8 @@ class _Drawable:
         values = {name: getattr(self, name) for name in (*names, "readable")}
         if values["probabilities"] is not None:
             values["probabilities"] = {str(label): p for label, p in values["probabilities"].items()}
+        if (record := values.pop("record")) is not None:
+            values["record"] = record.to_dict()
         return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
@@ -63,6 +65,7 @@ class Explanation(_Drawable):
     unknown: tuple[bool, ...] = ()  # words that are not in the model's vocabulary
     counted: tuple[bool, ...] = ()  # whether a token counts towards the budget: known words do, punctuation does not
     warnings: tuple[str, ...] = ()  # why the prediction may be a guess, as sentences
+    record: Any = None  # the `records.DecisionRecord`, if explain was asked for it
 
     def __post_init__(self) -> None:
         _fill(self, "unknown", False, len(self.tokens))
@@ -115,6 +118,7 @@ class PairExplanation(_Drawable):
     premise_unknown: tuple[bool, ...] = ()  # words that are not in the model's vocabulary
     hypothesis_unknown: tuple[bool, ...] = ()
     warnings: tuple[str, ...] = ()  # why the prediction may be a guess, as sentences
+    record: Any = None  # the `records.DecisionRecord`, if explain was asked for it
 
     def __post_init__(self) -> None:
         _fill(self, "premise_unknown", False, len(self.premise_tokens))

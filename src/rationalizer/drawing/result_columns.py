@@ -11,10 +11,10 @@ TEXT_COLUMNS = ("predicted", "probability", "rationale", "spans", "warnings")
 PAIR_COLUMNS = ("predicted", "probability", "alignment", "words", "warnings")
 
 
-def result_columns(existing: Collection[Any], *, pairs: bool) -> list[str]:
+def result_columns(existing: Collection[Any], *, pairs: bool, record: bool = False) -> list[str]:
     """The names of the added columns; a name that already exists gets a number."""
     names: list[str] = []
-    for name in PAIR_COLUMNS if pairs else TEXT_COLUMNS:
+    for name in (*(PAIR_COLUMNS if pairs else TEXT_COLUMNS), *(["record"] if record else [])):
         number = 1
         while (unique := name if number == 1 else f"{name}_{number}") in existing:
             number += 1
@@ -22,8 +22,13 @@ def result_columns(existing: Collection[Any], *, pairs: bool) -> list[str]:
     return names
 
 
-def result_values(explanation: AnyExplanation | None) -> list[Any]:
-    """The label, its probability, the rationale in two forms, the warnings; all None if nothing could be explained."""
+def result_values(explanation: AnyExplanation | None, *, record: bool = False) -> list[Any]:
+    """The label, its probability, the rationale in two forms, the warnings; all None if nothing could be explained.
+
+    With `record`, the decision record as JSON comes last.
+    """
+    if record:
+        return [*result_values(explanation), None if explanation is None else explanation.record.to_json()]
     if explanation is None:
         return [None] * len(TEXT_COLUMNS)
     probability = max(explanation.probabilities.values()) if explanation.probabilities else None

@@ -1,7 +1,9 @@
-"""Names of devices: auto, cpu, cuda, cuda:1, mps."""
+"""Names of devices: auto, cpu, cuda, cuda:1, mps; and the number of CPU threads."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -19,6 +21,17 @@ def check_device(name: str) -> str:
     if kind == "mps" and not torch.backends.mps.is_available():
         raise ValueError("PyTorch finds no Apple GPU, but the device is mps; use cpu")
     return name
+
+
+@contextmanager
+def set_threads(number: int | None) -> Iterator[None]:
+    """Use this number of threads in PyTorch and in the layers; None changes nothing."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(number or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def accelerator_settings(name: str, devices: int | str = 1) -> dict[str, Any]:

@@ -37,8 +37,9 @@ PAGES = {"/": "index.html", "/docs": "docs.html"}
 ASSETS = ("style.css", "api.js", "examples.js", "dataset.js", "page.js", "docs.js")
 MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "html": "text/html", "svg": "image/svg+xml"}
 Drawing = Literal["html", "svg"]
-# The model's name, what replaces its own settings, and, if it searches patterns, the time left to the request.
-Key = tuple[str, Budget | None, Constraints | None, SearchTime | None]
+# The model's name, what replaces its own settings, whether decisions are recorded, and, if the model searches patterns,
+# the time left to the request.
+Key = tuple[str, Budget | None, Constraints | None, bool, SearchTime | None]
 WARM_UP_TEXT, WARM_UP_PAIR = "A first text.", ("A first text.", "A second one.")
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorResponse, "description": "Not JSON, or fields that contradict each other."},
@@ -78,9 +79,9 @@ def create_app(
     by_name = {model.name: model for model in models}
 
     def explain_batch(key: Key, texts: Sequence[Text]) -> list[AnyExplanation | DataError]:
-        name, budget, constraints, search_time = key
+        name, budget, constraints, record, search_time = key
         with search_time.use() if search_time is not None else nullcontext():
-            return by_name[name].explain(budget, constraints, texts)
+            return by_name[name].explain(budget, constraints, texts, record=record)
 
     def record_batch(texts: int) -> None:
         metrics.batches.observe(texts)
@@ -99,7 +100,8 @@ def create_app(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with batcher:
             for model in models:  # compiles kernels before the first request
-                await batcher.submit((model.name, None, None, None), [WARM_UP_PAIR if model.pairs else WARM_UP_TEXT])
+                first = WARM_UP_PAIR if model.pairs else WARM_UP_TEXT
+                await batcher.submit((model.name, None, None, False, None), [first])
             yield
 
     app = FastAPI(
@@ -115,7 +117,7 @@ def create_app(
     app.add_exception_handler(HTTPException, handle_http_exception)
 
     async def submit(task: ExplainTask, request: Request) -> list[AnyExplanation | DataError]:
-        key = (task.model.name, task.budget, task.constraints, task.search_time())
+        key = (task.model.name, task.budget, task.constraints, task.record, task.search_time())
         try:
             return await batcher.submit(key, task.texts, request.client and request.client.host)
         except QueueFullError as error:

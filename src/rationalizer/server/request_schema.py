@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, model
 from rationalizer.constraints import ConstraintConflict, Constraints, parse_constraints
 from rationalizer.constraints.patterns import SearchTime
 from rationalizer.models.config import with_constraints
+from rationalizer.records.recorder import write_constraint
 from rationalizer.server.http_errors import RequestError
 from rationalizer.server.quotas import Quotas
 from rationalizer.server.served_models import ServedModel, Text
@@ -55,6 +56,9 @@ class ExplainRequest(BaseModel):
     )
     model: str | None = Field(None, description="A name from GET /models; by default the first for this kind of text.")
     html: bool = Field(False, description="Whether to add an HTML fragment to each explanation.")
+    record: bool = Field(
+        False, description="Whether to add a decision record, which `rationalizer verify` checks, to each explanation."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -86,6 +90,7 @@ class ExplainTask:
     constraints: Constraints | None
     field: str  # of the request, that holds the texts
     texts: Sequence[Text]
+    record: bool = False  # whether explanations have a decision record
 
     def search_time(self) -> SearchTime | None:
         """Return the time limit of the request's searches; None if it has no patterns."""
@@ -109,7 +114,9 @@ def validate(request: ExplainRequest, models: Mapping[str, ServedModel], quotas:
         for part in (text,) if isinstance(text, str) else text:
             _check_text(part, _indexed(field, index), quotas)
     budget, constraints = _parse_budget(request.budget, model), _parse_constraints(request.constraints, model)
-    return ExplainTask(model, budget, constraints, field, texts)
+    if request.record:
+        _check_recordable(model, constraints)
+    return ExplainTask(model, budget, constraints, field, texts, request.record)
 
 
 def _indexed(field: str, index: int) -> str:
@@ -208,6 +215,14 @@ def _parse_constraints(values: list[str | dict[str, Any]] | None, model: ServedM
     except (TypeError, RecursionError):
         problem = "a setting of a constraint has a value of the wrong type, or is nested too deeply"
         raise RequestError(422, "constraints", problem, "write a constraint as a string, such as 'spans=2'") from None
+
+
+def _check_recordable(model: ServedModel, constraints: Constraints | None) -> None:
+    try:
+        for constraint in model.model.constraints if constraints is None else constraints:
+            write_constraint(constraint)
+    except InputError as error:
+        raise RequestError(422, "record", error.problem, error.remedy) from None
 
 
 def constraint_error(error: ValueError) -> RequestError:

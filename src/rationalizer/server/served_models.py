@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from rationalizer.constraints import CONSTRAINTS, Constraint, ConstraintConflict, Constraints
 from rationalizer.drawing import AnyExplanation
 from rationalizer.model import Rationalizer
+from rationalizer.records.recorder import Recorder
 from rationalizer.text import AnyExample, Budget
 from rationalizer.text.errors import DataError
 
@@ -62,12 +64,18 @@ class ServedModel:
     def pairs(self) -> bool:
         return self.model.pairs
 
+    @cached_property
+    def _recorder(self) -> Recorder:
+        """Kept, because the hash of a large model takes longer than an explanation."""
+        return Recorder(self.model.trained)
+
     def explain(
-        self, budget: Budget | None, constraints: Constraints | None, texts: Sequence[Text]
+        self, budget: Budget | None, constraints: Constraints | None, texts: Sequence[Text], *, record: bool = False
     ) -> list[AnyExplanation | DataError]:
         """Explain the texts; `budget` and `constraints`, unless None, replace the model's own for this call.
 
-        The result of a text that cannot be explained is a `DataError`.
+        With `record`, explanations have a decision record. The result of a text that cannot be explained is a
+        `DataError`.
         """
         results: list[AnyExplanation | DataError | None] = [None] * len(texts)
         examples: dict[int, AnyExample] = {}
@@ -82,7 +90,10 @@ class ServedModel:
             for group in group_by_length([example.shape for example in examples.values()]):
                 members = [indices[k] for k in group]
                 explanations = self.model.explain_examples(
-                    [examples[index] for index in members], budget=budget, constraints=constraints
+                    [examples[index] for index in members],
+                    budget=budget,
+                    constraints=constraints,
+                    recorder=self._recorder if record else None,
                 )
                 for index, explanation in zip(members, explanations, strict=True):
                     results[index] = explanation

@@ -92,8 +92,8 @@ def run(
         on_batch: called with the size of each scored batch.
         training: further arguments of `train`, such as `resume`, `progress` and `devices`.
     """
+    from rationalizer.models.devices import set_threads
     from rationalizer.training.distributed import is_first_process  # Lightning Fabric imports slowly
-    from rationalizer.training.threads import set_threads
     from rationalizer.training.trainer import train
 
     trained = train(corpus, config, directory, **training)

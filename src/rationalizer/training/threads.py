@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from itertools import islice
 
 import torch
 
+from rationalizer.models.devices import set_threads
 from rationalizer.nn import TrainingStep
 from rationalizer.training.learning_rates import build_optimizer
 from rationalizer.training.loop import TrainingLoop
@@ -24,17 +24,6 @@ SAMPLED_BATCHES = 9  # the one of median size is measured
 SECONDS = 0.2  # duration of the trial for each number of threads
 LONG_STEP = 1.0  # seconds; longer steps are not repeated
 TOLERANCE = 1.1  # fewer threads are as good if a step takes at most this many times as long
-
-
-@contextmanager
-def set_threads(number: int | None) -> Iterator[None]:
-    """Use this number of threads in PyTorch and in the layers; None changes nothing."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(number or before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def measure_threads(loop: TrainingLoop) -> dict[int, float]:

@@ -20,6 +20,7 @@ from rationalizer.models.atomic_files import write_record
 from rationalizer.models.batch_constraints import check_constraints
 from rationalizer.models.batches import collate
 from rationalizer.models.config import Config
+from rationalizer.models.devices import set_threads
 from rationalizer.models.format_upgrade import find_file
 from rationalizer.models.sample_texts import choose_samples
 from rationalizer.models.trained_model import (
@@ -51,7 +52,7 @@ from rationalizer.training.distributed import (
 from rationalizer.training.history_log import HistoryLog
 from rationalizer.training.loop import TrainingLoop
 from rationalizer.training.seeding import preserve_rng_state, seed_all
-from rationalizer.training.threads import fewest_threads, measure_threads, set_threads
+from rationalizer.training.threads import fewest_threads, measure_threads
 from rationalizer.training.validation import score_name
 
 START_TEXTS = 64  # number of texts used to initialize a method
