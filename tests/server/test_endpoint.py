@@ -258,11 +258,11 @@ def test_internal_errors(models, monkeypatch, caplog, error):
         assert client.get("/ready").status_code == 200
         assert explain(client, text=TEXT)
     assert response.status_code == 500
-    assert response.json()["error"]["problem"] == "the server failed on this request"
+    (number,) = re.findall("error ([0-9a-f]{8})", response.json()["error"]["problem"])
     assert response.headers["X-Content-Type-Options"] == "nosniff"
     assert str(error) not in response.text
     (logged,) = [record for record in caplog.records if record.name == "rationalizer"]
-    assert logged.getMessage() == "POST /explain failed"
+    assert logged.getMessage() == f"POST /explain failed (error {number})"
     assert logged.exc_info[1] is error
     assert "a secret text" not in caplog.text
 
