@@ -13,6 +13,7 @@ from rationalizer import Rationalizer
 from tests.cli.calls import refused, run
 from tests.hub.hub_server import serving
 
+file_download = pytest.importorskip("huggingface_hub.file_download", reason='the extra "hub" is not installed')
 constants = pytest.importorskip("huggingface_hub.constants", reason='the extra "hub" is not installed')
 TEXTS = ["We found very rude careless neglect. It was our first visit.", "There was truly lovely friendly care."]
 
@@ -20,7 +21,9 @@ TEXTS = ["We found very rude careless neglect. It was our first visit.", "There 
 def connect(monkeypatch, address, folder):
     """Point the client to another server; it has read its environment at import."""
     monkeypatch.setattr(constants, "ENDPOINT", address)
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}")
+    for module in (constants, file_download):  # old versions have a copy there
+        template = address + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr(module, "HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder))
     # Large files by Git LFS, not by Xet storage, which old versions do not know.
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True, raising=False)
