@@ -17,7 +17,6 @@ from rationalizer.hub.publishing import (
 )
 from rationalizer.models.atomic_files import write_record
 from rationalizer.models.config import flat_settings
-from rationalizer.models.devices import check_device
 from rationalizer.models.trained_model import TrainedModel
 from rationalizer.sklearn_api import EstimatorMixin
 from rationalizer.text import AnyExample, is_punctuation
@@ -107,7 +106,7 @@ class SavingMixin(EstimatorMixin):
         return self.explain_examples([default])[0] if all(map(self.trained.encoder.knows, words)) else None
 
     @classmethod
-    def load(cls, model: str | Path, device: str = "cpu", *, revision: str | None = None) -> Self:
+    def load(cls, model: str | Path, device: str = "auto", *, revision: str | None = None) -> Self:
         """Load a model from a folder, from the package (a starter model) or from the Hugging Face Hub.
 
         Args:
@@ -116,7 +115,7 @@ class SavingMixin(EstimatorMixin):
             revision: for a model of the Hub, a branch, tag or commit; "org/name@revision" means the same.
         """
         folder = locate(model, revision)
-        loaded = cls.from_trained(TrainedModel.load(folder, check_device(device)))
+        loaded = cls.from_trained(TrainedModel.load(folder, device))
         loaded._record = read_run_record(folder)
         return loaded
 

@@ -87,11 +87,11 @@ def train(
         settings, encoder=encoder, embeddings=embeddings, seed=seed, budget=budget, constraints=constraint or None
     )
     data = resolve_source(source, reading, data_dir, aspect)
-    accelerator = accelerator_settings(device, devices)
+    accelerator_settings(device, devices)  # raises before the data is read
     config = configure(method, {"budget": data.budget, **chosen}, dataset=data.dataset, pairs=data.pairs)
     folder = out_dir or Path("runs") / f"{data.name}-{config.method}"
     check_output_folder(folder)
-    is_first = is_first_process(accelerator["devices"], nodes)
+    is_first = is_first_process(devices, nodes)
     if is_first and not resume:
         require_no_run(folder)  # before the data is read
     corpus = data.load(config.word_splitting, on_progress=show_progress if is_first else None)
@@ -111,7 +111,8 @@ def train(
             on_batch=on_batch,
             resume=resume,
             progress=None if err.is_terminal else "lines",
-            **accelerator,
+            device=device,
+            devices=devices,
             threads=threads,
             precision=precision,
             strategy=strategy,

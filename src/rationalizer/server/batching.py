@@ -115,8 +115,8 @@ class Batcher(Generic[Key, Item, Result]):
         self._closed = True
         self._submitted.set()
         if self._worker is not None:
-            _, running = await asyncio.wait([self._worker], timeout=STOP_SECONDS)
-            if running:
+            await asyncio.wait([self._worker], timeout=STOP_SECONDS)
+            if not self._worker.done():
                 log.critical("a batch is still running %s seconds after the server stopped", STOP_SECONDS)
                 self._on_hung()
                 await asyncio.wait([self._worker])
