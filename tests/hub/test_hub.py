@@ -103,6 +103,17 @@ def test_texts_and_paths_are_not_uploaded(hub, private_run):
     np.testing.assert_array_equal(back.predict_proba(SENTENCES), model.predict_proba(SENTENCES))
 
 
+def test_save_says_what_it_keeps(private_run, tmp_path, recwarn):
+    model = Rationalizer.load(private_run)
+    model.save(tmp_path / "copy")
+    (said,) = [str(one.message) for one in recwarn if "The folder keeps" in str(one.message)]
+    for kept in ("texts of the data", "examples.json", "paths in config.json", "origin of the data in scores.json"):
+        assert kept in said
+    nothing = Rationalizer(keep_examples=0, epochs=1, hidden=4, vector_size=4, embeddings="none")
+    nothing.fit(SENTENCES, [0, 1] * 15).save(tmp_path / "nothing")
+    assert len([one for one in recwarn if "The folder keeps" in str(one.message)]) == 1
+
+
 def test_examples_are_uploaded_if_asked_for(hub, private_run):
     Rationalizer.load(private_run).push_to_hub("org/mine", token="secret", include_examples=True)
     files = dict(hub.repositories["org/mine"]["main"])

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
+import torch
 
 from rationalizer import Rationalizer
 from rationalizer import drawing as render
@@ -281,6 +282,16 @@ def test_warnings_are_in_the_answer(client):
     known, unknown = explain(client, texts=[TEXT, "xyzzy"])["explanations"]
     assert known["warnings"] == []
     assert "knows none" in unknown["warnings"][0]
+
+
+def test_empty_rationales_are_flagged(spectra_run):
+    models = load_models([spectra_run])
+    with torch.no_grad():
+        models[0].model.trained.model.method.scorer.bias.fill_(-1000)
+    with local_client(create_app(models)) as client:
+        (found,) = explain(client, text=TEXT)["explanations"]
+    assert not any(found["selected"])
+    assert "No word is selected" in found["warnings"][0]
 
 
 def test_hostile_text_is_escaped(client):

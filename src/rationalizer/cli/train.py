@@ -76,11 +76,13 @@ def train(
     """Train a model and save it in a folder."""
     from rationalizer.compare import describe_method
     from rationalizer.data import GENERATED
+    from rationalizer.hub.publishing import kept_private_data
     from rationalizer.metrics import headline_metrics, score_rows
     from rationalizer.models import configure
     from rationalizer.models.devices import accelerator_settings
     from rationalizer.training import degeneration_findings, run
     from rationalizer.training.distributed import is_first_process
+    from rationalizer.training.runs import describe_origin
     from rationalizer.training.trainer import require_no_run
 
     chosen = collect_settings(
@@ -124,6 +126,8 @@ def train(
     show_table(["score", *result.scores], score_rows(result.scores, headline_metrics()))
     for split, scores in result.scores.items():
         warn(f"warning ({split}): {finding.message}" for finding in degeneration_findings(config.method, scores))
+    if kept := kept_private_data(result.trained, result.record(describe_origin(corpus, data))):
+        out.print(kept, markup=False)
     out.print(f"Next: rationalizer evaluate {folder}{'' if corpus.pairs else ' --faithfulness'}")
 
 

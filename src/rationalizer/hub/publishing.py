@@ -1,4 +1,4 @@
-"""What leaves the machine when a model is published: no texts of the user, no paths, no name of the data."""
+"""What a model's folder keeps of its user, and what is left out when it is published: texts, paths, the data's name."""
 
 from __future__ import annotations
 
@@ -12,6 +12,24 @@ from rationalizer.nn import ENCODERS
 from rationalizer.training.runs import RunRecord
 
 _PATHS = ("encoder", "embeddings", "source", "_name_or_path")  # keys that may hold the path of a local file or folder
+
+
+def kept_private_data(trained: TrainedModel, record: RunRecord | None = None) -> str:
+    """Return a sentence on the texts and paths that the saved model contains; empty if there are none.
+
+    `record` is the run that trained it, if its scores are saved, too.
+    """
+    kept = []
+    if trained.examples:
+        kept.append(f"{len(trained.examples)} texts of the data in examples.json (keep_examples=0 stores none)")
+    settings = {"encoder": trained.config.encoder, **trained.config.encoder_options}
+    if settings != _without_paths(settings):
+        kept.append("local paths in config.json")
+    if record is not None and record["data"]["source"] is not None:
+        kept.append("the origin of the data in scores.json")
+    if not kept:
+        return ""
+    return f"The folder keeps {', '.join(kept)}. push_to_hub leaves this out; remove it before you share the folder."
 
 
 def without_private_data(trained: TrainedModel, *, include_examples: bool) -> TrainedModel:
