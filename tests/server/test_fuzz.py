@@ -1,4 +1,4 @@
-"""Random constraints, and those that once blocked or ended the server: each request is answered, and so are others."""
+"""Random requests, and those that once blocked or ended the server: each request is answered, and so are others."""
 
 import json
 import time
@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from soak.constraint_requests import random_request
+from soak.random_requests import random_request
 
 from rationalizer.constraints.patterns import find_pattern
 from rationalizer.server import create_app, request_schema
@@ -19,7 +19,7 @@ SLOW = "(?:a|a)+$"
 
 
 @pytest.mark.parametrize("pairs", [False, True])
-def test_random_constraints(client, pair_client, monkeypatch, pairs):
+def test_random_requests(client, pair_client, monkeypatch, pairs):
     monkeypatch.setattr(request_schema, "SEARCH_SECONDS", 0.05, raising=False)
     client = pair_client if pairs else client
     before = client.post("/explain", json=PLAIN[pairs])
