@@ -1,6 +1,7 @@
 """The contract of every op on word scores."""
 
 import copy
+import inspect
 from functools import partial
 
 import pytest
@@ -357,3 +358,13 @@ def test_forward_mode_of_other_arguments_and_ops_raises(generator):
 def test_huge_budget_is_no_budget(op, generator):
     scores = torch.randn(2, 5, generator=generator)
     assert torch.equal(op(scores, 2**70), op(scores, 5))
+
+
+def test_only_scores_and_budget_are_positional():
+    """One rule for all ops, also those on matrices."""
+    functions = [getattr(ops, name) for name in ops.__all__ if inspect.isfunction(getattr(ops, name))]
+    assert len(functions) >= 16
+    for function in functions:
+        parameters = inspect.signature(function).parameters.values()
+        positional = [one.name for one in parameters if one.kind is not one.KEYWORD_ONLY]
+        assert positional in (["scores"], ["scores", "budget"], ["scores", "k"]), function

@@ -3,11 +3,13 @@
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 from soak.random_requests import random_request
 
+import rationalizer
 from rationalizer.constraints.patterns import find_pattern
 from rationalizer.server import create_app, request_schema
 from tests.server.conftest import local_client
@@ -34,6 +36,7 @@ def test_random_requests(client, pair_client, monkeypatch, pairs):
         assert time.monotonic() - started < 30, (number, content[:500])
         if response.status_code != 200:
             assert response.json()["error"]["field"]
+            assert str(Path(rationalizer.__file__).parent) not in response.text
     assert {200, 422} <= statuses
     after = client.post("/explain", json=PLAIN[pairs])
     assert (after.status_code, after.json()) == (200, before.json())
