@@ -132,6 +132,8 @@ def test_the_folder_of_an_encoder_is_not_uploaded(hub, tmp_path):
     model = Rationalizer(encoder=str(encoder), epochs=1).fit(SENTENCES, [0, 1] * 15, run_dir=home / "run")
     model.push_to_hub("org/mine", token="secret")
     assert_nothing_private(hub.repositories["org/mine"]["main"], home)
+    model.save(tmp_path / "saved")
+    assert_nothing_private({"README.md": (tmp_path / "saved" / "README.md").read_bytes()}, home)
     back = Rationalizer.load("org/mine")
     np.testing.assert_array_equal(back.predict_proba(SENTENCES), model.predict_proba(SENTENCES))
 

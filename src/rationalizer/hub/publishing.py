@@ -38,7 +38,7 @@ def without_private_data(trained: TrainedModel, *, include_examples: bool) -> Tr
     The paths are those of the pretrained encoder and of the word vectors, which only another training would read.
     """
     config = trained.config
-    config = replace(config, encoder=_name_of(config.encoder), encoder_options=_without_paths(config.encoder_options))
+    config = replace(config, encoder=name_of(config.encoder), encoder_options=_without_paths(config.encoder_options))
     description = replace(trained.description, config=config)
     return replace(trained, description=description, examples=trained.examples if include_examples else ())
 
@@ -59,11 +59,11 @@ def remove_paths_from_encoder(folder: Path) -> None:
 
 def _without_paths(settings: Any) -> dict[str, Any]:
     return {
-        key: _name_of(value) if key in _PATHS and isinstance(value, str) else value for key, value in settings.items()
+        key: name_of(value) if key in _PATHS and isinstance(value, str) else value for key, value in settings.items()
     }
 
 
-def _name_of(source: str) -> str:
+def name_of(source: str) -> str:
     """The last component of a local path; names, such as org/model on the Hub, stay as they are."""
     is_hub_name = source.count("/") == 1 and not source.startswith((".", "/", "~")) and "\\" not in source
     if is_hub_name and not Path(source).exists():
