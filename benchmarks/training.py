@@ -43,7 +43,7 @@ def threads() -> None:
         seconds: dict[int, float] = {}
         for number in (None, 1, most):
             if number not in seconds:
-                history = train(corpus, config, threads=number, accelerator="cpu", progress=False).history
+                history = train(corpus, config, threads=number, device="cpu", progress=False).history
                 seconds[history["threads"]] = min(row["seconds"] for row in history["epochs"])
         chosen = next(iter(seconds))
         ratio = seconds[chosen] / min(seconds.values())
@@ -64,7 +64,7 @@ def batches_by_tokens() -> None:
         padded = np.array([lengths[batch].max() * len(batch) for batch in batches])
         config = configure("spectra", {"epochs": 1, "batch_size": BATCH, "batch_tokens": tokens})
         started = time.process_time()
-        train(corpus, config, threads=1, accelerator="cpu", progress=False)
+        train(corpus, config, threads=1, device="cpu", progress=False)
         seconds, sizes = time.process_time() - started, [len(batch) for batch in batches]
         texts, padding = f"{min(sizes)} to {max(sizes)}", f"{1 - lengths.sum() / padded.sum():.0%}"
         rows.append([name, len(batches), texts, int(padded.max()), padding, seconds])

@@ -56,7 +56,7 @@ def main() -> None:
         settings = {"seed": args.seed, "budget": corpus.budget, "epochs": args.epochs, "annotation_weight": weight}
         config = configure(args.method, settings | parse_assignments(args.set, "--set"), dataset=args.dataset)
         folder = args.out / corpus.name / f"{args.method}-{weight:g}-seed-{args.seed}"
-        model = run(corpus, config, folder, resume=True, accelerator="cpu").trained
+        model = run(corpus, config, folder, resume=True, device="cpu").trained
         scores = evaluate(model, corpus.dev).as_dict()
         cells = [METRICS[name].format_value(scores[name]) if name in scores else "" for name in SHOWN]
         print(f"| {weight:g} | {' | '.join(cells)} | {model.seconds:.0f} s |", flush=True)

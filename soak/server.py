@@ -19,10 +19,10 @@ import httpx
 from rationalizer import Rationalizer
 from soak import small_models
 from soak.cases import Case, Hung, Soak, Unclear, Wrong, require
-from soak.constraint_requests import random_request
+from soak.random_requests import random_request
 
 REQUESTS, CONCURRENT = 1000, 50
-FUZZED, FUZZED_CONCURRENT = 10_000, 8  # requests with random constraints
+FUZZED, FUZZED_CONCURRENT = 10_000, 8  # requests with random fields
 FIRST_FUZZED, STOP = 10**8, 10**9  # numbers of cases
 BUDGETS = (None, 1, 5, 0.1, "20%", "100%")
 REQUEST_SECONDS = 3  # time limit for the arrival of a request
@@ -146,7 +146,7 @@ def _bad(case: Case, client: httpx.Client, reference: ReferenceModel) -> None:
 
 
 def _fuzzed(case: Case, client: httpx.Client, reference: ReferenceModel) -> None:
-    """Send random constraints; the answer is an explanation or an error of the request."""
+    """Send random fields; the answer is an explanation or an error of the request."""
     content = random_request(case.random, pairs=False)
     case.note(f"{content[:300]!r}, {len(content)} bytes")
     answer = client.post("/explain", content=content, headers={"Content-Type": "application/json"})

@@ -13,10 +13,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from rationalizer import Rationalizer
+from rationalizer.models.setting_docs import describe_settings
 from rationalizer.text import Budget
 
 SMALL = {"hidden": 8, "vector_size": 8, "embeddings": "none", "epochs": 4, "batch_size": 8, "learning_rate": 0.03}
 TEXTS = ["A warm, funny film.", "Dull and far too long!", "Funny, warm and short.", "A dull, long evening."] * 6
+SPECTRA = describe_settings("spectra")
 NAMES = ["good", "bad", "good", "bad"] * 6
 
 
@@ -46,6 +48,43 @@ def test_clone(model):
     assert copy.config == given.config
     with pytest.raises(RuntimeError, match="not trained"):
         clone(model).predict(TEXTS)
+
+
+def test_all_settings_are_parameters(model, tmp_path):
+    made = Rationalizer(hidden=12)
+    params = made.get_params()
+    settings = {one.name: one for part in ("own", "encoder", "common") for one in getattr(SPECTRA, part)}
+    assert params.keys() == {"method", *settings}
+    assert (params["method"], params["budget"], params["hidden"], params["epochs"]) == (None, None, 12, 12)
+    assert Rationalizer(**params).config == made.config
+    before = made.set_params(**SMALL).get_params()
+    assert made.fit(TEXTS, NAMES).get_params() == before
+    model.save(tmp_path)
+    assert Rationalizer.load(tmp_path).get_params().items() >= {"method": "spectra", "epochs": 4, "seed": 0}.items()
+    with pytest.raises(ValueError, match="stauts"):
+        made.set_params(stauts=1)
+
+
+def test_clones_have_the_defaults_of_another_method_encoder_or_kind_of_text():
+    copy = clone(clone(small(epochs=1)))
+    assert copy.set_params(method="sfe", budget="30%").config == small(method="sfe", budget="30%", epochs=1).config
+    copy = clone(Rationalizer(epochs=1))
+    assert copy.set_params(encoder="org/bert").config == Rationalizer(encoder="org/bert", epochs=1).config
+    copy = clone(Rationalizer(encoder="org/bert", epochs=1))
+    assert copy.set_params(epochs=5).config == Rationalizer(encoder="org/bert", epochs=5).config
+    pairs = [("a man plays a guitar", "a man makes music"), ("a dog sleeps", "no dog sleeps")] * 8
+    on_pairs = clone(small(epochs=1)).fit(pairs, ["yes", "no"] * 8)
+    assert on_pairs.config.method == "at-most-one"
+    assert on_pairs.get_params()["method"] is None
+
+
+def test_gumbel_for_pairs(tmp_path):
+    """Also a method for single texts, with other settings."""
+    pairs = [("a man plays a guitar", "a man makes music"), ("a dog sleeps", "no dog sleeps")] * 8
+    Rationalizer("gumbel", **{**SMALL, "epochs": 1}).fit(pairs, ["yes", "no"] * 8).save(tmp_path)
+    loaded = Rationalizer.load(tmp_path)
+    assert loaded.set_params(epochs=2).get_params()["epochs"] == 2
+    assert loaded.fit(pairs, ["yes", "no"] * 8).pairs
 
 
 def test_clone_of_loaded_model(model, tmp_path):
@@ -123,6 +162,7 @@ def test_tags(model):
     check_is_fitted(model)
     assert model.classes_.tolist() == ["bad", "good"]
     assert not hasattr(small(), "classes_")
+    assert not hasattr(model, "classes")
     assert small().fit(TEXTS, [name == "good" for name in NAMES]).classes_.tolist() == [False, True]
 
 

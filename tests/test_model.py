@@ -35,8 +35,8 @@ def test_predictions(model):
     probabilities = model.predict_proba(TEXTS[:4])
     assert probabilities.shape == (4, 2)
     np.testing.assert_allclose(probabilities.sum(1), 1, atol=1e-6)
-    assert model.classes == ("bad", "good")
-    assert [model.classes[i] for i in probabilities.argmax(1)] == NAMES[:4]
+    assert model.classes_.tolist() == ["bad", "good"]
+    assert [model.classes_[i] for i in probabilities.argmax(1)] == NAMES[:4]
 
 
 def test_explain(model):
@@ -132,8 +132,9 @@ def test_labels_keep_their_type(labels, classes, tmp_path):
     fitted = Rationalizer(**SMALL).fit(frame["text"], labels)
     fitted.save(tmp_path)
     for model in (fitted, Rationalizer.load(tmp_path)):
-        assert model.classes == classes
-        assert all(type(given) is type(expected) for given, expected in zip(model.classes, classes, strict=True))
+        found = model.classes_.tolist()
+        assert found == list(classes)
+        assert all(type(given) is type(expected) for given, expected in zip(found, classes, strict=True))
         assert set(model.predict(frame["text"]).tolist()) <= set(classes)
 
 

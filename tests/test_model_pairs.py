@@ -22,7 +22,7 @@ def texts():
 
 @pytest.fixture(scope="module")
 def model(texts):
-    return Rationalizer("budget", budget=3, **SMALL).fit(*texts, progress=False, accelerator="cpu")
+    return Rationalizer("budget", budget=3, **SMALL).fit(*texts, progress=False, device="cpu")
 
 
 def test_explain(model):
@@ -33,7 +33,7 @@ def test_explain(model):
     assert e.alignment.shape == (len(e.premise_tokens), len(e.hypothesis_tokens))
     assert len(e.pairs) == np.count_nonzero(e.alignment) <= 3
     assert e.words == tuple((e.premise_tokens[i], e.hypothesis_tokens[j]) for i, j in e.pairs)
-    assert e.label in model.classes
+    assert e.label in model.classes_
     assert sum(e.probabilities.values()) == pytest.approx(1, abs=1e-5)
     assert e.faithful
     for token, (start, end) in zip(e.hypothesis_tokens, e.hypothesis_offsets, strict=True):
@@ -70,7 +70,7 @@ def test_set_budget(model):
 
 
 def test_default_method(texts, tmp_path):
-    model = Rationalizer(**SMALL).fit(texts[0][:40], texts[1][:40], progress=False, accelerator="cpu")
+    model = Rationalizer(**SMALL).fit(texts[0][:40], texts[1][:40], progress=False, device="cpu")
     assert (model.pairs, model.config.method) == (True, "at-most-one")
     model.save(tmp_path)
     loaded = Rationalizer.load(tmp_path)
@@ -82,7 +82,7 @@ def test_tables_and_dev_pairs(texts):
     table = pd.DataFrame(texts[0][:40], columns=["premise", "hypothesis"])
     dev = (texts[0][40:50], texts[1][40:50])
     model = Rationalizer("gumbel", faithful=False, **SMALL).fit(
-        table, pd.Series(texts[1][:40]), dev=dev, progress=False, accelerator="cpu"
+        table, pd.Series(texts[1][:40]), dev=dev, progress=False, device="cpu"
     )
     assert model.pairs
     assert not model.explain(*texts[0][0]).faithful
@@ -90,11 +90,11 @@ def test_tables_and_dev_pairs(texts):
 
 def test_lists_of_two(texts):
     model = Rationalizer("at-most-one", **SMALL)
-    model.fit([list(pair) for pair in texts[0]], texts[1], progress=False, accelerator="cpu")
+    model.fit([list(pair) for pair in texts[0]], texts[1], progress=False, device="cpu")
     assert model.pairs
     assert model.predict([list(pair) for pair in texts[0][:4]]).shape == (4,)
     tokens = [[premise.split(), hypothesis.split()] for premise, hypothesis in texts[0]]
-    model.fit(tokens, texts[1], progress=False, accelerator="cpu")
+    model.fit(tokens, texts[1], progress=False, device="cpu")
     assert model.explain(*tokens[0]).premise_tokens == tuple(tokens[0][0])
     with pytest.raises(ValueError, match="row 80"):
         model.fit([*texts[0][:-1], "alone"], texts[1])
@@ -103,7 +103,7 @@ def test_lists_of_two(texts):
 
 
 def test_failed_training_changes_nothing(texts):
-    model = Rationalizer(**SMALL).fit(*texts, progress=False, accelerator="cpu")
+    model = Rationalizer(**SMALL).fit(*texts, progress=False, device="cpu")
     before = model.predict(texts[0])
     with pytest.raises(ValueError, match="80 labels"):
         model.fit(["a text"] * 40, texts[1])

@@ -23,7 +23,6 @@ from rationalizer.drawing.result_columns import result_columns, result_values
 from rationalizer.inference.predict import BATCH, Predictions, predict
 from rationalizer.models.batch_constraints import find_conflicts
 from rationalizer.models.config import Config, with_constraints
-from rationalizer.models.devices import accelerator_settings
 from rationalizer.models.trained_model import LabelType, TrainedModel
 from rationalizer.nn.encoders.base import UNKNOWN
 from rationalizer.prediction_warnings import WarningSummary, prediction_warnings
@@ -118,7 +117,7 @@ class Rationalizer(SavingMixin):
         if isinstance(texts, Corpus):
             _check_absent_with_corpus(labels=labels, annotations=annotations, dev=dev, task=task, pairs=pairs)
             corpus = texts
-            config = config_from_params(params, pairs=corpus.pairs)
+            config = config_from_params(self._chosen_params(params), pairs=corpus.pairs)
             if config.word_splitting not in (None, corpus.rule):
                 raise ValueError(
                     f"the corpus was split into words by the rule {corpus.rule!r}, not {config.word_splitting!r}; "
@@ -132,15 +131,16 @@ class Rationalizer(SavingMixin):
             texts = list(texts) if isinstance(texts, Iterator) else texts
             labels = list(labels) if isinstance(labels, Iterator) else labels
             if pairs is None:
-                pairs = are_pairs(texts, expected=config_from_params(params).pairs)
-            config = config_from_params(params, pairs=pairs)
+                expected = config_from_params(params, pairs=self._is_for_pairs(params)).pairs
+                pairs = are_pairs(texts, expected=expected)
+            config = config_from_params(self._chosen_params(params), pairs=pairs)
             corpus = _corpus(config, texts, labels, annotations, dev, task)
             if corpus.classes:
                 label_type = _label_type(list(labels))
         if note := corpus.blank_tokens_note():
             warnings.warn(note, stacklevel=2)
-        trainer = {**accelerator_settings(device, trainer.get("devices", 1)), **trainer}
-        done = run(corpus, config, run_dir, resume=resume, progress=progress, label_type=label_type, **trainer)
+        trainer |= {"device": device, "resume": resume, "progress": progress, "label_type": label_type}
+        done = run(corpus, config, run_dir, **trainer)
         # Assigned together at the end, so that a failed training changes nothing.
         self._config, self._trained = config, done.trained
         self._record = None if run_dir is None else read_run_record(Path(run_dir))
@@ -166,14 +166,14 @@ class Rationalizer(SavingMixin):
         `constraints` replace the model's own.
         """
         outputs = self._outputs(texts, constraints)
-        labels = outputs if self.classes is None else np.array(self.classes)[outputs.argmax(-1)]
+        labels = outputs if self._classes is None else np.array(self._classes)[outputs.argmax(-1)]
         if not is_table(texts):
             return labels
         return type(texts[next(iter(texts.columns))])(labels, index=texts.index, name="predicted")  # type: ignore
 
     def predict_proba(self, texts: Iterable[Any], *, constraints: ConstraintsArgument = None) -> NDArray[np.float32]:
-        """Return the (texts, classes) probabilities, in the order of `classes`; `constraints` replace the model's."""
-        if self.classes is None:
+        """Return the (texts, classes) probabilities, in the order of `classes_`; `constraints` replace the model's."""
+        if self._classes is None:
             raise ValueError("a regression has no probabilities; use predict")
         return self._outputs(texts, constraints)
 
@@ -369,7 +369,7 @@ class Rationalizer(SavingMixin):
         """Return the true label of an example as the user wrote it; None if it has none."""
         if example.label is None:
             return None
-        return float(example.label) if self.classes is None else self.classes[int(example.label)]
+        return float(example.label) if self._classes is None else self._classes[int(example.label)]
 
     def _explanation(
         self,
@@ -379,7 +379,7 @@ class Rationalizer(SavingMixin):
         warnings: tuple[str, ...],
         record: DecisionRecord | None,
     ) -> AnyExplanation:
-        classes = self.classes
+        classes = self._classes
         label = float(output) if classes is None else classes[int(output.argmax())]
         probabilities = dict(zip(classes, output.tolist(), strict=True)) if classes else None
         if isinstance(example, PairExample):
@@ -440,8 +440,8 @@ class Rationalizer(SavingMixin):
         return self._config.pairs
 
     @property
-    def classes(self) -> tuple[Label, ...] | None:
-        """The labels the model can predict, in the order of `predict_proba`; None for a regression. See `classes_`."""
+    def _classes(self) -> tuple[Label, ...] | None:
+        """`classes_` as Python values; None for a regression."""
         description = self.trained.description
         if description.task == "regression":
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -11,13 +12,13 @@ from rationalizer.drawing import AnyExplanation, Explanations
 from rationalizer.hub import hub_client as hub
 from rationalizer.hub import locate, write_card
 from rationalizer.hub.publishing import (
+    kept_private_data,
     record_without_private_data,
     remove_paths_from_encoder,
     without_private_data,
 )
 from rationalizer.models.atomic_files import write_record
 from rationalizer.models.config import flat_settings
-from rationalizer.models.devices import check_device
 from rationalizer.models.trained_model import TrainedModel
 from rationalizer.sklearn_api import EstimatorMixin
 from rationalizer.text import AnyExample, is_punctuation
@@ -39,7 +40,8 @@ class SavingMixin(EstimatorMixin):
         The folder stays usable on this machine, so it keeps what it needs there: the settings with the paths of local
         word vectors and encoders, the path of the training data (in `scores.json`, if the run had a folder), the words
         of the training texts (in the vocabulary), and six dev texts in `examples.json` for the web page, unless the
-        model was trained with `keep_examples=0`. `push_to_hub` sends neither paths nor texts.
+        model was trained with `keep_examples=0`. A Python warning says what was kept. `push_to_hub` sends neither paths
+        nor texts.
 
         Args:
             directory: the folder to write to; created if necessary.
@@ -48,6 +50,8 @@ class SavingMixin(EstimatorMixin):
             compact: save space: round weights to 16 and 8 bits, and do not copy the word vectors of the package.
         """
         self._write(Path(directory), self.trained, self._record, None, example, compact)
+        if kept := kept_private_data(self.trained, self._record):
+            warnings.warn(kept, stacklevel=2)
 
     def push_to_hub(
         self,
@@ -107,7 +111,7 @@ class SavingMixin(EstimatorMixin):
         return self.explain_examples([default])[0] if all(map(self.trained.encoder.knows, words)) else None
 
     @classmethod
-    def load(cls, model: str | Path, device: str = "cpu", *, revision: str | None = None) -> Self:
+    def load(cls, model: str | Path, device: str = "auto", *, revision: str | None = None) -> Self:
         """Load a model from a folder, from the package (a starter model) or from the Hugging Face Hub.
 
         Args:
@@ -116,7 +120,7 @@ class SavingMixin(EstimatorMixin):
             revision: for a model of the Hub, a branch, tag or commit; "org/name@revision" means the same.
         """
         folder = locate(model, revision)
-        loaded = cls.from_trained(TrainedModel.load(folder, check_device(device)))
+        loaded = cls.from_trained(TrainedModel.load(folder, device))
         loaded._record = read_run_record(folder)
         return loaded
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rationalizer.data.labels import Labels
-from rationalizer.models.config import Config, configure
+from rationalizer.models.config import Config, configure, flat_settings
 from rationalizer.text import Budget
 
 if TYPE_CHECKING:
@@ -26,17 +26,23 @@ class EstimatorMixin:
     _trained: TrainedModel | None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters as passed, always including `method` and `budget`. `deep` has no effect."""
-        return dict(self._params)
+        """Return all parameters: those passed, and every other setting with its default. `deep` has no effect.
+
+        `fit` does not change them. If `method` or `budget` is None, the kind of data decides; the settings of methods
+        are then those of the default method for texts.
+        """
+        config = config_from_params(self._params, pairs=self._is_for_pairs(self._params))
+        return {**flat_settings(config.to_json()), **self._params}
 
     def set_params(self, **settings: Any) -> Self:
         """Change parameters.
 
         A trained model follows a new `budget` or new `constraints` at once, unless `method` has been changed since the
-        training. All other parameters take effect at the next `fit`.
+        training. All other parameters take effect at the next `fit`. Parameters that have their defaults get those of
+        a new `method` or `encoder`.
         """
-        params = {**self._params, **settings}
-        config = config_from_params(params)
+        params = {**self._chosen_params(self._params), **settings}
+        config = config_from_params(params, pairs=self._is_for_pairs(params))
         if self._trained is None:
             self._config = config
         elif params["method"] in (None, self._config.method):
@@ -48,6 +54,29 @@ class EstimatorMixin:
         self._params = params
         return self
 
+    def _is_for_pairs(self, params: dict[str, Any]) -> bool | None:
+        """True if the model was trained on pairs with this method, whose name may exist for texts as well."""
+        return True if self._config.pairs and params["method"] == self._config.method else None
+
+    def _chosen_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Leave out the settings that have the default of their method and encoder.
+
+        `get_params` lists all settings, so a clone gets them all as parameters. Another method or encoder, or pairs of
+        texts, have other settings and other defaults.
+        """
+        pairs = self._is_for_pairs(params)
+        base: dict[str, Any] = {name: params[name] for name in ("method", "encoder") if name in params}
+        defaults = flat_settings(config_from_params(base, pairs=pairs).to_json())
+        # This default depends on the number of epochs.
+        others = {name: value for name, value in params.items() if name != "full_text_epochs"}
+        defaults["full_text_epochs"] = config_from_params(others, pairs=pairs).full_text_epochs
+        kept = ("budget", "constraints", "encoder")
+        return {
+            name: value
+            for name, value in params.items()
+            if name in kept or name not in defaults or value != defaults[name]
+        }
+
     def score(self, texts: Iterable[Any], labels: Iterable[Any], sample_weight: Any = None) -> float:
         """Return the accuracy on labelled texts (or pairs); for a regression, R²."""
         predicted = np.asarray(self.predict(texts))
@@ -56,7 +85,7 @@ class EstimatorMixin:
             raise ValueError(f"got {len(predicted)} texts but {len(truth)} labels; pass one label for each text")
         scheme = self._labels()
         values = np.array([scheme.encode(label) for label in truth], dtype=np.float64)
-        if self.classes is None:
+        if self._classes is None:
             spread = np.average((values - np.average(values, weights=sample_weight)) ** 2, weights=sample_weight)
             error = np.average((values - predicted) ** 2, weights=sample_weight)
             return float(1 - error / spread) if spread else float(error == 0)
@@ -70,10 +99,10 @@ class EstimatorMixin:
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """`classes` as an array, under scikit-learn's name; only a trained classifier has it."""
-        if self._trained is None or self.classes is None:
+        """The labels the model can predict, in the order of `predict_proba`; only a trained classifier has them."""
+        if self._trained is None or self._classes is None:
             raise AttributeError("only a trained classifier has classes_")
-        return np.array(self.classes)
+        return np.array(self._classes)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._trained is not None
@@ -82,7 +111,7 @@ class EstimatorMixin:
     def _estimator_type(self) -> str:
         # Before `fit` the task is unknown, and "classifier" is safe: scikit-learn stratifies its splits only if the
         # labels are classes, so a search over regressions works too.
-        return "classifier" if self._trained is None or self.classes is not None else "regressor"
+        return "classifier" if self._trained is None or self._classes is not None else "regressor"
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
@@ -104,7 +133,7 @@ class EstimatorMixin:
         def trained(self) -> TrainedModel: ...
 
         @property
-        def classes(self) -> tuple[Label, ...] | None: ...
+        def _classes(self) -> tuple[Label, ...] | None: ...
 
         def predict(self, texts: Iterable[Any]) -> NDArray[Any]: ...
 

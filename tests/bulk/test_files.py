@@ -109,6 +109,7 @@ def test_resume_finds_changed_bytes(small, tmp_path):
     folder = ShardFolder(str(out), json.loads(table.schema.metadata[b"rationalizer"])["made by"])
     (chunk,) = split_file(*find_files(str(source)), Explainer(small), 100, None)
     assert folder.check(chunk) == "finished"
+    damaged = b""
     for k, bit in enumerate(flips.tolist()):
         changed = bytearray(content)
         changed[k] ^= 1 << bit
@@ -119,7 +120,9 @@ def test_resume_finds_changed_bytes(small, tmp_path):
             continue
         if state == "finished":  # the byte belongs to a statistic or a comment
             assert parquet.read_table(shard).equals(table)
-    shard.write_bytes(content[:100] + b"\0" + content[101:])
+        elif state == "damaged":
+            damaged = bytes(changed)
+    shard.write_bytes(damaged)
     done = explain_files(source, out, small, resume=True)
     assert (done.written, done.existing) == (1, 0)
     assert "was damaged" in done.notes[0]

@@ -12,6 +12,7 @@ import tracemalloc
 
 import pandas
 import pytest
+import torch
 
 from rationalizer import Rationalizer
 from rationalizer import drawing as render
@@ -60,6 +61,33 @@ def test_warnings_are_printed_and_written(spectra_run):
     result = run("explain", spectra_run, "qwzxqq vrblgh", "lovely care", "--format", "jsonl")
     assert "1 of 2 texts" in result.stderr
     assert [len(json.loads(line)["warnings"]) for line in result.stdout.splitlines()] == [1, 0]
+
+
+@pytest.fixture
+def selects_nothing(spectra_run, tmp_path):
+    """A model whose scores are all negative."""
+    model = Rationalizer.load(spectra_run, "cpu")
+    with torch.no_grad():
+        model.trained.model.method.scorer.bias.fill_(-1000)
+    with pytest.warns(UserWarning, match="examples.json"):
+        model.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_empty_rationales_are_flagged(selects_nothing, tmp_path):
+    """In Python, as JSON lines and CSV, and in the terminal."""
+    text = "We found truly helpful lovely care."
+    with pytest.warns(UserWarning, match="No word is selected"):
+        (warning,) = Rationalizer.load(selects_nothing, "cpu").explain(text).warnings
+    lines = run("explain", selects_nothing, text, "--format", "jsonl")
+    assert json.loads(lines.stdout)["warnings"] == [warning]
+    shown = run("explain", selects_nothing, text)
+    for result in (lines, shown):
+        assert warning in " ".join(result.stderr.split())
+    (tmp_path / "in.csv").write_text(f"text\n{text}\n")
+    run("explain", selects_nothing, "--file", tmp_path / "in.csv", "--out", tmp_path / "out.csv")
+    with open(tmp_path / "out.csv", newline="") as file:
+        assert [row["warnings"] for row in csv.DictReader(file)] == [warning]
 
 
 def test_legend_is_printed_once(spectra_run):

@@ -29,6 +29,7 @@ def test_report(spectra_run, table, tmp_path):
     assert "against budget" in html
     assert html.count("<svg") >= 2
     assert not re.search(r"(src|href)=", html)
+    assert not any(str(folder.parent) in html for folder in (spectra_run, table))
 
 
 def test_overview(spectra_run, table):

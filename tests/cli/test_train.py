@@ -68,8 +68,9 @@ def test_train(trained, table):
     assert result.stdout.startswith("Task: classification, 2 classes: bad, good\nmine: 216 train, 24 dev\n")
     assert f"pair-budget, budget 25%, seed 0: {directory}" in result.stdout
     assert f"rationalizer evaluate {directory}" in result.stdout
+    assert "The folder keeps 6 texts" in " ".join(result.stdout.split())
     model = Rationalizer.load(directory)
-    assert model.classes == ("bad", "good")
+    assert model.classes_.tolist() == ["bad", "good"]
     explained = model.explain("We found truly helpful lovely care.")
     assert 0 < explained.selected_word_count <= 2  # a quarter of 6 words
     config = model.config

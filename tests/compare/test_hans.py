@@ -17,7 +17,7 @@ PARTS = [(label, heuristic) for label in (0, 1) for heuristic in ("lexical_overl
 @pytest.fixture(scope="module")
 def trained():
     config = configure("at-most-one", {"hidden": 4, "vector_size": 4, "epochs": 1}, pairs=True)
-    return train(pairs(train=12, dev=3, test=3), config, progress=False, accelerator="cpu")
+    return train(pairs(train=12, dev=3, test=3), config, progress=False, device="cpu")
 
 
 def hans(parts=PARTS, group=None):

@@ -37,7 +37,7 @@ def data():
 
 def fitted(data, method, constraints, **settings):
     model = Rationalizer(method, constraints=constraints, **SMALL, **settings)
-    return model.fit(*data, progress=False, accelerator="cpu")
+    return model.fit(*data, progress=False, device="cpu")
 
 
 @pytest.fixture(scope="module")

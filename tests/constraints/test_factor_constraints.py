@@ -41,7 +41,7 @@ def example(text: str) -> Example:
 @pytest.fixture(scope="module")
 def model():
     return Rationalizer(budget=4, constraints=["few-sentences=1"], **SMALL).fit(
-        TEXTS, LABELS, progress=False, accelerator="cpu"
+        TEXTS, LABELS, progress=False, device="cpu"
     )
 
 

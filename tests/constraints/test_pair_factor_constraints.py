@@ -101,7 +101,7 @@ def test_decoding_is_optimal_and_relaxation_feasible(method, limited, own):
 @pytest.fixture(scope="module")
 def model():
     asked = Rationalizer("at-most-one", constraints=["few-far=1"], **SMALL)
-    return asked.fit(PAIRS, ["no", "yes"] * 6, progress=False, accelerator="cpu")
+    return asked.fit(PAIRS, ["no", "yes"] * 6, progress=False, device="cpu")
 
 
 def far_of(found):

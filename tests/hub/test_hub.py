@@ -13,6 +13,7 @@ from rationalizer import Rationalizer
 from tests.cli.calls import refused, run
 from tests.hub.hub_server import serving
 
+file_download = pytest.importorskip("huggingface_hub.file_download", reason='the extra "hub" is not installed')
 constants = pytest.importorskip("huggingface_hub.constants", reason='the extra "hub" is not installed')
 TEXTS = ["We found very rude careless neglect. It was our first visit.", "There was truly lovely friendly care."]
 
@@ -20,7 +21,9 @@ TEXTS = ["We found very rude careless neglect. It was our first visit.", "There 
 def connect(monkeypatch, address, folder):
     """Point the client to another server; it has read its environment at import."""
     monkeypatch.setattr(constants, "ENDPOINT", address)
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}")
+    for module in (constants, file_download):  # old versions have a copy there
+        template = address + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr(module, "HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder))
     # Large files by Git LFS, not by Xet storage, which old versions do not know.
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True, raising=False)
@@ -100,6 +103,17 @@ def test_texts_and_paths_are_not_uploaded(hub, private_run):
     np.testing.assert_array_equal(back.predict_proba(SENTENCES), model.predict_proba(SENTENCES))
 
 
+def test_save_says_what_it_keeps(private_run, tmp_path, recwarn):
+    model = Rationalizer.load(private_run)
+    model.save(tmp_path / "copy")
+    (said,) = [str(one.message) for one in recwarn if "The folder keeps" in str(one.message)]
+    for kept in ("texts of the data", "examples.json", "paths in config.json", "origin of the data in scores.json"):
+        assert kept in said
+    nothing = Rationalizer(keep_examples=0, epochs=1, hidden=4, vector_size=4, embeddings="none")
+    nothing.fit(SENTENCES, [0, 1] * 15).save(tmp_path / "nothing")
+    assert len([one for one in recwarn if "The folder keeps" in str(one.message)]) == 1
+
+
 def test_examples_are_uploaded_if_asked_for(hub, private_run):
     Rationalizer.load(private_run).push_to_hub("org/mine", token="secret", include_examples=True)
     files = dict(hub.repositories["org/mine"]["main"])
@@ -118,6 +132,8 @@ def test_the_folder_of_an_encoder_is_not_uploaded(hub, tmp_path):
     model = Rationalizer(encoder=str(encoder), epochs=1).fit(SENTENCES, [0, 1] * 15, run_dir=home / "run")
     model.push_to_hub("org/mine", token="secret")
     assert_nothing_private(hub.repositories["org/mine"]["main"], home)
+    model.save(tmp_path / "saved")
+    assert_nothing_private({"README.md": (tmp_path / "saved" / "README.md").read_bytes()}, home)
     back = Rationalizer.load("org/mine")
     np.testing.assert_array_equal(back.predict_proba(SENTENCES), model.predict_proba(SENTENCES))
 

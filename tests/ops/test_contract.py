@@ -1,6 +1,7 @@
 """The contract of every op on word scores."""
 
 import copy
+import inspect
 from functools import partial
 
 import pytest
@@ -153,7 +154,18 @@ def test_full_graph_compilation(layer, generator):
             torch.testing.assert_close(ours.grad, theirs.grad)
 
 
-def test_default_compile_backend(generator):
+@pytest.fixture
+def keeps_denormals():
+    """PyTorch 2.5 loads code compiled with -ffast-math, which makes the processor flush denormal numbers."""
+    yield
+    torch.set_flush_denormal(False)
+
+
+@pytest.mark.skipif(
+    torch.backends.cpu.get_cpu_capability() == "DEFAULT",
+    reason="the code that PyTorch generates for processors without vector instructions does not compile",
+)
+def test_default_compile_backend(generator, keeps_denormals):
     """Once through the code generator too; it needs a C++ compiler, which the other backends do not."""
     torch._dynamo.reset()
     model = Classifier(LAYERS["sequence_budget"])
@@ -346,3 +358,13 @@ def test_forward_mode_of_other_arguments_and_ops_raises(generator):
 def test_huge_budget_is_no_budget(op, generator):
     scores = torch.randn(2, 5, generator=generator)
     assert torch.equal(op(scores, 2**70), op(scores, 5))
+
+
+def test_only_scores_and_budget_are_positional():
+    """One rule for all ops, also those on matrices."""
+    functions = [getattr(ops, name) for name in ops.__all__ if inspect.isfunction(getattr(ops, name))]
+    assert len(functions) >= 16
+    for function in functions:
+        parameters = inspect.signature(function).parameters.values()
+        positional = [one.name for one in parameters if one.kind is not one.KEYWORD_ONLY]
+        assert positional in (["scores"], ["scores", "budget"], ["scores", "k"]), function

@@ -119,6 +119,45 @@ def test_ops_work_when_undocumented_parts_of_numba_change(tmp_path, change):
     assert int(warnings) == ("rtsys" not in after)  # without it kernels are only loaded more slowly
 
 
+SOLVE_ON_CHANGED_TORCH = """
+import warnings
+import torch
+
+original = torch.library.custom_op
+
+class Renamed:
+    def __init__(self, op):
+        self.__dict__["op"] = op
+    def __getattr__(self, name):
+        if name == "_backend_fns":
+            raise AttributeError(name)
+        return getattr(self.op, name)
+    def __call__(self, *arguments):
+        return self.op(*arguments)
+
+def custom_op(*arguments, **options):
+    decorate = original(*arguments, **options)
+    return lambda function: Renamed(decorate(function))
+
+torch.library.custom_op = custom_op
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    from rationalizer import ops
+    scores = torch.linspace(-1, 1, 12).reshape(2, 6).requires_grad_()
+    z = ops.fusedmax(scores)
+    z[:, 0].sum().backward()
+print(round(z.square().sum().item(), 4), sum("PyTorch" in str(item.message) for item in caught))
+"""
+
+
+def test_ops_work_when_undocumented_parts_of_torch_change():
+    command = [sys.executable, "-c", SOLVE_ON_CHANGED_TORCH]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    expected = float(ops.fusedmax(torch.linspace(-1, 1, 12).reshape(2, 6)).square().sum())
+    assert done.stdout.split() == [str(round(expected, 4)), "1"]
+
+
 def test_default_compiler_caches_by_source_hash(tmp_path, monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     twice = compile_plainly(lambda x: 2 * x)

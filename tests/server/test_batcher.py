@@ -6,7 +6,9 @@ import time
 
 import pytest
 
+from rationalizer.server import batching
 from rationalizer.server.batching import Batcher, QueueFullError
+from rationalizer.server.fair_queue import FairQueue
 
 
 class Recorder:
@@ -238,15 +240,38 @@ def test_worker_survives_any_exception_of_a_job():
     asyncio.run(main())
 
 
-def test_submissions_fail_after_the_worker_has_ended():
+def test_all_submissions_fail_if_the_worker_ends(monkeypatch, caplog):
+    """Those in a batch, those that wait and those that come later."""
+    ended = []
+
     async def main():
-        async with Batcher(Recorder()) as batcher:
-            batcher._worker.cancel()
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            assert not batcher.is_running
+        async with Batcher(Recorder(0.2), max_items=1, on_end=lambda: ended.append(True)) as batcher:
+            tasks = [asyncio.create_task(batcher.submit("a", [k, k])) for k in range(3)]
+            await asyncio.sleep(0.1)
+            monkeypatch.setattr(FairQueue, "peek", lambda _: 1 / 0)
+            answers = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 20)
             with pytest.raises(RuntimeError, match="ended"):
                 await batcher.submit("a", [1])
-            batcher._worker = None
+            assert not batcher.is_running
+            return answers, batcher.waiting
 
-    asyncio.run(main())
+    answers, waiting = asyncio.run(main())
+    assert [type(answer) for answer in answers] == [RuntimeError] * 3
+    assert (ended, waiting) == ([True], 0)
+    (logged,) = [record for record in caplog.records if record.name == "rationalizer"]
+    assert isinstance(logged.exc_info[1], ZeroDivisionError)
+
+
+def test_batch_that_hangs_is_reported_on_exit(monkeypatch, caplog):
+    hung = []
+    monkeypatch.setattr(batching, "STOP_SECONDS", 0.05)
+
+    async def main():
+        async with Batcher(Recorder(0.5), on_hung=lambda: hung.append(True)) as batcher:
+            task = asyncio.create_task(batcher.submit("a", [1]))
+            await asyncio.sleep(0.1)
+        return await task
+
+    assert asyncio.run(main()) == [2]
+    assert hung == [True]
+    assert "still running" in caplog.text

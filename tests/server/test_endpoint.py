@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
+import torch
 
 from rationalizer import Rationalizer
 from rationalizer import drawing as render
@@ -258,11 +259,11 @@ def test_internal_errors(models, monkeypatch, caplog, error):
         assert client.get("/ready").status_code == 200
         assert explain(client, text=TEXT)
     assert response.status_code == 500
-    assert response.json()["error"]["problem"] == "the server failed on this request"
+    (number,) = re.findall("error ([0-9a-f]{8})", response.json()["error"]["problem"])
     assert response.headers["X-Content-Type-Options"] == "nosniff"
     assert str(error) not in response.text
     (logged,) = [record for record in caplog.records if record.name == "rationalizer"]
-    assert logged.getMessage() == "POST /explain failed"
+    assert logged.getMessage() == f"POST /explain failed (error {number})"
     assert logged.exc_info[1] is error
     assert "a secret text" not in caplog.text
 
@@ -281,6 +282,16 @@ def test_warnings_are_in_the_answer(client):
     known, unknown = explain(client, texts=[TEXT, "xyzzy"])["explanations"]
     assert known["warnings"] == []
     assert "knows none" in unknown["warnings"][0]
+
+
+def test_empty_rationales_are_flagged(spectra_run):
+    models = load_models([spectra_run])
+    with torch.no_grad():
+        models[0].model.trained.model.method.scorer.bias.fill_(-1000)
+    with local_client(create_app(models)) as client:
+        (found,) = explain(client, text=TEXT)["explanations"]
+    assert not any(found["selected"])
+    assert "No word is selected" in found["warnings"][0]
 
 
 def test_hostile_text_is_escaped(client):

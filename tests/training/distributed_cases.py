@@ -50,7 +50,7 @@ def train_case(case, folder, devices, run_dir=None, **others):
     config = configure(method, settings, pairs=of_pairs)
     changes = {name: others.pop(name) for name in ("seed", "checkpoint_seconds") if name in others}
     with nullcontext() if case in RANDOM else in_double_precision():
-        return train(corpus, replace(config, **changes), run_dir, accelerator="cpu", devices=devices, **others)
+        return train(corpus, replace(config, **changes), run_dir, device="cpu", devices=devices, **others)
 
 
 @contextmanager

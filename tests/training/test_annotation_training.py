@@ -30,7 +30,7 @@ def fit(corpus, run_dir=None, **settings):
     options = {**SMALL, "embeddings": None, "vector_size": 16, "epochs": 6, "learning_rate": 0.02, **settings}
     options |= {"budget": corpus.budget}
     config = configure("at-most-one" if corpus.pairs else "spectra", options, pairs=corpus.pairs)
-    return train(corpus, config, run_dir, accelerator="cpu", resume=run_dir is not None)
+    return train(corpus, config, run_dir, device="cpu", resume=run_dir is not None)
 
 
 def test_annotations_improve_agreement(texts):

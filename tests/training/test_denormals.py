@@ -37,7 +37,7 @@ def test_training_flushes_denormals(corpus, monkeypatch):
     seen = []
     step = TrainingLoop.training_step
     monkeypatch.setattr(TrainingLoop, "training_step", lambda *args: seen.append(denormals_are_zero()) or step(*args))
-    train(corpus, configure("gumbel", {"epochs": 1, "hidden": 4}), accelerator="cpu", threads=1)
+    train(corpus, configure("gumbel", {"epochs": 1, "hidden": 4}), device="cpu", threads=1)
     assert seen
     assert all(seen)
     assert not denormals_are_zero()

@@ -22,7 +22,7 @@ def corpus() -> Corpus:
 
 def fit(corpus, method="at-most-one", run_dir=None, **settings):
     config = configure(method, {**SMALL, "budget": corpus.budget, **settings}, pairs=True)
-    return train(corpus, config, run_dir, progress=False, accelerator="cpu", resume=run_dir is not None)
+    return train(corpus, config, run_dir, progress=False, device="cpu", resume=run_dir is not None)
 
 
 @pytest.mark.parametrize("method", ALIGNERS)

@@ -49,7 +49,7 @@ def test_double_precision(method, tmp_path, monkeypatch):
     pairs = method == "at-most-one"
     corpus = (generated_pairs if pairs else reviews)(train=32, dev=8, test=0)
     config = configure(method, {**SMALL, "epochs": 1, "embeddings": None, "checkpoint_seconds": 0}, pairs=pairs)
-    double = require_resumable(corpus, config, [1], tmp_path, monkeypatch, accelerator="cpu", precision="64-true")
+    double = require_resumable(corpus, config, [1], tmp_path, monkeypatch, device="cpu", precision="64-true")
     kept = weights(TrainedModel.load(tmp_path / "1"))
     assert same(kept, weights(double))
     assert all(value.dtype != torch.float64 for value in kept.values())

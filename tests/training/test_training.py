@@ -294,7 +294,7 @@ def test_averaged_weights_are_kept(corpus, monkeypatch):
         ({"devices": -1}, "devices must be at least 1"),
         ({"precision": "nope"}, "Lightning cannot train with .*precision='nope'"),
         ({"strategy": "nope"}, "strategy 'nope'"),
-        ({"accelerator": "nope"}, "Lightning cannot train with accelerator='nope'"),
+        ({"device": "nope"}, "unknown device 'nope'"),
         ({"num_nodes": 0}, "the number of nodes must be at least 1, got 0"),
         ({"devices": 2, "strategy": "ddp_spawn"}, "'ddp_spawn'"),
         ({"num_nodes": 99}, "a batch of 16 among 99 processes"),
@@ -302,5 +302,5 @@ def test_averaged_weights_are_kept(corpus, monkeypatch):
 )
 def test_invalid_data_raises_before_anything_is_written(corpus, tmp_path, trainer, message):
     with pytest.raises(ValueError, match=message):
-        train(corpus, configure("spectra", SMALL), tmp_path / "run", **{"accelerator": "cpu", **trainer})
+        train(corpus, configure("spectra", SMALL), tmp_path / "run", **{"device": "cpu", **trainer})
     assert not (tmp_path / "run").exists()

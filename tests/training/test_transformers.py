@@ -129,7 +129,7 @@ def step_gradients(corpus, config, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(TrainingLoop, "_update_weights", update_weights)
-        train(corpus, config, accelerator="cpu", precision="64-true")
+        train(corpus, config, device="cpu", precision="64-true")
     return steps
 
 

@@ -32,7 +32,8 @@ class Explainer:
         model: a `Rationalizer`, used with its budget and constraints; or an argument of `Rationalizer.load`.
         columns: names of the text columns, if neither the usual ones nor those of the training.
         batch_size: number of texts per forward pass.
-        device: where to move the model, by default nowhere; "cuda" is the GPU that Ray or Spark gave the process.
+        device: where to put the model, by default where it is; a model that has to be loaded is on the CPU. "cuda" is
+            the GPU that Ray or Spark gave the process.
         threads: number of PyTorch threads in this process; by default PyTorch's own.
         skip_bad: keep a row that cannot be used, without an explanation, instead of raising `DataError`.
     """
@@ -49,7 +50,7 @@ class Explainer:
     ) -> None:
         if threads is not None:
             torch.set_num_threads(threads)
-        self.model = model if isinstance(model, Rationalizer) else Rationalizer.load(model)
+        self.model = model if isinstance(model, Rationalizer) else Rationalizer.load(model, device="cpu")
         if device is not None:
             self.model.trained.model.to(check_device(device))
         self.columns = (columns or Columns()).without_annotations()

@@ -46,7 +46,7 @@ def explain(
     require_ray()
     from ray.data import ActorPoolStrategy
 
-    model = model if isinstance(model, Rationalizer) else Rationalizer.load(model)
+    model = model if isinstance(model, Rationalizer) else Rationalizer.load(model, device="cpu")
     check_on_cpu(model)
     count, resources, device = _resources(workers, gpus, spare=1)
     options = {"columns": columns, "batch_size": batch_size, "skip_bad": skip_bad, **device}

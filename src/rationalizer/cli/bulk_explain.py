@@ -43,7 +43,7 @@ def check_shard_options(
         got = "" if out is None else f", got {out}"
         raise ValueError(f"several files are explained into a folder of Parquet shards; pass a folder as --out{got}")
     check_engine_options(engine, "ray", **ray)
-    if engine == "ray" and device != "cpu":
+    if engine == "ray" and device not in ("auto", "cpu"):
         raise ValueError(f"on Ray, use --gpus 1 to give each worker a GPU, instead of --device {device}")
     return file, out
 

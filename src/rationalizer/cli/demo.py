@@ -125,7 +125,7 @@ def _training_section(out_dir: Path) -> Section:
     config = configure(None, {"budget": data.budget, **SETTINGS}, pairs=data.pairs)
     out.rule(title, align="left")
     out.print(f"{about}\n\nTraining on {len(corpus.train)} reviews ({describe_method(config)}) ...")
-    result = run(corpus, config, out_dir / "stays", source=data, resume=True, accelerator="cpu")
+    result = run(corpus, config, out_dir / "stays", source=data, resume=True, device="cpu")
     trained, scores = result.trained, result.scores["test"]
     lines = score_rows({"test": scores}, headline_metrics())
     out.print(f"{len(trained.history['epochs'])} epochs, {trained.seconds:.0f} s. Scores against the known truth:")

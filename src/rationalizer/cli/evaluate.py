@@ -73,7 +73,7 @@ def evaluate(
             help='Also compare with an attribution method on whole texts: "integrated-gradients" (extra "captum").',
         ),
     ] = None,
-    device: Device = "cpu",
+    device: Device = "auto",
 ) -> None:
     """Score a trained model with every metric that the data allows."""
     from dataclasses import asdict
@@ -87,12 +87,11 @@ def evaluate(
     from rationalizer.model import Rationalizer
     from rationalizer.models import TrainedModel
     from rationalizer.models.atomic_files import write_bytes, write_json
-    from rationalizer.models.devices import check_device
     from rationalizer.text import Budget
     from rationalizer.training import degeneration_findings, read_source
 
     folder = find_model(run)
-    trained = TrainedModel.load(folder, check_device(device))
+    trained = TrainedModel.load(folder, device)
     if budget is not None:
         trained = trained.with_budget(Budget.parse(budget))
     if constraint:

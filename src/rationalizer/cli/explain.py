@@ -86,7 +86,7 @@ def explain(
     budget: OtherBudget = None,
     constraint: OtherConstraint = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Texts per batch.")] = 128,
-    device: Device = "cpu",
+    device: Device = "auto",
     engine: Annotated[str, typer.Option(help="local, or ray (extra ray) for several processes or machines.")] = "local",
     address: Annotated[
         str | None, typer.Option(help="ray: address of a running cluster; by default Ray runs on this machine.")
@@ -118,7 +118,8 @@ def explain(
         _check_escaping(escape_formulas, "parquet")
         recording.check_format("parquet")
         source, folder = check_shard_options(engine, file_name, out_name, form, device, **ray)
-        model = _load_model(find_model(run), budget, constraint, device)
+        # Ray's workers, which get a copy of the model, need not have this machine's GPU.
+        model = _load_model(find_model(run), budget, constraint, "cpu" if engine == "ray" else device)
         options |= {"engine": engine, "resume": resume, "overwrite": overwrite, **ray}
         explain_to_shards(source, folder, model, shard_rows, **options)
         return

@@ -49,18 +49,16 @@ def hans(
     from rationalizer.data import DataSource, load
     from rationalizer.models import TrainedModel, configure
     from rationalizer.models.atomic_files import write_bytes, write_json
-    from rationalizer.models.devices import accelerator_settings, check_device
     from rationalizer.paper.hans_evaluation import hans_accuracy, hans_json, hans_markdown, hans_table
     from rationalizer.training import read_source, run
 
     if (Path(source) / "model.safetensors").is_file():
-        trained = TrainedModel.load(source, check_device(device))
+        trained = TrainedModel.load(source, device)
         accuracy = hans_accuracy(trained, load("hans", data_dir=hans_dir, rule=trained.encoder.rule))
         data = read_source(Path(source))
         name = f"{trained.config.method}{'' if data is None else f', trained on {data.name}'}"
         show_table(*hans_table({name: accuracy}), title="Accuracy on HANS")
         return
-    accelerator = accelerator_settings(device)
     vanilla = DataSource.resolve(source, data_dir)
     augmented = replace(vanilla, hans="" if hans_dir is None else str(hans_dir.absolute()))
     chosen = {"budget": vanilla.budget, **collect_settings(settings, encoder=encoder, embeddings=embeddings)}
@@ -74,7 +72,7 @@ def hans(
     for name, corpus in corpora.items():
         folder = out_dir / name
         out.print(f"{name}: {len(corpus.train)} training pairs, {describe_method(config)}: {folder}")
-        result = run(corpus, config, folder, source=sources[name], resume=True, precision=precision, **accelerator)
+        result = run(corpus, config, folder, source=sources[name], resume=True, precision=precision, device=device)
         columns[name] = hans_accuracy(result.trained, evaluation)
     show_table(*hans_table(columns), title="Accuracy on HANS")
     about = (

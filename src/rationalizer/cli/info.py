@@ -37,7 +37,7 @@ def collect_facts(run: Path) -> dict[str, Any]:
     from rationalizer.training import read_source
     from rationalizer.training.runs import read_run_record
 
-    trained = TrainedModel.load(run)
+    trained = TrainedModel.load(run, "cpu")
     config, history, source = trained.config, trained.history, read_source(run)
     parameters = list(trained.model.parameters())
     record = read_run_record(run)

@@ -70,7 +70,7 @@ def serve(
     ] = None,
     reading: TableOptions,
     constraint: OtherConstraint = None,
-    device: Device = "cpu",
+    device: Device = "auto",
 ) -> None:
     """Serve a web page and a JSON API for trained models (needs the extra "web")."""
     from rationalizer.server import Quotas, run
@@ -88,7 +88,7 @@ def serve(
     quotas = Quotas(items=max_batch, characters=max_characters, seconds=max_seconds)
     options: dict[str, Any] = {"quotas": quotas, "hosts": (host, *(allow_host or ())), "token": token}
     if dataset is not None:
-        options |= {"dataset": dataset.name, "views": _dataset_views(runs, dataset, reading.read_options())}
+        options |= {"dataset": dataset.name, "views": _dataset_views(runs, dataset, reading.read_options(), device)}
 
     def on_started(address: str) -> None:
         err.print(f"Serving on {address} (API: {address}/docs); stop with Ctrl-C")
@@ -99,7 +99,7 @@ def serve(
     run(make, host, port, workers=workers, request_timeout=quotas.seconds, access_log=access_log, on_started=on_started)
 
 
-def _dataset_views(runs: list[Path], dataset: Path, options: ReadOptions) -> dict[str, str]:
+def _dataset_views(runs: list[Path], dataset: Path, options: ReadOptions, device: str) -> dict[str, str]:
     """The page's view of the dataset for each model: computed once, before the worker processes start."""
     from rationalizer.cli.evaluation_views import dataset_view
     from rationalizer.server import load_models
@@ -108,7 +108,7 @@ def _dataset_views(runs: list[Path], dataset: Path, options: ReadOptions) -> dic
         served.name: dataset_view(
             served.model, list(inputs.examples_in_file(dataset, options, served.model)), served.name
         )
-        for served in load_models(runs)
+        for served in load_models(runs, device)
     }
 
 

@@ -76,22 +76,24 @@ def train(
     """Train a model and save it in a folder."""
     from rationalizer.compare import describe_method
     from rationalizer.data import GENERATED
+    from rationalizer.hub.publishing import kept_private_data
     from rationalizer.metrics import headline_metrics, score_rows
     from rationalizer.models import configure
     from rationalizer.models.devices import accelerator_settings
     from rationalizer.training import degeneration_findings, run
     from rationalizer.training.distributed import is_first_process
+    from rationalizer.training.runs import describe_origin
     from rationalizer.training.trainer import require_no_run
 
     chosen = collect_settings(
         settings, encoder=encoder, embeddings=embeddings, seed=seed, budget=budget, constraints=constraint or None
     )
     data = resolve_source(source, reading, data_dir, aspect)
-    accelerator = accelerator_settings(device, devices)
+    accelerator_settings(device, devices)  # raises before the data is read
     config = configure(method, {"budget": data.budget, **chosen}, dataset=data.dataset, pairs=data.pairs)
     folder = out_dir or Path("runs") / f"{data.name}-{config.method}"
     check_output_folder(folder)
-    is_first = is_first_process(accelerator["devices"], nodes)
+    is_first = is_first_process(devices, nodes)
     if is_first and not resume:
         require_no_run(folder)  # before the data is read
     corpus = data.load(config.word_splitting, on_progress=show_progress if is_first else None)
@@ -111,7 +113,8 @@ def train(
             on_batch=on_batch,
             resume=resume,
             progress=None if err.is_terminal else "lines",
-            **accelerator,
+            device=device,
+            devices=devices,
             threads=threads,
             precision=precision,
             strategy=strategy,
@@ -123,6 +126,8 @@ def train(
     show_table(["score", *result.scores], score_rows(result.scores, headline_metrics()))
     for split, scores in result.scores.items():
         warn(f"warning ({split}): {finding.message}" for finding in degeneration_findings(config.method, scores))
+    if kept := kept_private_data(result.trained, result.record(describe_origin(corpus, data))):
+        out.print(kept, markup=False)
     out.print(f"Next: rationalizer evaluate {folder}{'' if corpus.pairs else ' --faithfulness'}")
 
 

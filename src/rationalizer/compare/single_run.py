@@ -12,7 +12,6 @@ from typing import Any
 import torch
 
 from rationalizer.compare.grid import PlannedRun
-from rationalizer.models.devices import accelerator_settings
 from rationalizer.models.trained_model import LOGS
 from rationalizer.subprocesses import Command, CommandResult
 from rationalizer.text import DataError
@@ -85,7 +84,7 @@ def execute(task: RunTask, *, in_subprocess: bool = False) -> RunOutcome:
     run, threads_before = task.run, torch.get_num_threads()
     torch.set_num_threads(task.threads)
     try:
-        trainer = {**accelerator_settings(task.device), "precision": task.precision, "threads": task.threads}
+        trainer: dict[str, Any] = {"device": task.device, "precision": task.precision, "threads": task.threads}
         corpus = run.source.load(run.config.word_splitting)
         trainer["progress"] = "lines" if in_subprocess else None
         finished = train_and_score(corpus, run.config, run.directory, source=run.source, resume=True, **trainer)

@@ -9,6 +9,7 @@ from typing import Any
 
 from rationalizer.data import DataSource
 from rationalizer.drawing import AnyExplanation, to_svg, to_terminal
+from rationalizer.hub.publishing import name_of
 from rationalizer.metrics import METRICS, headline_metrics
 from rationalizer.models import TrainedModel
 from rationalizer.models.atomic_files import write_bytes
@@ -169,7 +170,8 @@ def _settings(trained: TrainedModel, facts: Facts) -> str:
     options = {**config.options, **facts.settings}
     listed = ", ".join(f"{key} {value}" for key, value in options.items())
     lines = [
-        f"Method `{config.method}`{f' ({listed})' if listed else ''}, encoder `{config.encoder}`, seed {config.seed}.",
+        f"Method `{config.method}`{f' ({listed})' if listed else ''}, "
+        f"encoder `{name_of(config.encoder)}`, seed {config.seed}.",
         f"{len(trained.history['epochs'])} epochs; trained with {', '.join(f'{k} {v}' for k, v in versions.items())}.",
     ]
     return " ".join(lines)

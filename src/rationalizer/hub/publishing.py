@@ -1,4 +1,4 @@
-"""What leaves the machine when a model is published: no texts of the user, no paths, no name of the data."""
+"""What a model's folder keeps of its user, and what is left out when it is published: texts, paths, the data's name."""
 
 from __future__ import annotations
 
@@ -14,13 +14,31 @@ from rationalizer.training.runs import RunRecord
 _PATHS = ("encoder", "embeddings", "source", "_name_or_path")  # keys that may hold the path of a local file or folder
 
 
+def kept_private_data(trained: TrainedModel, record: RunRecord | None = None) -> str:
+    """Return a sentence on the texts and paths that the saved model contains; empty if there are none.
+
+    `record` is the run that trained it, if its scores are saved, too.
+    """
+    kept = []
+    if trained.examples:
+        kept.append(f"{len(trained.examples)} texts of the data in examples.json (keep_examples=0 stores none)")
+    settings = {"encoder": trained.config.encoder, **trained.config.encoder_options}
+    if settings != _without_paths(settings):
+        kept.append("local paths in config.json")
+    if record is not None and record["data"]["source"] is not None:
+        kept.append("the origin of the data in scores.json")
+    if not kept:
+        return ""
+    return f"The folder keeps {', '.join(kept)}. push_to_hub leaves this out; remove it before you share the folder."
+
+
 def without_private_data(trained: TrainedModel, *, include_examples: bool) -> TrainedModel:
     """The model without the sample texts of its dev data, unless asked for, and with names in place of local paths.
 
     The paths are those of the pretrained encoder and of the word vectors, which only another training would read.
     """
     config = trained.config
-    config = replace(config, encoder=_name_of(config.encoder), encoder_options=_without_paths(config.encoder_options))
+    config = replace(config, encoder=name_of(config.encoder), encoder_options=_without_paths(config.encoder_options))
     description = replace(trained.description, config=config)
     return replace(trained, description=description, examples=trained.examples if include_examples else ())
 
@@ -41,11 +59,11 @@ def remove_paths_from_encoder(folder: Path) -> None:
 
 def _without_paths(settings: Any) -> dict[str, Any]:
     return {
-        key: _name_of(value) if key in _PATHS and isinstance(value, str) else value for key, value in settings.items()
+        key: name_of(value) if key in _PATHS and isinstance(value, str) else value for key, value in settings.items()
     }
 
 
-def _name_of(source: str) -> str:
+def name_of(source: str) -> str:
     """The last component of a local path; names, such as org/model on the Hub, stay as they are."""
     is_hub_name = source.count("/") == 1 and not source.startswith((".", "/", "~")) and "\\" not in source
     if is_hub_name and not Path(source).exists():

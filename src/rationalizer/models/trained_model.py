@@ -38,6 +38,7 @@ from rationalizer.models.atomic_files import (
 )
 from rationalizer.models.compact_weights import compact_weights, name_tables, resolve_tables, restore_weights
 from rationalizer.models.config import Config, with_constraints
+from rationalizer.models.devices import check_device
 from rationalizer.models.format_upgrade import (
     FORMAT,
     READABLE_FORMATS,
@@ -277,7 +278,8 @@ class TrainedModel:
         write_record(directory / HISTORY, self.history)
 
     @classmethod
-    def load(cls, directory: str | Path, device: str | torch.device = "cpu") -> TrainedModel:
+    def load(cls, directory: str | Path, device: str | torch.device = "auto") -> TrainedModel:
+        device = check_device(device) if isinstance(device, str) else device
         directory = Path(directory)
         if (directory / CONFIG).is_file():  # says first if the format is too old
             description = Description.from_json(read_json(directory / CONFIG), directory / CONFIG)

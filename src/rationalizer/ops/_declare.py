@@ -107,8 +107,10 @@ def _register_cpu(op: Any, function: _Function) -> None:
     imported it, there is nothing to hide from.
     """
     op.register_kernel("cpu")(function)
-    hidden = getattr(op, "_backend_fns", {}).get("cpu")  # undocumented: if it is missing, the wrapped kernel stays
-    if hidden is None:
+    try:
+        hidden = op._backend_fns["cpu"]  # undocumented: if it is missing, the wrapped kernel stays
+    except (AttributeError, KeyError, TypeError):
+        _warn_slow_start()
         return
 
     def call(*arguments: Any, **options: Any) -> Any:
@@ -118,6 +120,16 @@ def _register_cpu(op: Any, function: _Function) -> None:
         return hidden(*arguments, **options)
 
     op._backend_fns["cpu"] = call
+
+
+@cache
+def _warn_slow_start() -> None:
+    warnings.warn(
+        f"PyTorch {torch.__version__} has changed: the first call of an op takes about a second longer than with a "
+        "tested version. Results and speed are the same.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 def _register_cuda(op: Any, path: str, general: _Function) -> None:

@@ -66,7 +66,8 @@ class AccessControl:
         async def record(message: Message) -> None:
             rejections.append(message)
 
-        await self._names({**scope, "type": "http"}, _receive_nothing, record)
+        headers = [(b"host", host.lower().encode("latin-1"))]  # Starlette before 0.39 compares the case
+        await self._names({**scope, "type": "http", "headers": headers}, _receive_nothing, record)
         return not rejections
 
 

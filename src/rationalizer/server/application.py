@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from importlib.resources import files
@@ -94,6 +96,8 @@ def create_app(
         reserved=quotas.items,
         is_slow=lambda key: key[-1] is not None,
         on_batch=record_batch,
+        on_end=stop_process,
+        on_hung=lambda: os._exit(1),  # the model's thread would keep the process alive
     )
 
     @asynccontextmanager
@@ -136,8 +140,13 @@ def create_app(
         metrics.texts.inc(len(explanations))
         return explanations
 
+    async def validate_body(body: ExplainRequest) -> ExplainTask:
+        if body.constraints is None:
+            return validate(body, by_name, quotas)
+        return await run_in_threadpool(validate, body, by_name, quotas)  # compiling patterns may take a while
+
     async def explain(body: ExplainRequest, request: Request) -> Response:
-        task = validate(body, by_name, quotas)
+        task = await validate_body(body)
         explanations = await explain_task(task, request)
         rows = [explanation.to_dict() for explanation in explanations]
         if body.html:
@@ -153,7 +162,7 @@ def create_app(
     async def draw(kind: Drawing, body: ExplainRequest, request: Request) -> Response:
         if kind not in get_args(Drawing):
             raise RequestError(422, "kind", f"there is no drawing of the kind {kind!r}", "use html or svg")
-        task = validate(body, by_name, quotas)
+        task = await validate_body(body)
         if kind == "svg" and len(task.texts) > 1:
             problem = f"an SVG shows one text, got {len(task.texts)}"
             raise RequestError(422, "texts", problem, "send one text, or use html")
@@ -218,6 +227,11 @@ def create_app(
     for path, name in (*PAGES.items(), *((f"/static/{name}", name) for name in ASSETS)):
         app.get(path, include_in_schema=False)(_static_file(name))
     return app
+
+
+def stop_process() -> None:
+    """Stop the server as SIGTERM does: requests in progress are answered; a supervisor starts a new process."""
+    signal.raise_signal(signal.SIGTERM)
 
 
 async def _unless_disconnected(request: Request, answer: Awaitable[Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,9 @@ from rationalizer.server.fair_queue import FairQueue
 Key = TypeVar("Key", bound=Hashable)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+STOP_SECONDS = 5  # that the batch in progress may take on exit; all requests have been answered or cancelled by then
+
+log = logging.getLogger("rationalizer")
 
 
 class QueueFullError(RuntimeError):
@@ -59,6 +63,8 @@ class Batcher(Generic[Key, Item, Result]):
             lock out the others.
         is_slow: whether items of a key may take long; a batch contains at most one such key.
         on_batch: called with the number of items of each call of `run`.
+        on_end: called if the task that runs the batches fails; all waiting submissions have failed by then.
+        on_hung: called if a batch is still running `STOP_SECONDS` after the exit.
     """
 
     def __init__(
@@ -72,11 +78,15 @@ class Batcher(Generic[Key, Item, Result]):
         reserved: int = 0,
         is_slow: Callable[[Key], bool] = lambda key: False,
         on_batch: Callable[[int], None] = lambda items: None,
+        on_end: Callable[[], None] = lambda: None,
+        on_hung: Callable[[], None] = lambda: None,
     ) -> None:
         self._run, self._cost, self._is_slow, self._on_batch = run, cost, is_slow, on_batch
+        self._on_end, self._on_hung = on_end, on_hung
         self._max_items, self._max_cost, self._capacity, self._reserved = max_items, max_cost, capacity, reserved
         self._queue: FairQueue[_Job[Key, Item, Result]] = FairQueue()
-        self._unanswered: Counter[Hashable] = Counter()  # items accepted and not yet answered, by client
+        self._jobs: set[_Job[Key, Item, Result]] = set()  # accepted and not yet answered
+        self._unanswered: Counter[Hashable] = Counter()  # their items, by client
         self._submitted = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._worker: asyncio.Task[None] | None = None
@@ -98,14 +108,27 @@ class Batcher(Generic[Key, Item, Result]):
 
     async def __aenter__(self) -> Batcher[Key, Item, Result]:
         self._worker = asyncio.create_task(self._run_batches())
+        self._worker.add_done_callback(self._handle_end)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._closed = True
         self._submitted.set()
         if self._worker is not None:
-            await self._worker
+            await asyncio.wait([self._worker], timeout=STOP_SECONDS)
+            if not self._worker.done():
+                log.critical("a batch is still running %s seconds after the server stopped", STOP_SECONDS)
+                self._on_hung()
+                await asyncio.wait([self._worker])
         self._thread.shutdown()
+
+    def _handle_end(self, worker: asyncio.Task[None]) -> None:
+        if worker.cancelled() or (error := worker.exception()) is None:
+            return
+        log.critical("the task that runs the batches has ended", exc_info=error)
+        for job in self._jobs:
+            job.fail(_ended())
+        self._on_end()
 
     async def submit(self, key: Key, items: Sequence[Item], client: Hashable = None) -> list[Result]:
         """Queue the items and wait until they are processed; return their results.
@@ -116,7 +139,7 @@ class Batcher(Generic[Key, Item, Result]):
         if self._closed:
             raise QueueFullError("the server is stopping")
         if not self.is_running:
-            raise RuntimeError("the task that runs the batches has ended")
+            raise _ended()
         waiting = self.waiting
         if waiting and waiting + len(items) > self._capacity and self._unanswered[client] + len(items) > self._reserved:
             raise QueueFullError(f"{waiting} texts are waiting, the maximum is {self._capacity}")
@@ -125,12 +148,14 @@ class Batcher(Generic[Key, Item, Result]):
         hash(key)
         costs = list(map(self._cost, items))
         job = _Job(key, items, costs, asyncio.get_running_loop().create_future())
-        self._unanswered[client] += len(items)
         self._queue.push(client, job)
+        self._jobs.add(job)
+        self._unanswered[client] += len(items)
         self._submitted.set()
         try:
             return await job.future
         finally:
+            self._jobs.discard(job)
             self._unanswered[client] -= len(items)
             if not self._unanswered[client]:
                 del self._unanswered[client]
@@ -183,3 +208,7 @@ class Batcher(Generic[Key, Item, Result]):
         for job, part in parts.items():
             job.add_results(results[start : start + len(part)])
             start += len(part)
+
+
+def _ended() -> RuntimeError:
+    return RuntimeError("the task that runs the batches has ended")

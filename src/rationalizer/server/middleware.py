@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from time import perf_counter
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -74,9 +75,11 @@ class RequestMiddleware:
         except asyncio.CancelledError:  # the server is stopping, and the time for graceful shutdown is over
             await send_error(RequestError(503, "body", "the server is stopping", "try again in a second"))
         except Exception:
-            log.exception("%s %s failed", scope["method"], _raw_path(scope))
-            problem = "the server failed on this request"
-            await send_error(RequestError(500, "body", problem, "report it together with the server's log"))
+            error_id = secrets.token_hex(4)
+            log.exception("%s %s failed (error %s)", scope["method"], _raw_path(scope), error_id)
+            problem = f"the server failed on this request (error {error_id})"
+            remedy = "report this error to the operator, whose log has the reason under its number"
+            await send_error(RequestError(500, "body", problem, remedy))
         finally:
             self.arriving -= body.arrived
             self._record(scope, status, perf_counter() - start)
@@ -97,8 +100,11 @@ class RequestMiddleware:
 
 
 def _raw_path(scope: Scope) -> str:
-    """Return the path with its percent escapes: a line break in it must not start a new line of the log."""
-    return bytes(scope.get("raw_path") or scope["path"].encode("unicode_escape")).decode("latin-1")
+    """Return the path with its percent escapes: a line break in it must not start a new line of the log.
+
+    Some versions of Starlette's test client add the query.
+    """
+    return bytes(scope.get("raw_path") or scope["path"].encode("unicode_escape")).decode("latin-1").partition("?")[0]
 
 
 class _BoundedBody:

@@ -155,7 +155,7 @@ def budget_facts(budget: Budget) -> dict[str, Any]:
     return {"budget": budget.amount, "budget_unit": budget.kind}
 
 
-def load_models(directories: Iterable[Path], device: str = "cpu") -> list[ServedModel]:
+def load_models(directories: Iterable[Path], device: str = "auto") -> list[ServedModel]:
     """Load models, named after their folders; some may read single texts and others pairs."""
     models: list[ServedModel] = []
     for directory in directories:

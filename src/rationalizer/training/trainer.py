@@ -20,7 +20,7 @@ from rationalizer.models.atomic_files import write_record
 from rationalizer.models.batch_constraints import check_constraints
 from rationalizer.models.batches import collate
 from rationalizer.models.config import Config
-from rationalizer.models.devices import set_threads
+from rationalizer.models.devices import accelerator_settings, set_threads
 from rationalizer.models.format_upgrade import find_file
 from rationalizer.models.sample_texts import choose_samples
 from rationalizer.models.trained_model import (
@@ -66,7 +66,7 @@ def train(
     *,
     resume: bool = False,
     progress: bool | Literal["lines"] | None = None,
-    accelerator: str = "auto",
+    device: str = "auto",
     devices: Any = 1,
     precision: Any = None,
     strategy: Any = "auto",
@@ -84,10 +84,11 @@ def train(
             without the interruption. A finished run is loaded; if there is none, one is started.
         progress: show a progress bar, or "lines": a line every few seconds, for logs. By default a bar if standard
             error is a terminal, and in notebooks.
-        accelerator, devices, precision, strategy, num_nodes: as for `lightning_fabric.Fabric`. The default precision
-            is "32-true", and "bf16-mixed" for transformers on a GPU. A model trained in double precision ("64-true")
-            is saved in single precision. Several devices split every batch, and reach the result of a single device
-            up to rounding and random numbers.
+        device: "cpu", "cuda", "cuda:1", "mps"; or "auto", a GPU if available.
+        devices, precision, strategy, num_nodes: as for `lightning_fabric.Fabric`. The default precision is
+            "32-true", and "bf16-mixed" for transformers on a GPU. A model trained in double precision ("64-true") is
+            saved in single precision. Several devices split every batch, and reach the result of a single device up
+            to rounding and random numbers.
         threads: number of CPU threads. By default the fastest number, which takes a second to measure (see
             `threads.py`). The model's history records it.
         label_type: the type of the class labels before they became the corpus' class names; saved with the model.
@@ -99,11 +100,11 @@ def train(
     if threads is not None and threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}")
     is_double = str(precision) in DOUBLE
+    accelerator = accelerator_settings(device, devices)
     settings: dict[str, Any] = {
-        "accelerator": accelerator,
-        "devices": devices,
+        **accelerator,
         # The model is converted to double before a checkpoint is read; Fabric has nothing left to convert.
-        "precision": "32-true" if is_double else precision or _default_precision(config, accelerator),
+        "precision": "32-true" if is_double else precision or _default_precision(config, accelerator["accelerator"]),
         "strategy": strategy,
         "num_nodes": num_nodes,
     }
@@ -117,7 +118,7 @@ def train(
                 require_no_run(directory)
             if directory is not None and find_file(directory, HISTORY).is_file():
                 return run.load_finished(directory)
-            may_measure = on_cpu(accelerator) and str(devices) == "1" and num_nodes == 1
+            may_measure = on_cpu(accelerator["accelerator"]) and str(devices) == "1" and num_nodes == 1
             return run.train(resume, progress, threads, may_measure=may_measure)
 
 
@@ -131,7 +132,7 @@ class _Training:
     is_double: bool
 
     def load_finished(self, directory: Path) -> TrainedModel:
-        trained = TrainedModel.load(directory)
+        trained = TrainedModel.load(directory, self.fabric.device)
         stored = run_identity(trained.description, self.corpus) | {"data": trained.history["data"]}
         require_same(stored, run_identity(self.description, self.corpus), directory / HISTORY)
         if self.is_first:

@@ -1,4 +1,4 @@
-"""Random requests with well-typed and ill-typed constraints."""
+"""Random requests, whose constraints and other fields are well-typed or ill-typed."""
 
 from __future__ import annotations
 
@@ -70,6 +70,18 @@ BY_SETTING: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("stopwords", "punctuation", "equal"), (True, False)),
     "pattern": PATTERNS,
 }
+# Values of the fields of a request, of the right type.
+FIELDS: dict[str, tuple[Any, ...]] = {
+    "text": TEXTS,
+    "texts": (["a"], list(TEXTS), []),
+    "premise": TEXTS,
+    "hypothesis": TEXTS,
+    "pairs": ([["a", "b"]], [["a", "b"]] * 5, []),
+    "budget": (None, "50%", "100%", 1, 0.5, 10**30),
+    "model": (None, "model", "sentiment"),
+    "html": (True, False),
+    "other": (None, 1),
+}
 ANYTHING = (*NUMBERS, *WORDS, *PATTERNS, *LISTS, *OTHERS)
 
 
@@ -101,7 +113,14 @@ def random_request(random: np.random.Generator, *, pairs: bool) -> bytes:
     constraints = [constraint() for _ in range(int(random.integers(1, 3)))]
     texts = {"pairs": [[pick(TEXTS), pick(TEXTS)]]} if pairs else {"texts": [pick(TEXTS), pick(TEXTS)]}
     body = {**texts, "constraints": constraints if random.random() < 0.95 else pick(ANYTHING)}
-    return json.dumps({**body, "budget": pick((None, "50%", "100%", 1, 10**30))}).encode()
+    body["budget"] = pick(FIELDS["budget"])
+    while random.random() < 0.3:
+        name = pick([*FIELDS, *body])
+        if random.random() < 0.3:
+            body.pop(name, None)
+        else:
+            body[name] = pick(FIELDS.get(name, ()) or ANYTHING) if random.random() < 0.5 else pick(ANYTHING)
+    return json.dumps(body if random.random() < 0.98 else pick(ANYTHING)).encode()
 
 
 def _nested(depth: int) -> Any:
