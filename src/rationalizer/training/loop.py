@@ -6,6 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -15,13 +16,14 @@ from torch.utils.data import DataLoader
 
 from rationalizer import ops
 from rationalizer.data import Corpus
+from rationalizer.metrics import Finding
 from rationalizer.models.batch_constraints import BatchConstraints
-from rationalizer.models.batches import Batch, BucketSampler, Shard, batch_loader
+from rationalizer.models.batches import Batch, BucketSampler, Shard, batch_loader, collate
 from rationalizer.models.config import Config
 from rationalizer.models.json_schema import find_mismatch
-from rationalizer.nn import Model, TrainingStep, make_objective
+from rationalizer.nn import Encoder, Model, Objective, TrainingStep, make_objective
 from rationalizer.progress import Reporter
-from rationalizer.text import AnyExample
+from rationalizer.text import AnyExample, WordBatch
 from rationalizer.training.averaging import Average
 from rationalizer.training.checkpoint import (
     Checkpoint,
@@ -33,22 +35,37 @@ from rationalizer.training.checkpoint import (
     restore_optimizer,
     run_settings,
 )
-from rationalizer.training.distributed import Termination, require_agreement
+from rationalizer.training.distributed import Termination, gather_items, require_agreement
 from rationalizer.training.history_log import HistoryLog
 from rationalizer.training.learning_rates import build_optimizer, set_rates
 from rationalizer.training.seeding import seed_all
-from rationalizer.training.validation import Validation, agreement_name, score_name
+from rationalizer.training.validation import (
+    DegenerationWarning,
+    Validation,
+    agreement_name,
+    score_name,
+    unexpected_findings,
+)
 
 NOTE_SECONDS = 0.2  # minimum interval of updates of the progress bar: reading a loss makes the host wait for the device
+
+
+SAMPLED_TEXTS = 64  # number of texts that methods are initialized with
+
+
+def sample_texts(corpus: Corpus, encoder: Encoder) -> tuple[WordBatch, ...]:
+    """Return some of the training texts, as one batch."""
+    return collate(list(enumerate(corpus.train[:SAMPLED_TEXTS])), encoder).texts
 
 
 class LossModule(nn.Module):
     """Sends the computation of a loss through `forward`, which is where Fabric and DDP expect it."""
 
-    def __init__(self, model: Model, *, unused_parameter: bool) -> None:
+    def __init__(self, model: Model, objective: Objective) -> None:
         super().__init__()
         self.model = model
-        if unused_parameter:  # DDP warns if it has to look for unused parameters and finds none
+        self.objective = objective
+        if objective.warmup_epochs:  # DDP warns if it has to look for unused parameters and finds none
             self.unused = nn.Parameter(torch.zeros(1))
 
     def forward(self, compute_loss: Callable[[], Tensor]) -> Tensor:
@@ -75,6 +92,7 @@ class TrainingLoop:
         self.corpus = corpus
         self.config = config
         self.objective = make_objective(config.objective, config)
+        self.objective.prepare(model, lambda: sample_texts(corpus, model.encoder))
         self.fabric = fabric
         self.file = file
         self.log = log
@@ -82,11 +100,15 @@ class TrainingLoop:
         self.best = resumed.best if resumed else {}
         self.resumed = resumed
         if resumed:
+            if file and (problem := resumed.find_mismatch(model, self.objective)):
+                raise file.error(problem)
             model.load_state_dict(resumed.model, strict=False)
+            self.objective.load_state_dict(resumed.objective)
         self.loss, self.unconverged, self.largest_gap = torch.zeros(3)
         self.batches = 0  # number of batches per epoch
         self.share = 1.0  # share of the batch that this process computes
         self.selected = 1.0  # share of the words selected in the last batch
+        self.findings: list[Finding] = []  # signs of degeneration in the last validation
         self.is_solved = False  # whether a layer reported the convergence of its solver in this epoch
         self.clock = self.saved = self.noted = time.perf_counter()
         self.shown: dict[str, float] = {}  # values shown on the progress bar
@@ -106,6 +128,7 @@ class TrainingLoop:
             while not self.progress.finished:
                 self._train_epoch()
                 row = self._history_row(self._validate())
+                self._raise_alarms()
                 self._keep_best(row)
                 self._end_epoch(row)
 
@@ -114,10 +137,11 @@ class TrainingLoop:
             data = data_digest(self.corpus, self.config)
             require_agreement({**run_settings(self.config), "data": data, "step": self.progress.step})
         self.model.to(self.device).train()
-        optimizer = build_optimizer(self.model, self.config)
+        self.objective.to(self.device).train()
+        optimizer = build_optimizer(self.model, self.objective, self.config)
         average = None
         if self.resumed:
-            restore_optimizer(self.model, optimizer, self.resumed.optimizer)
+            restore_optimizer(self.model, self.objective, optimizer, self.resumed.optimizer)
             average = self.resumed.average
             scaler = self.fabric.strategy.precision.state_dict()
             if scaler and self.resumed.precision:
@@ -127,7 +151,7 @@ class TrainingLoop:
                 self.fabric.strategy.precision.load_state_dict(self.resumed.precision)
         self.resumed = None
         self.average = Average(self.model, self.config.averaging, average)
-        module = LossModule(self.model, unused_parameter=self.objective.warmup_epochs > 0)
+        module = LossModule(self.model, self.objective)
         self.module, self.optimizer = self.fabric.setup(module, optimizer)
 
     def _train_epoch(self) -> None:
@@ -140,7 +164,9 @@ class TrainingLoop:
         assert isinstance(order, BucketSampler)
         order.set_epoch(progress.epoch)
         self.batches = order.batches
-        if progress.batch:
+        if not progress.batch:
+            self.objective.start_epoch(self.model, progress.epoch)
+        else:
             if progress.batch >= self.batches and self.file:
                 raise self.file.error(f"progress.batch is {progress.batch}, but an epoch has {self.batches} batches")
             order.set_epoch(progress.epoch, start=progress.batch)
@@ -175,7 +201,8 @@ class TrainingLoop:
         config = self.config
         # The middle of the step's batches: neither the first step nor the last one has a rate of 0.
         middle = max(0.5, self.finished_batches + 1 - config.accumulate / 2)
-        set_rates(self.optimizer, config, middle / (config.epochs * self.batches), self.selected)
+        progress = middle / (config.epochs * self.batches)
+        set_rates(self.optimizer, self.objective, config, progress, self.selected)
         self.fabric.clip_gradients(self.module, self.optimizer, max_norm=config.clip, error_if_nonfinite=False)
         self.optimizer.step()
         self.optimizer.zero_grad()
@@ -227,7 +254,7 @@ class TrainingLoop:
         self.loss += self.last_loss
         if output is not None:
             self._add_convergence(output.selection)
-            if self.config.slow_predictor:
+            if self.objective.uses_selected_share:
                 self.selected = float(self.global_mean(self.model.size(output).mean()))
         return loss
 
@@ -292,7 +319,32 @@ class TrainingLoop:
         self.model.train()
         self.average.swap(self.model)
         # Each process has filled the rows of its own texts; the sum contains all rows.
-        return validation.scores(self.all_reduce(validation.rows, "sum"))
+        rows = self.all_reduce(validation.rows, "sum")
+        found = validation.findings(rows, gather_items(validation.rationales))
+        self.findings = unexpected_findings(self.config.method, found)
+        return validation.scores(rows)
+
+    def _raise_alarms(self) -> None:
+        """Record the signs of degeneration, and warn of one that has lasted for two epochs.
+
+        Every predictor starts as a constant one: only from `min_epochs` on is that worth a warning.
+        """
+        progress, epoch = self.progress, self.progress.epoch + 1
+        if self._is_warming_up:
+            return
+        earlier = {(alarm["kind"], alarm["epoch"]) for alarm in progress.alarms}
+        for finding in self.findings:
+            progress.alarms.append({"epoch": epoch, **asdict(finding)})
+            first = self.config.min_epochs if finding.kind == "no_better_than_majority" else 2
+            was_there = (finding.kind, epoch - 1) in earlier
+            was_reported = (finding.kind, epoch - 2) in earlier and epoch > max(first, 2)
+            if epoch >= first and was_there and not was_reported and self.fabric.is_global_zero:
+                warnings.warn(f"epochs {epoch - 1} and {epoch}: {finding.message}", DegenerationWarning, stacklevel=2)
+
+    @property
+    def _is_warming_up(self) -> bool:
+        """Whether the model selects nothing yet, or far too much."""
+        return self.progress.epoch < self.objective.warmup_epochs or not self.model.method.is_warmed_up
 
     def _history_row(self, scores: dict[str, float]) -> dict[str, float]:
         """Return the epoch's row of the history."""
@@ -332,8 +384,7 @@ class TrainingLoop:
         value = row.get(measure)
         if value is not None:
             value = -value if measure in ("dev_loss", "mse") else value  # higher is better
-        # In a warm-up epoch the model selects nothing yet, or far too much: any later epoch is better.
-        if progress.epoch < self.objective.warmup_epochs or not self.model.method.is_warmed_up:
+        if self._is_warming_up:  # any later epoch is better
             value = None
         is_best = value is None or config.patience is None or progress.best_value is None or value > progress.best_value
         if is_best:
@@ -384,7 +435,8 @@ class TrainingLoop:
                 model=copy_to_host(self.model.state_dict()),
                 best=self.best,
                 average=self.average.weights,
-                optimizer=optimizer_state(self.model, self.optimizer.optimizer),
+                optimizer=optimizer_state(self.model, self.objective, self.optimizer.optimizer),
+                objective=copy_to_host(self.objective.state_dict()),
                 precision=self.fabric.strategy.precision.state_dict(),
             )
         )
