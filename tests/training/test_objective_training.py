@@ -5,12 +5,13 @@ import torch
 
 from rationalizer.data import generated_reviews
 from rationalizer.inference import predict
+from rationalizer.metrics import Finding
 from rationalizer.models import TrainedModel, configure
 from rationalizer.models.atomic_files import read_tensors
 from rationalizer.nn import OBJECTIVES
 from rationalizer.training import train
+from rationalizer.training.alarms import DegenerationWarning, add_alarms
 from rationalizer.training.loop import TrainingLoop
-from rationalizer.training.validation import DegenerationWarning
 from tests.nn.tiny_transformers import write_encoder
 from tests.training.interrupted import Killed, killed_after, require_resumable
 
@@ -120,6 +121,16 @@ def test_degeneration_is_reported_during_training(corpus, tmp_path):
     history = TrainedModel.load(tmp_path).history
     empty = [alarm for alarm in history["alarms"] if alarm["kind"] == "empty_rationales"]
     assert [(alarm["epoch"], alarm["value"]) for alarm in empty] == [(1, 1.0), (2, 1.0), (3, 1.0)]
+
+
+@pytest.mark.parametrize(("kind", "epochs"), [("empty_rationales", [2, 6]), ("no_better_than_majority", [3, 6])])
+def test_lasting_signs_are_reported_once(kind, epochs):
+    alarms, reported = [], []
+    for epoch in (1, 2, 3, 5, 6, 7):  # gone in epoch 4
+        findings = [Finding(kind, "a message", 0.5)]
+        reported += [epoch for _ in add_alarms(alarms, findings, epoch, min_epochs=3)]
+    assert reported == epochs
+    assert [alarm["epoch"] for alarm in alarms] == [1, 2, 3, 5, 6, 7]
 
 
 def test_no_alarm_in_warmup_epochs_or_without_a_generator(corpus):

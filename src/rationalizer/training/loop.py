@@ -6,7 +6,6 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -24,6 +23,7 @@ from rationalizer.models.json_schema import find_mismatch
 from rationalizer.nn import Encoder, Model, Objective, TrainingStep, make_objective
 from rationalizer.progress import Reporter
 from rationalizer.text import AnyExample, WordBatch
+from rationalizer.training.alarms import add_alarms, unexpected_findings, warn_of
 from rationalizer.training.averaging import Average
 from rationalizer.training.checkpoint import (
     Checkpoint,
@@ -39,13 +39,7 @@ from rationalizer.training.distributed import Termination, gather_items, require
 from rationalizer.training.history_log import HistoryLog
 from rationalizer.training.learning_rates import build_optimizer, set_rates
 from rationalizer.training.seeding import seed_all
-from rationalizer.training.validation import (
-    DegenerationWarning,
-    Validation,
-    agreement_name,
-    score_name,
-    unexpected_findings,
-)
+from rationalizer.training.validation import Validation, agreement_name, score_name
 
 NOTE_SECONDS = 0.2  # minimum interval of updates of the progress bar: reading a loss makes the host wait for the device
 
@@ -325,21 +319,11 @@ class TrainingLoop:
         return validation.scores(rows)
 
     def _raise_alarms(self) -> None:
-        """Record the signs of degeneration, and warn of one that has lasted for two epochs.
-
-        Every predictor starts as a constant one: only from `min_epochs` on is that worth a warning.
-        """
-        progress, epoch = self.progress, self.progress.epoch + 1
-        if self._is_warming_up:
-            return
-        earlier = {(alarm["kind"], alarm["epoch"]) for alarm in progress.alarms}
-        for finding in self.findings:
-            progress.alarms.append({"epoch": epoch, **asdict(finding)})
-            first = self.config.min_epochs if finding.kind == "no_better_than_majority" else 2
-            was_there = (finding.kind, epoch - 1) in earlier
-            was_reported = (finding.kind, epoch - 2) in earlier and epoch > max(first, 2)
-            if epoch >= first and was_there and not was_reported and self.fabric.is_global_zero:
-                warnings.warn(f"epochs {epoch - 1} and {epoch}: {finding.message}", DegenerationWarning, stacklevel=2)
+        """Record signs of degeneration, and warn of those that last."""
+        progress, first = self.progress, self.config.min_epochs
+        if not self._is_warming_up:
+            messages = add_alarms(progress.alarms, self.findings, progress.epoch + 1, min_epochs=first)
+            warn_of(messages if self.fabric.is_global_zero else ())
 
     @property
     def _is_warming_up(self) -> bool:

@@ -19,8 +19,8 @@ from rationalizer.models.atomic_files import read_record, write_record
 from rationalizer.models.config import Config
 from rationalizer.models.format_upgrade import upgrade_record
 from rationalizer.models.trained_model import TASKS, TrainedModel
+from rationalizer.training.alarms import unexpected_findings
 from rationalizer.training.checkpoint import run_settings
-from rationalizer.training.validation import unexpected_findings
 
 DATA, SCORES = "data.json", "scores.json"
 RunRecord = dict[str, Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from rationalizer.data import Corpus
 from rationalizer.metrics.degeneration import Finding, find_degeneration
 from rationalizer.metrics.task_scores import score_task
 from rationalizer.models.batches import Batch
-from rationalizer.nn import EXTRACTORS, Model
+from rationalizer.nn import Model
 from rationalizer.text import Budget
 
 CHECKED_TEXTS = (
@@ -31,17 +31,6 @@ def score_name(corpus: Corpus) -> str:
 
 def agreement_name(corpus: Corpus) -> str:
     return "alignment_f1" if corpus.pairs else "token_f1"
-
-
-class DegenerationWarning(UserWarning):
-    """A model in training shows a sign of degeneration: its rationales may mean nothing."""
-
-
-def unexpected_findings(method: str, findings: Sequence[Finding]) -> list[Finding]:
-    """Leave out the signs of degeneration that every method without a generator shows."""
-    selects_all = method in EXTRACTORS and not EXTRACTORS[method].uses_generator
-    expected = ("full_rationales", "ignores_text") if selects_all else ()
-    return [finding for finding in findings if finding.kind not in expected]
 
 
 class Validation:
