@@ -53,7 +53,7 @@ def test_clone(model):
 def test_all_settings_are_parameters(model, tmp_path):
     made = Rationalizer(hidden=12)
     params = made.get_params()
-    settings = {one.name: one for part in ("own", "encoder", "common") for one in getattr(SPECTRA, part)}
+    settings = {one.name: one for part in ("own", "encoder", "objective", "common") for one in getattr(SPECTRA, part)}
     assert params.keys() == {"method", *settings}
     assert (params["method"], params["budget"], params["hidden"], params["epochs"]) == (None, None, 12, 12)
     assert Rationalizer(**params).config == made.config

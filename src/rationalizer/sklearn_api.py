@@ -65,11 +65,13 @@ class EstimatorMixin:
         texts, have other settings and other defaults.
         """
         pairs = self._is_for_pairs(params)
-        base: dict[str, Any] = {name: params[name] for name in ("method", "encoder") if name in params}
+        base: dict[str, Any] = {name: params[name] for name in ("method", "encoder", "objective") if name in params}
         defaults = flat_settings(config_from_params(base, pairs=pairs).to_json())
         # This default depends on the number of epochs.
         others = {name: value for name, value in params.items() if name != "full_text_epochs"}
-        defaults["full_text_epochs"] = config_from_params(others, pairs=pairs).full_text_epochs
+        full = flat_settings(config_from_params(others, pairs=pairs).to_json())
+        if "full_text_epochs" in full:
+            defaults["full_text_epochs"] = full["full_text_epochs"]
         kept = ("budget", "constraints", "encoder")
         return {
             name: value

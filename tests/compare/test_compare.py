@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from rationalizer.compare import compare, parse_methods, plan_runs
+from rationalizer.compare import combine_objectives, compare, parse_methods, plan_runs
 from rationalizer.data import DataSource, read_corpus
 from rationalizer.inference import predict
 from rationalizer.models import TrainedModel
@@ -161,3 +161,13 @@ def test_sweep_is_drawn(folder, tmp_path):
     sizes = [row.scores["size"].mean for row in done.rows if row.method == "pair-budget"]
     assert 0 < sizes[0] < sizes[1] < 0.25
     assert {row.note for row in compare(runs, tmp_path, notes={"small": "rebuilt"}).rows} == {"rebuilt"}
+
+
+def test_objectives_have_rows_of_their_own(folder, tmp_path):
+    variants, _ = combine_objectives(parse_methods("pair-budget"), ["joint", "mcd"])
+    runs = plan_runs([DataSource.resolve(str(folder))], variants, [0], None, SMALL, tmp_path)
+    done = compare(runs, tmp_path)
+    assert [row.method for row in done.rows] == ["pair-budget+joint", "pair-budget+mcd"]
+    table = (tmp_path / "table.md").read_text()
+    assert "| pair-budget+mcd |" in table
+    assert compare(runs, tmp_path).trained == 0

@@ -4,8 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from rationalizer.compare import Variant, parse_assignments, parse_budgets, parse_methods, parse_seeds, plan_runs
+from rationalizer.compare import (
+    Variant,
+    combine_objectives,
+    parse_assignments,
+    parse_budgets,
+    parse_methods,
+    parse_objectives,
+    parse_seeds,
+    plan_runs,
+)
+from rationalizer.compare.grid import PlannedRun
 from rationalizer.data import Columns, DataSource
+from rationalizer.nn import OBJECTIVES
 from rationalizer.text import Budget
 
 SST = DataSource.resolve("sst")
@@ -80,6 +91,37 @@ def test_decodings():
         Variant.parse("sfe:viterbi")
     with pytest.raises(ValueError, match="'top-k'"):
         Variant.parse("spectra:top-k")
+
+
+def test_objectives_are_a_second_axis():
+    methods = parse_methods("spectra,sfe,full-text")
+    variants, left_out = combine_objectives(methods, parse_objectives("joint,mcd"))
+    assert [each.label for each in variants] == ["spectra+joint", "spectra+mcd", "sfe+joint", "full-text"]
+    assert len(left_out) == 1
+    assert "sfe" in left_out[0]
+    runs = plan_runs([SST], variants, [0], None, {"mcd.full_text_weight": 2, "full-text.epochs": 3}, Path("out"))
+    assert [run.config.objective for run in runs] == ["joint", "mcd", "joint", "joint"]  # the last by the preset
+    assert runs[1].config.objective_options["full_text_weight"] == 2
+    assert [run.config.epochs for run in runs] == [25, 25, 25, 3]
+    assert folders(runs)[1] == "out/runs/sst/spectra+mcd/budget-20/seed-0"
+    assert PlannedRun.from_json(runs[1].to_json()) == runs[1]
+    assert "spectra+mcd" in runs[1].title
+    every, _ = combine_objectives(parse_methods("spectra"), parse_objectives("all"))
+    assert {each.objective for each in every} == set(OBJECTIVES)
+
+
+def test_impossible_objectives_raise():
+    spectra = [Variant("spectra", objective="joint")]
+    with pytest.raises(ValueError, match="mcd"):
+        parse_objectives("mcdd")
+    with pytest.raises(ValueError, match="twice"):
+        parse_objectives("mcd,mcd")
+    with pytest.raises(ValueError, match="differentiable"):
+        combine_objectives(parse_methods("sfe"), ["mcd"])
+    with pytest.raises(ValueError, match="--objectives"):
+        plan_runs([REVIEWS], spectra, [0], None, {"objective": "mcd"}, Path("out"))
+    with pytest.raises(ValueError, match=r"OBJECTIVE\.full_text_weight="):
+        plan_runs([REVIEWS], spectra, [0], None, {"full_text_weight": 1}, Path("out"))
 
 
 def test_parse_lists():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rationalizer.metrics import find_degeneration, label_skill, position_skill
+from rationalizer.metrics import find_degeneration, label_skill, position_skill, size_skill
 from rationalizer.metrics.degeneration import LABEL_SKILL, POSITION_SKILL, _probe_recall
 from rationalizer.metrics.label_probe import shuffle_runs
 from rationalizer.metrics.token_spans import mask_to_spans
@@ -252,3 +252,44 @@ def test_findings_are_deterministic():
 def test_errors(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def masks_of_sizes(sizes, lengths, seed=0):
+    """Masks with these numbers of tokens at random positions."""
+    rng = np.random.default_rng(seed)
+    masks = [np.zeros(length, dtype=bool) for length in lengths]
+    for mask, size in zip(masks, sizes, strict=True):
+        mask[rng.choice(len(mask), size, replace=False)] = True
+    return masks
+
+
+def test_size_tells_the_label():
+    rng = np.random.default_rng(1)
+    truth, lengths = rng.integers(0, 2, 300), rng.integers(20, 60, 300)
+    for sizes in (4 * truth, 5 + 3 * truth, np.where(truth, 5, rng.choice([3, 8], 300))):
+        masks = masks_of_sizes(sizes, lengths)
+        assert size_skill(masks, truth) > 0.9
+        kinds = {finding.kind for finding in find_degeneration(masks, truth=truth)}
+        assert "label_from_size" in kinds
+        assert "label_from_position" not in kinds
+
+
+def test_size_that_follows_from_the_length_is_no_code():
+    """A fixed share selects more words of the class with longer texts."""
+    rng = np.random.default_rng(2)
+    truth = rng.integers(0, 2, 400)
+    lengths = rng.integers(20, 60, 400) + 25 * truth
+    masks = masks_of_sizes(np.ceil(0.2 * lengths).astype(int), lengths)
+    assert size_skill(masks, truth) < 0.15
+    assert size_skill(masks_of_sizes(rng.integers(1, 20, 400), lengths), truth) < 0.15
+
+
+def test_size_skill_without_enough_classes():
+    assert size_skill(masks_of_sizes([1, 2, 3], [5, 5, 5]), [0, 1, 1]) == 0
+
+
+def test_size_tells_a_number():
+    rng = np.random.default_rng(3)
+    truth = rng.random(300)
+    masks = masks_of_sizes((1 + 18 * truth).astype(int), [40] * 300)
+    assert "label_from_size" in {finding.kind for finding in find_degeneration(masks, truth=truth, task="regression")}

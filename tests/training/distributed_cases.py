@@ -22,16 +22,19 @@ from rationalizer.training.loop import TrainingLoop
 
 PAIRS = "pairs: "
 RANDOM = {"sfe", "sfe-baseline", "gumbel", "hardkuma", PAIRS + "gumbel"}  # each process draws its own random numbers
-SMALL = {"epochs": 2, "min_epochs": 1, "dropout": 0.0, "batch_size": 5, "full_text_epochs": 0}
+SMALL = {"epochs": 2, "min_epochs": 1, "dropout": 0.0, "batch_size": 5}
 VECTORS = {"hidden": 4, "vector_size": 6, "embeddings": None}
 # Settings whose effect could differ between processes.
 MORE = {
     "spectra": {"start_spread": 1.0, "constraints": "spans=2", "optimizer": "adamw", "warmup": 0.5, "decay": True},
-    "pair-budget": {"full_text_epochs": 1, "slow_predictor": True, "accumulate": 2},
-    "sparsemax": {"guide": "full-text", "averaging": 0.0},
+    "pair-budget": {"objective": "dr", "full_text_epochs": 1, "accumulate": 2},
+    "sparsemax": {"objective": "mcd", "averaging": 0.0},
+    "transformer": {"full_text_epochs": 0},
+    "dar": {"full_text_epochs": 1},
     "fusedmax": {"batch_tokens": 60, "warmup": 0.5, "decay": True},
 }
-CASES = [*EXTRACTORS, *(PAIRS + name for name in ALIGNERS), "transformer"]
+FURTHER = ("dar", "fr", "mgr", "mrd")  # objectives that no other case has, with spectra
+CASES = [*EXTRACTORS, *(PAIRS + name for name in ALIGNERS), "transformer", *FURTHER]
 
 
 def train_case(case, folder, devices, run_dir=None, **others):
@@ -47,6 +50,8 @@ def train_case(case, folder, devices, run_dir=None, **others):
         method, settings = None, settings | {"encoder": str(folder / "encoder")}
     else:
         method, settings = case.removeprefix(PAIRS), settings | VECTORS
+        if case in FURTHER:
+            method, settings = "spectra", settings | {"objective": case}
     config = configure(method, settings, pairs=of_pairs)
     changes = {name: others.pop(name) for name in ("seed", "checkpoint_seconds") if name in others}
     with nullcontext() if case in RANDOM else in_double_precision():

@@ -5,7 +5,7 @@ import pytest
 
 from rationalizer.models.config import Config, configure
 from rationalizer.models.presets import PRESETS, presets_for
-from rationalizer.nn import ENCODERS, EXTRACTORS
+from rationalizer.nn import ALIGNERS, ENCODERS, EXTRACTORS, OBJECTIVES
 from rationalizer.text import Budget
 
 
@@ -30,10 +30,19 @@ def test_every_preset_is_valid_and_survives_json(dataset, method):
         ("spectra", {"full_text_epochs": 2, "epochs": 2}, "leaves none of 2 epochs"),
         ("full-text", {"full_text_epochs": 1}, "full_text_epochs is for methods that select"),
         ("budget", {"full_text_epochs": 1}, "full_text_epochs is for methods that select"),
-        ("sfe", {"guide": "full-text"}, "guide=full-text"),
-        ("at-most-one", {"guide": "full-text"}, "guide=full-text needs"),
-        ("at-most-one", {"slow_predictor": True}, "slow_predictor is for single texts"),
-        ("spectra", {"slow_predictor": True, "shared": True, "encoder": "x/y"}, "slow_predictor is for single texts"),
+        ("sfe", {"objective": "mcd"}, "differentiable"),
+        ("sfe-baseline", {"objective": "mrd"}, "differentiable"),
+        ("sfe", {"objective": "dar"}, "differentiable"),
+        ("at-most-one", {"objective": "mcd"}, "select words of single texts"),
+        ("full-text", {"objective": "dr"}, "select words of single texts"),
+        ("spectra", {"objective": "dr", "shared": True, "encoder": "x/y"}, "shared=false"),
+        ("spectra", {"objective": "fr", "shared": False}, "shared=true"),
+        ("spectra", {"objective": "mcd2"}, "mcd"),
+        ("spectra", {"objective": "joint", "full_text_weight": 1}, "objective full-text, "),
+        ("spectra", {"objective": "mgr", "generator_count": 1}, "generator_count must be at least 2"),
+        ("spectra", {"objective": "dar", "epochs": 2}, "leaves none of 2 epochs"),
+        ("spectra", {"guide": "full-text"}, "objective=mcd"),
+        ("spectra", {"slow_predictor": True}, "objective=dr"),
         ("spectra", {"pooling": "last", "encoder": "x/y"}, "pooling=last is for the two directions of a BiLSTM"),
         ("sfe", {"initial_weights": "xavier", "encoder": "x/y"}, "xavier"),
         ("spectra", {"embeddings": "none", "encoder": "x/y"}, "'embeddings' is a setting of the encoder bilstm"),
@@ -46,9 +55,26 @@ def test_incompatible_settings_raise(method, settings, message):
 
 
 def test_full_text_epochs_leave_one_epoch_for_selections():
-    assert configure(overrides={"encoder": "x/y"}).full_text_epochs == 1
-    assert configure(overrides={"encoder": "x/y", "epochs": 1}).full_text_epochs == 0
-    assert configure("at-most-one", {"encoder": "x/y"}).full_text_epochs == 0
+    settings = (("spectra", {}, 1), ("spectra", {"epochs": 1}, 0), ("at-most-one", {}, 0))
+    for method, changed, epochs in settings:
+        assert configure(method, {"encoder": "x/y", **changed}).objective_options["full_text_epochs"] == epochs
+
+
+def test_presets_set_the_options_of_their_own_objective_only():
+    transformer = {"encoder": "x/y", "objective": "mcd"}
+    assert configure(overrides={"encoder": "x/y"}).objective_options["full_text_weight"] == 1
+    assert configure(overrides=transformer).objective_options == {"full_text_weight": 1.0, "full_text_epochs": 0}
+    assert configure(dataset="sst").objective == "joint"
+    chosen = configure(overrides={"objective": "full-text"}, dataset="sst")
+    assert chosen.objective_options == configure().objective_options
+
+
+def test_objectives_set_defaults_of_the_encoder():
+    assert configure(overrides={"objective": "fr"}).encoder_options["shared"]
+    for objective in ("dr", "mgr"):
+        settings = {"objective": objective, "encoder": "x/y", "generator_rate": 1e-4}
+        assert configure(overrides=settings).encoder_options["predictor_rate"] == 1e-4
+        assert configure(overrides={**settings, "predictor_rate": 1e-5}).encoder_options["predictor_rate"] == 1e-5
 
 
 def test_method_settings_do_not_shadow_common_settings():
@@ -57,6 +83,9 @@ def test_method_settings_do_not_shadow_common_settings():
         assert not common & set(extractor.options())
         for encoder in ENCODERS.values():
             assert not set(encoder.options()) & (common | set(extractor.options()))
+    others = common.union(*(kind.options() for kind in (*EXTRACTORS.values(), *ALIGNERS.values(), *ENCODERS.values())))
+    for objective in OBJECTIVES.values():
+        assert not others & set(objective.options())
 
 
 @pytest.mark.parametrize(
@@ -109,7 +138,7 @@ def test_presets_equal_the_papers_values(dataset, method, expected):
     common |= {"averaging": 0.0, "keep_by": "score", "word_scores": False, "word_sums": False}
     assert {key: flat[key] for key in common} == common
     assert config.initial_weights == ("pytorch" if method == "spectra" else "xavier")
-    assert config.full_text_weight == 0
+    assert config.objective == "joint"
     assert (config.punctuation, config.encoder_options["tuned"]) == ("count", False)
 
 

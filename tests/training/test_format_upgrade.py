@@ -6,7 +6,7 @@ from rationalizer.data import generated_reviews
 from rationalizer.inference import predict
 from rationalizer.models import TrainedModel, configure
 from rationalizer.models.atomic_files import read_record, read_tensors, write_record, write_tensors
-from rationalizer.models.format_upgrade import FORMAT
+from rationalizer.models.format_upgrade import FORMAT, upgrade_record
 from rationalizer.training import read_source, run, train
 from rationalizer.training.runs import read_run_record
 from tests.training.interrupted import SMALL, Killed, killed_after, same, weights
@@ -19,7 +19,15 @@ OLD_SETTINGS = {
 
 
 def old_settings(settings):
-    renamed = {OLD_SETTINGS.get(key, key): value for key, value in settings.items() if key != "objective"}
+    """Return settings as format 4 had them; nested ones if there are `objective_options`."""
+    own = settings.get("objective_options", {})
+    settings = {**settings, **own, **({"guide": "label", "slow_predictor": False} if "method" in settings else {})}
+    settings = {
+        key: value for key, value in settings.items() if key not in ("objective", "objective_options", "shared")
+    }
+    renamed = {OLD_SETTINGS.get(key, key): value for key, value in settings.items()}
+    if isinstance(renamed.get("reading"), dict):
+        renamed["reading"] = {key: value for key, value in renamed["reading"].items() if key != "shared"}
     return renamed | {"sentences": "marks"} if renamed.get("sentences") == "punctuation" else renamed
 
 
@@ -83,3 +91,38 @@ def test_other_formats_raise(corpus, tmp_path, number):
     write_record(tmp_path / "config.json", {**stored, "format": number})
     with pytest.raises(ValueError, match=f"format {number}"):
         TrainedModel.load(tmp_path)
+
+
+FULL = {"full_text_weight": 2.0, "full_text_epochs": 1}
+
+
+@pytest.mark.parametrize(
+    ("old", "objective", "options"),
+    [
+        ({"guide": "label", **FULL}, "full-text", FULL),
+        ({"guide": "label", "full_text_weight": 0.0, "full_text_epochs": 0}, "joint", {}),
+        ({"guide": "full-text", **FULL}, "mcd", FULL),
+        ({"slow_predictor": True, **FULL}, "dr", {"slowest": 0.05, **FULL}),
+        (
+            {"slow_predictor": True, "objective": "joint", **FULL},
+            "dr",
+            {"slowest": 0.05, "full_text_weight": 0, "full_text_epochs": 0},
+        ),
+        ({"objective": "joint", **FULL}, "joint", {}),
+    ],
+)
+def test_format_5_settings_become_objectives(corpus, tmp_path, old, objective, options):
+    train(corpus, configure("spectra", {**SMALL, "epochs": 2}), tmp_path)
+    stored = read_record(tmp_path / "config.json")
+    config = {key: value for key, value in stored["config"].items() if key != "objective_options"}
+    config["encoder_options"] = {key: value for key, value in config["encoder_options"].items() if key != "shared"}
+    config |= {"objective": "full-text", "guide": "label", "slow_predictor": False, **old}
+    write_record(tmp_path / "config.json", {**stored, "format": 5, "config": config})
+    loaded = TrainedModel.load(tmp_path).config
+    assert (loaded.objective, loaded.objective_options) == (objective, options)
+    assert loaded.encoder_options["shared"] is False
+    settings = {key: value for key, value in config.items() if key not in ("options", "encoder_options")}
+    flat = upgrade_record({**settings, **config["options"], **config["encoder_options"]})
+    assert flat["objective"] == objective
+    assert {key: flat[key] for key in options} == options
+    assert "guide" not in flat

@@ -163,9 +163,9 @@ def test_full_text_epochs_are_never_the_best(corpus, encoder, monkeypatch):
     assert trained.history["best_epoch"] == 3
 
 
-def test_guide_by_full_text(corpus, encoder):
-    """The generator minimizes KL(p(y|z) ‖ p(y|x)), the predictor the loss on the labels."""
-    config = config_of(encoder, guide="full-text", full_text_weight=0.5, dropout=0.0)
+def test_mcd(corpus, encoder):
+    """The generator minimizes KL(p(y|x) ‖ p(y|z)), the predictor the loss on the labels."""
+    config = config_of(encoder, objective="mcd", full_text_weight=0.5, dropout=0.0)
     loop, batch = loop_for(corpus, config)
     loop.training_step(batch).backward()
     found = {name: p.grad.clone() for name, p in loop.model.named_parameters() if p.grad is not None}
@@ -174,7 +174,7 @@ def test_guide_by_full_text(corpus, encoder):
     words = batch.texts[0]
     output = model(words, budget=config.budget)
     whole = model.full_text_outputs(words)
-    model.head.divergence(output.outputs, whole.detach()).mean().backward()
+    model.head.divergence(whole.detach(), output.outputs).mean().backward()
     generator = {
         n: p.grad.clone() for n, p in model.named_parameters() if n.startswith(("encoder.generator", "method"))
     }
@@ -189,10 +189,10 @@ def test_guide_by_full_text(corpus, encoder):
         torch.testing.assert_close(found[name], gradient, atol=1e-6, rtol=1e-4)
 
 
-def test_guide_keeps_the_methods_penalties(corpus, encoder):
+def test_mcd_keeps_the_methods_penalties(corpus, encoder):
     gradients = []
     for sparsity in (0.0, 10.0):
-        settings = {"guide": "full-text", "punctuation": "count", "sparsity": sparsity, "dropout": 0.0}
+        settings = {"objective": "mcd", "punctuation": "count", "sparsity": sparsity, "dropout": 0.0}
         loop, batch = loop_for(corpus, config_of(encoder, "gumbel", **settings))
         torch.manual_seed(3)
         loop.training_step(batch).backward()

@@ -26,7 +26,7 @@ class RationalizerAdapter(AuditedModel):
         self._config = model.trained.config
         self.name = name
         self.pairs = model.trained.pairs
-        self.classes = model.classes
+        self.classes = getattr(model, "classes_", None)  # a regression has none
         self.ignores_gaps = not self.pairs and self._trained.encoder.ignores_gaps
 
     def select(self, texts: Sequence[AnyExample]) -> list[Weights]:

@@ -140,7 +140,7 @@ def _examples(
     texts = list(texts) if isinstance(texts, Iterator) else texts
     if isinstance(model, Rationalizer):
         examples = model.examples(texts, annotations)
-        classes: Sequence[Any] | None = model.classes
+        classes: Sequence[Any] | None = RationalizerAdapter(model).classes
     else:
         examples = make_examples(texts, None, annotations, pairs=model.pairs, rule="words")
         classes = model.classes

@@ -35,6 +35,7 @@ HEADLINE = ("macro_f1", "mse", "size", "alignments")
 
 @command(
     "rationalizer compare reviews --methods spectra,sfe,full-text --seeds 0,1,2 --workers 2",
+    "rationalizer compare reviews --methods spectra,sparsemax --objectives joint,full-text,mcd,dr",
     "rationalizer compare mine.csv --methods all --budgets 5,10,20 --out study",
     "rationalizer compare reviews --engine slurm --slurm partition=gpu --slurm gres=gpu:1 --slurm time=2:00:00",
     "rationalizer compare pairs --methods at-most-one,budget,budget:not-faithful,softmax:not-faithful",
@@ -44,6 +45,10 @@ def compare(
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="One or several sources, as for train.")],
     *,
     methods: Annotated[str, typer.Option(help=f"all, or names such as spectra,sfe,sfe:contiguous. {METHODS}")] = "all",
+    objectives: Annotated[
+        str | None,
+        typer.Option(help="all, or names such as joint,full-text,mcd; by default that of the settings."),
+    ] = None,
     seeds: Annotated[str, typer.Option(help="Random seeds, separated by commas.")] = "0,1,2",
     budgets: Annotated[str | None, typer.Option(help="Several budgets in percent, such as 2,5,10,15,20.")] = None,
     out_dir: Annotated[Path, typer.Option("--out", help="Folder of the runs and tables.")] = Path("study"),
@@ -70,7 +75,7 @@ def compare(
         typer.Option(
             "--set",
             metavar="[METHOD.]KEY=VALUE",
-            help="Any setting, of all methods or of one; `rationalizer settings METHOD` lists them.",
+            help="Any setting, of all runs or of one method or objective; `rationalizer settings METHOD` lists them.",
         ),
     ] = None,
     device: Device = "auto",
@@ -87,7 +92,7 @@ def compare(
         ),
     ] = None,
 ) -> None:
-    """Train methods × seeds (× budgets) and write result tables; finished runs of an earlier call are reused."""
+    """Train methods × seeds (× objectives × budgets) and write result tables; finished runs are reused."""
     from rationalizer import compare as comparison
     from rationalizer.compare.single_run import finished_record
     from rationalizer.models.devices import check_device
@@ -105,14 +110,20 @@ def compare(
     kinds = {each.pairs for each in data.values()}
     if len(kinds) > 1:
         raise ValueError("single texts and pairs of texts have different methods; compare them in two calls")
+    variants = comparison.parse_methods(methods, *kinds)
+    left_out: list[str] = []
+    if objectives is not None:
+        variants, left_out = comparison.combine_objectives(variants, comparison.parse_objectives(objectives))
     runs = comparison.plan_runs(
         list(data.values()),
-        comparison.parse_methods(methods, *kinds),
+        variants,
         comparison.parse_seeds(seeds),
         comparison.parse_budgets(budgets) if budgets is not None else None,
         collect_settings(settings, encoder=encoder, embeddings=embeddings),
         out_dir,
     )
+    for problem in left_out:
+        out.print(f"left out: {problem.partition(';')[0]}", markup=False)
     out.print(f"{len(runs)} runs in {out_dir}; finished ones are reused")
 
     with show_progress("Training", sum(finished_record(run) is None for run in runs)) as advance:

@@ -3,10 +3,12 @@
 from rationalizer.compare.comparison import Comparison, compare
 from rationalizer.compare.grid import (
     Variant,
+    combine_objectives,
     describe_method,
     parse_assignments,
     parse_budgets,
     parse_methods,
+    parse_objectives,
     parse_seeds,
     plan_runs,
     values_by_source,
@@ -15,11 +17,13 @@ from rationalizer.compare.grid import (
 __all__ = [
     "Comparison",
     "Variant",
+    "combine_objectives",
     "compare",
     "describe_method",
     "parse_assignments",
     "parse_budgets",
     "parse_methods",
+    "parse_objectives",
     "parse_seeds",
     "plan_runs",
     "values_by_source",

@@ -1,17 +1,18 @@
-"""Plan the runs of a comparison: datasets × methods × budgets × seeds, one folder each."""
+"""Plan the runs of a comparison: datasets × methods × objectives × budgets × seeds, one folder each."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from rationalizer.data import DataSource
 from rationalizer.models import Config, configure
-from rationalizer.nn import methods_for
+from rationalizer.models.config import objective_conflict
+from rationalizer.nn import EXTRACTORS, OBJECTIVES, methods_for
 from rationalizer.suggestions import did_you_mean
 from rationalizer.text import Budget
 
@@ -22,14 +23,18 @@ FAITHFUL = ("faithful", "not-faithful")  # the default first
 @dataclass(frozen=True)
 class Variant:
     """A method, optionally with a variant: another decoder ("sfe:contiguous") or, for pairs, a predictor that also
-    reads the whole premise ("budget:not-faithful")."""
+    reads the whole premise ("budget:not-faithful"); and optionally with an objective ("spectra+mcd")."""
 
     name: str
     variant: str | None = None
     pairs: bool = False
+    objective: str | None = None  # None: that of the settings
 
     @classmethod
     def parse(cls, text: str, pairs: bool = False) -> Variant:
+        text, _, objective = text.partition("+")
+        if objective:
+            return replace(cls.parse(text, pairs), objective=OBJECTIVES[objective].name)
         name, _, variant = text.partition(":")
         known = methods_for(pairs)
         if name not in known:
@@ -47,14 +52,16 @@ class Variant:
 
     @property
     def label(self) -> str:
-        return self.name if self.variant is None else f"{self.name}:{self.variant}"
+        method = self.name if self.variant is None else f"{self.name}:{self.variant}"
+        return method if self.objective is None else f"{method}+{self.objective}"
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings of the variant."""
+        """The settings of the variant and the objective."""
+        objective = {} if self.objective is None else {"objective": self.objective}
         if self.variant is None:
-            return {}
-        return {"faithful": self.variant == FAITHFUL[0]} if self.pairs else {"decoding": self.variant}
+            return objective
+        return objective | ({"faithful": self.variant == FAITHFUL[0]} if self.pairs else {"decoding": self.variant})
 
     @property
     def unit(self) -> str:
@@ -101,6 +108,32 @@ def parse_methods(text: str, pairs: bool = False) -> list[Variant]:
     return _require_distinct([Variant.parse(name, pairs) for name in names], "method", lambda method: method.label)
 
 
+def parse_objectives(text: str) -> list[str]:
+    """Parse a list such as "joint,mcd", or "all"."""
+    names = list(OBJECTIVES) if text.strip() == "all" else _split_list(text, "--objectives")
+    return _require_distinct([OBJECTIVES[name].name for name in names], "objective", str)
+
+
+def combine_objectives(methods: Sequence[Variant], objectives: Sequence[str]) -> tuple[list[Variant], list[str]]:
+    """Combine each method with each objective. Return the combinations, and why the others are left out.
+
+    A method without a rationale, to which objectives make no difference, stays as it is.
+    """
+    combined, left_out = [], []
+    for method in methods:
+        if not method.pairs and not EXTRACTORS[method.name].uses_generator:
+            combined.append(method)
+            continue
+        for name in objectives:
+            if problem := objective_conflict(name, method.name, pairs=method.pairs):
+                left_out.append(problem)
+            else:
+                combined.append(replace(method, objective=name))
+    if not combined:
+        raise ValueError(left_out[0])
+    return combined, left_out
+
+
 def parse_seeds(text: str) -> list[int]:
     seeds = []
     for item in _split_list(text, "--seeds"):
@@ -122,11 +155,13 @@ def parse_budgets(text: str) -> list[Budget]:
 
 
 def describe_method(config: Config) -> str:
-    """Describe a method with its budget and constraints."""
+    """Describe a method with its budget, its constraints, and its objective if it is not the default."""
     faithful = "" if not config.pairs else ", faithful" if config.faithful else ", not faithful"
     method = Variant(config.method, None, config.pairs)
     budget = f", budget {config.budget.describe(method.unit)}" if method.uses_budget else ""
-    return f"{config.method}{faithful}{budget}" + "".join(f", {constraint}" for constraint in config.constraints)
+    objective = f", objective {config.objective}" if config.objective != Config.objective else ""
+    constraints = "".join(f", {constraint}" for constraint in config.constraints)
+    return f"{config.method}{faithful}{budget}{constraints}{objective}"
 
 
 def parse_assignments(pairs: Sequence[str] | None, option: str) -> dict[str, str]:
@@ -155,13 +190,15 @@ def plan_runs(
 
     Args:
         sources: data with different names.
-        methods: the methods to compare.
+        methods: the methods to compare; `combine_objectives` combines them with objectives.
         seeds: of the models; the data are the same for all seeds.
         budgets: a sweep; None: the default budget of each dataset.
-        settings: for all methods, or for one method if the key starts with its name: "spectra.temperature".
+        settings: for all runs, or for one method or objective if the key starts with its name: "spectra.temperature",
+            "mgr.generator_count".
         out: the comparison's folder.
     """
     _require_distinct(sources, "source", lambda source: source.name)
+    _require_distinct(methods, "method", lambda method: method.label)
     runs = []
     for source in sources:
         for seed in seeds:
@@ -187,9 +224,13 @@ def _plan_run(
     except ValueError as error:
         options = {name: known.options().keys() for name, known in methods_for(method.pairs).items()}
         foreign = next((key for key in own if key in {*chain(*options.values())} - options[method.name]), None)
-        if foreign is None:
+        if foreign is not None:
+            raise ValueError(f"{error}; write it for one method, as METHOD.{foreign}=...") from None
+        of_objectives = {key for kind in OBJECTIVES.values() for key in kind.options()}
+        foreign = next((key for key in own if key in of_objectives), None)
+        if foreign is None or method.objective is None:
             raise
-        raise ValueError(f"{error}; write it for one method, as METHOD.{foreign}=...") from None
+        raise ValueError(f"{error}; or write it for one objective, as OBJECTIVE.{foreign}=...") from None
     return PlannedRun(source, method, config, directory)
 
 
@@ -197,14 +238,18 @@ def _own_settings(method: Variant, settings: Mapping[str, Any]) -> dict[str, Any
     own: dict[str, Any] = {}
     for key, value in settings.items():
         owner, dot, rest = key.partition(".")
-        if dot and owner not in methods_for(method.pairs):
+        # "full-text" is a method and an objective: the setting tells which one is meant.
+        of_objective = dot and owner in OBJECTIVES and rest in OBJECTIVES[owner].options()
+        if dot and not of_objective and owner not in methods_for(method.pairs):
             Variant.parse(owner, method.pairs)
         if not dot:
             own.setdefault(key, value)
-        elif owner == method.name:
+        elif owner == (method.objective if of_objective else method.name):
             own[rest] = value
     variants = f"--methods {method.name}:..."
     varied = {"seed": "--seeds", "budget": "--budgets", "decoding": variants, "faithful": variants}
+    if method.objective is not None:
+        varied["objective"] = "--objectives"
     for key, option in varied.items():
         if key in own:
             raise ValueError(f"the comparison sets {key!r} itself; use {option}")

@@ -12,6 +12,7 @@ from typing import Any
 from rationalizer.compare.grid import FAITHFUL, PlannedRun
 from rationalizer.data.dataset_registry import PUBLISHED
 from rationalizer.metrics import METRICS, Metric, Summary
+from rationalizer.models import Config
 from rationalizer.models.atomic_files import write_bytes, write_json
 from rationalizer.text import Budget
 from rationalizer.training.runs import RunRecord
@@ -104,6 +105,8 @@ def _findings(members: list[tuple[PlannedRun, RunRecord]], split: str) -> dict[s
 
 
 def _paper(run: PlannedRun, names: Sequence[str]) -> dict[str, Summary]:
+    if run.config.objective not in ("joint", Config.objective):  # another objective is not the paper's experiment
+        return {}
     variant = FAITHFUL[not run.config.faithful] if run.method.pairs else run.config.options.get("decoding")
     figures = PUBLISHED.get(run.source.name, {})
     keys = {metric.name: (metric.paper, run.method.name, variant) for metric in COLUMNS if metric.paper}

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rationalizer.metrics._validation import (
+    Floats,
     Mask,
     Task,
     as_label_pair,
@@ -30,8 +31,8 @@ from rationalizer.metrics.label_probe import FOLDS, cross_validated, mean_recall
 EMPTY_SHARE = 0.01
 FULL_SHARE = 0.01
 FULL_LENGTH = 5
-# `position_skill` and `label_skill` above these are reported, given enough documents. Selecting a random fifth of the
-# text within its first half has a position skill of 0.5; always the middle fifth has 0.8.
+# `position_skill`, and `label_skill` or `size_skill`, above these are reported, given enough documents. Selecting a
+# random fifth of the text within its first half has a position skill of 0.5; always the middle fifth has 0.8.
 POSITION_SKILL = 0.7
 POSITION_DOCUMENTS = 20
 LABEL_SKILL = 0.3
@@ -42,9 +43,16 @@ _ROUNDING = 1e-9
 _SAMPLE = 5000  # documents, enough to measure a skill
 _CONTROLS = 3
 _SECTIONS = 20
+_BINS = 10
+_NEIGHBOURS = 20  # texts of similar length among which the control of `size_skill` exchanges sizes
 
 FindingKind = Literal[
-    "empty_rationales", "full_rationales", "ignores_text", "no_better_than_majority", "label_from_position"
+    "empty_rationales",
+    "full_rationales",
+    "ignores_text",
+    "no_better_than_majority",
+    "label_from_position",
+    "label_from_size",
 ]
 
 
@@ -73,6 +81,7 @@ def find_degeneration(
       standard errors below that of predicting the mean. With so few texts that two standard errors exceed half of
       what a perfect predictor gains, only a predictor that gains nothing is reported.
     - `label_from_position` (needs `truth`): `label_skill`, how well the selected positions alone predict the label.
+    - `label_from_size` (needs `truth`): `size_skill`, how well the number of selected tokens alone predicts the label.
 
     Args:
         masks: per document, the rationale: one 0/1 per token.
@@ -88,7 +97,7 @@ def find_degeneration(
     if truth is not None and predictions is not None:
         findings.append(_no_better(truth, predictions, task))
     if truth is not None:
-        findings.append(_label_from_position(rationales, truth, task))
+        findings += [_label_from_position(rationales, truth, task), _label_from_size(rationales, truth, task)]
     return [finding for finding in findings if finding is not None]
 
 
@@ -130,6 +139,50 @@ def label_skill(masks: Sequence[Any], truth: Sequence[Any]) -> float:
     controls = [_probe_recall([shuffle_runs(mask, rng) for mask in sampled], codes) for _ in range(_CONTROLS)]
     base = max(1 / len(names), float(np.mean(controls)))
     return max(0.0, (_probe_recall(sampled, codes) - base) / (1 - base)) if base < 1 else 0.0
+
+
+def size_skill(masks: Sequence[Any], truth: Sequence[Any]) -> float:
+    """How well the number of selected tokens alone predicts the class, beyond the text's length: 0 is chance, 1 is
+    certainty.
+
+    The probe of `label_skill` sees the number of selected tokens and their share, both in ten bins of equal frequency,
+    whether there are none, and the length of the text, in such bins, too. The baseline is the largest of 1/C and the
+    probe's score after texts of similar length have exchanged their numbers: a number that follows from the length, as
+    under a fixed share, is not a code.
+    """
+    rationales, labels = as_masks(masks, "masks"), as_labels(truth, "truth")
+    require_same_count(masks=rationales, truth=labels)
+    rng = np.random.default_rng(0)
+    sample = rng.permutation(len(labels))[:_SAMPLE]
+    _, codes, counts = np.unique(labels[sample], return_inverse=True, return_counts=True)
+    sample = sample[counts[codes] >= FOLDS]
+    names, codes = np.unique(labels[sample], return_inverse=True)
+    if len(names) < 2:
+        return 0.0
+    sizes = np.array([rationales[i].sum() for i in sample], dtype=np.float64)
+    lengths = np.array([len(rationales[i]) for i in sample], dtype=np.float64)
+    controls = [_size_recall(_exchange(sizes, lengths, rng), lengths, codes) for _ in range(_CONTROLS)]
+    base = max(1 / len(names), float(np.mean(controls)))
+    return max(0.0, (_size_recall(sizes, lengths, codes) - base) / (1 - base)) if base < 1 else 0.0
+
+
+def _exchange(sizes: Floats, lengths: Floats, rng: np.random.Generator) -> Floats:
+    """Permute the sizes of texts of similar length."""
+    order = np.lexsort((rng.random(len(sizes)), lengths))
+    exchanged = np.empty_like(sizes)
+    for start in range(0, len(order), _NEIGHBOURS):
+        group = order[start : start + _NEIGHBOURS]
+        exchanged[group] = sizes[rng.permutation(group)]
+    return exchanged
+
+
+def _size_recall(sizes: Floats, lengths: Floats, codes: NDArray[np.int64]) -> float:
+    """The cross-validated probe's mean recall over the classes."""
+    features = [np.ones((len(sizes), 1)), (sizes == 0)[:, None]]
+    for values in (sizes, sizes / np.maximum(lengths, 1), lengths):
+        bins = np.unique(np.quantile(values, np.linspace(0, 1, _BINS + 1)))
+        features.append(np.eye(len(bins))[np.searchsorted(bins, values)])
+    return mean_recall(codes, cross_validated(np.concatenate(features, axis=1), codes))[0]
 
 
 def _empty(masks: list[Mask]) -> Finding | None:
@@ -197,12 +250,7 @@ def _gains_nothing(gain: float, possible: float, margin: float, possible_margin:
 
 
 def _label_from_position(masks: list[Mask], truth: Sequence[Any], task: str) -> Finding | None:
-    if len(masks) < LABEL_DOCUMENTS:
-        return None
-    if task == "regression":
-        numbers = as_numbers(truth, "truth")
-        truth = (numbers > np.median(numbers)).tolist()
-    skill = label_skill(masks, truth)
+    skill = label_skill(masks, _as_classes(truth, task)) if len(masks) >= LABEL_DOCUMENTS else 0.0
     if skill <= LABEL_SKILL:
         return None
     message = (
@@ -210,6 +258,26 @@ def _label_from_position(masks: list[Mask], truth: Sequence[Any], task: str) -> 
         f"predict the label with skill {skill:.2f} (0: chance, 1: certainty)"
     )
     return Finding("label_from_position", message, skill)
+
+
+def _label_from_size(masks: list[Mask], truth: Sequence[Any], task: str) -> Finding | None:
+    skill = size_skill(masks, _as_classes(truth, task)) if len(masks) >= LABEL_DOCUMENTS else 0.0
+    if skill <= LABEL_SKILL:
+        return None
+    message = (
+        "the rationale may encode the label by its size: the number of selected words alone, without the words, "
+        f"predicts the label with skill {skill:.2f} (0: chance, 1: certainty)"
+    )
+    return Finding("label_from_size", message, skill)
+
+
+def _as_classes(truth: Sequence[Any], task: str) -> Sequence[Any]:
+    """The labels; for regression, whether each number is above the median."""
+    if task != "regression":
+        return truth
+    numbers = as_numbers(truth, "truth")
+    above: list[bool] = (numbers > np.median(numbers)).tolist()
+    return above
 
 
 def _position_skill(masks: list[Mask], positions: Callable[[int], NDArray[np.int64]]) -> float:

@@ -41,7 +41,8 @@ from rationalizer.text import Budget, SentenceRule, SplitRule
 
 @dataclass(frozen=True)
 class Config:
-    """The settings of a run: `options` are the method's, `encoder_options` the encoder's, the others common to all.
+    """The settings of a run: `options` are the method's, `encoder_options` the encoder's, `objective_options` the
+    objective's, the others common to all.
 
     `rationalizer settings` shows the comment of each field.
     """
@@ -50,6 +51,7 @@ class Config:
     pairs: bool = False  # whether it is a method for two texts
     options: Mapping[str, Any] = field(default_factory=dict)
     encoder_options: Mapping[str, Any] = field(default_factory=dict)
+    objective_options: Mapping[str, Any] = field(default_factory=dict)
     # Largest share, or number, of words in a rationale; for pairs: of the shorter text's words, or of word pairs.
     budget: Budget = field(default_factory=lambda: Budget.share(0.2))
     constraints: Constraints = ()  # further constraints on rationales: "spans=2", "never=stopwords", ...
@@ -61,12 +63,8 @@ class Config:
     sentences: SentenceRule = "punctuation"  # where sentences end, for constraints; "lines": at the end of each line
     dropout: Fraction = 0.3  # dropout probability
     pooling: Pooling = "max"  # how the states of the words become one vector
-    objective: str = "full-text"  # what the training minimises
-    full_text_weight: Weight = 3.0  # weight of the predictor's loss on whole texts
-    full_text_epochs: Number = 0  # first epochs, in which the predictor learns from whole texts and nothing is selected
+    objective: str = "full-text"  # what the training minimises: joint, full-text, fr, dr, mcd, dar, mgr or mrd
     annotation_weight: Weight = 0.0  # weight of the loss of the scores against annotations
-    # What the generator learns from: labels, or (as in MCD) the KL between predictions from rationale and whole text.
-    guide: Literal["label", "full-text"] = "label"
 
     # PyTorch's initialization, or Glorot's with biases of 0, which stochastic methods need.
     initial_weights: Literal["pytorch", "xavier"] = "pytorch"
@@ -82,7 +80,6 @@ class Config:
     learning_rate: Rate = 2e-3  # learning rate; transformers have generator_rate and predictor_rate
     warmup: Fraction = 0.0  # share of the steps in which learning rates grow from 0
     decay: bool = False  # whether learning rates then fall linearly to 0
-    slow_predictor: bool = False  # as in DR: multiply the predictor's rate by the selected share, at least 5%
     weight_decay: Weight = 1e-6  # weight decay
     clip: Positive = 5.0  # largest norm of the gradient
     averaging: Fraction = 0.98  # decay of the moving average of the weights; 0: no average
@@ -98,6 +95,7 @@ class Config:
             "constraints": [constraint.to_json() for constraint in self.constraints],
             "options": dict(self.options),
             "encoder_options": dict(self.encoder_options),
+            "objective_options": dict(self.objective_options),
         }
 
     @classmethod
@@ -105,13 +103,21 @@ class Config:
         return configure(stored["method"], flat_settings(stored), pairs=stored.get("pairs", False), stored=True)
 
 
-IDENTITY = ("method", "pairs", "options", "encoder_options")  # fields that are not settings
+OPTIONS = ("options", "encoder_options", "objective_options")
+IDENTITY = ("method", "pairs", *OPTIONS)  # fields that are not settings
+# Settings of earlier versions, and what to write in their place.
+REPLACED = {
+    "guide": "write objective=mcd in place of guide=full-text, and nothing in place of guide=label",
+    "slow_predictor": "write objective=dr",
+}
 
 
 def flat_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a stored config in one dictionary, as `configure` takes them."""
-    own = {**stored["options"], **stored["encoder_options"]}
-    return {key: value for key, value in stored.items() if key not in IDENTITY} | own
+    settings = {key: value for key, value in stored.items() if key not in IDENTITY}
+    for options in OPTIONS:
+        settings |= stored[options]
+    return settings
 
 
 def configure(
@@ -126,8 +132,8 @@ def configure(
 
     Args:
         method: by default spectra, or at-most-one for pairs.
-        overrides: settings by name: fields of `Config`, and the method's and the encoder's own settings. Strings are
-            parsed as the setting's type. Unknown names and values of a wrong type raise ValueError.
+        overrides: settings by name: fields of `Config`, and the own settings of method, encoder and objective. Strings
+            are parsed as the setting's type. Unknown names and values of a wrong type raise ValueError.
         dataset: the name of a dataset with a preset.
         pairs: whether the data are pairs of texts. By default the method decides; "gumbel" exists for both, and is
             then taken for single texts.
@@ -149,24 +155,41 @@ def configure(
         and not Path(encoder).expanduser().is_dir()
     ):
         raise ValueError(f"there is no encoder {encoder!r}; did you mean {meant!r}?")
-    given = {**presets_for(dataset, method, pairs=pairs, encoder=encoder_class(encoder).name), **(overrides or {})}
-    common, own, encoder = _common_types(), known[method].options(), encoder_class(encoder).options()
+    overrides = dict(overrides or {})
+    preset = presets_for(dataset, method, pairs=pairs, encoder=encoder_class(encoder).name)
+    preset_objective = preset.get("objective", Config.objective)
+    objective = OBJECTIVES[_parse("objective", overrides.get("objective", preset_objective), str)]
+    if objective.name != preset_objective:  # a preset sets the options of its own objective only
+        preset = {key: value for key, value in preset.items() if key not in OBJECTIVES[preset_objective].options()}
+    given = {**preset, **overrides}
+    types = {
+        "options": known[method].options(),
+        "encoder_options": encoder_class(encoder).options(),
+        "objective_options": objective.options(),
+    }
+    common = _common_types()
     values: dict[str, Any] = {}
-    options = {name: default for name, (_, default) in own.items()}
-    encoder_options = {name: default for name, (_, default) in encoder.items()}
+    options: dict[str, Any] = {
+        kind: {name: default for name, (_, default) in own.items()} for kind, own in types.items()
+    }
     for key, value in given.items():
-        if key in own:
-            options[key] = _parse(key, value, own[key][0])
-        elif key in encoder:
-            encoder_options[key] = _parse(key, value, encoder[key][0])
+        kind = next((kind for kind, own in types.items() if key in own), None)
+        if kind is not None:
+            options[kind][key] = _parse(key, value, types[kind][key][0])
         elif key in common:
             values[key] = _parse(key, value, common[key])
         else:
-            raise ValueError(_unknown_setting_message(key, method, known, [*common, *own, *encoder]))
-    if "full_text_epochs" not in (overrides or {}):  # the default leaves at least one epoch for selections
-        default = min(values.get("full_text_epochs", 0), values.get("epochs", Config.epochs) - 1)
-        values["full_text_epochs"] = max(0, default) if _selects(method, pairs) else 0
-    config = Config(method=method, pairs=pairs, options=options, encoder_options=encoder_options, **values)
+            settings = [*common, *(name for own in types.values() for name in own)]
+            raise ValueError(_unknown_setting_message(key, method, known, objective.name, settings))
+    for key, value in objective.encoder_defaults(options["encoder_options"]).items():
+        if key not in overrides:
+            options["encoder_options"][key] = value
+    if "full_text_epochs" in preset and "full_text_epochs" not in overrides:
+        # The preset leaves at least one epoch for selections.
+        most = values.get("epochs", Config.epochs) - 1 if _selects(method, pairs) else 0
+        epochs = options["objective_options"].get("full_text_epochs", 0)
+        options["objective_options"]["full_text_epochs"] = min(epochs, most)
+    config = Config(method=method, pairs=pairs, **options, **values)
     _check_ranges(config)
     _check_combinations(config)
     if is_single and not config.faithful:
@@ -192,7 +215,15 @@ def _unknown_method_message(method: str, pairs: bool) -> str:
     return f"{method!r} is a method for {kind[0]}; for {kind[1]} use one of {', '.join(here)}"
 
 
-def _unknown_setting_message(key: str, method: str, known: Mapping[str, type[Method]], settings: Sequence[str]) -> str:
+def _unknown_setting_message(
+    key: str, method: str, known: Mapping[str, type[Method]], objective: str, settings: Sequence[str]
+) -> str:
+    if key in REPLACED:
+        return f"there is no setting {key!r} any more; {REPLACED[key]}"
+    objectives = [name for name, other in OBJECTIVES.items() if key in other.options()]
+    if objectives:
+        listed = ", ".join(objectives)
+        return f"{key!r} is a setting of the objective {listed}, not of {objective}; set the objective as well"
     others = sorted(name for name, other in known.items() if key in other.options())
     if others:
         return f"{key!r} is a setting of {', '.join(others)}, not of {method}"
@@ -257,29 +288,50 @@ def _name(kind: Any) -> str:
 
 def _check_combinations(config: Config) -> None:
     """Raise ValueError for settings that contradict each other."""
-    OBJECTIVES[config.objective]  # UnknownNameError, a ValueError
-    selects = _selects(config.method, config.pairs)
-    if config.full_text_epochs and not selects:
-        raise ValueError(f"full_text_epochs is for methods that select words of single texts, not for {config.method}")
-    if config.full_text_epochs >= config.epochs:
-        raise ValueError(
-            f"full_text_epochs={config.full_text_epochs} leaves none of {config.epochs} epochs for selections; raise "
-            "epochs"
-        )
-    if config.guide == "full-text" and not (selects and EXTRACTORS[config.method].passes_gradient):
-        raise ValueError(f"guide=full-text needs a differentiable selection, but that of {config.method} is not")
+    _check_objective(config)
     methods = methods_for(config.pairs)
     if config.annotation_weight and not methods[config.method].has_annotation_loss:
         supporting = ", ".join(name for name, method in methods.items() if method.has_annotation_loss)
         raise ValueError(f"annotation_weight needs word scores, but {config.method} has none; use one of {supporting}")
-    if config.slow_predictor and (not selects or config.encoder_options.get("shared")):
-        raise ValueError("slow_predictor is for single texts, with separate encoders for generator and predictor")
     encoder = encoder_class(config.encoder)
     if config.initial_weights == "xavier" and not encoder.supports_xavier:
         raise ValueError("initial_weights=xavier would overwrite the encoder's pretrained weights; leave it out")
     if config.pooling == "last" and not encoder.supports_last_pooling:
         raise ValueError("pooling=last is for the two directions of a BiLSTM; use mean or max")
     with_constraints(config, config.constraints)
+
+
+def objective_conflict(name: str, method: str, *, pairs: bool) -> str | None:
+    """Return why an objective cannot be combined with a method, and what to do; None if it can."""
+    objective = OBJECTIVES[name]
+    if objective.needs_selection and not _selects(method, pairs):
+        others = ", ".join(other for other, kind in OBJECTIVES.items() if not kind.needs_selection)
+        return f"objective={name} is for methods that select words of single texts, not for {method}; use {others}"
+    if objective.needs_gradient and not EXTRACTORS[method].passes_gradient:
+        others = ", ".join(other for other, kind in OBJECTIVES.items() if not kind.needs_gradient)
+        return f"objective={name} needs a differentiable selection, but that of {method} is not; use {others}"
+    return None
+
+
+def _check_objective(config: Config) -> None:
+    """Raise ValueError if the objective cannot be combined with the method or the encoder."""
+    if problem := objective_conflict(config.objective, config.method, pairs=config.pairs):
+        raise ValueError(problem)
+    objective, name = OBJECTIVES[config.objective], config.objective
+    selects = _selects(config.method, config.pairs)
+    shared = config.encoder_options.get("shared", False)
+    if objective.shares_encoder not in (None, shared):
+        remedy = "leave it out" if "shared" in config.encoder_options else "use another encoder"
+        raise ValueError(
+            f"objective={name} needs shared={str(objective.shares_encoder).lower()}, a setting of the encoder; {remedy}"
+        )
+    epochs = config.objective_options.get("full_text_epochs", 0)
+    if epochs and not selects:
+        raise ValueError(f"full_text_epochs is for methods that select words of single texts, not for {config.method}")
+    if epochs >= config.epochs:
+        raise ValueError(
+            f"full_text_epochs={epochs} leaves none of {config.epochs} epochs for selections; raise epochs"
+        )
 
 
 def with_constraints(config: Config, constraints: Constraints, *, in_use: bool = False) -> Config:
@@ -322,3 +374,4 @@ def _check_ranges(config: Config) -> None:
     check_ranges(ranges_of(Config), given)
     methods_for(config.pairs)[config.method].check(config.options)
     encoder_class(config.encoder).check(config.encoder_options)
+    OBJECTIVES[config.objective].check(config.objective_options)

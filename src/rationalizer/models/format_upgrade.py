@@ -1,7 +1,8 @@
-"""Read run folders of format 4 as folders of the present format. Nothing is written.
+"""Read run folders of older formats as folders of the present format. Nothing is written.
 
-Format 4 had other names for two files, for some settings, and for the encoder's weights. Settings that did not exist
-yet take the value that reproduces what was done without them. To rename a setting, add it to `RENAMED_SETTINGS`.
+Format 4 had other names for two files, for some settings, and for the encoder's weights. Format 5 had settings in place
+of some objectives. Settings that did not exist yet take the value that reproduces what was done without them. To rename
+a setting, add it to `RENAMED_SETTINGS`.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from typing import Any
 
 from torch import Tensor
 
-FORMAT = 5
-READABLE_FORMATS = (4, FORMAT)
+from rationalizer.nn import OBJECTIVES, encoder_class
+
+FORMAT = 6
+READABLE_FORMATS = (4, 5, FORMAT)
 RENAMED_FILES = {"encoder.json": "reader.json", "history.json": "metrics.json"}
 RENAMED_SETTINGS = {"rationale_weight": "annotation_weight", "reading": "encoder_options", "cut": "word_splitting"}
 RENAMED_VALUES = {"sentences": {"marks": "punctuation"}}  # setting (current name) -> old value -> new value
@@ -24,6 +27,7 @@ ADDED_SETTINGS: Mapping[str, Any] = {
     "batch_tokens": None,
     "objective": "full-text",
 }
+OLD_OBJECTIVE = ("guide", "slow_predictor")  # formats 4 and 5; an objective each since
 ADDED_OPTIONS: Mapping[str, Mapping[str, Any]] = {"spectra": {"mask_tolerance": 0.0}}  # method -> option -> value
 
 
@@ -39,7 +43,24 @@ def upgrade_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     for key, values in RENAMED_VALUES.items():
         if isinstance(renamed.get(key), str):
             renamed[key] = values.get(renamed[key], renamed[key])
-    return renamed
+    return _upgrade_objective(renamed)
+
+
+def _upgrade_objective(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return flat settings with the objective that does what `guide` and `slow_predictor` did."""
+    if not settings.keys() & set(OLD_OBJECTIVE):
+        return settings
+    guide, slow = (settings.pop(key, None) for key in OLD_OBJECTIVE)
+    if settings.get("objective", "full-text") == "full-text":
+        is_plain = not settings.get("full_text_weight") and not settings.get("full_text_epochs")
+        objective = "mcd" if guide == "full-text" else "dr" if slow else "joint" if is_plain else "full-text"
+    else:  # joint, without effect of the other settings, or an objective from elsewhere
+        objective = "dr" if slow else settings["objective"]
+        settings |= dict.fromkeys({"full_text_weight", "full_text_epochs"} & settings.keys(), 0)
+    own = OBJECTIVES[objective].options() if objective in OBJECTIVES else {}
+    added = {name: default for name, (_, default) in own.items() if name not in settings}
+    foreign = {"full_text_weight", "full_text_epochs"} - own.keys()
+    return {key: value for key, value in settings.items() if key not in foreign} | added | {"objective": objective}
 
 
 def upgrade_description(stored: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,9 +69,25 @@ def upgrade_description(stored: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(config, dict):
         return dict(stored)
     config = {**ADDED_SETTINGS, **upgrade_settings(config)}
+    if "objective_options" not in config and stored.get("format") != FORMAT:
+        objective = str(config["objective"])
+        names = OBJECTIVES[objective].options() if objective in OBJECTIVES else {}
+        config["objective_options"] = {name: config.pop(name) for name in names if name in config}
+        if isinstance(encoder_options := config.get("encoder_options"), dict):
+            config["encoder_options"] = {**_added_encoder_options(config), **encoder_options}
     if isinstance(options := config.get("options"), dict):
         config["options"] = {**ADDED_OPTIONS.get(str(config.get("method")), {}), **options}
     return {**stored, "format": FORMAT, "config": config}
+
+
+def upgrade_record(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the flat settings of a stored evaluation with their present names and values."""
+    return {**ADDED_SETTINGS, **_added_encoder_options(settings), **upgrade_settings(settings)}
+
+
+def _added_encoder_options(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return encoder settings that the older formats did not have: `shared`, except for transformers."""
+    return {"shared": False} if "shared" in encoder_class(str(config.get("encoder"))).options() else {}
 
 
 def upgrade_weights(tensors: Mapping[str, Tensor], state: Any) -> tuple[dict[str, Tensor], Any]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from rationalizer.constraints import Constraints
 from rationalizer.models.config import IDENTITY, Config, configure, flat_settings
-from rationalizer.nn import ALIGNERS, EXTRACTORS, encoder_class, methods_for
+from rationalizer.nn import ALIGNERS, EXTRACTORS, OBJECTIVES, encoder_class, methods_for
 from rationalizer.ranges import Range
 from rationalizer.suggestions import did_you_mean
 
@@ -36,22 +36,29 @@ class MethodSettings:
     about: str
     own: list[SettingDoc]
     encoder: list[SettingDoc]
+    objective: list[SettingDoc]
     common: list[SettingDoc]
 
 
-def describe_settings(method: str, *, pairs: bool | None = None, encoder: str = "bilstm") -> MethodSettings:
-    """Return the settings of a method with an encoder; `pairs` for names that exist for both kinds of texts."""
+def describe_settings(
+    method: str, *, pairs: bool | None = None, encoder: str = "bilstm", objective: str = Config.objective
+) -> MethodSettings:
+    """Return the settings of a method with an encoder and an objective; `pairs` for names that exist for both kinds of
+    texts."""
     if method not in EXTRACTORS and method not in ALIGNERS:
         raise ValueError(f"there is no method {method!r}; {did_you_mean(method, [*EXTRACTORS, *ALIGNERS])}")
-    config = configure(method, {"encoder": encoder}, pairs=pairs)
+    config = configure(method, {"encoder": encoder, "objective": objective}, pairs=pairs)
     defaults = flat_settings(config.to_json())
     kind, options = methods_for(config.pairs)[method], encoder_class(encoder).Options
+    minimised = OBJECTIVES[objective]
+    objective_hints = {name: _hints(minimised.__init__)[name] for name in minimised.options()}
     common = {name: hint for name, hint in _hints(Config).items() if name not in IDENTITY}
     return MethodSettings(
         method,
         inspect.cleandoc(kind.__doc__ or ""),
         _document({name: _hints(kind.__init__)[name] for name in kind.options()}, defaults, {}),
         _document(_hints(options), defaults, _field_comments(options)),
+        _document(objective_hints, defaults, _argument_docs(minimised)),
         _document(common, defaults, _field_comments(Config)),
     )
 
@@ -93,6 +100,13 @@ def _format_default(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _argument_docs(declared: type) -> dict[str, str]:
+    """Return the entries under "Args:" in a class's docstring."""
+    _, _, arguments = inspect.cleandoc(declared.__doc__ or "").partition("Args:\n")
+    found = re.findall(r"^    (\w+): (.*(?:\n        .*)*)", arguments, re.MULTILINE)
+    return {name: re.sub(r"\s+", " ", text).rstrip(".") for name, text in found}
 
 
 def _field_comments(declared: type) -> dict[str, str]:

@@ -37,7 +37,7 @@ from rationalizer.models.atomic_files import (
     write_tensors,
 )
 from rationalizer.models.compact_weights import compact_weights, name_tables, resolve_tables, restore_weights
-from rationalizer.models.config import Config, with_constraints
+from rationalizer.models.config import OPTIONS, Config, with_constraints
 from rationalizer.models.devices import check_device
 from rationalizer.models.format_upgrade import (
     FORMAT,
@@ -67,9 +67,17 @@ CONFIG_SCHEMA = {
     "target": {"sigmoid?": bool, "mean?": float, "deviation?": float},
     "label_type": set(get_args(LabelType)),
     "columns": {str: str},
-    "config": {"method": str, "pairs": bool, "options": dict, "encoder_options": dict, str: object},
+    "config": {
+        "method": str,
+        "pairs": bool,
+        "options": dict,
+        "encoder_options": dict,
+        "objective_options": dict,
+        str: object,
+    },
 }
 EPOCH = {"seconds": float, str: float}
+ALARM = {"epoch": int, "kind": str, "message": str, "value": float}
 HISTORY_SCHEMA = {
     "score": {"macro_f1", "mse", "token_f1", "alignment_f1"},
     "best": (float, None),
@@ -80,6 +88,7 @@ HISTORY_SCHEMA = {
     "data": str,
     "versions": {str: str},
     "threads?": (int, None),  # number of CPU threads; older models lack it
+    "alarms?": [ALARM],  # signs of degeneration on dev; older models lack it
 }
 EXAMPLES_SCHEMA = {"examples": [[str]]}  # one text each, or two
 
@@ -150,10 +159,7 @@ class Description:
             known: dict[str, Any] = dict.fromkeys(
                 config.to_json(), object
             )  # a missing setting must not become a default
-            own = {
-                "options": dict.fromkeys(config.options, object),
-                "encoder_options": dict.fromkeys(config.encoder_options, object),
-            }
+            own = {options: dict.fromkeys(getattr(config, options), object) for options in OPTIONS}
             if problem := find_mismatch(stored["config"], known | own, "config"):
                 raise ValueError(problem)
             if (stored["task"] == "regression") != (not stored["classes"]):

@@ -12,6 +12,13 @@ from torch import Tensor, nn
 from rationalizer.ranges import check_ranges, ranges_of
 
 
+def constructor_settings(kind: type) -> dict[str, tuple[Any, Any]]:
+    """The keyword-only arguments of a constructor: name -> (type, default)."""
+    constructor = kind.__init__  # type: ignore[misc]
+    types, parameters = get_type_hints(constructor), inspect.signature(constructor).parameters.values()
+    return {p.name: (types[p.name], p.default) for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
 class MethodLoss(NamedTuple):
     loss: Tensor  # scalar to minimise
     state: Mapping[str, Tensor] = {}  # new values of the method's buffers: multipliers, moving averages
@@ -79,9 +86,7 @@ class Method(nn.Module):
     @classmethod
     def options(cls) -> dict[str, tuple[type, Any]]:
         """The method's settings: name -> (type, default)."""
-        types = get_type_hints(cls.__init__)
-        parameters = inspect.signature(cls.__init__).parameters.values()
-        return {p.name: (types[p.name], p.default) for p in parameters if p.kind is p.KEYWORD_ONLY}
+        return constructor_settings(cls)
 
     @classmethod
     def check(cls, options: Mapping[str, Any]) -> None:

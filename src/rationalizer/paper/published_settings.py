@@ -12,7 +12,7 @@ from rationalizer.models.presets import Preset, Settings, register_preset
 COMMON: Settings = {
     "hidden": 200,
     "learning_rate": 1e-4,
-    "full_text_weight": 0.0,
+    "objective": "joint",
     "punctuation": "count",
     "tuned": False,
     "word_scores": False,

@@ -1,7 +1,8 @@
 """The state of an unfinished run in one file, from which it continues as if it had never stopped.
 
 `checkpoint.safetensors` holds the weights and buffers of the model (`model.*`), the best weights so far (`best.*`),
-their average (`average.*`) and Adam's moments (`optimizer.*`). Its header holds, as JSON, the run's `Progress`, and the
+their average (`average.*`), Adam's moments (`optimizer.*`) and what the objective trains with beside the model
+(`objective.*`). Its header holds, as JSON, the run's `Progress`, and the
 description of the model and a digest of the data, which a resumed run is compared with. The states of random number
 generators are not stored: every step seeds them from (seed, step). The encoder's words and tables, which do not change,
 have files of their own (see `trained_model.py`).
@@ -24,19 +25,20 @@ from rationalizer.data import Corpus
 from rationalizer.models.atomic_files import read_tensors, write_tensors
 from rationalizer.models.config import Config, flat_settings
 from rationalizer.models.json_schema import find_mismatch, find_tensor_mismatch
-from rationalizer.models.trained_model import EPOCH, Description
+from rationalizer.models.trained_model import ALARM, EPOCH, Description
 from rationalizer.text.errors import InputError
 
 SETTINGS_WITHOUT_EFFECT = ("workers", "checkpoint_seconds", "keep_examples")  # these do not change the weights
 
 RESTART_REMEDY = "copy it again, or delete it and start anew with --resume, in Python with resume=True"
-PARTS = ("model", "best", "average", "optimizer")
+PARTS = ("model", "best", "average", "optimizer", "objective")
 PROGRESS = {
     **dict.fromkeys(("epoch", "batch", "step", "epochs_without_improvement", "unconverged"), int),
     **dict.fromkeys(("loss", "seconds", "largest_gap"), float),
     **dict.fromkeys(("best", "best_value"), (float, None)),
     "best_epoch": (int, None),
     "history": [EPOCH],
+    "alarms": [ALARM],
     "finished": bool,
     "threads": (int, None),
 }
@@ -59,6 +61,7 @@ class Progress:
     best_epoch: int | None = None
     epochs_without_improvement: int = 0
     history: list[dict[str, float]] = field(default_factory=list)
+    alarms: list[dict[str, Any]] = field(default_factory=list)  # signs of degeneration on dev
     finished: bool = False
     threads: int | None = None  # number of CPU threads; None: PyTorch's default
 
@@ -83,11 +86,12 @@ class Checkpoint:
     best: dict[str, Tensor]
     average: dict[str, Tensor]
     optimizer: dict[str, Tensor]
+    objective: dict[str, Tensor]
     precision: dict[str, Any]  # the state of the loss scaler under 16-bit precision
 
-    def find_mismatch(self, model: nn.Module) -> str | None:
-        """Describe why this is not a checkpoint of the model; None if it is."""
-        weights, trained = model.state_dict(), dict(trained_parameters(model))
+    def find_mismatch(self, model: nn.Module, objective: nn.Module) -> str | None:
+        """Describe why this is not a checkpoint of the model and its objective; None if it is."""
+        weights, trained = model.state_dict(), dict(trained_parameters(model, objective))
         if self.progress.best_epoch is not None and not self.best:
             return "best is missing"
         moments: dict[str, Tensor] = {}
@@ -96,10 +100,17 @@ class Checkpoint:
             if name in trained:  # weights without a gradient have no moments
                 moments |= {f"{name}.{slot}": trained[name] for slot in MOMENTS}
                 moments[f"{name}.step"] = torch.zeros(())
-        expected = {"model": weights, "best": weights, "average": trained, "optimizer": moments}
+        averaged = {name: weight for name, weight in trained.items() if name in weights}
+        expected = {
+            "model": weights,
+            "best": weights,
+            "average": averaged,
+            "optimizer": moments,
+            "objective": objective.state_dict(),
+        }
         for part, wanted in expected.items():
             stored = getattr(self, part)
-            if (stored or part == "model") and (problem := find_tensor_mismatch(stored, wanted)):
+            if (stored or part in ("model", "objective")) and (problem := find_tensor_mismatch(stored, wanted)):
                 return f"{part}.{problem}"
         for key, moment in self.optimizer.items():
             if not key.endswith(".exp_avg") and bool((moment < 0).any()):
@@ -178,19 +189,21 @@ def copy_to_host(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}
 
 
-def optimizer_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def optimizer_state(model: nn.Module, objective: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """Return Adam's moments and step counts by parameter name."""
     return {
         f"{name}.{slot}": value
-        for name, parameter in trained_parameters(model)
+        for name, parameter in trained_parameters(model, objective)
         for slot, value in optimizer.state[parameter].items()
     }
 
 
-def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, stored: Mapping[str, Tensor]) -> None:
+def restore_optimizer(
+    model: nn.Module, objective: nn.Module, optimizer: torch.optim.Optimizer, stored: Mapping[str, Tensor]
+) -> None:
     ordered = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     position = {parameter: i for i, parameter in enumerate(ordered)}
-    index = {name: position[parameter] for name, parameter in trained_parameters(model)}
+    index = {name: position[parameter] for name, parameter in trained_parameters(model, objective)}
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in stored.items():
         name, _, slot = key.rpartition(".")
@@ -199,5 +212,7 @@ def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, stored
     optimizer.load_state_dict({"state": state, "param_groups": groups})
 
 
-def trained_parameters(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
-    return [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
+def trained_parameters(model: nn.Module, objective: nn.Module) -> list[tuple[str, nn.Parameter]]:
+    """Return the parameters of the model and, under names with a prefix, of the objective."""
+    own = ((f"objective.{name}", parameter) for name, parameter in objective.named_parameters())
+    return [(name, parameter) for name, parameter in (*model.named_parameters(), *own) if parameter.requires_grad]

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import torch
 from lightning_fabric import Fabric
@@ -28,6 +28,7 @@ from rationalizer.models.atomic_files import clear_leftovers
 from rationalizer.models.config import Config
 from rationalizer.training.folder_lock import lock_folder
 
+T = TypeVar("T")
 RANKS = ("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK")  # set by whatever starts processes that work together
 STRATEGIES = ("auto", "ddp", "ddp_find_unused_parameters_true")
 LOST = (
@@ -80,7 +81,9 @@ def build_fabric(config: Config, **settings: Any) -> Fabric:
         if isinstance(fabric.strategy, DDPStrategy) and not isinstance(strategy, Strategy):
             # Generators get no gradient in epochs on whole texts. Buffers, among them all word vectors, are equal in
             # all processes without being sent (see `Method.global_mean`).
-            unused = config.full_text_epochs > 0 or "find_unused_parameters_true" in strategy
+            unused = (
+                config.objective_options.get("full_text_epochs", 0) > 0 or "find_unused_parameters_true" in strategy
+            )
             ddp = DDPStrategy(find_unused_parameters=unused, broadcast_buffers=False)
             fabric = Fabric(**{**settings, "strategy": ddp})
     except (TypeError, ValueError, RuntimeError, MisconfigurationException) as error:
@@ -125,6 +128,15 @@ def require_agreement(settings: Mapping[str, Any]) -> None:
                 f"process {rank} trains with {key} = {other.get(key)!r}, process 0 with {key} = {first.get(key)!r}; "
                 "give all processes the same data and settings, and a run folder that all of them can read"
             )
+
+
+def gather_items(own: Mapping[int, T]) -> dict[int, T]:
+    """Return the entries of all processes' dictionaries."""
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return dict(own)
+    parts: list[Any] = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(parts, dict(own))
+    return {key: value for part in parts for key, value in part.items()}
 
 
 class Termination:

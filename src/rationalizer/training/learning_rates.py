@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import re
 
 import torch
 
 from rationalizer.models.config import Config
-from rationalizer.nn import Model
+from rationalizer.nn import Model, Objective
+from rationalizer.nn.objectives.base import ModelPart
 from rationalizer.training.checkpoint import trained_parameters
 
-ModelPart = Literal["generator", "predictor", "both"]
 # By the beginning of a parameter's name; all others belong to both.
 PARTS: dict[str, ModelPart] = {
     "encoder.generator.": "generator",
@@ -18,23 +18,31 @@ PARTS: dict[str, ModelPart] = {
     "encoder.predictor.": "predictor",
     "head.": "predictor",
 }
-SLOWEST = 0.05  # smallest factor on the rate of a slowed predictor
+FURTHER_GENERATOR = re.compile(r"objective\.generators\.(\d+)\.")  # a prefix of the names of `Objective.generators`
 
 
-def build_optimizer(model: Model, config: Config) -> torch.optim.Optimizer:
+def build_optimizer(model: Model, objective: Objective, config: Config) -> torch.optim.Optimizer:
     """Return Adam(W) with parameters grouped by part and rate: encoders may have their own, others `learning_rate`."""
     rates = model.encoder.rates()
-    groups: dict[tuple[ModelPart, float], list[torch.nn.Parameter]] = {}
-    for name, parameter in trained_parameters(model):
+    groups: dict[tuple[ModelPart, int, float], list[torch.nn.Parameter]] = {}
+    for name, parameter in trained_parameters(model, objective):
+        further = FURTHER_GENERATOR.match(name)
+        generator = int(further[1]) + 2 if further else 1
+        name = name[further.end() :] if further else name
         part: ModelPart = next((part for prefix, part in PARTS.items() if name.startswith(prefix)), "both")
         rate = rates.get(part, config.learning_rate) if name.startswith("encoder.") else config.learning_rate
-        groups.setdefault((part, rate), []).append(parameter)
+        groups.setdefault((part, generator, rate), []).append(parameter)
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
-    made = [{"params": members, "lr": rate, "full": rate, "part": part} for (part, rate), members in groups.items()]
+    made = [
+        {"params": members, "lr": rate, "full": rate, "part": part, "generator": generator}
+        for (part, generator, rate), members in groups.items()
+    ]
     return kind(made, weight_decay=config.weight_decay)
 
 
-def set_rates(optimizer: torch.optim.Optimizer, config: Config, progress: float, selected: float) -> None:
+def set_rates(
+    optimizer: torch.optim.Optimizer, objective: Objective, config: Config, progress: float, selected: float
+) -> None:
     """Set the learning rates of the next step.
 
     Args:
@@ -43,8 +51,8 @@ def set_rates(optimizer: torch.optim.Optimizer, config: Config, progress: float,
     """
     factor = _factor(config, progress)
     for group in optimizer.param_groups:
-        slow = config.slow_predictor and group["part"] == "predictor"
-        group["lr"] = group["full"] * factor * (max(SLOWEST, selected) if slow else 1.0)
+        own = objective.rate_factor(group["part"], group["generator"], selected)
+        group["lr"] = group["full"] * factor * own
 
 
 def _factor(config: Config, progress: float) -> float:

@@ -15,13 +15,15 @@ from torch.utils.data import DataLoader
 
 from rationalizer import ops
 from rationalizer.data import Corpus
+from rationalizer.metrics import Finding
 from rationalizer.models.batch_constraints import BatchConstraints
-from rationalizer.models.batches import Batch, BucketSampler, Shard, batch_loader
+from rationalizer.models.batches import Batch, BucketSampler, Shard, batch_loader, collate
 from rationalizer.models.config import Config
 from rationalizer.models.json_schema import find_mismatch
-from rationalizer.nn import Model, TrainingStep, make_objective
+from rationalizer.nn import Encoder, Model, Objective, TrainingStep, make_objective
 from rationalizer.progress import Reporter
-from rationalizer.text import AnyExample
+from rationalizer.text import AnyExample, WordBatch
+from rationalizer.training.alarms import add_alarms, unexpected_findings, warn_of
 from rationalizer.training.averaging import Average
 from rationalizer.training.checkpoint import (
     Checkpoint,
@@ -33,7 +35,7 @@ from rationalizer.training.checkpoint import (
     restore_optimizer,
     run_settings,
 )
-from rationalizer.training.distributed import Termination, require_agreement
+from rationalizer.training.distributed import Termination, gather_items, require_agreement
 from rationalizer.training.history_log import HistoryLog
 from rationalizer.training.learning_rates import build_optimizer, set_rates
 from rationalizer.training.seeding import seed_all
@@ -42,13 +44,22 @@ from rationalizer.training.validation import Validation, agreement_name, score_n
 NOTE_SECONDS = 0.2  # minimum interval of updates of the progress bar: reading a loss makes the host wait for the device
 
 
+SAMPLED_TEXTS = 64  # number of texts that methods are initialized with
+
+
+def sample_texts(corpus: Corpus, encoder: Encoder) -> tuple[WordBatch, ...]:
+    """Return some of the training texts, as one batch."""
+    return collate(list(enumerate(corpus.train[:SAMPLED_TEXTS])), encoder).texts
+
+
 class LossModule(nn.Module):
     """Sends the computation of a loss through `forward`, which is where Fabric and DDP expect it."""
 
-    def __init__(self, model: Model, *, unused_parameter: bool) -> None:
+    def __init__(self, model: Model, objective: Objective) -> None:
         super().__init__()
         self.model = model
-        if unused_parameter:  # DDP warns if it has to look for unused parameters and finds none
+        self.objective = objective
+        if objective.warmup_epochs:  # DDP warns if it has to look for unused parameters and finds none
             self.unused = nn.Parameter(torch.zeros(1))
 
     def forward(self, compute_loss: Callable[[], Tensor]) -> Tensor:
@@ -75,6 +86,7 @@ class TrainingLoop:
         self.corpus = corpus
         self.config = config
         self.objective = make_objective(config.objective, config)
+        self.objective.prepare(model, lambda: sample_texts(corpus, model.encoder))
         self.fabric = fabric
         self.file = file
         self.log = log
@@ -82,11 +94,15 @@ class TrainingLoop:
         self.best = resumed.best if resumed else {}
         self.resumed = resumed
         if resumed:
+            if file and (problem := resumed.find_mismatch(model, self.objective)):
+                raise file.error(problem)
             model.load_state_dict(resumed.model, strict=False)
+            self.objective.load_state_dict(resumed.objective)
         self.loss, self.unconverged, self.largest_gap = torch.zeros(3)
         self.batches = 0  # number of batches per epoch
         self.share = 1.0  # share of the batch that this process computes
         self.selected = 1.0  # share of the words selected in the last batch
+        self.findings: list[Finding] = []  # signs of degeneration in the last validation
         self.is_solved = False  # whether a layer reported the convergence of its solver in this epoch
         self.clock = self.saved = self.noted = time.perf_counter()
         self.shown: dict[str, float] = {}  # values shown on the progress bar
@@ -106,6 +122,7 @@ class TrainingLoop:
             while not self.progress.finished:
                 self._train_epoch()
                 row = self._history_row(self._validate())
+                self._raise_alarms()
                 self._keep_best(row)
                 self._end_epoch(row)
 
@@ -114,10 +131,11 @@ class TrainingLoop:
             data = data_digest(self.corpus, self.config)
             require_agreement({**run_settings(self.config), "data": data, "step": self.progress.step})
         self.model.to(self.device).train()
-        optimizer = build_optimizer(self.model, self.config)
+        self.objective.to(self.device).train()
+        optimizer = build_optimizer(self.model, self.objective, self.config)
         average = None
         if self.resumed:
-            restore_optimizer(self.model, optimizer, self.resumed.optimizer)
+            restore_optimizer(self.model, self.objective, optimizer, self.resumed.optimizer)
             average = self.resumed.average
             scaler = self.fabric.strategy.precision.state_dict()
             if scaler and self.resumed.precision:
@@ -127,7 +145,7 @@ class TrainingLoop:
                 self.fabric.strategy.precision.load_state_dict(self.resumed.precision)
         self.resumed = None
         self.average = Average(self.model, self.config.averaging, average)
-        module = LossModule(self.model, unused_parameter=self.objective.warmup_epochs > 0)
+        module = LossModule(self.model, self.objective)
         self.module, self.optimizer = self.fabric.setup(module, optimizer)
 
     def _train_epoch(self) -> None:
@@ -140,7 +158,9 @@ class TrainingLoop:
         assert isinstance(order, BucketSampler)
         order.set_epoch(progress.epoch)
         self.batches = order.batches
-        if progress.batch:
+        if not progress.batch:
+            self.objective.start_epoch(self.model, progress.epoch)
+        else:
             if progress.batch >= self.batches and self.file:
                 raise self.file.error(f"progress.batch is {progress.batch}, but an epoch has {self.batches} batches")
             order.set_epoch(progress.epoch, start=progress.batch)
@@ -175,7 +195,8 @@ class TrainingLoop:
         config = self.config
         # The middle of the step's batches: neither the first step nor the last one has a rate of 0.
         middle = max(0.5, self.finished_batches + 1 - config.accumulate / 2)
-        set_rates(self.optimizer, config, middle / (config.epochs * self.batches), self.selected)
+        progress = middle / (config.epochs * self.batches)
+        set_rates(self.optimizer, self.objective, config, progress, self.selected)
         self.fabric.clip_gradients(self.module, self.optimizer, max_norm=config.clip, error_if_nonfinite=False)
         self.optimizer.step()
         self.optimizer.zero_grad()
@@ -227,7 +248,7 @@ class TrainingLoop:
         self.loss += self.last_loss
         if output is not None:
             self._add_convergence(output.selection)
-            if self.config.slow_predictor:
+            if self.objective.uses_selected_share:
                 self.selected = float(self.global_mean(self.model.size(output).mean()))
         return loss
 
@@ -292,7 +313,22 @@ class TrainingLoop:
         self.model.train()
         self.average.swap(self.model)
         # Each process has filled the rows of its own texts; the sum contains all rows.
-        return validation.scores(self.all_reduce(validation.rows, "sum"))
+        rows = self.all_reduce(validation.rows, "sum")
+        found = validation.findings(rows, gather_items(validation.rationales))
+        self.findings = unexpected_findings(self.config.method, found)
+        return validation.scores(rows)
+
+    def _raise_alarms(self) -> None:
+        """Record signs of degeneration, and warn of those that last."""
+        progress, first = self.progress, self.config.min_epochs
+        if not self._is_warming_up:
+            messages = add_alarms(progress.alarms, self.findings, progress.epoch + 1, min_epochs=first)
+            warn_of(messages if self.fabric.is_global_zero else ())
+
+    @property
+    def _is_warming_up(self) -> bool:
+        """Whether the model selects nothing yet, or far too much."""
+        return self.progress.epoch < self.objective.warmup_epochs or not self.model.method.is_warmed_up
 
     def _history_row(self, scores: dict[str, float]) -> dict[str, float]:
         """Return the epoch's row of the history."""
@@ -332,8 +368,7 @@ class TrainingLoop:
         value = row.get(measure)
         if value is not None:
             value = -value if measure in ("dev_loss", "mse") else value  # higher is better
-        # In a warm-up epoch the model selects nothing yet, or far too much: any later epoch is better.
-        if progress.epoch < self.objective.warmup_epochs or not self.model.method.is_warmed_up:
+        if self._is_warming_up:  # any later epoch is better
             value = None
         is_best = value is None or config.patience is None or progress.best_value is None or value > progress.best_value
         if is_best:
@@ -384,7 +419,8 @@ class TrainingLoop:
                 model=copy_to_host(self.model.state_dict()),
                 best=self.best,
                 average=self.average.weights,
-                optimizer=optimizer_state(self.model, self.optimizer.optimizer),
+                optimizer=optimizer_state(self.model, self.objective, self.optimizer.optimizer),
+                objective=copy_to_host(self.objective.state_dict()),
                 precision=self.fabric.strategy.precision.state_dict(),
             )
         )

@@ -17,9 +17,9 @@ from rationalizer.inference.predict import OnBatch
 from rationalizer.metrics import Finding, Scores
 from rationalizer.models.atomic_files import read_record, write_record
 from rationalizer.models.config import Config
-from rationalizer.models.format_upgrade import ADDED_SETTINGS, upgrade_settings
+from rationalizer.models.format_upgrade import upgrade_record
 from rationalizer.models.trained_model import TASKS, TrainedModel
-from rationalizer.nn import EXTRACTORS
+from rationalizer.training.alarms import unexpected_findings
 from rationalizer.training.checkpoint import run_settings
 
 DATA, SCORES = "data.json", "scores.json"
@@ -129,11 +129,9 @@ def read_run_record(directory: Path) -> RunRecord | None:
     record: RunRecord = read_record(path, RECORD, REWRITE_REMEDY)
     if record["scores"].keys() != record["findings"].keys():
         raise ValueError(f"{path}: scores and findings have different splits; {REWRITE_REMEDY}")
-    return {**record, "config": {**ADDED_SETTINGS, **upgrade_settings(record["config"])}}
+    return {**record, "config": upgrade_record(record["config"])}
 
 
 def degeneration_findings(method: str, scores: Scores) -> list[Finding]:
     """Return the signs of degeneration, except the signs that every method without a generator shows."""
-    selects_all = method in EXTRACTORS and not EXTRACTORS[method].uses_generator
-    expected = ("full_rationales", "ignores_text") if selects_all else ()
-    return [finding for finding in scores.findings if finding.kind not in expected]
+    return unexpected_findings(method, scores.findings)

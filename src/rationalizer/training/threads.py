@@ -60,19 +60,20 @@ def fewest_threads(seconds: Mapping[int, float]) -> int:
 
 
 def _make_step(loop: TrainingLoop) -> Callable[[], None]:
-    """Return a training step of a copy of the model, always on the same batch."""
+    """Return a training step of a copy of model and objective, always on the same batch."""
     config = loop.config
     loader = loop.load_batches(loop.corpus.train, shuffle=True, seed=config.seed)
     batches = sorted(islice(loader, SAMPLED_BATCHES), key=lambda each: sum(text.mask.numel() for text in each.texts))
     batch = batches[len(batches) // 2]
     model = copy.deepcopy(loop.model)
-    optimizer = build_optimizer(model, config)
-    texts = TrainingStep(batch.texts, batch.labels, batch.constraints, epoch=loop.objective.warmup_epochs)
+    objective = copy.deepcopy(loop.objective)
+    optimizer = build_optimizer(model, objective, config)
+    texts = TrainingStep(batch.texts, batch.labels, batch.constraints, epoch=objective.warmup_epochs)
 
     def step() -> None:
         seed_all(config.seed)
         optimizer.zero_grad()
-        loss = loop.objective.loss(model, texts).loss
+        loss = objective.loss(model, texts).loss
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
 

@@ -18,7 +18,6 @@ from rationalizer.data import Corpus
 from rationalizer.data.disk_examples import labels, word_counts
 from rationalizer.models.atomic_files import write_record
 from rationalizer.models.batch_constraints import check_constraints
-from rationalizer.models.batches import collate
 from rationalizer.models.config import Config
 from rationalizer.models.devices import accelerator_settings, set_threads
 from rationalizer.models.format_upgrade import find_file
@@ -50,12 +49,11 @@ from rationalizer.training.distributed import (
     report_lost_processes,
 )
 from rationalizer.training.history_log import HistoryLog
-from rationalizer.training.loop import TrainingLoop
+from rationalizer.training.loop import TrainingLoop, sample_texts
 from rationalizer.training.seeding import preserve_rng_state, seed_all
 from rationalizer.training.threads import fewest_threads, measure_threads
 from rationalizer.training.validation import score_name
 
-START_TEXTS = 64  # number of texts used to initialize a method
 DOUBLE = ("64", "64-true")  # Lightning's names of double precision
 
 
@@ -147,13 +145,11 @@ class _Training:
         resumed = file.read() if file and resume else None
         seed_all(config.seed)
         model = self._build_model(resumed)
-        if file and resumed and (problem := resumed.find_mismatch(model)):
-            raise file.error(problem)
+        log = HistoryLog(directory) if directory else None
+        loop = TrainingLoop(model, self.corpus, config, self.fabric, file, resumed, log)
         if directory is not None and self.is_first:
             write_encoder_files(directory, model.encoder)
             write_record(directory / CONFIG, self.description.to_json())
-        log = HistoryLog(directory) if directory else None
-        loop = TrainingLoop(model, self.corpus, config, self.fabric, file, resumed, log)
         if not loop.progress.finished:
             with denormals_as_zero():
                 if threads is None and may_measure:
@@ -184,7 +180,7 @@ class _Training:
         if resumed is None and config.initial_weights == "xavier":
             draw_xavier(model)
         if resumed is None and model.method.initializes_from_texts:
-            model.eval().initialize(*collate(list(enumerate(corpus.train[:START_TEXTS])), encoder).texts)
+            model.eval().initialize(*sample_texts(corpus, encoder))
         return model
 
     def _run(self, loop: TrainingLoop, progress: bool | Literal["lines"] | None) -> None:
@@ -264,6 +260,7 @@ def _history(loop: TrainingLoop) -> dict[str, Any]:
         "steps": progress.step,
         "seconds_per_epoch": round(float(np.median([row["seconds"] for row in progress.history])), 3),
         "epochs": progress.history,
+        "alarms": progress.alarms,
         "threads": progress.threads,
         "data": data_digest(loop.corpus, loop.config),
         "versions": {"rationalizer": __version__, "torch": torch.__version__, "python": platform.python_version()},

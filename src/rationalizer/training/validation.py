@@ -1,16 +1,25 @@
-"""The scores of an epoch on the dev set."""
+"""The scores of an epoch on the dev set, and signs of degeneration."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rationalizer.data import Corpus
+from rationalizer.metrics.degeneration import Finding, find_degeneration
 from rationalizer.metrics.task_scores import score_task
 from rationalizer.models.batches import Batch
 from rationalizer.nn import Model
 from rationalizer.text import Budget
+
+CHECKED_TEXTS = (
+    1000  # number of dev texts that are checked for degeneration: enough to see it, in a fraction of a second
+)
 
 
 def score_name(corpus: Corpus) -> str:
@@ -25,11 +34,14 @@ def agreement_name(corpus: Corpus) -> str:
 
 
 class Validation:
-    """Collects label, prediction, size, loss and agreement with the annotation of every text of dev."""
+    """Collects label, prediction, size, loss and agreement with the annotation of every text of dev, and the rationales
+    of some."""
 
     def __init__(self, corpus: Corpus, dtype: torch.dtype, device: torch.device) -> None:
         self.corpus = corpus
         self.rows = torch.zeros((len(corpus.dev), 5), dtype=dtype, device=device)
+        self.stride = -(-len(corpus.dev) // CHECKED_TEXTS)
+        self.rationales: dict[int, NDArray[np.bool_]] = {}  # by position in dev
 
     def add(self, model: Model, batch: Batch, budget: Budget) -> None:
         assert batch.labels is not None
@@ -43,6 +55,11 @@ class Validation:
         columns = (batch.labels, predicted, model.size(output), loss, agreement)
         rows = torch.stack([column.to(self.rows.dtype) for column in columns], dim=1)
         self.rows[batch.index.to(self.rows.device)] = rows
+        if not self.corpus.pairs:
+            selected, mask = ((part != 0).cpu().numpy() for part in (output.z, output.masks[0]))
+            for row, index in enumerate(batch.index.tolist()):
+                if index % self.stride == 0:
+                    self.rationales[index] = selected[row, mask[row]]
 
     def scores(self, rows: Tensor) -> dict[str, float]:
         """Return the scores of the rows of all processes."""
@@ -56,6 +73,18 @@ class Validation:
         if not np.isnan(agreement).all():
             scores[agreement_name(corpus)] = float(np.nanmean(agreement))
         return scores
+
+    def findings(self, rows: Tensor, rationales: Mapping[int, NDArray[np.bool_]]) -> list[Finding]:
+        """Return the signs of degeneration in the rows and rationales of all processes."""
+        corpus = self.corpus
+        if not rationales:
+            return []
+        index = sorted(rationales)
+        labels: dict[str, Any] = {}
+        if len(corpus.classes) != 1:
+            truth, predicted = rows[index, :2].cpu().numpy().T
+            labels = {"truth": truth.tolist(), "predictions": predicted.tolist(), "task": corpus.task}
+        return find_degeneration([rationales[i] for i in index], **labels)
 
 
 def f1(selected: Tensor, annotation: Tensor) -> Tensor:

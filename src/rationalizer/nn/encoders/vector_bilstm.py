@@ -53,6 +53,7 @@ class VectorOptions:
     hidden: Size = 64  # units of the LSTMs in each direction
     word_scores: bool = True  # whether the generator sees a word's own vector in addition to its state
     word_sums: bool = True  # whether the predictor sees the sum of the selected words' vectors in addition to states
+    shared: bool = False  # whether generator and predictor share one network
     gaps: Literal["kept", "closed"] = "kept"  # whether unselected words keep their positions, or the gaps are closed
 
 
@@ -122,7 +123,9 @@ class VectorEncoder(Encoder):
         self.learned.weight.requires_grad_(options.tuned or vectors is None)
         self.dropout = nn.Dropout(dropout)
         self.generator = self.Network(size, options.hidden) if generates else None
-        self.predictor = self.Network(size, options.hidden) if predicts else None
+        self.predicts = predicts
+        alone = predicts and not (generates and options.shared)
+        self.predictor = self.Network(size, options.hidden) if alone else None
         self.settings = options
         network = self.generator if self.predictor is None else self.predictor
         assert network is not None, "an encoder needs a generator or a predictor"
@@ -144,7 +147,7 @@ class VectorEncoder(Encoder):
         """Draw the learned vectors: 0 for words with a pretrained vector."""
         weight = self.learned.weight
         if self.vectors is None:
-            if self.predictor is not None:
+            if self.predicts:
                 weight.mul_(0.3)  # the scale of pretrained vectors; pairs are aligned by differences between words
             return
         weight.mul_(float(self.vectors.decoded()[:10_000].std()))
@@ -203,7 +206,8 @@ class VectorEncoder(Encoder):
 
     def encode_selection(self, words: WordBatch, z: Tensor) -> EncodedSelection:
         """Vectors of words with z = 0 are replaced by zeros: not even the sign of 0 · x is visible."""
-        assert self.predictor is not None, "this encoder was built without a predictor"
+        network = self.generator if self.predictor is None else self.predictor
+        assert network is not None
         vectors = self.dropout(self.word_vectors(words))
         weights = z.to(vectors.dtype)[..., None]
         visible = torch.where(weights != 0, weights * vectors, vectors.new_zeros(()))
@@ -212,7 +216,7 @@ class VectorEncoder(Encoder):
         mask = words.mask
         if self.settings.gaps == "closed":
             visible, mask = _close_gaps(visible, z != 0)
-        return EncodedSelection(self.predictor(visible, mask), mask, global_state)
+        return EncodedSelection(network(visible, mask), mask, global_state)
 
     def description(self) -> dict[str, Any]:
         return {

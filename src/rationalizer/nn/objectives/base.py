@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from rationalizer.discovery import Registry
 from rationalizer.nn.base_model import Model, Output
+from rationalizer.nn.method import constructor_settings
+from rationalizer.ranges import check_ranges, ranges_of
 from rationalizer.text import Budget, WordBatch
+
+ModelPart = Literal["generator", "predictor", "both"]
 
 
 @dataclass(frozen=True)
@@ -36,10 +40,13 @@ class ObjectiveLoss(NamedTuple):
     output: Output | None = None  # the model's output; None if nothing was selected
 
 
-class Objective(ABC):
-    """The loss that training minimises.
+class Objective(nn.Module, ABC):
+    """The loss that training minimises, and the learning rates of the parts relative to each other.
 
-    The arguments of a constructor are settings of the training (fields of `Config`) by name.
+    The keyword-only arguments of a constructor are settings of the training, except the two below, which all
+    objectives have. Annotate numbers with the types of `ranges.py`.
+
+    Submodules are used in training only: they are in its checkpoints, but not in the trained model.
 
     Args:
         budget: the budget of selections.
@@ -47,11 +54,50 @@ class Objective(ABC):
     """
 
     name: ClassVar[str]
+    needs_selection: ClassVar[bool] = False  # whether the method must select words of single texts
+    needs_gradient: ClassVar[bool] = False  # whether the predictor's gradient must reach the generator through z
+    shares_encoder: ClassVar[bool | None] = None  # whether generator and predictor must share a network; None: may
+    uses_selected_share: ClassVar[bool] = False  # whether `rate_factor` depends on `selected`
     warmup_epochs: int = 0  # first epochs without selections; their weights are never kept
 
     def __init__(self, *, budget: Budget, annotation_weight: float = 0.0) -> None:
+        super().__init__()
         self.budget = budget
         self.annotation_weight = annotation_weight
+        # Further generators that are trained beside the model's. Their parameters have the names of the model's.
+        self.generators = nn.ModuleList()
+
+    @classmethod
+    def options(cls) -> dict[str, tuple[type, Any]]:
+        """The objective's own settings: name -> (type, default)."""
+        return {name: each for name, each in constructor_settings(cls).items() if name not in COMMON}
+
+    @classmethod
+    def check(cls, options: Mapping[str, Any]) -> None:
+        """Raise ValueError if a setting is out of its range."""
+        check_ranges(ranges_of(cls.__init__), options)
+
+    @classmethod
+    def encoder_defaults(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The defaults of encoder settings under this objective, from the other settings of the encoder."""
+        return {} if cls.shares_encoder is None or "shared" not in options else {"shared": cls.shares_encoder}
+
+    def prepare(self, model: Model, sample: Callable[[], tuple[WordBatch, ...]]) -> None:
+        """Build what the training needs beside the model. Called once, before the training or before a checkpoint is
+        loaded; `sample` returns some of the training texts."""
+
+    def start_epoch(self, model: Model, epoch: int) -> None:
+        """Called before the first batch of every epoch, counted from 0."""
+
+    def rate_factor(self, part: ModelPart, generator: int, selected: float) -> float:
+        """The factor on the learning rate of a part.
+
+        Args:
+            part: "both" for parameters that generator and predictor share.
+            generator: 1 for the model's own parameters, 2 for the first of `generators`, and so on.
+            selected: the share of words selected in the last batch, if `uses_selected_share`.
+        """
+        return 1.0
 
     @abstractmethod
     def loss(self, model: Model, step: TrainingStep) -> ObjectiveLoss:
@@ -78,11 +124,24 @@ class Objective(ABC):
         return self.annotation_weight * model.annotation_loss(output, step.annotation).mean()
 
 
+COMMON = frozenset(constructor_settings(Objective))  # arguments of all objectives
 OBJECTIVES: Registry[type[Objective]] = Registry("objective")
 register = OBJECTIVES.register
 
 
+def train_generator_on(term: Tensor, output: Output, step: TrainingStep) -> None:
+    """Let the generator minimise `term` through the selection, in place of the loss on the predictions.
+
+    The backward pass of the loss replaces its gradient at z by that of `term`. The predictor's gradients, and those of
+    the method's penalties, which do not pass through z, stay as they are.
+    """
+    if not output.z.requires_grad:
+        return
+    (gradient,) = torch.autograd.grad(step.gradient_scale * term, output.z, retain_graph=True)
+    output.z.register_hook(lambda _: gradient)  # type: ignore[no-untyped-call]
+
+
 def make_objective(name: str, config: Any) -> Objective:
-    """Build the objective of a run; its arguments are the fields of `config` with their names."""
-    kind = OBJECTIVES[name]
-    return kind(**{argument: getattr(config, argument) for argument in inspect.signature(kind).parameters})
+    """Build the objective of a run from `config`: the arguments of all objectives, and its `objective_options`."""
+    common = {argument: getattr(config, argument) for argument in COMMON}
+    return OBJECTIVES[name](**common, **config.objective_options)
