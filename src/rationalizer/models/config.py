@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import numpy as np
 
 from rationalizer.constraints import Constraints, FactorConstraint, PairFactorConstraint, parse_constraints
+from rationalizer.models.class_weights import ClassWeight, parse_class_weight
 from rationalizer.models.presets import presets_for
 from rationalizer.nn import (
     ALIGNERS,
@@ -65,6 +66,10 @@ class Config:
     full_text_weight: Weight = 3.0  # weight of the predictor's loss on whole texts
     full_text_epochs: Number = 0  # first epochs, in which the predictor learns from whole texts and nothing is selected
     annotation_weight: Weight = 0.0  # weight of the loss of the scores against annotations
+    # Weights of the classes in the loss, on train and dev; "balanced": all classes weigh the same; none: all texts do.
+    class_weight: ClassWeight = "balanced"
+    # Texts of an epoch: "once": each once; "balanced": as many, but every class equally often (not for regression).
+    sampling: Literal["once", "balanced"] = "once"
     # What the generator learns from: labels, or (as in MCD) the KL between predictions from rationale and whole text.
     guide: Literal["label", "full-text"] = "label"
 
@@ -96,6 +101,7 @@ class Config:
         return stored | {
             "budget": str(self.budget),
             "constraints": [constraint.to_json() for constraint in self.constraints],
+            "class_weight": dict(self.class_weight) if isinstance(self.class_weight, Mapping) else self.class_weight,
             "options": dict(self.options),
             "encoder_options": dict(self.encoder_options),
         }
@@ -209,6 +215,8 @@ def _parse(key: str, value: Any, kind: Any) -> Any:
         return Budget.parse(value)
     if kind == Constraints:
         return parse_constraints(value)
+    if kind == ClassWeight:
+        return parse_class_weight(value)
     choices = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
     if type(value) in choices and not isinstance(value, str):
         return value

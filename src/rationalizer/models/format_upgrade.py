@@ -1,7 +1,8 @@
-"""Read run folders of format 4 as folders of the present format. Nothing is written.
+"""Read run folders of older formats as folders of the present format. Nothing is written.
 
 Format 4 had other names for two files, for some settings, and for the encoder's weights. Settings that did not exist
-yet take the value that reproduces what was done without them. To rename a setting, add it to `RENAMED_SETTINGS`.
+yet take the value that reproduces what was done without them; those of class balance are new in format 6. To rename a
+setting, add it to `RENAMED_SETTINGS`.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Any
 
 from torch import Tensor
 
-FORMAT = 5
-READABLE_FORMATS = (4, FORMAT)
+FORMAT = 6
+READABLE_FORMATS = (4, 5, FORMAT)
 RENAMED_FILES = {"encoder.json": "reader.json", "history.json": "metrics.json"}
 RENAMED_SETTINGS = {"rationale_weight": "annotation_weight", "reading": "encoder_options", "cut": "word_splitting"}
 RENAMED_VALUES = {"sentences": {"marks": "punctuation"}}  # setting (current name) -> old value -> new value
@@ -23,6 +24,8 @@ ADDED_SETTINGS: Mapping[str, Any] = {
     "initial_weights": "pytorch",
     "batch_tokens": None,
     "objective": "full-text",
+    "class_weight": None,
+    "sampling": "once",
 }
 ADDED_OPTIONS: Mapping[str, Mapping[str, Any]] = {"spectra": {"mask_tolerance": 0.0}}  # method -> option -> value
 

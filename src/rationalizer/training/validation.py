@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from rationalizer.data import Corpus
+from rationalizer.metrics.degeneration import find_unpredicted_classes
 from rationalizer.metrics.task_scores import score_task
 from rationalizer.models.batches import Batch
 from rationalizer.nn import Model
@@ -30,6 +31,7 @@ class Validation:
     def __init__(self, corpus: Corpus, dtype: torch.dtype, device: torch.device) -> None:
         self.corpus = corpus
         self.rows = torch.zeros((len(corpus.dev), 5), dtype=dtype, device=device)
+        self.warnings: list[str] = []  # about the predictions, once they are scored
 
     def add(self, model: Model, batch: Batch, budget: Budget) -> None:
         assert batch.labels is not None
@@ -45,11 +47,13 @@ class Validation:
         self.rows[batch.index.to(self.rows.device)] = rows
 
     def scores(self, rows: Tensor) -> dict[str, float]:
-        """Return the scores of the rows of all processes."""
+        """Return the scores of the rows of all processes, and collect warnings about them."""
         corpus = self.corpus
         truth, predicted, sizes, losses, agreement = rows.cpu().numpy().T
         if corpus.classes:
             truth, predicted = truth.astype(int), predicted.astype(int)
+            finding = find_unpredicted_classes(truth, predicted, corpus.classes)
+            self.warnings = [] if finding is None else [finding.message]
         classes = range(len(corpus.classes)) if corpus.classes else None
         scores = score_task(corpus.task, truth, predicted, classes)
         scores |= {"size": float(np.mean(sizes)), "dev_loss": float(np.mean(losses))}
