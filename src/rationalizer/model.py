@@ -32,6 +32,7 @@ from rationalizer.records.recorder import RecordArgument, Recorder
 from rationalizer.saving import SavingMixin
 from rationalizer.sklearn_api import config_from_params
 from rationalizer.text import AnyExample, Budget, Example, PairExample
+from rationalizer.training.class_balance import rare_classes_note
 from rationalizer.training.runs import RunRecord, read_run_record, run
 
 ConstraintsArgument = Iterable[Constraint | str] | None  # None: the model's own constraints
@@ -137,10 +138,12 @@ class Rationalizer(SavingMixin):
             corpus = _corpus(config, texts, labels, annotations, dev, task)
             if corpus.classes:
                 label_type = _label_type(list(labels))
-        if note := corpus.blank_tokens_note():
+        for note in filter(None, (corpus.blank_tokens_note(), rare_classes_note(corpus))):
             warnings.warn(note, stacklevel=2)
         trainer |= {"device": device, "resume": resume, "progress": progress, "label_type": label_type}
         done = run(corpus, config, run_dir, **trainer)
+        for message in done.trained.history.get("warnings", []):
+            warnings.warn(f"on the dev texts {message}", stacklevel=2)
         # Assigned together at the end, so that a failed training changes nothing.
         self._config, self._trained = config, done.trained
         self._record = None if run_dir is None else read_run_record(Path(run_dir))

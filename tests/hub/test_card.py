@@ -1,6 +1,7 @@
 """The model card."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -56,6 +57,17 @@ def test_edited_card_is_kept(model, tmp_path):
     (tmp_path / "README.md").write_text("# My model\n")
     model.save(tmp_path)
     assert (tmp_path / "README.md").read_text() == "# My model\n"
+
+
+def test_class_balance(model):
+    """Whether classes counted equally, and classes that were never predicted, are among the limitations."""
+    trained = model.trained
+    assert "counted equally" in card(trained, name="mine")
+    once = replace(trained.description, config=replace(trained.config, class_weight=None))
+    warned = {**trained.history, "warnings": ["the model never predicts 'x' (3 texts)"]}
+    text = card(replace(trained, description=once, history=warned), name="mine")
+    assert "counted equally" not in text
+    assert "- On the dev texts the model never predicts 'x' (3 texts).\n" in text
 
 
 def test_missing_facts(model):

@@ -28,10 +28,10 @@ VECTORS = {"hidden": 4, "vector_size": 6, "embeddings": None}
 MORE = {
     "spectra": {"start_spread": 1.0, "constraints": "spans=2", "optimizer": "adamw", "warmup": 0.5, "decay": True},
     "pair-budget": {"objective": "dr", "full_text_epochs": 1, "accumulate": 2},
-    "sparsemax": {"objective": "mcd", "averaging": 0.0},
+    "sparsemax": {"objective": "mcd", "averaging": 0.0, "class_weight": "positive=3"},
     "transformer": {"full_text_epochs": 0},
     "dar": {"full_text_epochs": 1},
-    "fusedmax": {"batch_tokens": 60, "warmup": 0.5, "decay": True},
+    "fusedmax": {"sampling": "balanced", "batch_tokens": 60, "warmup": 0.5, "decay": True},
 }
 FURTHER = ("dar", "fr", "mgr", "mrd")  # objectives that no other case has, with spectra
 CASES = [*EXTRACTORS, *(PAIRS + name for name in ALIGNERS), "transformer", *FURTHER]

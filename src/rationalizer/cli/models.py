@@ -14,11 +14,14 @@ def models() -> None:
 
     for one in map(starter, STARTERS):
         training = [row for row in one.facts.data if row["use"].startswith("training")]
-        accuracy = METRICS["accuracy"]
+        show = METRICS["accuracy"].format_value
         facts = {
             "task": [one.facts.about],
             "trained on": [f"{row['name']} ({row['terms']})" for row in training],
-            "accuracy": [f"{accuracy.format_value(row['accuracy'])} on {row['data']}" for row in one.facts.scores],
+            "accuracy": [
+                f"{show(row['accuracy'])}, macro-F1 {show(row['macro_f1'])}, on {row['data']}"
+                for row in one.facts.scores
+            ],
             "size": [f"{one.bytes / 1e6:.1f} MB, plus the word vectors of the package"],
             "model card": [str(one.folder / CARD)],
         }

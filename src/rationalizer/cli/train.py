@@ -81,6 +81,7 @@ def train(
     from rationalizer.models import configure
     from rationalizer.models.devices import accelerator_settings
     from rationalizer.training import degeneration_findings, run
+    from rationalizer.training.class_balance import rare_classes_note
     from rationalizer.training.distributed import is_first_process
     from rationalizer.training.runs import describe_origin
     from rationalizer.training.trainer import require_no_run
@@ -100,8 +101,8 @@ def train(
     if is_first:
         out.print(_describe_task(corpus), markup=False)
         out.print(_describe_corpus(corpus, config, generated=data.source in GENERATED), markup=False)
-        blank = corpus.blank_tokens_note()
-        warn([*corpus.skipped, *_word_splitting_hint(corpus), *([blank] if blank else [])])
+        notes = (corpus.blank_tokens_note(), rare_classes_note(corpus))
+        warn([*corpus.skipped, *_word_splitting_hint(corpus), *filter(None, notes)])
         out.print(f"{describe_method(config)}, seed {config.seed}: {folder}")
     # Lazy, because training shows a bar of its own first.
     with show_progress("Scoring", len(corpus.dev) + len(corpus.test), lazy=True) as on_batch:

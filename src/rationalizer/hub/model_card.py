@@ -30,6 +30,11 @@ PAIR_LIMITATIONS = (
     "Words that are not aligned are not compared, but the choice of the aligned words depends on both sentences.",
 )
 
+BALANCED_LIMITATION = (
+    "The classes counted equally in training, whatever their frequencies. Where some are rare, the model predicts them "
+    "more often than they occur, and the probabilities are those for equally frequent classes."
+)
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -82,7 +87,11 @@ def card(
 ) -> str:
     """Return the text of the card; see `write_card`."""
     facts = facts or Facts()
-    limitations = [*(PAIR_LIMITATIONS if trained.pairs else TEXT_LIMITATIONS), *facts.limits]
+    limitations = [
+        *(PAIR_LIMITATIONS if trained.pairs else TEXT_LIMITATIONS),
+        *_class_limitations(trained),
+        *facts.limits,
+    ]
     parts = {
         "": [_header(trained, facts), MARKER, f"# {name}", facts.about or _about(trained), _use(trained, name)],
         "Example": [] if example is None else _draw(example),
@@ -152,6 +161,14 @@ def _scores(trained: TrainedModel, record: RunRecord | None, facts: Facts) -> li
         for data, scores in measured
     ]
     return [_table(heads, rows)]
+
+
+def _class_limitations(trained: TrainedModel) -> list[str]:
+    if len(trained.classes) < 2:
+        return []
+    balanced = "balanced" in (trained.config.sampling, trained.config.class_weight)
+    warnings = [f"On the dev texts {message}." for message in trained.history.get("warnings", [])]
+    return [*([BALANCED_LIMITATION] if balanced else []), *warnings]
 
 
 def _budget(trained: TrainedModel) -> str:

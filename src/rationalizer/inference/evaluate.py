@@ -58,6 +58,7 @@ def evaluate(
         "truth": [example.label for example in examples] if predicts else None,
         "predictions": predictions.labels.tolist(),
         "classes": range(len(trained.classes)) if classification else None,
+        "class_names": trained.classes if classification else None,
         "outputs": predictions.outputs if classification else None,
         "seconds_per_epoch": trained.history.get("seconds_per_epoch"),
     }

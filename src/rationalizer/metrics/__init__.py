@@ -7,7 +7,14 @@ from rationalizer.discovery import import_modules
 from rationalizer.metrics.alignment import AlignmentScores, Violations, alignment_scores, violations
 from rationalizer.metrics.annotators import AnnotatorAgreement, AnnotatorComparison, compare_with_annotators
 from rationalizer.metrics.calibration import Bin, Calibration, calibration
-from rationalizer.metrics.degeneration import Finding, find_degeneration, label_skill, position_skill, size_skill
+from rationalizer.metrics.degeneration import (
+    Finding,
+    find_degeneration,
+    find_unpredicted_classes,
+    label_skill,
+    position_skill,
+    size_skill,
+)
 from rationalizer.metrics.evaluation import Evaluation, PairEvaluation, TextEvaluation
 from rationalizer.metrics.faithfulness import Aopc, Faithfulness, aopc, faithfulness, top_tokens
 from rationalizer.metrics.pair_highlights import HighlightCoverage, highlight_coverage
@@ -57,6 +64,7 @@ __all__ = [
     "confusions",
     "faithfulness",
     "find_degeneration",
+    "find_unpredicted_classes",
     "headline_metrics",
     "highlight_coverage",
     "iou_scores",

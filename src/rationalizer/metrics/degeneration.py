@@ -6,7 +6,7 @@ proof.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -39,6 +39,8 @@ LABEL_SKILL = 0.3
 LABEL_DOCUMENTS = 200
 STANDARD_ERRORS = 2.0  # a predictor must exceed a constant prediction by this many
 
+UNPREDICTED_TEXTS = 3  # documents of a class that is never predicted; fewer are not reported
+NAMED_CLASSES = 5  # in a message
 _ROUNDING = 1e-9
 _SAMPLE = 5000  # documents, enough to measure a skill
 _CONTROLS = 3
@@ -53,6 +55,7 @@ FindingKind = Literal[
     "no_better_than_majority",
     "label_from_position",
     "label_from_size",
+    "unpredicted_classes",
 ]
 
 
@@ -99,6 +102,35 @@ def find_degeneration(
     if truth is not None:
         findings += [_label_from_position(rationales, truth, task), _label_from_size(rationales, truth, task)]
     return [finding for finding in findings if finding is not None]
+
+
+def find_unpredicted_classes(
+    truth: Sequence[Any], predictions: Sequence[Any], names: Sequence[str] | None = None
+) -> Finding | None:
+    """Look for classes that occur but are never predicted; `names` are the names of the classes 0, 1, ..., if `truth`
+    and `predictions` are such numbers. The finding's value is the share of documents of these classes."""
+    labels, guesses = as_label_pair(truth, predictions)
+    found, counts = np.unique(labels, return_counts=True)
+    predicted = set(guesses.tolist())
+    missing = {
+        str(name if names is None else names[name]): count
+        for name, count in zip(found.tolist(), counts.tolist(), strict=True)
+        if count >= UNPREDICTED_TEXTS and name not in predicted
+    }
+    if not missing or len(found) < 2:
+        return None
+    message = (
+        f"the model never predicts {list_classes(missing)}; add training texts of rare classes, or raise their weight "
+        "(class_weight)"
+    )
+    return Finding("unpredicted_classes", message, sum(missing.values()) / len(labels))
+
+
+def list_classes(counts: Mapping[str, int]) -> str:
+    """List classes with their numbers of texts; only the first if there are many."""
+    first = list(counts.items())[:NAMED_CLASSES]
+    listed = ", ".join(f"{name!r} ({count} text{'s' * (count != 1)})" for name, count in first)
+    return listed + (f" and {len(counts) - NAMED_CLASSES} other classes" if len(counts) > NAMED_CLASSES else "")
 
 
 def position_skill(masks: Sequence[Any]) -> float:

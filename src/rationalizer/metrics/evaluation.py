@@ -33,6 +33,7 @@ class Evaluation:
         truth: per document, the true class or number; None without a task.
         predictions: per document, the predicted class or number.
         classes: all classes of the task, for macro-F1.
+        class_names: their names in messages, if the classes are the numbers 0, 1, ...
         outputs: (documents, classes), the probabilities behind the predictions, for calibration.
         seconds_per_epoch: training time, copied to the scores.
     """
@@ -41,6 +42,7 @@ class Evaluation:
     truth: Sequence[Any] | None
     predictions: Sequence[Any]
     classes: Sequence[Any] | None = None
+    class_names: Sequence[str] | None = None
     outputs: Any = None
     seconds_per_epoch: float | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rationalizer.metrics.degeneration import Finding, find_degeneration
+from rationalizer.metrics.degeneration import Finding, find_degeneration, find_unpredicted_classes
 from rationalizer.metrics.evaluation import Evaluation, TextEvaluation
 from rationalizer.metrics.registry import METRICS, compute_values
 
@@ -53,14 +53,18 @@ class Scores(Mapping[str, float]):
 
 
 def compute_scores(evaluation: Evaluation) -> Scores:
-    """Compute all metrics that the evaluation allows, and for single texts look for signs of degeneration."""
+    """Compute all metrics that the evaluation allows, and look for signs of degeneration."""
     return Scores(findings=_findings(evaluation), **compute_values(evaluation))
 
 
 def _findings(evaluation: Evaluation) -> tuple[Finding, ...]:
-    if not isinstance(evaluation, TextEvaluation):
-        return ()
-    labels: dict[str, Any] = {}
-    if evaluation.task is not None:
-        labels = {"task": evaluation.task, "truth": evaluation.truth, "predictions": evaluation.predictions}
-    return tuple(find_degeneration(evaluation.rationales, **labels))
+    findings: list[Finding] = []
+    if isinstance(evaluation, TextEvaluation):
+        labels: dict[str, Any] = {}
+        if evaluation.task is not None:
+            labels = {"task": evaluation.task, "truth": evaluation.truth, "predictions": evaluation.predictions}
+        findings += find_degeneration(evaluation.rationales, **labels)
+    if evaluation.task == "classification" and evaluation.truth is not None:
+        missing = find_unpredicted_classes(evaluation.truth, evaluation.predictions, evaluation.class_names)
+        findings += [] if missing is None else [missing]
+    return tuple(findings)

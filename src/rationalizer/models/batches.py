@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from rationalizer.constraints import LayerConstraints, PairLayerConstraints
-from rationalizer.data.disk_examples import Numbers, lengths, words_of_sides
+from rationalizer.data.disk_examples import Numbers, labels, lengths, words_of_sides
 from rationalizer.models.batch_constraints import BatchConstraints
 from rationalizer.nn import Encoder
 from rationalizer.text import AnyExample, WordBatch
@@ -106,6 +106,8 @@ class BucketSampler(Sampler[list[int]]):
     Args:
         lengths: the lengths that are similar within a batch.
         sides: (texts, 1), or (texts, 2) for pairs: the numbers of words to pad; by default `lengths`.
+        classes: the class of each text. An epoch then has every class equally often, and as many texts as there are:
+            texts of rare classes several times, and of frequent classes other ones in every epoch.
     """
 
     def __init__(
@@ -115,6 +117,7 @@ class BucketSampler(Sampler[list[int]]):
         *,
         batch_tokens: int | None = None,
         sides: Numbers | None = None,
+        classes: Numbers | None = None,
         shuffle: bool = True,
         seed: int = 0,
         epoch: int = 0,
@@ -126,6 +129,9 @@ class BucketSampler(Sampler[list[int]]):
         self.batch_size = batch_size
         self.batch_tokens = batch_tokens
         self.sides = self.lengths[:, None] if sides is None else sides
+        if classes is not None and not shuffle:
+            raise ValueError("classes are drawn equally often only with shuffle=True")
+        self.classes = classes
         self.shuffle = shuffle
         self.seed = seed
         self.set_epoch(epoch, start)
@@ -157,7 +163,7 @@ class BucketSampler(Sampler[list[int]]):
         than lists: two numbers per text."""
         if self._cached_plan is None:
             generator = np.random.default_rng((self.seed, self.epoch)) if self.shuffle else None
-            order = np.arange(len(self.lengths)) if generator is None else generator.permutation(len(self.lengths))
+            order = np.arange(len(self.lengths)) if generator is None else self._draw(generator)
             ends: list[Numbers] = []
             for start, end in pairwise(self._pools(order)):
                 pool = order[start:end]
@@ -167,6 +173,21 @@ class BucketSampler(Sampler[list[int]]):
             batch_order = np.arange(len(all_ends)) if generator is None else generator.permutation(len(all_ends))
             self._cached_plan = order, all_ends, batch_order
         return self._cached_plan
+
+    def _draw(self, generator: np.random.Generator) -> Numbers:
+        """Return the positions of an epoch in random order: each once, or with `classes` every class equally often."""
+        count = len(self.lengths)
+        if self.classes is None:
+            return generator.permutation(count)
+        _, numbers = np.unique(self.classes, return_inverse=True)
+        members = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
+        share, left = divmod(count, len(members))
+        extra = generator.permutation(len(members)) < left  # classes with one more text
+        drawn = []
+        for own, one_more in zip(members, extra.tolist(), strict=True):
+            times, rest = divmod(share + one_more, len(own))
+            drawn += [np.repeat(own, times), generator.permutation(own)[:rest]]
+        return generator.permutation(np.concatenate(drawn))
 
     def _pools(self, order: Numbers) -> list[int]:
         """Return the starts of the pools, and the end of the last one."""
@@ -230,14 +251,17 @@ def batch_loader(
     workers: int = 0,
     constraints: BatchConstraints | None = None,
     annotations: bool = False,
+    balanced: bool = False,
     shard: Shard = Shard(),  # noqa: B008 (a tuple)
 ) -> DataLoader[Any]:
     """Return a loader of batches of `examples`, or of a shard of each. Its `batch_sampler` is a `BucketSampler`.
 
-    Without `shuffle` batches go from the shortest texts to the longest; `Batch.index` has the positions.
+    Without `shuffle` batches go from the shortest texts to the longest; `Batch.index` has the positions. With
+    `balanced` an epoch has every class equally often.
     """
     sides = None if batch_tokens is None else words_of_sides(examples)
     order: dict[str, Any] = {"shuffle": shuffle, "seed": seed, "epoch": epoch}
+    order["classes"] = labels(examples) if balanced else None
     sampler = BucketSampler(lengths(examples), batch_size, batch_tokens=batch_tokens, sides=sides, **order)
     return DataLoader(
         _Shards(examples, shard),

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import numpy as np
 
 from rationalizer.constraints import Constraints, FactorConstraint, PairFactorConstraint, parse_constraints
+from rationalizer.models.class_weights import ClassWeight, parse_class_weight
 from rationalizer.models.presets import presets_for
 from rationalizer.nn import (
     ALIGNERS,
@@ -65,6 +66,10 @@ class Config:
     pooling: Pooling = "max"  # how the states of the words become one vector
     objective: str = "full-text"  # what the training minimises: joint, full-text, fr, dr, mcd, dar, mgr or mrd
     annotation_weight: Weight = 0.0  # weight of the loss of the scores against annotations
+    # Weights of the classes in the loss, on train and dev; "balanced": all classes weigh the same; none: all texts do.
+    class_weight: ClassWeight = "balanced"
+    # Texts of an epoch: "once": each once; "balanced": as many, but every class equally often (not for regression).
+    sampling: Literal["once", "balanced"] = "once"
 
     # PyTorch's initialization, or Glorot's with biases of 0, which stochastic methods need.
     initial_weights: Literal["pytorch", "xavier"] = "pytorch"
@@ -93,6 +98,7 @@ class Config:
         return stored | {
             "budget": str(self.budget),
             "constraints": [constraint.to_json() for constraint in self.constraints],
+            "class_weight": dict(self.class_weight) if isinstance(self.class_weight, Mapping) else self.class_weight,
             "options": dict(self.options),
             "encoder_options": dict(self.encoder_options),
             "objective_options": dict(self.objective_options),
@@ -240,6 +246,8 @@ def _parse(key: str, value: Any, kind: Any) -> Any:
         return Budget.parse(value)
     if kind == Constraints:
         return parse_constraints(value)
+    if kind == ClassWeight:
+        return parse_class_weight(value)
     choices = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
     if type(value) in choices and not isinstance(value, str):
         return value

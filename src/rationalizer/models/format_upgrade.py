@@ -1,8 +1,8 @@
 """Read run folders of older formats as folders of the present format. Nothing is written.
 
 Format 4 had other names for two files, for some settings, and for the encoder's weights. Format 5 had settings in place
-of some objectives. Settings that did not exist yet take the value that reproduces what was done without them. To rename
-a setting, add it to `RENAMED_SETTINGS`.
+of some objectives, and none for class balance. Settings that did not exist yet take the value that reproduces what was
+done without them. To rename a setting, add it to `RENAMED_SETTINGS`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ ADDED_SETTINGS: Mapping[str, Any] = {
     "initial_weights": "pytorch",
     "batch_tokens": None,
     "objective": "full-text",
+    "class_weight": None,
+    "sampling": "once",
 }
 OLD_OBJECTIVE = ("guide", "slow_predictor")  # formats 4 and 5; an objective each since
 ADDED_OPTIONS: Mapping[str, Mapping[str, Any]] = {"spectra": {"mask_tolerance": 0.0}}  # method -> option -> value

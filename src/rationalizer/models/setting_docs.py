@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from rationalizer.constraints import Constraints
+from rationalizer.models.class_weights import ClassWeight
 from rationalizer.models.config import IDENTITY, Config, configure, flat_settings
 from rationalizer.nn import ALIGNERS, EXTRACTORS, OBJECTIVES, encoder_class, methods_for
 from rationalizer.ranges import Range
@@ -76,6 +77,8 @@ def _document(hints: dict[str, Any], defaults: dict[str, Any], comments: dict[st
 
 def _describe_values(hint: Any) -> str:
     """Describe the values that a type allows."""
+    if hint == ClassWeight:
+        return "balanced, spam=5,ham=1, or none"
     if get_origin(hint) is Annotated:
         kind, *extras = get_args(hint)
         ranges = [extra for extra in extras if isinstance(extra, Range)]

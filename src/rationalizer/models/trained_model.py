@@ -82,6 +82,7 @@ HISTORY_SCHEMA = {
     "score": {"macro_f1", "mse", "token_f1", "alignment_f1"},
     "best": (float, None),
     "best_epoch": (int, None),
+    "warnings?": [str],  # about the predictions of the best epoch on dev; older models lack it
     "steps": int,
     "seconds_per_epoch": float,
     "epochs": [EPOCH],

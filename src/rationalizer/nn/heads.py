@@ -34,17 +34,25 @@ class Head(nn.Module):
 
 
 class Classification(Head):
-    """A linear layer and cross-entropy."""
+    """A linear layer and cross-entropy.
+
+    `class_weights` (classes,) are factors of the losses by true class, while they are set.
+    """
+
+    class_weights: Tensor | None
 
     def __init__(self, size: int, classes: int) -> None:
         super().__init__()
         self.linear = nn.Linear(size, classes)
+        self.register_buffer("class_weights", None, persistent=False)
 
     def forward(self, features: Tensor) -> Tensor:
         return self.linear(features)
 
     def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
-        return functional.cross_entropy(at_least_float32(outputs), labels, reduction="none")
+        outputs = at_least_float32(outputs)
+        weights = None if self.class_weights is None else self.class_weights.to(outputs.dtype)
+        return functional.cross_entropy(outputs, labels, weights, reduction="none")
 
     def divergence(self, outputs: Tensor, other: Tensor) -> Tensor:
         """KL(p ‖ q), with q the other prediction."""

@@ -21,6 +21,7 @@ COMMON: Settings = {
     "pooling": "last",
     "averaging": 0.0,
     "keep_by": "score",
+    "class_weight": None,
     "epochs": 25,
     "patience": 25,  # the paper's text has 5, but scores on dev go up and down for long before the best
 }
@@ -83,6 +84,7 @@ PAIRS: Settings = {
     "tuned": False,
     "learning_rate": 1e-4,
     "batch_size": 16,
+    "class_weight": None,
     "epochs": 10,
     "min_epochs": 3,
     "patience": 3,

@@ -37,6 +37,7 @@ PROGRESS = {
     **dict.fromkeys(("loss", "seconds", "largest_gap"), float),
     **dict.fromkeys(("best", "best_value"), (float, None)),
     "best_epoch": (int, None),
+    "best_warnings": [str],
     "history": [EPOCH],
     "alarms": [ALARM],
     "finished": bool,
@@ -59,6 +60,7 @@ class Progress:
     best: float | None = None  # score of the best epoch, whose weights are kept
     best_value: float | None = None  # value by which the best epoch was selected: higher is better
     best_epoch: int | None = None
+    best_warnings: list[str] = field(default_factory=list)  # about the best epoch's predictions on dev
     epochs_without_improvement: int = 0
     history: list[dict[str, float]] = field(default_factory=list)
     alarms: list[dict[str, Any]] = field(default_factory=list)  # signs of degeneration on dev

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rationalizer.data import Corpus
 from rationalizer.data.disk_examples import DiskExamples
 from rationalizer.models.config import Config, configure
 from rationalizer.text import AnyExample
+from rationalizer.training.class_balance import training_weights
 
 
 def check_corpus(corpus: Corpus, config: Config) -> None:
@@ -33,6 +36,17 @@ def check_corpus(corpus: Corpus, config: Config) -> None:
             continue  # each was checked when it was written
         for i, example in enumerate(examples):
             _check_example(example, f"{corpus.name} {split}[{i}]", corpus)
+    _check_class_weight(corpus, config)
+
+
+def _check_class_weight(corpus: Corpus, config: Config) -> None:
+    if corpus.classes:
+        training_weights(corpus, config)  # raises if class_weight names an unknown class
+    elif isinstance(config.class_weight, Mapping):  # the default, "balanced", has no effect on numbers
+        raise ValueError(
+            f"class_weight is {config.class_weight!r}, but the labels of {corpus.name!r} are numbers, not classes; "
+            "leave it out"
+        )
 
 
 def _check_example(example: AnyExample, where: str, corpus: Corpus) -> None:

@@ -20,7 +20,7 @@ from rationalizer.models.batch_constraints import BatchConstraints
 from rationalizer.models.batches import Batch, BucketSampler, Shard, batch_loader, collate
 from rationalizer.models.config import Config
 from rationalizer.models.json_schema import find_mismatch
-from rationalizer.nn import Encoder, Model, Objective, TrainingStep, make_objective
+from rationalizer.nn import Classification, Encoder, Model, Objective, TrainingStep, make_objective
 from rationalizer.progress import Reporter
 from rationalizer.text import AnyExample, WordBatch
 from rationalizer.training.alarms import add_alarms, unexpected_findings, warn_of
@@ -35,6 +35,7 @@ from rationalizer.training.checkpoint import (
     restore_optimizer,
     run_settings,
 )
+from rationalizer.training.class_balance import dev_weights, training_weights
 from rationalizer.training.distributed import Termination, gather_items, require_agreement
 from rationalizer.training.history_log import HistoryLog
 from rationalizer.training.learning_rates import build_optimizer, set_rates
@@ -106,6 +107,7 @@ class TrainingLoop:
         self.is_solved = False  # whether a layer reported the convergence of its solver in this epoch
         self.clock = self.saved = self.noted = time.perf_counter()
         self.shown: dict[str, float] = {}  # values shown on the progress bar
+        self.warnings: list[str] = []  # about the predictions of the last validation
 
     @property
     def device(self) -> torch.device:
@@ -125,6 +127,7 @@ class TrainingLoop:
                 self._raise_alarms()
                 self._keep_best(row)
                 self._end_epoch(row)
+        self._weigh_classes(None)
 
     def _setup(self) -> None:
         if self.fabric.world_size > 1:  # a single process does not need the digest of all texts
@@ -145,6 +148,8 @@ class TrainingLoop:
                 self.fabric.strategy.precision.load_state_dict(self.resumed.precision)
         self.resumed = None
         self.average = Average(self.model, self.config.averaging, average)
+        self.training_weights = training_weights(self.corpus, self.config)
+        self.dev_weights = dev_weights(self.corpus, self.config)
         module = LossModule(self.model, self.objective)
         self.module, self.optimizer = self.fabric.setup(module, optimizer)
 
@@ -153,7 +158,9 @@ class TrainingLoop:
         sums = torch.tensor((progress.loss, progress.unconverged, progress.largest_gap), dtype=torch.float64)
         self.loss, self.unconverged, self.largest_gap = sums.to(self.device, self.sum_type)
         self.is_solved = False
-        loader = self.load_batches(self.corpus.train, shuffle=True, seed=self.config.seed)
+        self._weigh_classes(self.training_weights)
+        balanced = self.config.sampling == "balanced" and bool(self.corpus.classes)
+        loader = self.load_batches(self.corpus.train, shuffle=True, seed=self.config.seed, balanced=balanced)
         order = loader.batch_sampler
         assert isinstance(order, BucketSampler)
         order.set_epoch(progress.epoch)
@@ -276,9 +283,16 @@ class TrainingLoop:
         self.largest_gap = torch.maximum(self.largest_gap, self.all_reduce(gap, "max"))
         self.is_solved = True
 
+    def _weigh_classes(self, weights: Tensor | None) -> None:
+        """Set the factors of the classes in the losses; None: all 1."""
+        if isinstance(self.model.head, Classification):
+            self.model.head.class_weights = None if weights is None else weights.to(self.device, self.sum_type)
+
     # Data
 
-    def load_batches(self, examples: Sequence[AnyExample], *, shuffle: bool, seed: int) -> DataLoader[Batch]:
+    def load_batches(
+        self, examples: Sequence[AnyExample], *, shuffle: bool, seed: int, balanced: bool = False
+    ) -> DataLoader[Batch]:
         config = self.config
         # Whether the constraints can be satisfied was checked before the training.
         constraints = BatchConstraints(config, self.model.encoder, len(examples), check=False)
@@ -293,6 +307,7 @@ class TrainingLoop:
             constraints=constraints if config.constraints else None,
             shard=Shard(self.fabric.global_rank, self.fabric.world_size),
             annotations=config.annotation_weight > 0,
+            balanced=balanced,
         )
 
     # The end of an epoch
@@ -305,6 +320,7 @@ class TrainingLoop:
             return {}
         self.average.swap(self.model)
         self.model.eval()
+        self._weigh_classes(self.dev_weights)
         validation = Validation(corpus, self.sum_type, self.device)
         for batch in self.load_batches(corpus.dev, shuffle=False, seed=0):
             if batch.share:
@@ -316,7 +332,9 @@ class TrainingLoop:
         rows = self.all_reduce(validation.rows, "sum")
         found = validation.findings(rows, gather_items(validation.rationales))
         self.findings = unexpected_findings(self.config.method, found)
-        return validation.scores(rows)
+        scores = validation.scores(rows)
+        self.warnings = validation.warnings
+        return scores
 
     def _raise_alarms(self) -> None:
         """Record signs of degeneration, and warn of those that last."""
@@ -339,7 +357,7 @@ class TrainingLoop:
                 f"the training loss is {loss} after epoch {progress.epoch + 1}; lower learning_rate "
                 f"(now {self.config.learning_rate}) or clip (now {self.config.clip})"
             )
-        shown = {score_name(self.corpus), agreement_name(self.corpus), "size"} & scores.keys()
+        shown = {"accuracy", score_name(self.corpus), agreement_name(self.corpus), "size"} & scores.keys()
         self._report(loss=float(self.last_loss), **{name: scores[name] for name in sorted(shown)})
         self._stop_clock()
         row = {"epoch": progress.epoch + 1, "loss": loss, **self._convergence(), **scores}
@@ -374,6 +392,7 @@ class TrainingLoop:
         if is_best:
             progress.best, progress.best_value = row.get(score_name(self.corpus)), value
             progress.best_epoch = progress.epoch + 1
+            progress.best_warnings = self.warnings
             progress.epochs_without_improvement = 0
             self.best = copy_to_host(self.model.state_dict()) | copy_to_host(self.average.weights)
         else:

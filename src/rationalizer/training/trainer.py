@@ -257,6 +257,7 @@ def _history(loop: TrainingLoop) -> dict[str, Any]:
         "score": score_name(loop.corpus),
         "best": progress.best,
         "best_epoch": progress.best_epoch,
+        "warnings": progress.best_warnings,
         "steps": progress.step,
         "seconds_per_epoch": round(float(np.median([row["seconds"] for row in progress.history])), 3),
         "epochs": progress.history,

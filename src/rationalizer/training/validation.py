@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rationalizer.data import Corpus
-from rationalizer.metrics.degeneration import Finding, find_degeneration
+from rationalizer.metrics.degeneration import Finding, find_degeneration, find_unpredicted_classes
 from rationalizer.metrics.task_scores import score_task
 from rationalizer.models.batches import Batch
 from rationalizer.nn import Model
@@ -42,6 +42,7 @@ class Validation:
         self.rows = torch.zeros((len(corpus.dev), 5), dtype=dtype, device=device)
         self.stride = -(-len(corpus.dev) // CHECKED_TEXTS)
         self.rationales: dict[int, NDArray[np.bool_]] = {}  # by position in dev
+        self.warnings: list[str] = []  # about the predictions, once they are scored
 
     def add(self, model: Model, batch: Batch, budget: Budget) -> None:
         assert batch.labels is not None
@@ -62,11 +63,13 @@ class Validation:
                     self.rationales[index] = selected[row, mask[row]]
 
     def scores(self, rows: Tensor) -> dict[str, float]:
-        """Return the scores of the rows of all processes."""
+        """Return the scores of the rows of all processes, and collect warnings about them."""
         corpus = self.corpus
         truth, predicted, sizes, losses, agreement = rows.cpu().numpy().T
         if corpus.classes:
             truth, predicted = truth.astype(int), predicted.astype(int)
+            finding = find_unpredicted_classes(truth, predicted, corpus.classes)
+            self.warnings = [] if finding is None else [finding.message]
         classes = range(len(corpus.classes)) if corpus.classes else None
         scores = score_task(corpus.task, truth, predicted, classes)
         scores |= {"size": float(np.mean(sizes)), "dev_loss": float(np.mean(losses))}
