@@ -1,8 +1,13 @@
 import os
 import signal
 
+import hypothesis
 import pytest
 import torch
+
+# Tests are never timed: a busy or slow machine must not fail them.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 # Models in tests are small: several threads make them slower, above all where tests run in parallel. Only the tests of
 # kernels use all processors. `RATIONALIZER_TEST_THREADS=4 pytest` runs all tests with four threads.

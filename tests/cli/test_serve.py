@@ -29,10 +29,10 @@ def test_examples_of_a_file(spectra_run, tmp_path):
 def test_dataset_view(spectra_run, tmp_path):
     table = tmp_path / "mine.csv"
     table.write_text("text\nlovely care\nmusty room\n")
-    views = _dataset_views([spectra_run], table, ReadOptions())
+    views = _dataset_views([spectra_run], table, ReadOptions(), "cpu")
     assert "Words selected per prediction" in views["spectra"]
     assert "Classes" not in views["spectra"]
     table.write_text("text,label\nlovely care,positive\nmusty room,negative\n")
-    views = _dataset_views([spectra_run], table, ReadOptions())
+    views = _dataset_views([spectra_run], table, ReadOptions(), "cpu")
     assert {"Classes", "Calibration", "Scores"} <= set(views["spectra"].replace("<", ">").split(">"))
     assert page_of([spectra_run], options={"views": views}).get("/views/spectra").text == views["spectra"]

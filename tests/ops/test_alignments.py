@@ -46,7 +46,7 @@ def call(op, scores: torch.Tensor, **options):
     return op(scores, **options)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_agrees_with_enumeration(data):
     m, n = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 4))

@@ -20,7 +20,7 @@ def jacobian(scores: torch.Tensor, **options) -> torch.Tensor:
     return columns.reshape(scores.numel(), scores.numel())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_agrees_with_general_qp(data):
     kind = data.draw(st.sampled_from(list(KINDS)))

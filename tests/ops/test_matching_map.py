@@ -21,7 +21,7 @@ def allowed(y: np.ndarray, rows: str = "at_most_one", columns: str = "at_most_on
     return exact and (budget is None or y.sum() <= budget)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(data=st.data())
 def test_agrees_with_brute_force(data):
     kind = data.draw(st.sampled_from(list(KINDS)))

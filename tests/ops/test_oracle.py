@@ -10,7 +10,7 @@ from rationalizer import ops
 from tests.ops import oracles
 from tests.ops.layers import chains, row
 
-CASES = settings(max_examples=400, deadline=None)
+CASES = settings(max_examples=400)
 
 
 def assert_close(z, want):
@@ -65,7 +65,7 @@ def test_sequence_budget_with_transitions_of_any_sign(case):
     assert_close(z, oracles.sequence_budget(s, r, limit))
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 @given(chains(longest=10, sign="±"))
 def test_sequence_budget_map(case):
     s, r, limit = case

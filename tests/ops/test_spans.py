@@ -80,7 +80,7 @@ def test_units_across_groups():
         np.testing.assert_array_equal(y, oracles.spans_map(s, r, 8, **rules))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tied(sign="±"), st.integers(0, 2**20))
 def test_ties(case, seed):
     s, r, limit = case
