@@ -2,10 +2,11 @@
 
     python scripts/audit_pyhighlights.py DATA OUT [--dataset sst] [--epochs 15] [--models fr mcd dr]
 
-Needs `pip install pyhighlights`, best in an environment of its own. DATA has the folders `sst` and `hotels_location` with
-Parquet files. As in `audit_models.py`, every model is trained on 2,000 texts and audited on up to 1,000 held-out ones.
-The models have the settings of pyhighlights, on frozen GloVe vectors. FR and MCD draw their words at random, also at
-evaluation; they are audited a second time with the most probable words (`fr-argmax`). Every audit is a JSON file in OUT.
+Needs `pip install pyhighlights`, best in an environment of its own. DATA has the folders `sst` and `hotels_location`
+with Parquet files. As in `audit_models.py`, every model is trained on 2,000 texts and audited on up to 1,000 held-out
+ones. The models have the settings of pyhighlights, on frozen GloVe vectors. FR and MCD draw their words at random, also
+at evaluation; they are audited a second time with the most probable words (`fr-argmax`). Every audit is a JSON file in
+OUT.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ BATCH = 32
 def pyhighlights_adapter(model, collator, name="model", classes=None):
     """A trained model of pyhighlights, with the collator that made its batches."""
     from pyhighlights.components.data import HighlightExample
+
     from rationalizer.auditing import Adapter
 
     model.eval()
