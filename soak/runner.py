@@ -24,6 +24,7 @@ PARTS = (
     "graphs",
     "server",
     "streams",
+    "audits",
 )
 PROCESSES = 2
 MAX_PRINTED = 10  # failures per verdict that are printed in full; of the others only the first line

@@ -1,0 +1,192 @@
+"""Audits find planted leaks, do not find what is not there, and say so everywhere."""
+
+import json
+
+import numpy as np
+import pytest
+
+import rationalizer
+from rationalizer import Rationalizer
+from rationalizer.auditing import CHECKS, Adapter, Audit, audit
+from rationalizer.discovery import UnknownNameError
+from rationalizer.text.errors import DataError, InputError
+from tests.auditing.planted_models import LEAKS, PunctuationCode, WordLists, clean_model, make_texts
+
+
+def audited(model, texts, labels=None, **options) -> Audit:
+    return audit(model.adapter(), texts, labels, progress=False, **options)
+
+
+@pytest.mark.parametrize(("kind", "check"), LEAKS.items(), ids=lambda value: getattr(value, "__name__", value))
+def test_planted_leak_is_found(kind, check):
+    rng = np.random.default_rng(5)
+    found = audited(kind(rng), *make_texts(rng, 300))
+    assert check in found.leaks
+    assert not found.passed
+    # The same kind of model without the leak is not accused of it.
+    assert check not in audited(WordLists(rng), *make_texts(rng, 300), checks=[check]).leaks
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_clean_model_passes(seed):
+    rng = np.random.default_rng(100 + seed)
+    model = clean_model(rng)
+    found = audited(model, *make_texts(rng, 300, model.classes))
+    assert found.leaks == []
+    assert found.results["budget"].verdict == "pass"
+    assert found.results["removed-words"].verdict == "not applicable"
+
+
+def test_codes_are_found_without_labels():
+    rng = np.random.default_rng(6)
+    texts, _ = make_texts(rng, 300)
+    assert "punctuation" in audited(PunctuationCode(rng), texts, checks=["punctuation"]).leaks
+
+
+def test_rationale_that_does_not_support_the_label():
+    """Words are selected at random, the label comes from the whole text by a code: the selected words say nothing."""
+    rng = np.random.default_rng(7)
+    texts, labels = make_texts(rng, 300)
+    honest = WordLists(rng)
+    label_of = {" ".join(text): honest.label(text) for text in texts}
+    select = lambda texts: [np.arange(len(text)) % 5 == len(text) % 5 for text in texts]  # noqa: E731
+    predict = lambda texts, masks: np.eye(2)[[label_of.get(" ".join(text), 0) for text in texts]]  # noqa: E731
+    found = audit(
+        Adapter(select, predict, classes=[0, 1]), texts, labels, checks=["independent-reader"], progress=False
+    )
+    assert found.leaks == ["independent-reader"]
+    assert audited(honest, texts, labels, checks=["independent-reader"]).passed
+
+
+def test_random_selection_is_not_repeatable():
+    rng = np.random.default_rng(8)
+    texts, _ = make_texts(rng, 60)
+    model = WordLists(rng)
+    select = lambda texts: [rng.random(len(text)) < 0.3 for text in texts]  # noqa: E731
+    found = audit(Adapter(select, model.predict_from), texts, checks=["repetition", "batches"], progress=False)
+    assert found.leaks == ["repetition", "batches"]
+
+
+def test_budget_is_measured():
+    rng = np.random.default_rng(9)
+    texts, _ = make_texts(rng, 40)
+    model = WordLists(rng, share=0.4)
+    greedy = Adapter(model.select, model.predict_from, budget="20%")
+    found = audit(greedy, texts, checks=["budget"], progress=False)
+    assert (found.leaks, found.results["budget"].value) == (["budget"], 40)
+
+
+def test_promise_about_gaps_is_tested():
+    rng = np.random.default_rng(10)
+    texts, _ = make_texts(rng, 60)
+    honest = WordLists(rng).adapter(ignores_gaps=True)
+    assert audit(honest, texts, checks=["removed-words"], progress=False).results["removed-words"].verdict == "pass"
+
+    class Longer(WordLists):
+        def scores(self, text, mask):
+            return super().scores(text, mask) + np.array([len(text) / 10, 0])
+
+    found = audit(Longer(rng).adapter(ignores_gaps=True), texts, checks=["removed-words"], progress=False)
+    assert found.leaks == ["removed-words"]
+
+
+def test_overlap_with_the_training_texts():
+    rng = np.random.default_rng(11)
+    texts, labels = make_texts(rng, 50)
+    edited = [*texts[0][:-1], "entirely"]
+    train = [[word.upper() for word in texts[3]], edited, *make_texts(rng, 50)[0]]
+    found = audited(WordLists(rng), texts, labels, train=train, checks=["overlap"])
+    assert found.leaks == ["overlap"]
+    assert found.results["overlap"].details == {"exact": 1, "near": 1, "first_rows": [4, 1]}
+    assert audited(WordLists(rng), texts, labels, train=train[2:], checks=["overlap"]).passed
+
+
+def test_ceiling_of_the_budget():
+    """Two of ten words are marked; a budget of 40% allows all of them, but using it completely halves precision."""
+    texts = [[f"word{i}" for i in range(10)]] * 20
+    marks = [[1, 1, *[0] * 8]] * 20
+    model = WordLists(np.random.default_rng(0), share=0.4)
+    facts = audited(model, texts, annotations=marks, checks=["budget"]).facts
+    assert "1.000" in facts["ceiling"]
+    assert "0.667" in facts["ceiling"]
+    assert "20%" in facts["annotations"]
+
+
+def test_results_are_reproducible_and_complete():
+    rng = np.random.default_rng(12)
+    model, (texts, labels) = WordLists(rng), make_texts(rng, 60)
+    first, again = (audited(model, texts, labels, seed=3) for _ in range(2))
+    assert first == again
+    assert list(first.results) == list(dict.fromkeys(first.results))
+    assert set(first.results) == set(CHECKS)
+    stored = json.loads(json.dumps(first.to_json()))
+    assert stored["checks"]["replaced-words"]["verdict"] == "pass"
+    page = first.to_html()
+    assert all(CHECKS[name].question.split("?")[0] in page for name in CHECKS)
+    assert "No leak found" in str(first)
+    assert "replaced-words" in first._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "word"),
+    [
+        ({"checks": ["positons"]}, UnknownNameError, "positions"),
+        ({"labels": ["x"] * 40}, DataError, "classes are 0, 1"),
+        ({"labels": [0, 1]}, DataError, "40 texts"),
+        ({"texts": [["one", "word"]] * 3, "labels": None}, DataError, "20 texts"),
+    ],
+)
+def test_bad_arguments(arguments, error, word):
+    rng = np.random.default_rng(13)
+    texts, labels = make_texts(rng, 40)
+    with pytest.raises(error, match=word):
+        audit(WordLists(rng).adapter(), **{"texts": texts, "labels": labels, "progress": False, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("select", "predict", "word"),
+    [
+        (lambda texts: [], None, "one per text"),
+        (lambda texts: [[1]] * len(texts), None, "one number per word"),
+        (None, lambda texts, masks: np.zeros(3), "shape"),
+        (None, lambda texts, masks: np.full((len(texts), 2), np.nan), "finite"),
+    ],
+)
+def test_functions_of_the_wrong_shape(select, predict, word):
+    rng = np.random.default_rng(14)
+    model, (texts, _) = WordLists(rng), make_texts(rng, 30)
+    with pytest.raises(InputError, match=word):
+        audit(Adapter(select or model.select, predict or model.predict_from), texts, progress=False)
+
+
+def test_starters():
+    """The prediction from the selected words is the one that users get; the models keep what they promise."""
+    assert rationalizer.audit is audit
+    model = Rationalizer.load("sentiment")
+    rng = np.random.default_rng(15)
+    texts = [" ".join(text) for text in make_texts(rng, 40)[0]]
+    exact = ["replaced-words", "same-path", "budget", "batches", "repetition"]
+    found = audit(model, texts, checks=exact, progress=False)
+    assert [found.results[name].verdict for name in exact] == ["pass"] * len(exact)
+    pairs = [(premise, " ".join(hypothesis)) for premise, hypothesis in zip(texts, make_texts(rng, 40)[0], strict=True)]
+    nli = Rationalizer.load("nli")
+    found = audit(nli, pairs, checks=["replaced-words", "same-path", "batches"], progress=False)
+    # States of aligned words are states in context: documented, and the audit sees it.
+    assert found.leaks == ["replaced-words"]
+
+
+def test_constraints_are_checked():
+    model = Rationalizer.load("sentiment")
+    model.set_params(constraints=["spans=1", "never=stopwords"])
+    rng = np.random.default_rng(16)
+    texts = [" ".join(text) for text in make_texts(rng, 25)[0]]
+    found = audit(model, texts, checks=["constraints"], progress=False)
+    assert found.results["constraints"].verdict == "pass"
+    from rationalizer.auditing.rationalizer_adapter import RationalizerAdapter
+
+    adapter = RationalizerAdapter(model)
+    examples = model.examples(texts)
+    weights = adapter.select(examples)
+    assert adapter.violations(examples, weights) == [False] * 25
+    scattered = [np.where(np.arange(len(row)) % 3 == 0, 1, 0).astype(np.float32) for row in weights]
+    assert all(adapter.violations(examples, scattered))
