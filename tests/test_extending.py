@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rationalizer import Rationalizer
+from rationalizer.auditing import CHECKS, audit
 from rationalizer.constraints import CONSTRAINTS
 from rationalizer.data import DATASETS, DataError, generated_pairs, generated_reviews, load
 from rationalizer.discovery import import_modules
@@ -129,3 +130,10 @@ def test_dataset(add_part, tmp_path):
     (folder / "questions.txt").unlink()
     with pytest.raises(DataError, match=r"questions\.txt"):
         load(name, data_dir=folder)
+
+
+def test_check_of_an_audit(add_part, reviews):
+    name = add_part("A check of an audit", "rationalizer.auditing.checks", CHECKS)
+    texts = [example.text for example in reviews.train]
+    found = audit(Rationalizer.load("sentiment"), texts, checks=[name], progress=False)
+    assert found.results[name].verdict == "pass"

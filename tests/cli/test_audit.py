@@ -4,43 +4,43 @@ import json
 
 import pytest
 
-from rationalizer.cli.base import app
+from rationalizer.data import load
+from tests.cli.calls import refused, run
 
 
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory):
-    from rationalizer.data import load
-
-    path = tmp_path_factory.mktemp("audit") / "reviews.csv"
-    rows = load("reviews").dev[:60]
-    lines = [f'"{row.text.replace(chr(34), "")}",{("negative", "positive")[int(row.label)]}' for row in rows]
-    path.write_text("text,label\n" + "\n".join(lines) + "\n")
+    path = tmp_path_factory.mktemp("audit") / "reviews.jsonl"
+    corpus = load("reviews")
+    rows = [{"text": row.text, "label": ("negative", "positive")[row.label]} for row in corpus.dev[:60]]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
 
-def test_report_and_exit_code(run, reviews, tmp_path):
+def test_report_and_exit_code(reviews, tmp_path):
     page, stored = tmp_path / "audit.html", tmp_path / "audit.json"
     checks = ["--check", "replaced-words", "--check", "budget"]
-    done = run("audit", "sentiment", reviews, *checks, "--report", page, "--json", stored)
-    assert done.exit_code == 0
-    assert "No leak found: 2 checks passed" in done.output
-    assert "<h1" in page.read_text()
+    printed = run("audit", "sentiment", reviews, *checks, "--report", page, "--json", stored).output
+    assert "No leak found: 2 checks passed" in printed
+    assert "Audit of sentiment" in page.read_text()
     assert json.loads(stored.read_text())["passed"] is True
 
 
-def test_unknown_check(run, reviews):
-    done = run("audit", "sentiment", reviews, "--check", "budgets")
-    assert done.exit_code == 2
-    assert "budget" in done.output
+def test_leak_has_exit_code_1(tmp_path):
+    pairs = tmp_path / "pairs.jsonl"
+    rows = [{"premise": f"a man number {k} plays music", "hypothesis": "somebody plays"} for k in range(30)]
+    pairs.write_text("".join(json.dumps({**row, "label": "neutral"}) + "\n" for row in rows))
+    printed = run("audit", "nli", pairs, "--check", "replaced-words", code=1).output
+    assert "1 leak found: replaced-words" in printed
 
 
-def test_without_data(run):
-    done = run("audit", "sentiment")
-    assert done.exit_code == 2
-    assert "SOURCE" in done.output
+def test_limit_takes_a_sample(reviews):
+    assert "texts: 25," in run("audit", "sentiment", reviews, "--check", "budget", "--limit", 25).output
 
 
-def test_command_is_listed():
-    assert "audit" in {command.callback.__name__ for command in app.registered_commands} | {
-        command.name for command in app.registered_commands
-    }
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [(["reviews.csv", "--check", "budgets"], "budget"), ([], "SOURCE"), (["--data-dir", "x"], "SOURCE")],
+)
+def test_bad_input(arguments, word):
+    assert word in refused("audit", "sentiment", *arguments)

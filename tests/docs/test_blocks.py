@@ -27,6 +27,7 @@ RUN = [
     "README.md",
     "docs/tutorial.md",
     "docs/concepts.md",
+    "docs/how-to/audit.md",
     "docs/how-to/constraints.md",
     "docs/how-to/large-data.md",
     "docs/how-to/own-data.md",
@@ -179,6 +180,12 @@ def test_tutorial(reader):
     assert answered["explanations"][0]["label"] in ("negative", "positive")
     read = [zip(found["selected"], found["counted"], strict=True) for found in space["answer"]["explanations"]]
     assert [sum(chosen and word for chosen, word in found) for found in read] == [3, 2]
+
+
+def test_audit(reader, capsys):
+    reader.read("docs/how-to/audit.md")
+    assert reader.namespace["report"].results["replaced-words"].verdict == "pass"
+    assert (reader.folder / "audit.html").exists()
 
 
 def test_constraints(reader, capsys):

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import product
 
 import pytest
 import torch
@@ -86,8 +87,10 @@ def test_many_kinds_of_encoders(kind, tmp_path):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("gaps", ["kept", "marked", "closed"])
-@pytest.mark.parametrize("unselected", ["out", "mask", "zero"])
+@pytest.mark.parametrize(
+    ("gaps", "unselected"),
+    [*product(("kept", "marked"), ("out", "mask", "zero")), ("closed", "out"), ("closed", "zero")],
+)
 @pytest.mark.parametrize("lengths", [(14, 6, 1, 9), (90, 3)])
 def test_replacing_unselected_words_changes_no_bit(bert, gaps, unselected, lengths):
     model = highlight_model(bert, gaps=gaps, unselected=unselected).eval()
@@ -125,7 +128,7 @@ def test_gaps(bert):
 
 @torch.no_grad()
 def test_unselected_mask_and_zero_stay_visible(bert):
-    out, mask, zero = (highlight_model(bert, unselected=how).eval() for how in ("out", "mask", "zero"))
+    out, mask, zero = (highlight_model(bert, unselected=how, gaps="kept").eval() for how in ("out", "mask", "zero"))
     words = out.encoder.collate(texts())
     z = some_selection(words)
     results = [model.predict_from(z, words) for model in (out, mask, zero)]
@@ -335,3 +338,9 @@ def test_initialize_scales_transformer_scores(bert):
 def _spread(scores, mask):
     rows = [row[real] - row[real].mean() for row, real in zip(scores, mask, strict=True)]
     return torch.cat(rows).square().mean().sqrt().item()
+
+
+def test_masks_in_closed_gaps_are_refused(bert):
+    """They would have no effect."""
+    with pytest.raises(ValueError, match="gaps"):
+        make_encoder(bert, unselected="mask")

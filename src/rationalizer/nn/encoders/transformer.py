@@ -147,6 +147,8 @@ class TransformerEncoder(Encoder):
         dropout: float = 0.1,
         **arguments: Any,
     ) -> TransformerEncoder:
+        if options.unselected == "mask" and options.gaps == "closed":
+            raise ValueError("unselected=mask has no effect with gaps=closed; use gaps=kept or gaps=marked")
         return cls(load_pretrained(source, options.revision, dropout), options, **arguments)
 
     def rates(self) -> dict[str, float]:
