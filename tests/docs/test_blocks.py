@@ -21,7 +21,7 @@ from rationalizer.data import generated_pairs as pairs
 from rationalizer.data import generated_reviews as reviews
 from rationalizer.nn import ENCODERS, EXTRACTORS
 from tests.cli.calls import run
-from tests.docs.pages import PAGES, Block, blocks, commands
+from tests.docs.pages import PAGES, ROOT, Block, blocks, commands
 from tests.records.key_files import write_private, write_public
 
 RUN = [
@@ -29,6 +29,7 @@ RUN = [
     "docs/tutorial.md",
     "docs/concepts.md",
     "docs/how-to/audit.md",
+    "docs/how-to/audit-any-model.md",
     "docs/how-to/constraints.md",
     "docs/how-to/decision-records.md",
     "docs/how-to/large-data.md",
@@ -189,6 +190,21 @@ def test_audit(reader, capsys):
     reader.read("docs/how-to/audit.md")
     assert reader.namespace["report"].results["replaced-words"].verdict == "pass"
     assert (reader.folder / "audit.html").exists()
+
+
+def test_audit_any_model(reader):
+    reader.read("docs/how-to/audit-any-model.md")
+    space = reader.namespace
+    assert space["report"].leaks == ["positions", "size", "emptiness"]
+    assert space["found_post_hoc"].leaks == ["replaced-words"]
+    assert space["found_masked"].leaks == ["same-path"]
+    assert space["found_shown"].passed
+    assert set(space["found_ablated"].leaks) <= {"moved-words"}  # how much gaps matter depends on the training
+    # The script, which needs pyhighlights, runs the same adapter.
+    script = (ROOT / "scripts" / "audit_pyhighlights.py").read_text(encoding="utf-8")
+    shown = [block for block in blocks(PAGES["docs/how-to/audit-any-model.md"]) if "pyhighlights" in block.code]
+    assert shown[0].language == "python"
+    assert shown[0].code in script
 
 
 def test_constraints(reader, capsys):

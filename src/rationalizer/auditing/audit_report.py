@@ -19,7 +19,7 @@ LEAD = (
 
 def summary(audit: Audit) -> str:
     """One sentence: how many checks passed, and which ones found a leak."""
-    counts = f"{audit.count('pass')} checks passed, {audit.count('not applicable')} do not apply"
+    counts = f"{audit.count('pass')} checks passed, {audit.count('not applicable')} not applicable"
     if audit.passed:
         return f"No leak found: {counts}."
     found = audit.leaks

@@ -63,6 +63,8 @@ class Adapter(AuditedModel):
     Args:
         select: from texts to rationales: for each text one number per word, 0 for words that are dropped.
         predict_from: from texts and rationales to (texts, classes) probabilities, or (texts,) values.
+        predict: from texts to the predictions that users get, if they are computed in another way than by `select` and
+            `predict_from`.
         name: of the model, for the report.
         classes: the labels, in the order of the probabilities.
         budget: the largest share, or number, of words that a rationale may contain, if the model promises one.
@@ -74,12 +76,13 @@ class Adapter(AuditedModel):
         select: Callable[[list[Tokens]], Sequence[Any]],
         predict_from: Callable[[list[Tokens], list[Weights]], Any],
         *,
+        predict: Callable[[list[Tokens]], Any] | None = None,
         name: str = "model",
         classes: Sequence[Any] | None = None,
         budget: Budget | float | str | None = None,
         ignores_gaps: bool = False,
     ) -> None:
-        self._select, self._predict_from = select, predict_from
+        self._select, self._predict_from, self._predict = select, predict_from, predict
         self.name, self.classes, self.ignores_gaps = name, classes, ignores_gaps
         self._budget = None if budget is None else Budget.parse(budget)
 
@@ -98,13 +101,10 @@ class Adapter(AuditedModel):
         return selected
 
     def predict_from(self, texts: Sequence[AnyExample], weights: Sequence[Weights]) -> NDArray[np.float32]:
-        outputs = np.asarray(self._predict_from(_tokens(texts), list(weights)), dtype=np.float32)
-        if outputs.ndim not in (1, 2) or len(outputs) != len(texts) or not np.isfinite(outputs).all():
-            raise InputError(
-                f"predict_from returned an array of shape {outputs.shape} for {len(texts)} texts",
-                "return finite probabilities of shape (texts, classes), or values of shape (texts,)",
-            )
-        return outputs
+        return _checked("predict_from", self._predict_from(_tokens(texts), list(weights)), len(texts))
+
+    def predict(self, texts: Sequence[AnyExample]) -> NDArray[np.float32] | None:
+        return None if self._predict is None else _checked("predict", self._predict(_tokens(texts)), len(texts))
 
     def limits(self, texts: Sequence[AnyExample]) -> list[int] | None:
         if self._budget is None:
@@ -116,3 +116,13 @@ class Adapter(AuditedModel):
 
 def _tokens(texts: Sequence[AnyExample]) -> list[Tokens]:
     return [list(text.texts[0].tokens) for text in texts]
+
+
+def _checked(function: str, returned: Any, count: int) -> NDArray[np.float32]:
+    outputs = np.asarray(returned, dtype=np.float32)
+    if outputs.ndim not in (1, 2) or len(outputs) != count or not np.isfinite(outputs).all():
+        raise InputError(
+            f"{function} returned an array of shape {outputs.shape} for {count} texts",
+            "return finite probabilities of shape (texts, classes), or values of shape (texts,)",
+        )
+    return outputs

@@ -59,6 +59,12 @@ class AuditContext:
         return self.model.predict_from(self.examples, self.weights)
 
     @cached_property
+    def second_run(self) -> tuple[list[Weights], NDArray[np.float32]]:
+        """Rationales and predictions of the same texts once more; others if the model draws words at random."""
+        weights = self.model.select(self.examples)
+        return weights, self.model.predict_from(self.examples, weights)
+
+    @cached_property
     def tokens(self) -> list[tuple[str, ...]]:
         return [main_text(example).tokens for example in self.examples]
 

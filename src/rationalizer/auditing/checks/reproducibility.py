@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rationalizer.auditing.altered_texts import selected_words
+from rationalizer.auditing.audited_model import Weights
 from rationalizer.auditing.checks.base import CheckResult, check, measured, not_applicable
 from rationalizer.auditing.context import AuditContext
 
@@ -65,23 +66,25 @@ def batches(context: AuditContext) -> CheckResult:
         outputs = context.model.predict_from(texts, [context.weights[number] for number in numbers])
         largest = max(largest, float(np.abs(outputs - context.outputs[list(numbers)]).max(initial=0.0)))
         compared += len(numbers)
-        other_words += sum(
-            not np.array_equal(own != 0, context.weights[number] != 0)
-            for own, number in zip(weights, numbers, strict=True)
-        )
+        other_words += _other_words(weights, [context.weights[number] for number in numbers])
     share = other_words / max(compared, 1)
     sentence = (
         f"In other batches, in reverse order and alone: {other_words} of {compared} rationales differ, and predictions "
         f"from the same words differ by at most {largest:.2g} (rounding: up to {ROUNDING:g})."
     )
+    again = _other_words(context.second_run[0], context.weights)
+    if again:
+        sentence += (
+            f" In the same batches, {again} of {len(context.weights)} rationales differ as well (see repetition)."
+        )
     leaks = share > OTHER_WORDS or largest > ROUNDING
-    return measured(leaks, largest, f"{largest:.2g}", sentence, other_rationales=other_words, compared=compared)
+    shown = f"{share:.0%} of rationales" if share > OTHER_WORDS else f"{largest:.2g}"
+    return measured(leaks, largest, shown, sentence, other_rationales=other_words, compared=compared, again=again)
 
 
 @check("repetition", PART, "Does a second run give the same bits?")
 def repetition(context: AuditContext) -> CheckResult:
-    weights = context.model.select(context.examples)
-    outputs = context.model.predict_from(context.examples, weights)
+    weights, outputs = context.second_run
     same = [np.array_equal(a, b) for a, b in zip(weights, context.weights, strict=True)]
     equal = np.array([np.array_equal(a, b) for a, b in zip(outputs, context.outputs, strict=True)])
     changed = int((~(np.array(same) & equal)).sum())
@@ -91,3 +94,8 @@ def repetition(context: AuditContext) -> CheckResult:
         else f"A second run gives other words or other bits for {changed} of {len(same)} texts."
     )
     return measured(changed > 0, changed, str(changed), sentence)
+
+
+def _other_words(rationales: Sequence[Weights], others: Sequence[Weights]) -> int:
+    """How many rationales select other words."""
+    return sum(not np.array_equal(a != 0, b != 0) for a, b in zip(rationales, others, strict=True))

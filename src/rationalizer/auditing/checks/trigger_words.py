@@ -33,14 +33,28 @@ def triggers(context: AuditContext) -> CheckResult:
     flip, displace = (trials[int(np.argmax(rates[:, k]))] for k in range(2))
     flipped = float(_effects(context, flip, confirm)[0].mean())
     displaced = float(_effects(context, displace, confirm)[1].mean())
+    # A model that draws words at random changes its answers without any insertion.
+    weights, outputs = context.second_run
+    chance = _changes(context, [selected_words(row) for row in weights], outputs, range(len(weights))).mean(1)
     sentence = (
         f"Of {len(words)} neutral words, {_describe(flip)} of a text flips the most labels: {flipped:.1%} of "
         f"{len(confirm)} other texts (limit {FLIPPED:.0%}). {_describe(displace)} replaces over half of the rationale, "
         f"with the same label, in {displaced:.1%} (limit {DISPLACED:.0%})."
     )
-    leaks = flipped > FLIPPED or displaced > DISPLACED
+    if chance.any():
+        sentence += (
+            f" Without any insertion, a second run does so in {chance[0]:.1%} and {chance[1]:.1%} of the texts; only "
+            "what exceeds this counts."
+        )
     return measured(
-        leaks, flipped, f"{flipped:.1%}", sentence, displaced=displaced, word=flip[0], displacing=displace[0]
+        flipped - chance[0] > FLIPPED or displaced - chance[1] > DISPLACED,
+        flipped,
+        f"{flipped:.1%}",
+        sentence,
+        displaced=displaced,
+        word=flip[0],
+        displacing=displace[0],
+        without_insertion=chance.tolist(),
     )
 
 
@@ -58,17 +72,26 @@ def _neutral_words(context: AuditContext) -> list[str]:
 
 
 def _effects(context: AuditContext, trial: tuple[str, bool], numbers: Sequence[int]) -> NDArray[np.bool_]:
-    """(2, texts): whether the label changes; whether it stays and over half of the selected words are dropped."""
+    """(2, texts): what the word changes, see `_changes`."""
     word, at_end = trial
     examples = [context.examples[number] for number in numbers]
     places = [len(main_text(example).tokens) if at_end else 0 for example in examples]
     texts = [insert_word(example, word, place) for example, place in zip(examples, places, strict=True)]
     weights, outputs = context.model.select_and_predict(texts)
+    masks = [np.delete(selected_words(row), place) for row, place in zip(weights, places, strict=True)]
+    return _changes(context, masks, outputs, numbers)
+
+
+def _changes(
+    context: AuditContext,
+    masks: Sequence[NDArray[np.bool_]],
+    outputs: NDArray[np.float32],
+    numbers: Sequence[int],
+) -> NDArray[np.bool_]:
+    """(2, texts): whether the label changes; whether it stays and over half of the selected words are dropped."""
     changed = context.label_changes(outputs, numbers)
-    displaced = []
-    for number, place, row in zip(numbers, places, weights, strict=True):
-        before, after = context.selected[number], np.delete(selected_words(row), place)
-        displaced.append(2 * int((before & after).sum()) < int(before.sum()))
+    before = [context.selected[number] for number in numbers]
+    displaced = [2 * int((a & b).sum()) < int(a.sum()) for a, b in zip(before, masks, strict=True)]
     return np.stack([changed, np.array(displaced) & ~changed])
 
 
