@@ -152,5 +152,5 @@ class PairBudget(StructuredExtractor):
         super().__init__(size, temperature=temperature, transition=transition, start_spread=start_spread)
 
     def relax(self, scores: Tensor, mask: Tensor, budget: Tensor, constraints: LayerConstraints | None) -> _Relaxed:
-        settings = {"transition": self.transition, "temperature": self.temperature}
+        settings: dict[str, Any] = {"transition": self.transition, "temperature": self.temperature}
         return ops.pair_budget(scores, budget, mask=mask, **settings), None
