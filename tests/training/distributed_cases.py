@@ -27,7 +27,7 @@ VECTORS = {"hidden": 4, "vector_size": 6, "embeddings": None}
 # Settings whose effect could differ between processes.
 MORE = {
     "spectra": {"start_spread": 1.0, "constraints": "spans=2", "optimizer": "adamw", "warmup": 0.5, "decay": True},
-    "pair-budget": {"full_text_epochs": 1, "slow_predictor": True, "accumulate": 2},
+    "pair-budget": {"budget": "30% on average", "full_text_epochs": 1, "slow_predictor": True, "accumulate": 2},
     "sparsemax": {"guide": "full-text", "averaging": 0.0},
     "fusedmax": {"batch_tokens": 60, "warmup": 0.5, "decay": True},
 }
