@@ -53,8 +53,9 @@ class Rationalizer(SavingMixin):
             "sparsemax", "fusedmax" or "full-text"; for pairs "at-most-one" (the default), "xor-at-most-one",
             "budget", "gumbel", "ot-relaxed", "ot-exact-k" or "softmax".
         budget: the largest rationale: a share of each text's words ("20%" or a float up to 1) or a number of words
-            (int); 20% by default. For pairs, a share of the shorter text (50% by default) or a number of aligned
-            word pairs; only the methods "budget" and "ot-exact-k" use it.
+            (int), or a share on average over texts with bounds on each ("18% on average, 8% to 35%"); 20% by default.
+            For pairs, a share of the shorter text (50% by default) or a number of aligned word pairs; only the methods
+            "budget" and "ot-exact-k" use it.
         constraints: further constraints on the rationale, see `rationalizer.constraints`: a list such as
             `[Spans(2), Never(stopwords=True)]`, or `["spans=2", "never=stopwords"]`.
         settings: any other setting of the training, the method or the encoder (see `models.Config`, the method's

@@ -30,6 +30,7 @@ RUN = [
     "docs/concepts.md",
     "docs/how-to/audit.md",
     "docs/how-to/audit-any-model.md",
+    "docs/how-to/average-budgets.md",
     "docs/how-to/constraints.md",
     "docs/how-to/decision-records.md",
     "docs/how-to/large-data.md",
@@ -214,6 +215,12 @@ def test_constraints(reader, capsys):
     told = [line for line in printed.splitlines() if "staff" in line and "slept" in line]
     assert told[-1].startswith("The staff was friendly."), "the page's own constraint leaves the first sentence out"
     assert re.search(r"\[[^]]*\bnot\b[^[]*\]", reader.namespace["printed"][-1])
+
+
+def test_average_budgets(reader):
+    reader.read("docs/how-to/average-budgets.md")
+    model = reader.namespace["model"]
+    assert (model.budget.kind, model.budget.amount) == ("average", 0.15)
 
 
 def test_large_data(reader):

@@ -18,6 +18,7 @@ from tests.ops.layers import random_mask
 
 KERNELS = "rationalizer.ops.kernels."
 LIMITS = torch.tensor([3, 2, 1, 0, 4, 99])
+LEAST = torch.tensor([2, 2, 1, 0, 1, 3])
 
 
 def op(module: str, name: str):
@@ -46,7 +47,9 @@ def closed_forms() -> None:
         scores, edges, mask, g = problem(n, scale)
         if scale == 5.0:
             scores = scores.round()  # ties
-        same(launcher("budget_cuda", "budget")(scores, mask, LIMITS), op("budget", "_budget")(scores, mask, LIMITS))
+        for least, shift in ((None, 0.0), (LEAST, 0.0), (LEAST, -3.0 * scale)):
+            args = (scores + shift, mask, LIMITS, least)
+            same(launcher("budget_cuda", "budget")(*args), op("budget", "_budget")(*args))
         tv, tv_cuda = op("fusedmax", "_total_variation"), launcher("total_variation_cuda", "total_variation")
         x = tv(scores, mask, 0.4 * scale)
         same([tv_cuda(scores, mask, 0.4 * scale)], [x])
@@ -54,23 +57,25 @@ def closed_forms() -> None:
         back = launcher("total_variation_cuda", "total_variation_backward")
         same([back(*args)], [op("fusedmax", "_total_variation_backward")(*args)])
         pair = op("pair_budget", "_pair_budget")
-        z, tau = pair(scores, 0.5 * edges, mask, LIMITS)
-        same(launcher("pair_budget_cuda", "pair_budget")(scores, 0.5 * edges, mask, LIMITS), (z, tau))
-        args = (g, z, 0.5 * edges, mask, tau)
-        back = launcher("pair_budget_cuda", "pair_budget_backward")
-        same(back(*args), op("pair_budget", "_pair_budget_backward")(*args))
+        for least, shift in ((None, 0.0), (LEAST, -2.0 * scale)):
+            args = (scores + shift, 0.5 * edges, mask, LIMITS, least)
+            z, tau = pair(*args)
+            same(launcher("pair_budget_cuda", "pair_budget")(*args), (z, tau))
+            args = (g, z, 0.5 * edges, mask, tau)
+            back = launcher("pair_budget_cuda", "pair_budget_backward")
+            same(back(*args), op("pair_budget", "_pair_budget_backward")(*args))
 
 
-def sequences(ratio: float, *tolerances: float) -> None:
+def sequences(ratio: float, *tolerances: float, shift: float = 0.0, least: Tensor | None = None) -> None:
     """What the certificate settles is Triton's, the rest the host's: together they are what the CPU gives."""
     solve, back = (launcher("sequence_budget_cuda", name) for name in ("sequence_budget", "sequence_budget_backward"))
     hard = closed = 0
     for n, scale, seed in ((7, 0.3, 3), (8, 1.0, 16)):
         scores, edges, mask, g = problem(n, scale, seed)
-        args = (scores, ratio * edges, mask, LIMITS)
+        args = (scores + shift * scale, ratio * edges, mask, LIMITS)
         for tolerance in tolerances:
-            expected = op("sequence_budget", "_sequence_budget")(*args, 1000, tolerance)
-            ours = solve(*args, 1000, tolerance)
+            expected = op("sequence_budget", "_sequence_budget")(*args, 1000, tolerance, least)
+            ours = solve(*args, 1000, tolerance, least)
             for i in (0, 1, 2, 4, 5, 6):  # all but the room for sequences, of which some is never written to
                 same([ours[i]], [expected[i]])
             hard, closed = hard + int((ours[2] > 0).sum()), closed + int((ours[2] == 0).sum())
@@ -80,8 +85,8 @@ def sequences(ratio: float, *tolerances: float) -> None:
             easy = ours[2] == 0  # without hard rows, which take the others with them, it is Triton's all the way
             got = back(*(t[easy] for t in (g, ours[0], *rest, *ours[1:4])))
             same(got, [t[easy] for t in expected])
-        y = launcher("sequence_budget_map_cuda", "sequence_budget_map")(*args)
-        same([y], [op("sequence_budget_map", "_sequence_budget_map")(*args)], 0)
+        y = launcher("sequence_budget_map_cuda", "sequence_budget_map")(*args, least)
+        same([y], [op("sequence_budget_map", "_sequence_budget_map")(*args, least)], 0)
     assert hard >= 3, "no row was left to the host"
     assert closed >= 2, "all rows were left to the host"
 
@@ -92,6 +97,10 @@ def contiguous() -> None:
 
 def anti_contiguous() -> None:
     sequences(-0.5, 0.0)
+
+
+def lower_bounds() -> None:
+    sequences(1.0, 0.0, shift=-1.0, least=LEAST)
 
 
 def unanswered() -> None:
@@ -107,6 +116,11 @@ def unanswered() -> None:
     ):
         needs_edges = () if name == "budget" else (edges,)
         steps = (100, 0.0) if name == "sequence_budget" else ()
+        above = torch.tensor([2, 1, 1, 0, 3, 0])  # the budget in row 4
+        bounded = launcher(module, name)(scores, *needs_edges, mask, limits, *steps, above)
+        bounded = bounded if isinstance(bounded, Tensor) else bounded[0]
+        lost = torch.tensor([False, True, name != "budget", True, True, False])
+        assert torch.equal(bounded.isnan().all(-1), lost), name
         result = launcher(module, name)(scores, *needs_edges, mask, limits, *steps)
         z = result if isinstance(result, Tensor) else result[0]
         lost = torch.tensor([False, True, name != "budget", True, False, False])
@@ -120,6 +134,6 @@ def unanswered() -> None:
 
 
 if __name__ == "__main__":
-    for case in (closed_forms, contiguous, anti_contiguous, unanswered):
+    for case in (closed_forms, contiguous, anti_contiguous, lower_bounds, unanswered):
         print(case.__name__, flush=True)
         case()

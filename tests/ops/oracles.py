@@ -110,13 +110,14 @@ def fusedmax(s: Array, tv: float) -> Solution:
     return _first(n, quadratic_program(quadratic, linear, equal, (below, np.zeros(n + 2 * m))))
 
 
-def budget(s: Array, limit: int) -> Solution:
+def budget(s: Array, limit: int, least: int = 0) -> Solution:
     n = len(s)
     box, bound = _box(n)
-    return quadratic_program(np.eye(n), -s, None, (np.vstack([box, np.ones((1, n))]), np.append(bound, float(limit))))
+    below = np.vstack([box, np.ones((1, n)), -np.ones((1, n))])
+    return quadratic_program(np.eye(n), -s, None, (below, np.append(bound, [float(limit), -float(min(least, n))])))
 
 
-def pair_budget(s: Array, r: Array, limit: int) -> Solution:
+def pair_budget(s: Array, r: Array, limit: int, least: int = 0) -> Solution:
     """The local polytope, one extra variable e_i an edge: max(0, z_i + z_{i+1} − 1) <= e_i <= min(z_i, z_{i+1})."""
     n, m = len(s), len(s) - 1
     left, right, edge = np.eye(m, n), np.eye(m, n, 1), np.eye(m)
@@ -126,29 +127,30 @@ def pair_budget(s: Array, r: Array, limit: int) -> Solution:
         [
             box,
             np.concatenate([np.ones(n), np.zeros(m)])[None],
+            -np.concatenate([np.ones(n), np.zeros(m)])[None],
             np.hstack([-left, edge]),
             np.hstack([-right, edge]),
             np.hstack([none, -edge]),
             np.hstack([left + right, -edge]),
         ]
     )
-    bounds = np.concatenate([bound, [float(limit)], np.zeros(3 * m), np.ones(m)])
+    bounds = np.concatenate([bound, [float(limit), -float(min(least, n))], np.zeros(3 * m), np.ones(m)])
     quadratic = np.diag(np.concatenate([np.ones(n), np.zeros(m)]))
     return _first(n, quadratic_program(quadratic, -np.concatenate([s, r]), None, (below, bounds)))
 
 
-def sequences(n: int, limit: int) -> npt.NDArray[np.int8]:
-    """All binary sequences of length n with at most `limit` ones, a row each."""
+def sequences(n: int, limit: int, least: int = 0) -> npt.NDArray[np.int8]:
+    """All binary sequences of length n with `least` (or n, if that is less) to `limit` ones, a row each."""
     every = np.array(list(itertools.product((0, 1), repeat=n)), dtype=np.int8).reshape(-1, n)
-    return every[every.sum(1) <= limit]
+    return every[(every.sum(1) <= limit) & (every.sum(1) >= min(least, n))]
 
 
 def sequence_scores(s: Array, r: Array, y: npt.NDArray[Any]) -> Array:
     return y @ s + (y[:, :-1] * y[:, 1:]) @ r
 
 
-def sequence_budget(s: Array, r: Array, limit: int) -> Solution:
-    return _mixture(s, r, sequences(len(s), limit).astype(float))
+def sequence_budget(s: Array, r: Array, limit: int, least: int = 0) -> Solution:
+    return _mixture(s, r, sequences(len(s), limit, least).astype(float))
 
 
 def _mixture(s: Array, r: Array, y: Array) -> Solution:
@@ -166,8 +168,8 @@ def _mixture(s: Array, r: Array, y: Array) -> Solution:
     return Solution(z[count:], proven)
 
 
-def sequence_budget_map(s: Array, r: Array, limit: int) -> Array:
-    y = sequences(len(s), limit)
+def sequence_budget_map(s: Array, r: Array, limit: int, least: int = 0) -> Array:
+    y = sequences(len(s), limit, least)
     return y[int(np.argmax(sequence_scores(s, r, y)))].astype(float)
 
 
@@ -175,6 +177,7 @@ def allowed(
     n: int,
     limit: int,
     *,
+    least: int = 0,
     spans: int | None = None,
     shortest: int = 1,
     longest: int | None = None,
@@ -195,7 +198,7 @@ def allowed(
             and (per_group is None or all(y[group == g].sum() <= per_group for g in np.unique(np.asarray(group))))
         )
 
-    every = sequences(n, limit)
+    every = sequences(n, limit, least)
     return every[[keeps(y) for y in every]]
 
 
@@ -213,6 +216,7 @@ def alignments(
     n: int,
     limit: int | None = None,
     *,
+    least: int = 0,
     exactly: bool = False,
     fixed: npt.NDArray[Any] | None = None,
     monotone: bool = False,
@@ -225,6 +229,7 @@ def alignments(
             (y.sum(0) <= 1).all()
             and (y.sum(1) <= 1).all()
             and (limit is None or (y.sum() == limit if exactly else y.sum() <= limit))
+            and y.sum() >= min(least, m, n)
             and (fixed is None or ((y[fixed == 1] == 1).all() and (y[fixed == -1] == 0).all()))
             and (not monotone or all((a - c) * (b - d) > 0 for (a, b), (c, d) in itertools.combinations(links, 2)))
         )

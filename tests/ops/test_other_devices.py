@@ -24,10 +24,13 @@ def test_budget_in_torch(n, scale, generator):
     scores[20:] = (2 * scores[20:]).round() / 2  # ties
     mask = random_mask(40, n, generator)
     limits = torch.randint(0, n + 2, (40,), generator=generator)
-    z, tau = function(scores, mask, limits)
-    expected, threshold = op(scores, mask, limits)
-    torch.testing.assert_close(z, expected, rtol=0, atol=1e-9)
-    assert torch.equal(tau > 0, threshold > 0)
+    lower = torch.minimum(torch.randint(0, n + 2, (40,), generator=generator), limits)
+    lower[:4] = limits[:4]
+    for inputs in ((scores, mask, limits), (scores, mask, limits, lower), (scores - 2 * scale, mask, limits, lower)):
+        z, tau = function(*inputs)
+        expected, threshold = op(*inputs)
+        torch.testing.assert_close(z, expected, rtol=0, atol=1e-9)
+        assert torch.equal(tau.sign(), threshold.sign())
 
 
 @pytest.mark.parametrize("size", [1e8, 1e17, 1e200])

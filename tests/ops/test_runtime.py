@@ -215,19 +215,20 @@ def test_concurrent_threads():
 
 def test_works_after_a_fork():
     """As in a data-loader worker. Only our own pool is tried there: torch's OpenMP threads do not survive a fork."""
-    scores, mask, limit = (
+    scores, mask, least, limit = (
         np.random.default_rng(0).normal(size=(64, 2000)),
         np.ones((64, 2000), bool),
+        np.zeros(64, np.int64),
         np.full(64, 40),
     )
     z, tau = np.empty((64, 2000)), np.empty(64)
-    for_rows(budget_rows, 64, 10**9, scores, mask, limit, z, tau)  # the pool's threads exist now
+    for_rows(budget_rows, 64, 10**9, scores, mask, least, limit, z, tau)  # the pool's threads exist now
     expected = z.copy()
     z[:] = 0.0
     child = os.fork()
     if child == 0:
         signal.alarm(20)  # a hang ends the child, and fails the test
-        for_rows(budget_rows, 64, 10**9, scores, mask, limit, z, tau)
+        for_rows(budget_rows, 64, 10**9, scores, mask, least, limit, z, tau)
         os._exit(0 if np.array_equal(z, expected) else 1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0

@@ -211,7 +211,7 @@ def test_masked_words_use_the_transition_at_the_earlier_word():
 def test_mixture_certificate(z, linked, capacity, expected):
     values = np.array(z)
     work, singles = np.empty((3, 2 * len(z) + 2)), np.empty(len(z))
-    assert is_mixture_within_budget(values, np.array(linked), capacity, work, singles) == expected
+    assert is_mixture_within_budget(values, np.array(linked), capacity, 0, 0.0, work, singles) == expected
 
 
 def test_viterbi_offset_does_not_change_the_sequence():
@@ -220,8 +220,8 @@ def test_viterbi_offset_does_not_change_the_sequence():
         s, r, limit = rng.normal(size=9), rng.normal(size=8), 4
         back, value = np.empty((9, limit + 1), np.uint8), np.empty((4, limit + 1))
         plain, shifted = np.zeros(9, np.uint8), np.zeros(9, np.uint8)
-        best = budgeted_viterbi(s, r, limit, 0.0, plain, back, value)
-        other = budgeted_viterbi(s - 0.8, r, limit, 0.8, shifted, back, value)
+        best = budgeted_viterbi(s, r, 0, limit, 0.0, plain, back, value)
+        other = budgeted_viterbi(s - 0.8, r, 0, limit, 0.8, shifted, back, value)
         assert (plain == shifted).all()
         assert other + 0.8 * limit == pytest.approx(best)
 

@@ -10,25 +10,28 @@ compiler = pytest.importorskip("triton.compiler", reason="Triton is not installe
 
 DOUBLES, BYTES, LONGS, INT = "*fp64", "*u8", "*i64", "i32"
 KERNELS = {
-    "budget_cuda._budget_kernel": [DOUBLES, BYTES, LONGS, DOUBLES, DOUBLES, DOUBLES, INT],
+    "budget_cuda._budget_kernel": [DOUBLES, BYTES, LONGS, LONGS, DOUBLES, DOUBLES, DOUBLES, INT],
     "total_variation_cuda._forward_kernel": [DOUBLES, BYTES, DOUBLES, DOUBLES, DOUBLES, INT],
     "total_variation_cuda._backward_kernel": [DOUBLES, DOUBLES, BYTES, DOUBLES, DOUBLES, DOUBLES, INT],
-    "pair_budget_cuda._forward_kernel": [DOUBLES, DOUBLES, BYTES, LONGS, DOUBLES, DOUBLES, DOUBLES, INT],
+    "pair_budget_cuda._forward_kernel": [DOUBLES, DOUBLES, BYTES, LONGS, LONGS, DOUBLES, DOUBLES, DOUBLES, INT],
     "pair_budget_cuda._backward_kernel": [*[DOUBLES] * 3, BYTES, *[DOUBLES] * 4, INT],
-    "sequence_budget_map_cuda._map_kernel": [DOUBLES, DOUBLES, BYTES, LONGS, DOUBLES, DOUBLES, BYTES, INT, INT],
+    "sequence_budget_map_cuda._map_kernel": [DOUBLES, DOUBLES, BYTES, LONGS, LONGS, DOUBLES, DOUBLES, BYTES, INT, INT],
     "sequence_budget_cuda._closed_form_kernel": [
-        *(DOUBLES, DOUBLES, BYTES, LONGS, DOUBLES, BYTES, LONGS, BYTES, LONGS, DOUBLES, DOUBLES, INT)
+        *(DOUBLES, DOUBLES, BYTES, LONGS, LONGS, DOUBLES, BYTES, LONGS, BYTES, LONGS, DOUBLES, DOUBLES, INT)
     ],
 }
 
 
+@pytest.mark.parametrize("bounded", [False, True])
 @pytest.mark.parametrize("name", KERNELS)
-def test_compiles(name, tmp_path, monkeypatch):
+def test_compiles(name, bounded, tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     target = import_module("triton.backends.compiler").GPUTarget("cuda", 90, 32)
     module, _, kernel = name.partition(".")
     function = getattr(import_module(f"rationalizer.ops.kernels.{module}"), kernel)
-    sizes = {"BLOCK": 128, "TILE": 16}
+    if bounded and "BOUNDED" not in function.arg_names:
+        pytest.skip("no lower bound")
+    sizes = {"BLOCK": 128, "TILE": 16, "BOUNDED": bounded}
     constants = {argument: sizes[argument] for argument in function.arg_names if argument in sizes}
     signature = dict(zip(function.arg_names, KERNELS[name], strict=False)) | dict.fromkeys(constants, "constexpr")
     assert list(signature) == function.arg_names

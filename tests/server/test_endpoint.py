@@ -130,6 +130,7 @@ def check_error(client, status, field, problem, **body):
         (422, "text", "half of a surrogate pair", {"text": "a \ud800"}),
         (422, "premise", "reads single texts", {"premise": "a", "hypothesis": "b"}),
         (422, "budget", "got 0", {"text": "a", "budget": 0}),
+        (422, "budget", "average", {"text": "a", "budget": "18% on average"}),
         (422, "budget", "got -0.5", {"text": "a", "budget": -0.5}),
         (422, "budget", "got '300%'", {"text": "a", "budget": "300%"}),
         (422, "budget", "should be", {"text": "a", "budget": True}),

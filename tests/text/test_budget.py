@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rationalizer.text import Budget
+from rationalizer.text.errors import InputError
 
 
 def lengths(*values):
@@ -78,10 +79,54 @@ def test_describe():
     "bad", [0, -1, 0.0, 1.5, float("nan"), float("inf"), 1e-9, True, "lots", "0", "0%", "101%", "-5", "", None]
 )
 def test_invalid_budget_raises(bad):
-    with pytest.raises(ValueError, match=r"budget.*write a share such as 20% or 0\.2, or a count of words such as 5"):
+    with pytest.raises(ValueError, match=r"budget.*write a share such as 20%"):
         Budget.parse(bad)
 
 
 def test_float_count_error_suggests_an_integer():
     with pytest.raises(ValueError, match="write 5 for a count"):
         Budget.parse(5.0)
+
+
+def test_average_bounds():
+    budget = Budget.average(0.18, least=0.08, most=0.35)
+    mask = torch.arange(200)[None] < torch.arange(200)[:, None]
+    sizes = mask.sum(-1)
+    least, most = budget.average_bounds(mask).at_least, budget.word_limit(mask)
+    assert (most[1:] == (sizes[1:] * 35 // 100).clamp(min=1)).all()  # never above 35%, but at least one word
+    assert (least >= 0.08 * sizes)[sizes > 2].all()
+    assert (least <= most).all()
+    assert least[0] == most[0] == 0
+    narrow = Budget.average(0.35, least=0.3, most=0.4)
+    assert narrow.average_bounds(mask).at_least[4] == narrow.word_limit(mask)[4] == 1  # no number from 1.2 to 1.6
+    assert Budget.share(0.2).average_bounds(mask) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "budget"),
+    [
+        ("18% on average", Budget.average(0.18, least=0.09, most=0.36)),
+        ("0.18 on average", Budget.average(0.18)),
+        ("18% on average, 8% to 35%", Budget.average(0.18, least=0.08, most=0.35)),
+        ("60% on average", Budget.average(0.6, least=0.3, most=1.0)),
+        ("12.5% on average, 0% to 100%", Budget.average(0.125, least=0, most=1)),
+    ],
+)
+def test_average_in_text_form(written, budget):
+    assert Budget.parse(written) == budget
+    assert Budget.parse(str(budget)) == budget
+    assert Budget.parse(budget.describe()) == budget
+
+
+@pytest.mark.parametrize(
+    "written", ["on average", "18 on average", "18% on average, 20% to 30%", "18% on average, 8%", "0% on average"]
+)
+def test_malformed_average(written):
+    with pytest.raises(InputError) as error:
+        Budget.parse(written)
+    assert error.value.remedy
+
+
+def test_average_is_not_a_share():
+    assert Budget.average(0.2) != Budget.share(0.2)
+    assert Budget.average(0.2) != Budget.average(0.2, most=0.3)

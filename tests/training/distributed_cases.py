@@ -27,7 +27,7 @@ VECTORS = {"hidden": 4, "vector_size": 6, "embeddings": None}
 # Settings whose effect could differ between processes.
 MORE = {
     "spectra": {"start_spread": 1.0, "constraints": "spans=2", "optimizer": "adamw", "warmup": 0.5, "decay": True},
-    "pair-budget": {"objective": "dr", "full_text_epochs": 1, "accumulate": 2},
+    "pair-budget": {"budget": "30% on average", "objective": "dr", "full_text_epochs": 1, "accumulate": 2},
     "sparsemax": {"objective": "mcd", "averaging": 0.0, "class_weight": "positive=3"},
     "transformer": {"full_text_epochs": 0},
     "dar": {"full_text_epochs": 1},

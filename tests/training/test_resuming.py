@@ -34,6 +34,7 @@ pytestmark = pytest.mark.long
             {"batch_tokens": 250, "warmup": 0.2, "decay": True},
             (7, 12),
         ),  # the number of steps per epoch varies
+        ("spectra", {"budget": "18% on average, 8% to 35%"}, (3, 11)),
         ("sfe-baseline", {}, (5, 11)),
         ("hardkuma", {}, (5, 11)),
     ],

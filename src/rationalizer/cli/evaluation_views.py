@@ -137,7 +137,10 @@ def scores_by_budget(trained: TrainedModel, examples: Sequence[AnyExample], own:
     if not trained.model.method.follows_budget:
         return {}
     budget = trained.config.budget
-    budgets = [*map(Budget.count, COUNTS)] if budget.kind == "count" else [*map(Budget.share, SHARES)]
+    if budget.kind == "average":
+        budgets = [Budget.average(s, least=min(budget.least, s), most=max(budget.most, s)) for s in SHARES]
+    else:
+        budgets = [*map(Budget.count, COUNTS)] if budget.kind == "count" else [*map(Budget.share, SHARES)]
     others = [other for other in budgets if other != budget]
     with show_progress("Scoring at other budgets", len(others) * len(examples)) as on_batch:
         return {budget: own} | {other: evaluate(trained, examples, budget=other, on_batch=on_batch) for other in others}

@@ -51,7 +51,9 @@ OtherConstraint = Annotated[
         help="Replace the constraints of the training (see train); none: drop them.",
     ),
 ]
-OtherBudget = Annotated[str | None, typer.Option(help="Replace the budget of the training: 20%, 0.2, or 5 words.")]
+OtherBudget = Annotated[
+    str | None, typer.Option(help="Replace the budget of the training: 20%, 0.2, 5 words, or 18% on average.")
+]
 Setting = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Any setting; `rationalizer settings METHOD` lists them."),

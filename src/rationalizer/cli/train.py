@@ -48,7 +48,8 @@ def train(
     *,
     method: Annotated[str | None, typer.Option(help=METHODS)] = None,
     budget: Annotated[
-        str | None, typer.Option(help="0.2 or 20% of the words, or 5 words; 20% by default, 50% for pairs.")
+        str | None,
+        typer.Option(help="0.2 or 20% of the words, 5 words, or 18% on average; 20% by default, 50% for pairs."),
     ] = None,
     constraint: Constraint = None,
     out_dir: Annotated[Path | None, typer.Option("--out", help="Folder of the run.")] = None,

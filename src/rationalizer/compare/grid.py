@@ -216,7 +216,7 @@ def _plan_run(
     own = _own_settings(method, settings) | {"seed": seed}
     own["budget"] = budget if method.uses_budget else source.budget
     own |= method.settings
-    amount = budget.describe(method.unit).removesuffix("%").replace(" ", "-")
+    amount = budget.describe(method.unit).removesuffix("%").replace(",", "").replace("%", "").replace(" ", "-")
     folder = f"budget-{amount}" if method.uses_budget else "any-budget"
     directory = out / "runs" / source.name / method.label.replace(":", "-") / folder / f"seed-{seed}"
     try:

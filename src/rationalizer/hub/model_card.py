@@ -177,6 +177,10 @@ def _budget(trained: TrainedModel) -> str:
         return f"`{config.method}` does not follow a budget."
     unit = "pair" if trained.pairs else "word"
     of = " of the shorter text" if trained.pairs else " of a text's words, but at least one"
+    if config.budget.kind == "average":
+        return (
+            f"{config.budget.describe()} of each text. Another average can be asked for at any time, without training."
+        )
     amount = config.budget.describe(unit) + (of if config.budget.kind == "share" else "")
     return f"At most {amount}. The budget can be changed at any time (`model.budget = ...`), without training."
 

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rationalizer.inference.multiplier_table import with_multiplier
 from rationalizer.models.batch_constraints import BatchConstraints
 from rationalizer.models.batches import batch_loader
 from rationalizer.models.trained_model import TrainedModel
@@ -62,10 +63,13 @@ def predict(
     scores: list[Any] = [None] * len(examples)
     rows: list[tuple[Tensor, Tensor]] = []
     config = trained.config
+    in_use = config.budget
+    if in_use.kind == "average":
+        in_use = with_multiplier(in_use, trained.history["calibration"])
     batch_constraints = BatchConstraints(config, trained.encoder, len(examples))
     for batch in _batches(trained.encoder, examples, batch_size, batch_constraints):
         batch = batch.to(trained.device)
-        output = model(*batch.texts, budget=config.budget, constraints=batch.constraints)
+        output = model(*batch.texts, budget=in_use, constraints=batch.constraints)
         rows.append((batch.index.cpu(), model.head.predict(output.outputs).cpu()))
         for values, padded in ((weights, output.z), (scores, output.scores)):
             for index, row in zip(batch.index.tolist(), padded.float().cpu().numpy(), strict=True):

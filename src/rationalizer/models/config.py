@@ -53,7 +53,8 @@ class Config:
     options: Mapping[str, Any] = field(default_factory=dict)
     encoder_options: Mapping[str, Any] = field(default_factory=dict)
     objective_options: Mapping[str, Any] = field(default_factory=dict)
-    # Largest share, or number, of words in a rationale; for pairs: of the shorter text's words, or of word pairs.
+    # Largest share, or number, of words in a rationale, or "18% on average, 8% to 35%"; for pairs: of the words of the
+    # shorter text, or of word pairs.
     budget: Budget = field(default_factory=lambda: Budget.share(0.2))
     constraints: Constraints = ()  # further constraints on rationales: "spans=2", "never=stopwords", ...
     faithful: bool = True  # for pairs: read the premise only through the alignment
@@ -307,6 +308,24 @@ def _check_combinations(config: Config) -> None:
     if config.pooling == "last" and not encoder.supports_last_pooling:
         raise ValueError("pooling=last is for the two directions of a BiLSTM; use mean or max")
     with_constraints(config, config.constraints)
+    with_budget(config, config.budget)
+
+
+def with_budget(config: Config, budget: Budget) -> Config:
+    """Return the config with this budget; ValueError if its method does not support an average."""
+    if budget.kind == "average":
+        methods = methods_for(config.pairs)
+        if not methods[config.method].supports_average:
+            supporting = [name for name, method in methods_for(False).items() if method.supports_average]
+            raise ValueError(
+                f"{config.method} does not support a budget on average; use {' or '.join(supporting)}, which are for "
+                "single texts, or a fixed share"
+            )
+        if config.constraints:
+            raise ValueError(
+                f"a budget on average cannot be combined with constraints ({config.constraints[0]}); use a fixed share"
+            )
+    return replace(config, budget=budget)
 
 
 def objective_conflict(name: str, method: str, *, pairs: bool) -> str | None:
@@ -370,6 +389,10 @@ def with_constraints(config: Config, constraints: Constraints, *, in_use: bool =
         supporting = [name for name, method in methods.items() if method.supports_constraints(_defaults(method))]
         use = f"use one of {', '.join(supporting)}" if supporting else "leave them out"
         raise ValueError(f"{config.method} does not follow constraints ({constraints[0]}); {use}")
+    if constraints and config.budget.kind == "average":
+        raise ValueError(
+            f"constraints ({constraints[0]}) cannot be combined with a budget on average; use a fixed share"
+        )
     return replace(config, constraints=constraints)
 
 

@@ -37,7 +37,7 @@ from rationalizer.models.atomic_files import (
     write_tensors,
 )
 from rationalizer.models.compact_weights import compact_weights, name_tables, resolve_tables, restore_weights
-from rationalizer.models.config import OPTIONS, Config, with_constraints
+from rationalizer.models.config import OPTIONS, Config, with_budget, with_constraints
 from rationalizer.models.devices import check_device
 from rationalizer.models.format_upgrade import (
     FORMAT,
@@ -88,6 +88,8 @@ HISTORY_SCHEMA = {
     "epochs": [EPOCH],
     "data": str,
     "versions": {str: str},
+    # Multipliers of an average budget and the mean shares that they give on dev, under the bounds of the training.
+    "calibration?": {"shares": [float], "multipliers": [float], "least": float, "most": float},
     "threads?": (int, None),  # number of CPU threads; older models lack it
     "alarms?": [ALARM],  # signs of degeneration on dev; older models lack it
 }
@@ -262,7 +264,12 @@ class TrainedModel:
         if budget != self.config.budget and not self.model.method.follows_budget:
             others = "budget or ot-exact-k" if self.pairs else "spectra, pair-budget, or one decoded by 'top-k'"
             raise ValueError(f"{self.config.method} does not follow a budget; use {others}")
-        config = replace(self.config, budget=budget)
+        config = with_budget(self.config, budget)
+        if budget.kind == "average" and "calibration" not in self.history:
+            raise ValueError(
+                f"this model was trained with the budget {self.config.budget}, which is not an average, and has no "
+                "multipliers; use a fixed share, or train it with an average"
+            )
         return replace(self, description=replace(self.description, config=config))
 
     def with_constraints(self, constraints: Any) -> TrainedModel:

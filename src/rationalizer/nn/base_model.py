@@ -42,10 +42,12 @@ class Model(nn.Module):
         """The head's raw outputs for any selection z: (batch, n), or (batch, m, n) for pairs."""
         raise NotImplementedError
 
-    def select(self, inputs: Tensor, *masks_and_budget: Tensor, constraints: Any) -> Any:
-        """The method's selection from states or scores. Methods without support for constraints do not take any."""
+    def select(self, inputs: Tensor, *masks_and_budget: Tensor, constraints: Any, average: Any = None) -> Any:
+        """The method's selection from states or scores. Methods without support for constraints, or for average
+        budgets, do not take any."""
         method = self.method if self.training else self.method.decode
-        return method(inputs, *masks_and_budget, **({} if constraints is None else {"constraints": constraints}))
+        optional = {"constraints": constraints, "average": average}
+        return method(inputs, *masks_and_budget, **{k: v for k, v in optional.items() if v is not None})
 
     def initialize(self, *texts: WordBatch) -> None:
         """Scale weights to the encoder's states. Called once, before training, with some of the training texts, if the

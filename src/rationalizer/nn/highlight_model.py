@@ -66,7 +66,8 @@ class HighlightModel(Model):
             mask = words.mask
             states = mask.new_zeros((*mask.shape, 0), dtype=self.dtype)
         allowed = budget.word_limit(words.counted)
-        selection = self.select(states, mask, allowed, constraints=constraints)
+        average = budget.average_bounds(words.counted)
+        selection = self.select(states, mask, allowed, constraints=constraints, average=average)
         z, scores = selection.z, selection.scores
         if self.method.uses_generator and self.encoder.punctuation == "free":
             z = words.with_punctuation(z, None if constraints is None else constraints.unit)

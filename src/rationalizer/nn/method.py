@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, get_type_hints
 from torch import Tensor, nn
 
 from rationalizer.ranges import check_ranges, ranges_of
+from rationalizer.text import Budget
 
 
 def constructor_settings(kind: type) -> dict[str, tuple[Any, Any]]:
@@ -33,6 +34,7 @@ class Method(nn.Module):
     name: ClassVar[str]
     uses_budget: ClassVar[bool] = True  # whether the budget has an effect, in training or in decoding
     has_annotation_loss: ClassVar[bool] = False  # whether `annotation_loss` is implemented
+    supports_average: ClassVar[bool] = False  # whether the budget may be an average over texts
     supports_factors: ClassVar[bool] = False  # whether constraints may be user-defined factors
     excluded_constraints: ClassVar[frozenset[str]] = frozenset()  # names of constraints the method contradicts
     initializes_from_texts: bool = False  # whether `initialize` must be called before training
@@ -72,6 +74,10 @@ class Method(nn.Module):
             yield
         finally:
             del self._reduce
+
+    def track_average(self, budget: Budget) -> None:
+        """Keep a multiplier for this average budget, in training; `supports_average`."""
+        raise NotImplementedError
 
     @property
     def follows_budget(self) -> bool:

@@ -84,7 +84,7 @@ def _register_autograd(op: Any, inputs: list[str], outputs: list[str], backward:
         results = output if isinstance(output, tuple) else (output,)
         everything = (*inputs, *results)
         values = [everything[i] for i in needed]
-        ctx.save_for_backward(*(value for value in values if isinstance(value, Tensor)))
+        ctx.save_for_backward(*(value if isinstance(value, Tensor) else None for value in values))
         ctx.options = [None if isinstance(value, Tensor) else value for value in values]
         ctx.mark_non_differentiable(*results[1:])
         ctx.set_materialize_grads(False)
@@ -92,8 +92,8 @@ def _register_autograd(op: Any, inputs: list[str], outputs: list[str], backward:
     def run(ctx: Any, g: Tensor | None, *_: Any) -> tuple[Tensor | None, ...]:
         gradients: tuple[Tensor, ...] = ()
         if g is not None:
-            tensors = iter(ctx.saved_tensors)
-            result = backward(g, *(next(tensors) if option is None else option for option in ctx.options))
+            saved = zip(ctx.saved_tensors, ctx.options, strict=True)
+            result = backward(g, *(option if tensor is None else tensor for tensor, option in saved))
             gradients = result if isinstance(result, tuple) else (result,)
         return *gradients, *(None,) * (len(inputs) - len(gradients))
 

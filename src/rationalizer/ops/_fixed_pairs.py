@@ -31,6 +31,14 @@ class FreePairs(NamedTuple):
         """Add the pairs that must be aligned to a solution (..., m, n) on the free pairs."""
         return z if self.aligned is None else z + self.aligned.reshape(z.shape).to(z.dtype)
 
+    def remaining_lower_bound(self, at_least: Tensor | None, row_mask: Tensor, column_mask: Tensor) -> Tensor | None:
+        """Return the lower bound on the number of free pairs; the masks are those of all pairs."""
+        if at_least is None or self.aligned is None:
+            return at_least
+        shorter = torch.minimum(row_mask.sum(-1), column_mask.sum(-1))
+        remaining = torch.minimum(at_least, shorter) - self.aligned.sum((-2, -1))
+        return torch.where(at_least < 0, at_least, remaining.clamp(min=0))
+
 
 def remove_fixed_pairs(
     fixed: Tensor | None, row_mask: Tensor, column_mask: Tensor, budget: Tensor, shape: torch.Size, monotone: bool
@@ -114,7 +122,7 @@ def require_feasible(feasible: Tensor, exact: bool) -> None:
     """Raise an InfeasibleError for the first matrix without a feasible alignment."""
     if not feasible.all():
         row = _inputs.first_index(~feasible)[0]
-        need = "as many pairs as the budget" if exact else "a partner for every word that needs one"
+        need = "as many pairs as required" if exact else "a partner for every word that needs one"
         raise InfeasibleError(
             f"row {row} of the batch: no alignment has {need}; free some of the pairs in `fixed`", row
         )

@@ -2,8 +2,8 @@
 
 Types and shapes are checked in Python. Checks that read the data (`require_...`) run inside the custom ops, so that
 they also hold under `torch.compile`. On CUDA, reading the data would make the host wait for the device, so nothing is
-raised: **a row without a solution (a score or transition that is not finite, a negative budget) is NaN at all its
-unmasked positions**, and the loss shows it.
+raised: **a row without a solution (a score or transition that is not finite, a negative budget, a lower bound above the
+budget) is NaN at all its unmasked positions**, and the loss shows it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
+
+from rationalizer.ops._errors import InfeasibleError
 
 LARGEST_COUNT = 2**62  # larger budgets mean the same, and int64 must hold them
 
@@ -133,6 +135,13 @@ def as_budget(budget: int | Tensor, lead: torch.Size, device: torch.device, name
     return torch.full((math.prod(lead),), min(int(budget), LARGEST_COUNT), dtype=torch.int64, device=device)
 
 
+def as_lower_bound(at_least: int | Tensor, lead: torch.Size, device: torch.device) -> Tensor | None:
+    """Return the lower bound as an int64 tensor with one entry per row; None if there is none."""
+    if isinstance(at_least, int) and not isinstance(at_least, bool) and at_least == 0:
+        return None
+    return as_budget(at_least, lead, device, "at_least")
+
+
 def as_transition(transition: float | Tensor, rows: Rows, temperature: float) -> Tensor:
     """Return the transitions as a (rows, n − 1) float64 tensor, divided by the temperature."""
     edges = max(rows.shape[-1] - 1, 0)
@@ -187,13 +196,39 @@ def require_fixed(fixed: Tensor, mask: Tensor | None = None) -> None:
         raise ValueError(f"fixed{index} is {int(fixed[tuple(index)])}; use 1 (must), -1 (never) or 0 (free)")
 
 
-def require_solvable(scores: Tensor, mask: Tensor, budget: Tensor, transition: Tensor | None = None) -> None:
-    """Raise unless scores and transitions are finite and budgets at least 0."""
+def require_bounds(budget: Tensor, at_least: Tensor | None) -> None:
+    """Raise unless 0 <= at_least <= budget in every row."""
+    require_budget(budget)
+    if at_least is None:
+        return
+    require_budget(at_least, "at_least")
+    if (at_least > budget).any():
+        row = first_index(at_least > budget)[0]
+        raise InfeasibleError(
+            f"at_least must not exceed the budget, got {int(at_least[row])} and {int(budget[row])} in row {row} of the "
+            "batch; raise the budget or lower at_least",
+            row,
+        )
+
+
+def lower_bounds(budget: Tensor, at_least: Tensor | None) -> Tensor:
+    """Return the lower bound of every row for the CPU kernels, 0 if there is none."""
+    return torch.zeros_like(budget) if at_least is None else at_least
+
+
+def require_solvable(
+    scores: Tensor,
+    mask: Tensor,
+    budget: Tensor,
+    transition: Tensor | None = None,
+    at_least: Tensor | None = None,
+) -> None:
+    """Raise unless scores and transitions are finite and 0 <= at_least <= budget."""
     require_finite_scores(scores, mask)
     if transition is not None:
         remedy = "transition must be finite; 10 times the spread of the scores already selects all words or none"
         require_finite(transition, None, "transition", remedy)
-    require_budget(budget)
+    require_bounds(budget, at_least)
 
 
 def can_inspect(values: Tensor) -> bool:

@@ -99,8 +99,9 @@ def require_feasible(feasible: Tensor) -> None:
     if not feasible.all():
         row = _inputs.first_index(~feasible)[0]
         raise InfeasibleError(
-            f"row {row} of the batch has no feasible selection: words that must be selected violate another constraint "
-            "(budget, spans, span lengths, units, words per group); fix fewer words or allow more",
+            f"row {row} of the batch has no feasible selection: words that must be selected, or at_least, violate "
+            "another constraint (budget, spans, span lengths, units, words per group, excluded words); fix fewer "
+            "words, lower at_least or allow more",
             row,
         )
 
@@ -114,13 +115,16 @@ class FreeWords(NamedTuple):
     budget: Tensor  # without the words that must be selected
     must: Tensor  # (rows, n) bool
     feasible: Tensor  # (rows,) bool; always True on the CPU, where infeasible rows raise
+    at_least: Tensor | None  # without the words that must be selected
 
     def restore_fixed(self, z: Tensor) -> Tensor:
         """Add the words that must be selected to a solution on the free words."""
         return (z + self.must.to(z)).masked_fill(~self.feasible[:, None], 0.0)
 
 
-def remove_fixed_words(scores: Tensor, transition: Tensor, mask: Tensor, fixed: Tensor, budget: Tensor) -> FreeWords:
+def remove_fixed_words(
+    scores: Tensor, transition: Tensor, mask: Tensor, fixed: Tensor, budget: Tensor, at_least: Tensor | None
+) -> FreeWords:
     """Reduce a problem with fixed words to the free words.
 
     The transition between a free word and a neighbour that must be selected is added to the score of the free word.
@@ -142,19 +146,36 @@ def remove_fixed_words(scores: Tensor, transition: Tensor, mask: Tensor, fixed: 
     edges = leaving.masked_fill(next_fixed != 0, 0.0)[:, : transition.shape[1]]
     must = fixed_words == 1
     count = must.sum(-1)
-    remaining = _remaining_budget(budget, count, fixed, mask)
+    remaining = _remaining_budget(budget, count, fixed, mask, at_least)
     edges = edges.masked_fill((remaining <= 1)[:, None], 0.0)  # with one word there are no selected neighbours
     feasible = (budget >= count) | (budget < 0)
-    return FreeWords(scores + bonus, edges, mask & (fixed_words == 0), remaining, must, feasible)
+    lower = None
+    if at_least is not None:
+        reachable = _reaches(at_least, fixed, mask)
+        feasible = feasible & reachable
+        lower = torch.where(at_least < 0, at_least, (torch.minimum(at_least, mask.sum(-1)) - count).clamp(min=0))
+        lower = torch.where(at_least > budget, remaining + 1, lower.masked_fill(~reachable, 0))
+    return FreeWords(scores + bonus, edges, mask & (fixed_words == 0), remaining, must, feasible, lower)
 
 
-def _remaining_without_checks(budget: Tensor, count: Tensor, fixed: Tensor, mask: Tensor) -> Tensor:
+def _reaches(at_least: Tensor, fixed: Tensor, mask: Tensor) -> Tensor:
+    """Return whether enough words may be selected in each row; of a row with fewer words, all are enough."""
+    return (mask & (fixed != -1)).sum(-1) >= torch.minimum(at_least, mask.sum(-1))
+
+
+def _remaining_without_checks(
+    budget: Tensor, count: Tensor, fixed: Tensor, mask: Tensor, at_least: Tensor | None = None
+) -> Tensor:
     return torch.where(budget < 0, budget, (budget - count).clamp(min=0))
 
 
 @declare("spans_remaining_budget", fake=lambda budget: torch.empty_like(budget), elsewhere=_remaining_without_checks)
-def _remaining_budget(budget: Tensor, count: Tensor, fixed: Tensor, mask: Tensor) -> Tensor:
-    _inputs.require_budget(budget)
+def _remaining_budget(
+    budget: Tensor, count: Tensor, fixed: Tensor, mask: Tensor, at_least: Tensor | None = None
+) -> Tensor:
+    _inputs.require_bounds(budget, at_least)
     _inputs.require_fixed(fixed, mask)
     require_feasible(budget >= count)
+    if at_least is not None:
+        require_feasible(_reaches(at_least, fixed, mask))
     return budget - count

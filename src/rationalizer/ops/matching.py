@@ -26,6 +26,7 @@ def matching(
     *,
     rows: str = "at_most_one",
     columns: str = "at_most_one",
+    at_least: int | Tensor = 0,
     exactly: bool = False,
     fixed: Tensor | None = None,
     row_mask: Tensor | None = None,
@@ -36,7 +37,7 @@ def matching(
 ) -> Tensor | tuple[Tensor, Info]:
     """Align rows with columns: argmin ‖Z − scores/temperature‖² over the matching polytope,
 
-    Z ≥ 0, row sums ≤ 1, column sums ≤ 1, ΣZ ≤ budget.
+    Z ≥ 0, row sums ≤ 1, column sums ≤ 1, at_least ≤ ΣZ ≤ budget.
 
     "exactly_one" turns the sums of that side from ≤ 1 into = 1. The paper's layers are
     M:XorAtMostOne = (rows="exactly_one"), M:AtMostOne2 = the default, M:Budget = (budget=B). `exactly` turns
@@ -45,11 +46,13 @@ def matching(
 
     CUDA tensors stay on their device and nothing waits for it, so nothing is raised there: a matrix without a solution
     is NaN. Matrices too large for one program (about 128 × 63 or 256 × 31 on a data-centre GPU), and problems with
-    `exactly` or `fixed`, are solved on the host.
+    `at_least`, `exactly` or `fixed`, are solved on the host.
 
     Args:
         scores: (batch, m, n) scores of the pairs; any number of leading dimensions.
         budget: the maximum of ΣZ; None (no limit), an int, or an int tensor (batch,). 0 gives zeros.
+        at_least: the minimum of ΣZ; an int, or an int tensor (batch,). Above the length of the shorter side it means
+            that length. Above the budget it is an error.
         rows: "exactly_one" or "at_most_one". "exactly_one" needs at least as many columns as rows.
         columns: "exactly_one" or "at_most_one"; with "exactly_one" on both sides both have the same length.
         exactly: ΣZ = budget. Needs a budget of at most the length of the shorter side, and "at_most_one" on both sides.
@@ -70,13 +73,15 @@ def matching(
     exact = _matrices.check_exact(rows, columns, exactly, budget)
     sides = _matrices.check_matrices(scores, row_mask, column_mask, temperature)
     limit = _matrices.as_matrix_budget(budget, scores.shape[:-2], scores.device)
-    eager = _eager_layer(scores) if fixed is None and not exactly else None
+    lower = _inputs.as_lower_bound(at_least, scores.shape[:-2], scores.device)
+    eager = _eager_layer(scores) if fixed is None and not exactly and lower is None else None
     if eager is not None:
         z, iterations, gap = eager.apply(scores, *sides, limit, *exact[:2], max_iterations, temperature)
     else:
         free = _fixed_pairs.remove_fixed_pairs(fixed, *sides, limit, scores.shape, monotone=False)
         matrices = _matrices.scale(scores, *sides, temperature)
-        z, iterations, gap = _matching(matrices.scores, *free[:4], *exact, max_iterations)
+        lower = free.remaining_lower_bound(lower, *sides)
+        z, iterations, gap = _matching(matrices.scores, *free[:4], *exact, max_iterations, lower)
         z = free.restore_fixed(matrices.restore(z))
     if not return_info and not _inputs.can_inspect(z):
         return z
@@ -97,10 +102,12 @@ def _eager_layer(scores: Tensor) -> Any:
 
 @declare("matching_backward", fake=lambda z: z.new_empty(z.shape), cuda="matching_backward_cuda.matching_backward")
 def _matching_backward(
-    g: Tensor, z: Tensor, row_mask: Tensor, column_mask: Tensor, budget: Tensor, rows_exact: bool, columns_exact: bool
-) -> Tensor:
+    g: Tensor, z: Tensor, row_mask: Tensor, column_mask: Tensor, budget: Tensor, rows_exact: bool, columns_exact: bool,
+    at_least: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     h = torch.empty(z.shape, dtype=torch.float64)
-    inputs = (z, g, row_mask, column_mask, budget, rows_exact, columns_exact)
+    bounds = (_inputs.lower_bounds(budget, at_least), budget)
+    inputs = (z, g, row_mask, column_mask, *bounds, rows_exact, columns_exact)
     for_rows(matching_backward_rows, z.shape[0], 20 * z.numel(), *inputs, h)
     return h
 
@@ -119,17 +126,19 @@ def _fake(scores: Tensor, budget: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 )
 def _matching(
     scores: Tensor, row_mask: Tensor, column_mask: Tensor, budget: Tensor, allowed: Tensor | None, rows_exact: bool,
-    columns_exact: bool, total_exact: bool, max_iterations: int,
+    columns_exact: bool, total_exact: bool, max_iterations: int, at_least: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     exact = (rows_exact, columns_exact, total_exact)
+    _inputs.require_bounds(budget, at_least)
     _matrices.require_solvable(scores, row_mask, column_mask, budget, allowed, *exact, largest=_matrices.LARGEST)
     if allowed is not None:
         scores = scores.masked_fill(~allowed, -torch.inf)
     z = torch.empty(scores.shape, dtype=torch.float64)
     iterations = torch.empty(scores.shape[0], dtype=torch.int64)
     gap = torch.empty(scores.shape[0], dtype=torch.float64)
-    inputs = (scores, row_mask, column_mask, budget, *exact, max_iterations)
+    bounds = (_inputs.lower_bounds(budget, at_least), budget)
+    inputs = (scores, row_mask, column_mask, *bounds, *exact, max_iterations)
     for_rows(matching_rows, scores.shape[0], 100 * scores.numel(), *inputs, z, iterations, gap)
     if allowed is not None:
-        _fixed_pairs.require_feasible(~torch.isnan(z).flatten(1).any(-1), total_exact)
+        _fixed_pairs.require_feasible(~torch.isnan(z).flatten(1).any(-1), total_exact or at_least is not None)
     return z, iterations, gap

@@ -22,6 +22,7 @@ def sequence_budget(
     scores: Tensor,
     budget: int | Tensor,
     *,
+    at_least: int | Tensor = 0,
     transition: float | Tensor = 0.0,
     mask: Tensor | None = None,
     temperature: float = 1.0,
@@ -31,7 +32,7 @@ def sequence_budget(
 ) -> Tensor | tuple[Tensor, Info]:
     """SparseMAP of the factor H:SeqBudget: z = E_p[y] for the distribution p over binary sequences that solves
 
-    max E_p[s·y + Σ r_i y_i y_{i+1}] − ½‖E_p[y]‖²  s.t. Σy ≤ budget for every sequence y in the support of p,
+    max E_p[s·y + Σ r_i y_i y_{i+1}] − ½‖E_p[y]‖²  s.t. at_least ≤ Σy ≤ budget for every y in the support of p,
 
     s = scores/temperature and r = transition/temperature. Exact: a closed form if a certificate proves it optimal, an
     active-set method over sequences otherwise. As the temperature goes to 0, z goes to `sequence_budget_map`.
@@ -39,6 +40,8 @@ def sequence_budget(
     Args:
         scores: (batch, n) word scores; any number of leading dimensions.
         budget: the maximum of Σy; an int, or an int tensor (batch,).
+        at_least: the minimum of Σy; an int, or an int tensor (batch,). `at_least=budget` selects exactly `budget`
+            words. In a row with fewer words, all of them. Above the budget it is an error (NaN on CUDA).
         transition: the bonus r for selecting two neighbours together; a number, (n − 1,) or (batch, n − 1), of any sign
             (negative values are exact, but never have the closed form). Differentiable. If words between a and b are
             masked, the transition of the neighbours a < b is that at a.
@@ -46,7 +49,7 @@ def sequence_budget(
         temperature: divides scores and transitions. Every finite quotient has a solution; above 1e16 it equals
             `sequence_budget_map` except at ties, as everything else is below rounding.
         tolerance: the allowed error of z in any word: a row ends once ‖z − z*‖₂ ≤ tolerance is proven. 0 solves
-            exactly. z never exceeds the budget, and the gradient is that of the face on which z lies.
+            exactly. z never violates the bounds, and the gradient is that of the face on which z lies.
         max_iterations: limit on the iterations of a row's active-set method, which are never more than 1,000 + 20n. At
             the limit z is feasible but not optimal.
         return_info: also return `Info(converged, iterations, gap)` per row. Otherwise, rows that did not converge cause
@@ -61,7 +64,8 @@ def sequence_budget(
     edges = edges.masked_fill((limit <= 1)[:, None], 0.0)  # with one word there are no selected neighbours
     _inputs.check_iterations(max_iterations)
     _inputs.check_number(tolerance, "tolerance")
-    solution = _sequence_budget(rows.scores, edges, rows.mask, limit, max_iterations, float(tolerance))
+    lower = _inputs.as_lower_bound(at_least, rows.shape[:-1], scores.device)
+    solution = _sequence_budget(rows.scores, edges, rows.mask, limit, max_iterations, float(tolerance), lower)
     info = Info(*map(rows.restore_rows, solution[4:]))
     remedy = "raise max_iterations or the temperature"
     return report(rows.restore(solution[0]), info, return_info, "sequence_budget", remedy)
@@ -87,7 +91,7 @@ def active_set_outputs(scores: Tensor, device: torch.device | str | None = None)
 
 def _outputs(scores: Tensor) -> tuple[Tensor, ...]:
     z, *others = active_set_outputs(scores, "cpu" if scores.is_cuda and has_triton() else None)
-    tight = scores.new_empty(scores.shape[0], dtype=torch.bool)  # whether the budget binds in the closed form
+    tight = scores.new_empty(scores.shape[0], dtype=torch.bool)  # whether a bound binds in the closed form
     return z, tight, *others
 
 
@@ -110,11 +114,12 @@ def sequence_budget_backward(
     cuda="sequence_budget_cuda.sequence_budget",
 )
 def _sequence_budget(
-    scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor, max_iterations: int, tolerance: float
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    _inputs.require_solvable(scores, mask, budget, transition)
+    scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor, max_iterations: int, tolerance: float,
+    at_least: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    _inputs.require_solvable(scores, mask, budget, transition, at_least)
     z, tight, size, support, converged, iterations, gap = _outputs(scores)
-    inputs = (scores, transition, mask, budget)
+    inputs = (scores, transition, mask, _inputs.lower_bounds(budget, at_least), budget)
     status = (iterations, gap, converged)
     for_rows(sequence_budget_rows, scores.shape[0], 50 * scores.numel(), *inputs, z, tight, size, *status)
     uncertified_rows = np.flatnonzero(host(size) < 0)

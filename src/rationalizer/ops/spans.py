@@ -24,6 +24,7 @@ def spans(
     scores: Tensor,
     budget: int | Tensor,
     *,
+    at_least: int | Tensor = 0,
     transition: float | Tensor = 0.0,
     mask: Tensor | None = None,
     temperature: float = 1.0,
@@ -44,14 +45,16 @@ def spans(
 
     s = scores/temperature and r = transition/temperature. Exact: an active-set method over selections, whose MAP
     problem is one dynamic program with a counter for each constraint that can bind. With no constraint, or only
-    `fixed`, it is `sequence_budget` on the free words. The empty selection is feasible unless a word must be selected.
-    As the temperature goes to 0, z goes to `spans_map`.
+    `fixed`, it is `sequence_budget` on the free words. Unless a word must be selected or `at_least` is given, the empty
+    selection is feasible. As the temperature goes to 0, z goes to `spans_map`.
 
     Two words are neighbours if all positions between them are masked. A span is a maximal run of selected neighbours.
 
     Args:
         scores: (batch, n) word scores; any number of leading dimensions.
         budget: the maximum number of selected words; an int, or an int tensor (batch,).
+        at_least: the minimum number of selected words; an int, or an int tensor (batch,). In a row with fewer words,
+            all of them. Above the budget it is an error (NaN on CUDA).
         transition: the bonus r for selecting two neighbours together, as in `sequence_budget`.
         mask: (batch, n) bool, True on words. Masked positions are absent and get exactly 0.
         temperature: divides scores and transitions.
@@ -81,17 +84,18 @@ def spans(
     limit = _inputs.as_budget(budget, rows.shape[:-1], scores.device)
     edges = _inputs.as_transition(transition, rows, temperature)
     edges = edges.masked_fill((limit <= 1)[:, None], 0.0)  # with one word there are no selected neighbours
+    lower = _inputs.as_lower_bound(at_least, rows.shape[:-1], scores.device)
     constraints = as_constraints(rows, spans, shortest, longest, unit, fixed, group, per_group)
     _inputs.check_iterations(max_iterations)
     _inputs.check_number(tolerance, "tolerance")
     if constraints.only_fixed:
-        free = remove_fixed_words(rows.scores, edges, rows.mask, constraints.fixed, limit)
-        z, *_, converged, iterations, gap = _sequence_budget(*free[:4], max_iterations, float(tolerance))
+        free = remove_fixed_words(rows.scores, edges, rows.mask, constraints.fixed, limit, lower)
+        z, *_, converged, iterations, gap = _sequence_budget(*free[:4], max_iterations, float(tolerance), free.at_least)
         z, gap = free.restore_fixed(z), gap.masked_fill(~free.feasible, torch.inf)
         converged = converged & free.feasible
     else:
         z, _, _, converged, iterations, gap = _spans(
-            rows.scores, edges, rows.mask, limit, *constraints.arguments(), max_iterations, float(tolerance)
+            rows.scores, edges, rows.mask, limit, *constraints.arguments(), max_iterations, float(tolerance), lower
         )
     info = Info(*map(rows.restore_rows, (converged, iterations, gap)))
     return report(rows.restore(z), info, return_info, "spans", "raise max_iterations or the temperature")
@@ -113,13 +117,15 @@ def _spans_backward(
 def _spans(
     scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor, spans: Tensor, unit: Tensor, fixed: Tensor,
     group: Tensor, shortest: int, longest: int, per_group: int, max_iterations: int, tolerance: float,
+    at_least: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    _inputs.require_solvable(scores, mask, budget, transition)
+    _inputs.require_solvable(scores, mask, budget, transition, at_least)
     require_constraints(mask, spans, fixed, group)
     z, size, support, converged, iterations, gap = active_set_outputs(scores)
     for_slow_rows(
-        spans_rows, scores.shape[0], scores, transition, mask, budget, spans, unit, fixed.to(torch.int8), group,
-        shortest, longest, per_group, max_iterations, tolerance, z, size, unsigned(support), iterations, gap, converged,
+        spans_rows, scores.shape[0], scores, transition, mask, _inputs.lower_bounds(budget, at_least), budget, spans,
+        unit, fixed.to(torch.int8), group, shortest, longest, per_group, max_iterations, tolerance, z, size,
+        unsigned(support), iterations, gap, converged,
     )  # fmt: skip
     require_feasible(size > 0)
     return z, size, support, converged, iterations, gap

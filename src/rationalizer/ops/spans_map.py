@@ -22,6 +22,7 @@ def spans_map(
     scores: Tensor,
     budget: int | Tensor,
     *,
+    at_least: int | Tensor = 0,
     transition: float | Tensor = 0.0,
     mask: Tensor | None = None,
     spans: int | Tensor | None = None,
@@ -40,6 +41,8 @@ def spans_map(
     Args:
         scores: (batch, n) word scores; any number of leading dimensions.
         budget: the maximum number of selected words; an int, or an int tensor (batch,).
+        at_least: the minimum number of selected words; an int, or an int tensor (batch,). In a row with fewer words,
+            all of them. Above the budget it is an error (NaN on CUDA).
         transition: the bonus for selecting two neighbours together; a number, (n − 1,) or (batch, n − 1), any sign.
         mask: (batch, n) bool, True on words. Masked positions are absent and get exactly 0.
         spans, shortest, longest, unit, fixed, group, per_group: the constraints, as in `spans`.
@@ -56,25 +59,27 @@ def spans_map(
     rows = _inputs.as_rows(scores.detach() if isinstance(scores, Tensor) else scores, mask, 1.0)
     limit = _inputs.as_budget(budget, rows.shape[:-1], scores.device)
     edges = _inputs.as_transition(transition, rows, 1.0).detach()
+    lower = _inputs.as_lower_bound(at_least, rows.shape[:-1], scores.device)
     constraints = as_constraints(rows, spans, shortest, longest, unit, fixed, group, per_group)
     if constraints.only_fixed:
-        free = remove_fixed_words(rows.scores, edges, rows.mask, constraints.fixed, limit)
-        y = free.restore_fixed(_sequence_budget_map(*free[:4]))
+        free = remove_fixed_words(rows.scores, edges, rows.mask, constraints.fixed, limit, lower)
+        y = free.restore_fixed(_sequence_budget_map(*free[:4], free.at_least))
         return rows.restore(y.masked_fill(~free.feasible[:, None] & rows.mask, torch.nan))
-    return rows.restore(_spans_map(rows.scores, edges, rows.mask, limit, *constraints.arguments()))
+    return rows.restore(_spans_map(rows.scores, edges, rows.mask, limit, *constraints.arguments(), lower))
 
 
 @declare("spans_map", fake=like_scores)
 def _spans_map(
     scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor, spans: Tensor, unit: Tensor, fixed: Tensor,
-    group: Tensor, shortest: int, longest: int, per_group: int,
+    group: Tensor, shortest: int, longest: int, per_group: int, at_least: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    _inputs.require_solvable(scores, mask, budget, transition)
+    _inputs.require_solvable(scores, mask, budget, transition, at_least)
     require_constraints(mask, spans, fixed, group)
     y, feasible = scores.new_empty(scores.shape), scores.new_empty(scores.shape[0], dtype=torch.bool)
     for_rows(
-        spans_map_rows, scores.shape[0], 100 * viterbi_work(scores, budget), scores, transition, mask, budget, spans,
-        unit, fixed.to(torch.int8), group, shortest, longest, per_group, y, feasible,
+        spans_map_rows, scores.shape[0], 100 * viterbi_work(scores, budget), scores, transition, mask,
+        _inputs.lower_bounds(budget, at_least), budget, spans, unit, fixed.to(torch.int8), group, shortest, longest,
+        per_group, y, feasible,
     )  # fmt: skip
     require_feasible(feasible)
     return y

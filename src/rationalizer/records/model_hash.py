@@ -37,6 +37,8 @@ def model_hash(trained: TrainedModel) -> str:
         "encoder_options": _without_origins(config.encoder_options),
         "encoder_description": _without_origins(encoder.description()),
     }
+    if "calibration" in trained.history:  # of an average budget
+        facts["calibration"] = trained.history["calibration"]
     tensors = {
         **{f"tables.{name}": tensor for name, tensor in encoder.tables().items()},
         **{f"weights.{name}": tensor for name, tensor in trained.model.state_dict().items()},

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, model
 
 from rationalizer.constraints import ConstraintConflict, Constraints, parse_constraints
 from rationalizer.constraints.patterns import SearchTime
+from rationalizer.inference.predict import with_settings
 from rationalizer.models.config import with_constraints
 from rationalizer.records.recorder import write_constraint
 from rationalizer.server.http_errors import RequestError
@@ -46,7 +47,9 @@ class ExplainRequest(BaseModel):
         None, fail_fast=True, description="Several pairs [premise, hypothesis]."
     )
     budget: StrictInt | StrictFloat | str | None = Field(
-        None, description='A share ("20%", 0.2) or a number (5) of words; by default the model\'s own budget.'
+        None,
+        description='A share ("20%", 0.2) or a number (5) of words, or an average ("18% on average, 8% to 35%"); by '
+        "default the model's own budget.",
     )
     constraints: list[str | dict[str, Any]] | None = Field(
         None,
@@ -76,7 +79,7 @@ class ExplainAnswer(BaseModel):
 
     model: str
     budget: int | float
-    budget_unit: Literal["share", "count"]
+    budget_unit: Literal["share", "count", "average"]
     constraints: list[str]
     explanations: list[dict[str, Any]]
 
@@ -114,6 +117,11 @@ def validate(request: ExplainRequest, models: Mapping[str, ServedModel], quotas:
         for part in (text,) if isinstance(text, str) else text:
             _check_text(part, _indexed(field, index), quotas)
     budget, constraints = _parse_budget(request.budget, model), _parse_constraints(request.constraints, model)
+    if budget is not None and budget.kind == "average":
+        try:
+            with_settings(model.model.trained, budget, constraints)
+        except ValueError as error:
+            raise RequestError(422, "budget", str(error), "use a fixed share") from None
     if request.record:
         _check_recordable(model, constraints)
     return ExplainTask(model, budget, constraints, field, texts, request.record)

@@ -1,30 +1,50 @@
-"""A budget: the largest share, or number, of words a rationale may contain."""
+"""A budget: the largest share, or number, of words a rationale may contain, or a share on average over texts."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import torch
 from torch import Tensor
 
 from rationalizer.text.errors import InputError, short_repr
 
-_REMEDY = "write a share such as 20% or 0.2, or a count of words such as 5"
+_REMEDY = (
+    "write a share such as 20% or 0.2, a count of words such as 5, or an average such as 18% on average, 8% to 35%"
+)
+_AVERAGE = re.compile(r"(?P<amount>\S+) on average(?:, *(?P<least>\S+) to (?P<most>\S+))?")
+_ROUNDING = 1e-9  # of a product of a share and a number of words
+
+
+class AverageBounds(NamedTuple):
+    """An average budget for a batch of texts; the budget has the largest numbers of words."""
+
+    share: float
+    at_least: Tensor  # (batch,) int64: the smallest number of words of each text
+    multiplier: float | None  # see `Budget`
 
 
 @dataclass(frozen=True)
 class Budget:
     """`Budget.share(0.2)` is a fifth of the words, `Budget.count(5)` five words; for a pair of texts, pairs of words.
 
+    `Budget.average(0.18, least=0.08, most=0.35)` is 18% on average over texts, and 8% to 35% of each. A multiplier
+    that is subtracted from all scores decides how many words a text gets within these bounds. In training it follows
+    the selections; a trained model has a table of multipliers (see `inference/multiplier_table.py`).
+
     Budgets of different kinds are never equal: all words (`Budget.share(1)`, "100%") are not one word
     (`Budget.count(1)`, "1"). The text form, which is stored, also distinguishes them.
     """
 
-    kind: Literal["share", "count"]
+    kind: Literal["share", "count", "average"]
     amount: float | int
+    least: float = 0.0  # of an average: the bounds on each text
+    most: float = 1.0
+    multiplier: float | None = field(default=None, compare=False, repr=False)  # of an average; None in training
 
     @classmethod
     def share(cls, amount: float) -> Self:
@@ -38,6 +58,27 @@ class Budget:
         if amount < 1:
             raise InputError(f"a budget of words is at least 1, got {amount!r}", _REMEDY)
         return cls("count", int(amount))
+
+    @classmethod
+    def average(cls, amount: float, *, least: float | None = None, most: float | None = None) -> Self:
+        """A share of the words on average over texts.
+
+        Args:
+            amount: the average share.
+            least: the smallest share of a text, rounded up; half of the average by default. At least one word is
+                selected of every text.
+            most: the largest share of a text, rounded down to at least one word; twice the average by default. It
+                prevails over `least` if a text has too few words for both.
+        """
+        mean = cls.share(amount).amount
+        low = mean / 2 if least is None else least
+        high = min(2 * mean, 1.0) if most is None else most
+        if not (math.isfinite(low) and math.isfinite(high) and 0 <= low <= mean <= high <= 1):
+            raise InputError(
+                f"the bounds of an average of {_percent(mean)} are shares below and above it, got {low!r} and {high!r}",
+                _REMEDY,
+            )
+        return cls("average", mean, round(float(low), 8), round(float(high), 8))
 
     @classmethod
     def parse(cls, value: Any) -> Budget:
@@ -58,19 +99,26 @@ class Budget:
     @classmethod
     def _from_text(cls, text: str) -> Budget:
         try:
+            if match := _AVERAGE.fullmatch(text):
+                amount, *bounds = (None if part is None else _parse_share(part) for part in match.groups())
+                return cls.average(float(amount or 0), least=bounds[0], most=bounds[1])
             if text.endswith("%"):
-                return cls.share(float(text[:-1]) / 100)
+                return cls.share(_parse_share(text))
             return cls.count(int(text)) if text.isdecimal() else cls.share(float(text))
         except ValueError:
             raise InputError(f"a budget was expected, got {short_repr(text)}", _REMEDY) from None
 
     def __str__(self) -> str:
-        """ "20%" or "5": the text that `parse` reads."""
-        return f"{round(100 * self.amount, 6):.10g}%" if self.kind == "share" else str(self.amount)
+        """ "20%", "5" or "18% on average, 8% to 35%": the text that `parse` reads."""
+        if self.kind == "count":
+            return str(self.amount)
+        if self.kind == "share":
+            return _percent(self.amount)
+        return f"{_percent(self.amount)} on average, {_percent(self.least)} to {_percent(self.most)}"
 
     def describe(self, unit: str = "word") -> str:
-        """ "20%", "1 word", "5 words"."""
-        if self.kind == "share":
+        """ "20%", "1 word", "5 words", "18% on average, 8% to 35%"."""
+        if self.kind != "count":
             return str(self)
         return f"{self.amount} {unit}{'' if self.amount == 1 else 's'}"
 
@@ -79,6 +127,8 @@ class Budget:
 
     def word_limit(self, *selectable: Tensor) -> Tensor:
         """Return each text's limit in words: max(1, round(share · words)), or the count; at most the number of words.
+
+        Of an average budget it is the bound `most`, rounded down.
 
         For two texts, the shorter one is used: no matching has more pairs.
 
@@ -91,6 +141,26 @@ class Budget:
         lengths = torch.stack([mask.sum(-1) for mask in selectable]).amin(0)
         if self.kind == "count":
             return lengths.clamp(max=min(int(self.amount), torch.iinfo(torch.int64).max))
+        if self.kind == "average":
+            allowed = (lengths.to(torch.float64) * self.most + _ROUNDING).floor().long()
+            return torch.minimum(allowed.clamp(min=1), lengths)
         # float64, as in Python's round(share * length): float32 would round some halves the other way.
         allowed = (lengths.to(torch.float64) * self.amount).round().long()
         return torch.minimum(allowed.clamp(min=1), lengths)
+
+    def average_bounds(self, *selectable: Tensor) -> AverageBounds | None:
+        """Return what an average budget adds to `word_limit`; None for other budgets."""
+        if self.kind != "average":
+            return None
+        lengths = torch.stack([mask.sum(-1) for mask in selectable]).amin(0)
+        required = (lengths.to(torch.float64) * self.least - _ROUNDING).ceil().long().clamp(min=1)
+        at_least = torch.minimum(required, self.word_limit(*selectable))
+        return AverageBounds(float(self.amount), at_least, self.multiplier)
+
+
+def _parse_share(text: str) -> float:
+    return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+
+
+def _percent(share: float) -> str:
+    return f"{round(100 * share, 6):.10g}%"

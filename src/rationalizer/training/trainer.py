@@ -16,6 +16,7 @@ from lightning_fabric import Fabric
 from rationalizer import __version__
 from rationalizer.data import Corpus
 from rationalizer.data.disk_examples import labels, word_counts
+from rationalizer.inference.multiplier_table import calibrate
 from rationalizer.models.atomic_files import write_record
 from rationalizer.models.batch_constraints import check_constraints
 from rationalizer.models.config import Config
@@ -159,8 +160,12 @@ class _Training:
         model.load_state_dict(loop.best, strict=False)
         if self.is_double:
             model.float()
+        history = _history(loop)
+        if config.budget.kind == "average":
+            history["calibration"] = calibrate(model, self.corpus.dev or self.corpus.train, config.budget)
+            del model.method.multiplier  # of the training; the table replaces it
         samples = choose_samples(self.corpus, config.keep_examples)
-        trained = TrainedModel(self.description, model.eval(), _history(loop), samples)
+        trained = TrainedModel(self.description, model.eval(), history, samples)
         if directory is not None and self.is_first:
             trained.save(directory)
             (directory / CHECKPOINT).unlink(missing_ok=True)
@@ -175,6 +180,8 @@ class _Training:
             encoder = _build_encoder(corpus, self.description)
         check_constraints(corpus, config, encoder)
         model = self.description.build(encoder)
+        if config.budget.kind == "average":
+            model.method.track_average(config.budget)
         if self.is_double:
             model.double()
         if resumed is None and config.initial_weights == "xavier":

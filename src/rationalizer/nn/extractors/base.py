@@ -12,6 +12,7 @@ from rationalizer import ops
 from rationalizer.constraints import LayerConstraints
 from rationalizer.discovery import Registry
 from rationalizer.nn.method import Method, MethodLoss
+from rationalizer.text.budget import AverageBounds
 
 
 class Extraction(NamedTuple):
@@ -19,6 +20,7 @@ class Extraction(NamedTuple):
     scores: Tensor  # (batch, n) scores that rank the words; undefined on padding
     info: ops.Info | None = None  # convergence of the layer's solver in each row, if it has one
     constraints: LayerConstraints | None = None  # those it was selected under, for `loss` and `annotation_loss`
+    average: AverageBounds | None = None  # the same for an average budget
 
 
 class Extractor(Method):
@@ -26,7 +28,7 @@ class Extractor(Method):
 
     `states` are the encoder's, (batch, n, size). `mask` is True on words that can be selected; all others count as
     absent. `budget` is (batch,) int64. If the method `supports_constraints`, `forward` and `decode` also take
-    `constraints`, a `LayerConstraints`, when there are any.
+    `constraints`, a `LayerConstraints`, when there are any; if it `supports_average`, `average`, an `AverageBounds`.
     """
 
     uses_generator: ClassVar[bool] = True  # whether it needs the generator's states

@@ -10,11 +10,13 @@ from torch import Tensor, nn
 from rationalizer import ops
 from rationalizer.constraints import LayerConstraints
 from rationalizer.nn.annotation_losses import fenchel_young_loss, per_annotated, prioritize_words
-from rationalizer.nn.extractors import graph_selection
+from rationalizer.nn.extractors import average_budget, graph_selection
 from rationalizer.nn.extractors.base import Extraction, LinearExtractor, largest_selection, register
 from rationalizer.nn.method import MethodLoss
 from rationalizer.nn.precision import at_least_float32
 from rationalizer.ranges import Range, Temperature
+from rationalizer.text import Budget
+from rationalizer.text.budget import AverageBounds
 
 Transition = Annotated[float, Range(-1e4, 1e4)]  # below 0 it is a penalty on neighbours
 Spread = Annotated[float | None, Range(1e-4, 1e4, none=True)]
@@ -25,6 +27,10 @@ _Relaxed = tuple[Tensor, ops.Info | None]
 
 class StructuredExtractor(LinearExtractor):
     supports_factors = True
+    supports_average = True
+
+    multiplier: Tensor  # of an average budget, only in training
+    average: Budget | None = None
 
     def __init__(
         self, size: int, *, temperature: Temperature = 1.0, transition: Transition = 0.1, start_spread: Spread = None
@@ -40,33 +46,68 @@ class StructuredExtractor(LinearExtractor):
 
     @torch.no_grad()
     def initialize(self, states: Tensor, mask: Tensor) -> None:
-        """Scale the scorer so that the standard deviation of a text's scores is `start_spread` times the temperature,
-        for any encoder. Their mean stays far enough above 0 for the budget to bind."""
-        assert self.start_spread is not None
+        """Scale the scorer to `start_spread`; find the multiplier of an average budget that fits the first scores."""
+        if self.start_spread is not None:
+            self._scale_scores(states, mask, self.start_spread * self.temperature)
+        if self.average is not None:
+            scores = at_least_float32(self.score(states))
+            first = average_budget.find_multiplier(self, self.average, [(scores, mask)])
+            self.multiplier = torch.full_like(self.multiplier, first)
+
+    def _scale_scores(self, states: Tensor, mask: Tensor, target: float) -> None:
+        """Scale the scorer so that the standard deviation of a text's scores is `target`, for any encoder. Their mean
+        stays far enough above 0 for the budget to bind."""
         scores = at_least_float32(self.score(states)) - self.scorer.bias
         means = scores.masked_fill(~mask, 0).sum(-1, keepdim=True) / mask.sum(-1, keepdim=True).clamp(min=1)
         spread = (scores - means)[mask].square().mean().sqrt().clamp(min=1e-6)
-        target = self.start_spread * self.temperature
         self.scorer.weight *= target / spread
         self.scorer.bias.fill_(max(1.0, 4 * target)).sub_(scores[mask].mean() * target / spread)
 
+    def track_average(self, budget: Budget) -> None:
+        self.average = budget
+        self.initializes_from_texts = True
+        self.register_buffer("multiplier", torch.zeros(()))
+
     def forward(
-        self, states: Tensor, mask: Tensor, budget: Tensor, constraints: LayerConstraints | None = None
+        self,
+        states: Tensor,
+        mask: Tensor,
+        budget: Tensor,
+        constraints: LayerConstraints | None = None,
+        average: AverageBounds | None = None,
     ) -> Extraction:
         scores = self.score(states)
-        z, info = self.relax_with_factors(scores, mask, budget, constraints)
-        return Extraction(z, scores, info, constraints)
+        z, info = self.relax_with_factors(scores, mask, budget, constraints, average)
+        return Extraction(z, scores, info, constraints, average)
 
     def relax_with_factors(
-        self, scores: Tensor, mask: Tensor, budget: Tensor, constraints: LayerConstraints | None
+        self,
+        scores: Tensor,
+        mask: Tensor,
+        budget: Tensor,
+        constraints: LayerConstraints | None,
+        average: AverageBounds | None,
     ) -> _Relaxed:
+        if average is not None:
+            return self.relax(self.subtract_multiplier(scores, average), mask, budget, None, average.at_least)
         if constraints is not None and constraints.factors:
             settings = {"transition": self.transition, "temperature": self.temperature}
             return graph_selection.relax(scores, mask, budget, constraints, **settings), None
         return self.relax(scores, mask, budget, constraints)
 
-    def relax(self, scores: Tensor, mask: Tensor, budget: Tensor, constraints: LayerConstraints | None) -> _Relaxed:
+    def relax(
+        self,
+        scores: Tensor,
+        mask: Tensor,
+        budget: Tensor,
+        constraints: LayerConstraints | None,
+        at_least: int | Tensor = 0,
+    ) -> _Relaxed:
         raise NotImplementedError
+
+    def subtract_multiplier(self, scores: Tensor, average: AverageBounds) -> Tensor:
+        """The scores under an average budget; a word is worth selecting if what is left is positive."""
+        return at_least_float32(scores) - (self.multiplier if average.multiplier is None else average.multiplier)
 
     def loss(self, extraction: Extraction, task_loss: Tensor, mask: Tensor, budget: Tensor) -> MethodLoss:
         """The mean task loss, plus a term for texts with an empty selection that raises their best score.
@@ -75,6 +116,9 @@ class StructuredExtractor(LinearExtractor):
         bring a model there for good. For all other texts the term is 0.
         """
         scores, constraints = at_least_float32(extraction.scores), extraction.constraints
+        if extraction.average is not None:  # no text is empty
+            multiplier = average_budget.ascend(self, scores, mask, budget, extraction.average)
+            return MethodLoss(task_loss.mean(), {"multiplier": multiplier})
         empty = mask.any(-1) & (extraction.z == 0).all(-1)
         if constraints is None:
             best = scores.masked_fill(~mask, -torch.inf).amax(-1)
@@ -90,15 +134,23 @@ class StructuredExtractor(LinearExtractor):
         """The layer's Fenchel–Young loss against the selections that prefer annotated words to all others."""
         settings = {"transition": self.transition, "temperature": self.temperature}
         scores = prioritize_words(extraction.scores, annotation, mask, **settings)
-        target, _ = self.relax_with_factors(scores, mask, budget, extraction.constraints)
+        target, _ = self.relax_with_factors(scores, mask, budget, extraction.constraints, extraction.average)
         losses = fenchel_young_loss(extraction.scores, extraction.z, target, self.temperature)
         return per_annotated(losses, annotation)
 
     @torch.no_grad()
     def decode(
-        self, states: Tensor, mask: Tensor, budget: Tensor, constraints: LayerConstraints | None = None
+        self,
+        states: Tensor,
+        mask: Tensor,
+        budget: Tensor,
+        constraints: LayerConstraints | None = None,
+        average: AverageBounds | None = None,
     ) -> Extraction:
         scores = self.score(states)
+        if average is not None:
+            z = self.decode_average(self.subtract_multiplier(scores, average), mask, budget, average.at_least)
+            return Extraction(z.to(scores.dtype), scores)
         if constraints is None:
             z = ops.sequence_budget_map(scores, budget, transition=self.transition, mask=mask)
         elif constraints.factors:
@@ -106,6 +158,10 @@ class StructuredExtractor(LinearExtractor):
         else:
             z = ops.spans_map(scores, budget, transition=self.transition, mask=mask, **constraints.arguments())
         return Extraction(z, scores)
+
+    def decode_average(self, scores: Tensor, mask: Tensor, budget: Tensor, at_least: Tensor) -> Tensor:
+        """The best selection within the bounds, from scores minus the multiplier."""
+        return ops.sequence_budget_map(scores, budget, at_least=at_least, transition=self.transition, mask=mask)
 
 
 @register("spectra")
@@ -129,11 +185,18 @@ class Spectra(StructuredExtractor):
         super().__init__(size, temperature=temperature, transition=transition, start_spread=start_spread)
         self.mask_tolerance = mask_tolerance
 
-    def relax(self, scores: Tensor, mask: Tensor, budget: Tensor, constraints: LayerConstraints | None) -> _Relaxed:
+    def relax(
+        self,
+        scores: Tensor,
+        mask: Tensor,
+        budget: Tensor,
+        constraints: LayerConstraints | None,
+        at_least: int | Tensor = 0,
+    ) -> _Relaxed:
         common: dict[str, Any] = {"transition": self.transition, "mask": mask, "temperature": self.temperature}
         common |= {"tolerance": self.mask_tolerance, "return_info": True}
         if constraints is None:
-            return ops.sequence_budget(scores, budget, **common)
+            return ops.sequence_budget(scores, budget, at_least=at_least, **common)
         return ops.spans(scores, budget, **common, **constraints.arguments())
 
 
@@ -151,6 +214,13 @@ class PairBudget(StructuredExtractor):
     ) -> None:
         super().__init__(size, temperature=temperature, transition=transition, start_spread=start_spread)
 
-    def relax(self, scores: Tensor, mask: Tensor, budget: Tensor, constraints: LayerConstraints | None) -> _Relaxed:
-        settings = {"transition": self.transition, "temperature": self.temperature}
-        return ops.pair_budget(scores, budget, mask=mask, **settings), None
+    def relax(
+        self,
+        scores: Tensor,
+        mask: Tensor,
+        budget: Tensor,
+        constraints: LayerConstraints | None,
+        at_least: int | Tensor = 0,
+    ) -> _Relaxed:
+        settings: dict[str, Any] = {"transition": self.transition, "temperature": self.temperature}
+        return ops.pair_budget(scores, budget, at_least=at_least, mask=mask, **settings), None

@@ -21,7 +21,7 @@ from rationalizer.ops.kernels.cholesky_cpu import (
 from rationalizer.ops.kernels.lagrangian_cpu import search_with_multiplier
 from rationalizer.ops.kernels.monotone_matching_map_cpu import Grid, best_alignment
 from rationalizer.ops.kernels.numba_runtime import jit, overloading
-from rationalizer.ops.kernels.sequence_budget_map_cpu import blockwise_viterbi, budgeted_viterbi
+from rationalizer.ops.kernels.sequence_budget_map_cpu import IMPOSSIBLE, blockwise_viterbi, budgeted_viterbi
 from rationalizer.ops.kernels.spans_map_cpu import constrained_viterbi
 
 DEPENDENT = 1e-9  # squared distance from the affine hull below which a sequence counts as inside it
@@ -53,34 +53,38 @@ def _is_grid(structure):
     return getattr(structure, "instance_class", None) is Grid
 
 
-def best_sequence(s, r, budget, offset, y, back, value, heads, blocks, structure):
+def best_sequence(s, r, least, budget, offset, y, back, value, heads, blocks, structure):
     """Write the best sequence to `y` and return its score (−inf if none is feasible).
 
-    The type of `structure` decides which dynamic program is compiled: None for sequences of at most `budget` ones
-    (which are constant on blocks, if `blocks` > 0), a `Grid` for alignments, a constraint graph for constrained
-    selections.
+    The type of `structure` decides which dynamic program is compiled: None for sequences of `least` to
+    `budget` ones (which are constant on blocks, if `blocks` > 0), a `Grid` for alignments, a constraint graph for
+    constrained selections.
     """
     if isinstance(structure, Grid):
         return best_alignment(s, structure, offset, y, back, value)
     if structure is not None:
         return constrained_viterbi(s, r, structure, offset, y, back[0], value)
     if blocks > 0:
-        return blockwise_viterbi(s, r, heads, blocks, budget, offset, y, back, value)
-    return budgeted_viterbi(s, r, budget, offset, y, back, value)
+        best = blockwise_viterbi(s, r, heads, blocks, least, budget, offset, y, back, value)
+        if least == 0 or best > 0.5 * IMPOSSIBLE:
+            return best
+    return budgeted_viterbi(s, r, least, budget, offset, y, back, value)
 
 
 @overloading(best_sequence)
-def _best_sequence(s, r, budget, offset, y, back, value, heads, blocks, structure):
-    def constrained(s, r, budget, offset, y, back, value, heads, blocks, structure):
+def _best_sequence(s, r, least, budget, offset, y, back, value, heads, blocks, structure):
+    def constrained(s, r, least, budget, offset, y, back, value, heads, blocks, structure):
         return constrained_viterbi(s, r, structure, offset, y, back[0], value)
 
-    def alignment(s, r, budget, offset, y, back, value, heads, blocks, structure):
+    def alignment(s, r, least, budget, offset, y, back, value, heads, blocks, structure):
         return best_alignment(s, structure, offset, y, back, value)
 
-    def budgeted(s, r, budget, offset, y, back, value, heads, blocks, structure):
+    def budgeted(s, r, least, budget, offset, y, back, value, heads, blocks, structure):
         if blocks > 0:
-            return blockwise_viterbi(s, r, heads, blocks, budget, offset, y, back, value)
-        return budgeted_viterbi(s, r, budget, offset, y, back, value)
+            best = blockwise_viterbi(s, r, heads, blocks, least, budget, offset, y, back, value)
+            if least == 0 or best > 0.5 * IMPOSSIBLE:
+                return best
+        return budgeted_viterbi(s, r, least, budget, offset, y, back, value)
 
     if isinstance(structure, types.NoneType):
         return budgeted
@@ -183,8 +187,8 @@ def _optimize_weights(columns, score, p, factor, sides, k, base, line, target):
 
 @jit
 def active_set(
-    s, r, budget, columns, p, k, z, y, back, value, heads, blocks, max_iterations, bound, squared_tolerance, stop,
-    structure,
+    s, r, least, budget, columns, p, k, z, y, back, value, heads, blocks, max_iterations, bound, squared_tolerance,
+    stop, structure,
 ):  # fmt: skip
     """Solve from a start of k ≥ 1 sequences and their weights; write the solution to `z`.
 
@@ -231,10 +235,10 @@ def active_set(
             mean_score += p[j] * score[j]
         objective = 0.5 * size - mean_score
         level = mean_score - size
-        least = max(1e-9 * (1.0 + abs(level)), squared_tolerance)
-        fast = improving_sequence(reduced, r, structure, offset, level, least, y, back)
+        least_gain = max(1e-9 * (1.0 + abs(level)), squared_tolerance)
+        fast = improving_sequence(reduced, r, structure, offset, level, least_gain, y, back)
         if not fast:
-            best_sequence(reduced, r, budget, offset, y, back, value, heads, blocks, structure)
+            best_sequence(reduced, r, least, budget, offset, y, back, value, heads, blocks, structure)
         if k == capacity:
             capacity *= 2
             columns, p, score = grow(columns, capacity + 1), grow(p, capacity + 1), grow(score, capacity + 1)
@@ -245,7 +249,7 @@ def active_set(
         gap = best_score - level
         if (fast or blocks > 0) and gap <= max(1e-9 * (1.0 + rounding), squared_tolerance):
             blocks = 0  # no sequence that is constant on blocks improves the solution any more
-            best_sequence(reduced, r, budget, offset, y, back, value, heads, blocks, structure)
+            best_sequence(reduced, r, least, budget, offset, y, back, value, heads, blocks, structure)
             pack(y, columns[k])
             best_score, rounding = sequence_score(reduced, r, columns[k], offset, budget)
             gap = best_score - level

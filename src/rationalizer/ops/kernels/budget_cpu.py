@@ -1,10 +1,11 @@
-"""Projection onto {0 ≤ z ≤ 1, Σz ≤ B}, and helpers that all row kernels share."""
+"""Projection onto {0 ≤ z ≤ 1, L ≤ Σz ≤ B}, and helpers that all row kernels share."""
 
 import numpy as np
 
 from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.sorting_cpu import ascending
 
+SMALLEST = 1e-30  # a multiplier that is not 0
 COARSE = 64.0  # above it the spacing of floats, summed over a long row, exceeds the rounding error of z
 
 
@@ -76,11 +77,37 @@ def budget_threshold(x, budget):
 
 
 @jit
-def budget_row(x, budget, z):
-    """Write the projection of `x` to `z`; return τ."""
+def _clip_below(x, base, total, z):
+    """Write clip(x − τ, 0, 1) with the given total to `z`; return τ − base + 1, which must lie between 0 and 1."""
+    for i in range(x.shape[0]):
+        z[i] = min(x[i] - base + 1.0, 3.0)
+    rest = budget_threshold(z, total)
+    for i in range(x.shape[0]):
+        z[i] = min(max(z[i] - rest, 0.0), 1.0)
+    return rest
+
+
+@jit
+def _clipped_sum(x):
+    total = 0.0
+    for value in x:
+        total += min(max(value, 0.0), 1.0)
+    return total
+
+
+@jit
+def budget_row(x, least, budget, z):
+    """Write the projection of `x` onto {0 ≤ z ≤ 1, least ≤ Σz ≤ budget} to `z`; return τ.
+
+    τ is 0 if no bound binds, and not 0 if the bounds are equal. `least` is at most the number of words.
+    """
     if budget <= 0:
         z[:] = 0.0
         return 0.0
+    if least > 0 and _clipped_sum(x) < least:
+        # A threshold 1 below the score of rank `least` selects enough words, a threshold at it too few.
+        base = x[ascending(x)[x.shape[0] - least]]
+        return min(base - 1.0 + _clip_below(x, base, least, z), -SMALLEST)
     tau = budget_threshold(x, budget)
     if tau <= COARSE:
         for i in range(x.shape[0]):
@@ -89,21 +116,16 @@ def budget_row(x, budget, z):
         # τ has too few digits for z. Differences of scores are exact, so measure from the (budget + 1)-th largest
         # score: a threshold 1 below it exceeds the budget, a threshold at it does not, and z = 1 far above it anyway.
         first_out = x.shape[0] - 1 - budget
-        base = x[ascending(x)[first_out]]
-        for i in range(x.shape[0]):
-            z[i] = min(x[i] - base + 1.0, 3.0)
-        rest = budget_threshold(z, budget)
-        for i in range(x.shape[0]):
-            z[i] = min(max(z[i] - rest, 0.0), 1.0)
-    return tau
+        _clip_below(x, x[ascending(x)[first_out]], budget, z)
+    return SMALLEST if tau == 0.0 and least == budget else tau
 
 
 @jit
-def budget_rows(first, last, scores, mask, budget, z, tau):
+def budget_rows(first, last, scores, mask, least, budget, z, tau):
     n = scores.shape[1]
     real = np.empty(n)
     solution = np.empty(n)
     for row in range(first, last):
         count = gather_real(scores[row], mask[row], real)
-        tau[row] = budget_row(real[:count], budget[row], solution[:count])
+        tau[row] = budget_row(real[:count], min(least[row], count), budget[row], solution[:count])
         scatter_real(solution, mask[row], z[row])

@@ -1,11 +1,12 @@
-"""Projection onto {0 ≤ z ≤ 1, Σz ≤ B} in Triton: the algorithm of `budget_cpu` with parallel sums."""
+"""Projection onto {0 ≤ z ≤ 1, L ≤ Σz ≤ B} in Triton: the algorithm of `budget_cpu` with parallel sums."""
 
 import torch
 import triton
 import triton.language as tl
 
-from rationalizer.ops.kernels.rows_cuda import BLOCK, gather_real, plain, scatter_real
+from rationalizer.ops.kernels.rows_cuda import BLOCK, gather_real, plain, read_bounds, scatter_real
 
+SMALLEST = tl.constexpr(1e-30)  # a multiplier that is not 0
 COARSE = tl.constexpr(64.0)
 
 
@@ -23,12 +24,12 @@ def _clipped_sum(x, n, tau, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def _largest(x, n, BLOCK: tl.constexpr):
-    """Return max(x, 0) over all entries."""
+def _largest(x, n, sign, BLOCK: tl.constexpr):
+    """Return max(sign · x, 0) over all entries."""
     top = tl.zeros([BLOCK], tl.float64)
     for start in range(0, n, BLOCK):
         i = start + tl.arange(0, BLOCK)
-        top = tl.maximum(top, tl.load(x + i, mask=i < n, other=0.0))
+        top = tl.maximum(top, sign * tl.load(x + i, mask=i < n, other=0.0))
     return tl.max(top, 0)
 
 
@@ -37,7 +38,7 @@ def budget_threshold(x, n, budget, BLOCK: tl.constexpr):
     """Return the τ ≥ 0 with Σ clip(x − τ, 0, 1) = budget, or 0; see `budget_cpu.budget_threshold`."""
     tau = tl.full([], 0.0, tl.float64)
     low = tl.full([], 0.0, tl.float64)
-    high = _largest(x, n, BLOCK)
+    high = _largest(x, n, 1.0, BLOCK)
     total, free = _clipped_sum(x, n, tau, BLOCK)
     steps = 0
     going = total > budget
@@ -58,17 +59,18 @@ def budget_threshold(x, n, budget, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def _value_of_rank(x, n, rank, BLOCK: tl.constexpr):
-    """The (rank + 1)-th largest entry, which must be positive: bisection on the bits, which order positive floats."""
+def _value_of_rank(x, n, rank, sign, BLOCK: tl.constexpr):
+    """The (rank + 1)-th largest entry of sign · x, or 0 if it is negative: bisection on the bits, which order positive
+    floats."""
     low = tl.full([], 0, tl.int64)
-    high = _largest(x, n, BLOCK).to(tl.int64, bitcast=True)
+    high = _largest(x, n, sign, BLOCK).to(tl.int64, bitcast=True)
     while low < high:
         middle = low + ((high - low + 1) >> 1)
         above = tl.zeros([BLOCK], tl.int32)
         for start in range(0, n, BLOCK):
             i = start + tl.arange(0, BLOCK)
-            bits = tl.load(x + i, mask=i < n, other=-1.0).to(tl.int64, bitcast=True)
-            above += (bits >= middle).to(tl.int32)
+            bits = (sign * tl.load(x + i, mask=i < n, other=0.0)).to(tl.int64, bitcast=True)
+            above += ((bits >= middle) & (i < n)).to(tl.int32)
         enough = tl.sum(above, 0) > rank
         low = tl.where(enough, middle, low)
         high = tl.where(enough, high, middle - 1)
@@ -76,27 +78,44 @@ def _value_of_rank(x, n, rank, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def budget_row(x, n, budget, z, BLOCK: tl.constexpr):
-    """Write the projection of `x` to `z`; return τ."""
+def budget_row(x, n, least, budget, z, BLOCK: tl.constexpr):
+    """Write the projection of `x` to `z`; return τ. `least` is at most n."""
     tau = tl.full([], 0.0, tl.float64)
     if budget <= 0:
         for start in range(0, n, BLOCK):
             i = start + tl.arange(0, BLOCK)
             tl.store(z + i, tl.zeros([BLOCK], tl.float64), mask=i < n)
     else:
-        tau = budget_threshold(x, n, budget, BLOCK)
+        bound = budget
+        base = 0.0 * tau
+        far = 0
+        if least > 0:
+            total, _ = _clipped_sum(x, n, tau, BLOCK)
+            if total < least:
+                # Measure from the score of rank `least`, which may be negative.
+                far = 1
+                bound = least
+                base = _value_of_rank(x, n, least - 1, 1.0, BLOCK)
+                if base <= 0.0:
+                    base = -_value_of_rank(x, n, n - least, -1.0, BLOCK)
+        if far == 0:
+            tau = budget_threshold(x, n, budget, BLOCK)
+            if tau > COARSE:
+                # τ has too few digits for z: measure from the (budget + 1)-th largest score, as on the CPU.
+                far = 1
+                base = _value_of_rank(x, n, budget, 1.0, BLOCK)
         threshold = tau
         source = x
-        if tau > COARSE:
-            # τ has too few digits for z: measure from the (budget + 1)-th largest score, as on the CPU.
-            base = _value_of_rank(x, n, budget, BLOCK)
+        if far > 0:
             for start in range(0, n, BLOCK):
                 i = start + tl.arange(0, BLOCK)
                 value = tl.load(x + i, mask=i < n, other=0.0)
                 tl.store(z + i, tl.minimum(value - base + 1.0, 3.0), mask=i < n)
             tl.debug_barrier()
-            threshold = budget_threshold(z, n, budget, BLOCK)
+            threshold = budget_threshold(z, n, bound, BLOCK)
             source = z
+            tau = tl.where(tau > 0.0, tau, tl.minimum(base - 1.0 + threshold, -SMALLEST))
+        tau = tl.where((tau == 0.0) & (least == budget), SMALLEST, tau)
         for start in range(0, n, BLOCK):
             i = start + tl.arange(0, BLOCK)
             value = tl.load(source + i, mask=i < n, other=0.0)
@@ -106,22 +125,24 @@ def budget_row(x, n, budget, z, BLOCK: tl.constexpr):
 
 
 @triton.jit(do_not_specialize=["n"])
-def _budget_kernel(scores, mask, budget, z, tau, work, n, BLOCK: tl.constexpr):
+def _budget_kernel(scores, mask, budget, at_least, z, tau, work, n, BOUNDED: tl.constexpr, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     real = work + row * 2 * n
     solution = real + n
     count, solvable = gather_real(scores + row * n, mask + row * n, n, real, BLOCK)
     limit = tl.load(budget + row)
-    solvable = solvable & (limit >= 0)
-    threshold = budget_row(real, tl.where(solvable, count, 0), limit, solution, BLOCK)
+    count, least, solvable = read_bounds(at_least + row, limit, count, solvable, BOUNDED)
+    threshold = budget_row(real, count, least, limit, solution, BLOCK)
     tl.store(tau + row, threshold)
     scatter_real(solution, mask + row * n, n, solvable, z + row * n, BLOCK)
 
 
-def budget(scores, mask, budget):
+def budget(scores, mask, budget, at_least=None):
     rows, n = scores.shape
-    scores, mask, budget = plain(scores, mask, budget)
+    scores, mask, budget, bound = plain(scores, mask, budget, budget if at_least is None else at_least)
     z, tau = torch.empty_like(scores), scores.new_zeros(rows)
     if scores.numel():
-        _budget_kernel[(rows,)](scores, mask, budget, z, tau, scores.new_empty(rows, 2 * n), n, BLOCK, num_warps=1)
+        work = scores.new_empty(rows, 2 * n)
+        bounded = at_least is not None
+        _budget_kernel[(rows,)](scores, mask, budget, bound, z, tau, work, n, bounded, BLOCK, num_warps=1)
     return z, tau

@@ -3,8 +3,8 @@
 Words that are selected together form one block, and a path makes one step per block. A state is (number of spans,
 length of the current span, words selected in the current group); each component is counted only as far as it matters,
 and a constraint that cannot bind has no counter. An arc leads from a state before a block to a state after it: it
-skips the block, starts a span with it, or continues a span. The budget is not part of the graph: paths also count
-their words, see `spans_map_cpu`.
+skips the block, starts a span with it, or continues a span. The bounds on the number of words are not part of the
+graph: paths also count their words, see `spans_map_cpu`.
 """
 
 import numpy as np
@@ -77,7 +77,7 @@ def _sort_by_goal(arcs, first_in, unsorted):
 
 
 @jit
-def build_graph(budget, spans, shortest, longest, per_group, unit, fixed, group):
+def build_graph(least, budget, spans, shortest, longest, per_group, unit, fixed, group):
     """The graph of the constraints on unmasked words, as a plain tuple (code cached on disk cannot refer to classes):
 
     budget: an upper bound on the number of selected words
@@ -89,6 +89,7 @@ def build_graph(budget, spans, shortest, longest, per_group, unit, fixed, group)
     high: (blocks + 1, states) the maximum; less than the minimum if there is no path, as in all states if two
         constraints contradict each other on a block
     final: (states,) whether a path may end in the state
+    least: the minimum number of selected words; infeasible if it exceeds `budget`
     """
     table, possible = _blocks(unit, fixed, group, per_group)
     blocks = table.shape[0] - 1
@@ -150,4 +151,4 @@ def build_graph(budget, spans, shortest, longest, per_group, unit, fixed, group)
     for state in range(states):
         length = state // uses % lengths
         final[state] = length == 0 or length >= shortest
-    return budget, table[:, 0].copy(), first_arc, arcs[:arc].copy(), low, high, final
+    return budget, table[:, 0].copy(), first_arc, arcs[:arc].copy(), low, high, final, least

@@ -68,7 +68,7 @@ def _add_if_tied(rest, r, budget, offset, tied, size, z, y, columns, factor, sid
 
 
 @jit
-def complete_face(s, r, budget, columns, k, z, level, y, back, value, structure):
+def complete_face(s, r, least, budget, columns, k, z, level, y, back, value, structure):
     """Append sequences to the k in `columns` until they span the face of z; return (columns, k).
 
     All sequences of the face have the same score `level` at s − z. A random direction g that is orthogonal to all
@@ -109,7 +109,7 @@ def complete_face(s, r, budget, columns, k, z, level, y, back, value, structure)
             if improving_sequence(perturbed, r, structure, offset, known_score, 0.01 * PERTURBATION, y, back):
                 k = _add_if_tied(rest, r, budget, offset, tied, size, z, y, columns, factor, sides, k, line)
             if k == before:
-                best_sequence(perturbed, r, budget, offset, y, back, value, no_blocks, 0, structure)
+                best_sequence(perturbed, r, least, budget, offset, y, back, value, no_blocks, 0, structure)
                 k = _add_if_tied(rest, r, budget, offset, tied, size, z, y, columns, factor, sides, k, line)
         if k == known:
             break

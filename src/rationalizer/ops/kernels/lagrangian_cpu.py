@@ -4,7 +4,8 @@ The exact dynamic program counts words. Without the budget, finding the best pat
 is therefore replaced by a multiplier θ per word. Near the best θ, some optimal paths have slightly too many words and
 some slightly too few. Two paths that are in the same state at the same block can exchange their tails, which may give a
 path within the budget. This path may not be optimal, but its error is bounded: for any θ, no path within the budget B
-has a larger score than the maximum over all paths of score + θ · (words − B).
+has a larger score than the maximum over all paths of score + θ · (words − B). A lower bound on the number of words
+is not relaxed: paths with fewer words are never returned.
 """
 
 import numpy as np
@@ -54,7 +55,7 @@ def _add_up(path, heads, gain, kind, used, score):
 @jit
 def _best_path(constraint_graph, theta, gain, paths):
     """Find the best path with multiplier θ per word and store it in the role NEW."""
-    _, heads, first_arc, arcs, low, high, final = constraint_graph
+    _, heads, first_arc, arcs, low, high, final, _ = constraint_graph
     role, _, _, kind, state, used, score, value, back = paths
     path = role[NEW]
     blocks, states = back.shape
@@ -91,19 +92,24 @@ def _replace(role, replaced):
 
 
 @jit
-def _best_exchange(budget, offset, paths):
-    """Return the best exchange of tails of OVER and UNDER: (score, block, path before it); block 0 means UNDER."""
+def _best_exchange(fewest, budget, offset, paths):
+    """Return the best exchange of tails of OVER and UNDER: (score, block, path before it); block 0 means UNDER.
+
+    The score is −inf if no path has `fewest` to `budget` words.
+    """
     role, _, _, _, state, used, score, _, back = paths
     over, under = role[OVER], role[UNDER]
     blocks = back.shape[0]
-    best, at, first_path = score[under, blocks] + offset * (used[under, blocks] - budget), 0, over
+    best, at, first_path = -np.inf, 0, over
+    if used[under, blocks] >= fewest:
+        best = score[under, blocks] + offset * (used[under, blocks] - budget)
     for b in range(1, blocks):
         if state[over, b] != state[under, b]:
             continue
         for first, second in ((over, under), (under, over)):
             words = used[first, b] + used[second, blocks] - used[second, b]
             total = score[first, b] + score[second, blocks] - score[second, b] + offset * (words - budget)
-            if words <= budget and total > best:
+            if fewest <= words <= budget and total > best:
                 best, at, first_path = total, b, first
     return best, at, first_path
 
@@ -125,7 +131,7 @@ def search_with_multiplier(s, r, constraint_graph, offset, level, least, y, gain
     The gain must also be at least `SUFFICIENT_GAIN` of the largest possible one. Returns False if no selection was
     found. `offset` is as in `budgeted_viterbi`.
     """
-    budget, heads, _, _, low, _, _ = constraint_graph
+    budget, heads, _, _, low, _, _, fewest = constraint_graph
     role, initialized, pause, kind, _, used, score, _, _ = paths
     if budget < MIN_BUDGET:
         return False
@@ -143,6 +149,8 @@ def search_with_multiplier(s, r, constraint_graph, offset, level, least, y, gain
         over = role[OVER]
         if used[over, blocks] <= budget:  # the budget does not bind, and the path is optimal
             _write(constraint_graph, paths, blocks, over, y)
+            if used[over, blocks] < fewest:
+                return False
             return score[over, blocks] + offset * (used[over, blocks] - budget) - level > least
         _best_path(constraint_graph, -1e3 * (1.0 + abs(offset) + np.max(np.abs(gain))), gain, paths)
         _replace(role, UNDER)
@@ -160,7 +168,7 @@ def search_with_multiplier(s, r, constraint_graph, offset, level, least, y, gain
         total = score[new, blocks] + theta * (used[new, blocks] - budget)
         bound = min(bound, total)
         _replace(role, OVER if used[new, blocks] > budget else UNDER)
-        best, at, first_path = _best_exchange(budget, offset, paths)
+        best, at, first_path = _best_exchange(fewest, budget, offset, paths)
         if best - level > least and best - level >= SUFFICIENT_GAIN * (bound - level):
             _write(constraint_graph, paths, at, first_path, y)
             pause[1] = 0

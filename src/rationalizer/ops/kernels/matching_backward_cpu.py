@@ -30,7 +30,7 @@ def subtract_row_means(z, g, weight, tight, out):
 
 
 @jit
-def project_face(z, g, limit, long_exact, short_exact, out):
+def project_face(z, g, least, limit, long_exact, short_exact, out):
     """Project `g` onto the directions that preserve the zeros of `z` and the sums that are at their bounds.
 
     Sums decide, not multipliers, which are not unique: a multiplier of 0 may belong to a sum that the others keep at
@@ -53,7 +53,7 @@ def project_face(z, g, limit, long_exact, short_exact, out):
     fixed = np.empty(short + 1, np.bool_)
     for j in range(short):
         fixed[j] = short_exact or sums[j] > 1.0 - TIGHT
-    fixed[short] = sums[short] > limit - TIGHT
+    fixed[short] = sums[short] > limit - TIGHT or (least > 0 and sums[short] < least + TIGHT)
     subtract_row_means(z, g, weight, tight, out)
     for i in range(long):
         for j in range(short):
@@ -65,7 +65,7 @@ def project_face(z, g, limit, long_exact, short_exact, out):
 
 
 @jit
-def matching_backward_rows(first, last, z, g, row_mask, column_mask, budget, rows_exact, columns_exact, out):
+def matching_backward_rows(first, last, z, g, row_mask, column_mask, least, budget, rows_exact, columns_exact, out):
     for row in range(first, last):
         long, short, transposed = pair_sizes(row_mask[row], column_mask[row])
         pair = np.empty((long, short))
@@ -76,5 +76,6 @@ def matching_backward_rows(first, last, z, g, row_mask, column_mask, budget, row
         long_exact, short_exact = rows_exact, columns_exact
         if transposed:
             long_exact, short_exact = columns_exact, rows_exact
-        project_face(pair, gradient, min(budget[row], short), long_exact, short_exact, projected)
+        bounds = min(least[row], short), min(budget[row], short)
+        project_face(pair, gradient, bounds[0], bounds[1], long_exact, short_exact, projected)
         scatter_pair(projected, row_mask[row], column_mask[row], transposed, out[row])

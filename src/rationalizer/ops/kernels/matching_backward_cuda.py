@@ -107,11 +107,12 @@ def project(
 
 
 def matching_backward(
-    g: Tensor, z: Tensor, row_mask: Tensor, column_mask: Tensor, budget: Tensor, rows_exact: bool, columns_exact: bool
-) -> Tensor:
+    g: Tensor, z: Tensor, row_mask: Tensor, column_mask: Tensor, budget: Tensor, rows_exact: bool, columns_exact: bool,
+    at_least: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     others = (row_mask, column_mask, budget, rows_exact, columns_exact)
-    if not holds(tile_shape(*z.shape[1:]), z.device):
-        return run_on_host(torch.ops.rationalizer.matching_backward, g, z, *others)
+    if at_least is not None or not holds(tile_shape(*z.shape[1:]), z.device):
+        return run_on_host(torch.ops.rationalizer.matching_backward, g, z, *others, at_least)
     return project(z, g, *others, 1.0)
 
 

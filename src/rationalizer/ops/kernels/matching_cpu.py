@@ -335,7 +335,8 @@ def matching_pair(scores, limit, long_exact, short_exact, total_exact, max_itera
     mate, partner = np.empty(long, np.int64), np.empty(short, np.int64)
     budgeted = limit < short
     short_exact |= total_exact and not budgeted  # as many pairs as nodes: each node has one
-    level = best_matching(scores, limit, long_exact or short_exact or total_exact, a, y[:short], mate, partner)
+    least = limit if long_exact or short_exact or total_exact else 0
+    level = best_matching(scores, least, limit, a, y[:short], mate, partner)
     if np.isnan(level):
         z[:] = np.nan
         return 0, np.inf
@@ -380,6 +381,7 @@ def matching_rows(
     scores,
     row_mask,
     column_mask,
+    least,
     budget,
     rows_exact,
     columns_exact,
@@ -389,6 +391,8 @@ def matching_rows(
     iterations,
     violation,
 ):
+    """Solve each matrix without the lower bound, then, if there are too few pairs, with exactly `least` of them: as the
+    problem is convex, a bound that is violated without it binds."""
     for row in range(first, last):
         long, short, transposed = pair_sizes(row_mask[row], column_mask[row])
         pair = np.empty((long, short))
@@ -400,4 +404,8 @@ def matching_rows(
         iterations[row], violation[row] = matching_pair(
             pair, min(budget[row], short), long_exact, short_exact, total_exact, max_iterations, solution
         )
+        low = min(least[row], short)
+        if low > 0 and not (long_exact or short_exact or total_exact) and np.sum(solution) < low - TOLERANCE:
+            steps, violation[row] = matching_pair(pair, low, False, False, True, max_iterations, solution)
+            iterations[row] += steps
         scatter_pair(solution, row_mask[row], column_mask[row], transposed, z[row])

@@ -318,10 +318,12 @@ def matching(
     columns_exact: bool,
     total_exact: bool,
     max_iterations: int,
+    at_least: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     inputs = (scores, row_mask, column_mask, budget)
-    if allowed is not None or total_exact or not holds(tile_shape(*scores.shape[1:]), scores.device):
-        options = (allowed, rows_exact, columns_exact, total_exact, max_iterations)
+    on_host = allowed is not None or at_least is not None or total_exact
+    if on_host or not holds(tile_shape(*scores.shape[1:]), scores.device):
+        options = (allowed, rows_exact, columns_exact, total_exact, max_iterations, at_least)
         return run_on_host(torch.ops.rationalizer.matching, *inputs, *options)
     _, z, iterations, violation = solve(*inputs, rows_exact, columns_exact, max_iterations, 1.0)
     return z, iterations, violation

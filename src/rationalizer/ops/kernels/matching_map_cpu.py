@@ -65,15 +65,15 @@ def best_free(scores, mate, j):
 
 
 @jit
-def best_matching(scores, limit, forced, u, v, mate, partner):
-    """Find the best matching of at most (exactly, if `forced`) `limit` pairs. A score of -inf forbids a pair.
+def best_matching(scores, least, limit, u, v, mate, partner):
+    """Find the best matching of `least` to `limit` pairs. A score of -inf forbids a pair.
 
     `scores` is (long, short). Writes the matching (`mate` of each long node, `partner` of each short one, -1
     for none) and potentials with u_i + v_j ≥ scores_ij, equality on pairs, v ≥ 0, v = 0 on unmatched short
     nodes. Returns the level: u ≥ level everywhere, u = level on unmatched long nodes. The level is also the
-    gain of the last path, and 0 if the search ended because no path has a gain, so (u − level, v, level) is
-    optimal for the dual of the linear program with the constraint "at most `limit` pairs". The level is
-    NaN if `forced` and there is no matching of `limit` pairs.
+    gain of the last path, and 0 if the search ended because no path has a gain, so with `least` = 0 (u − level, v,
+    level) is optimal for the dual of the linear program with the constraint "at most `limit` pairs", and with `least` =
+    `limit` for that with "exactly `limit` pairs". The level is NaN if there is no matching of `least` pairs.
     """
     long, short = scores.shape
     distance = np.empty(short)
@@ -89,8 +89,9 @@ def best_matching(scores, limit, forced, u, v, mate, partner):
         level = max(level, scores[source[j], j])
     if level == -np.inf and limit > 0:
         u[:] = 0.0
-        return np.nan if forced else 0.0
-    for _ in range(limit):
+        return np.nan if least > 0 else 0.0
+    for size in range(limit):
+        forced = size < least
         # Dijkstra over the short nodes; every unmatched long node is a start with potential `level`.
         for j in range(short):
             done[j] = False
@@ -149,7 +150,9 @@ def best_matching(scores, limit, forced, u, v, mate, partner):
 
 
 @jit
-def matching_map_rows(first, last, scores, row_mask, column_mask, budget, rows_exact, columns_exact, total_exact, z):
+def matching_map_rows(
+    first, last, scores, row_mask, column_mask, least, budget, rows_exact, columns_exact, total_exact, z
+):
     """Infeasible matrices become NaN."""
     larger = max(scores.shape[1], scores.shape[2])
     smaller = min(scores.shape[1], scores.shape[2])
@@ -164,10 +167,11 @@ def matching_map_rows(first, last, scores, row_mask, column_mask, budget, rows_e
         gather_pair(scores[row], row_mask[row], column_mask[row], transposed, pair)
         level = 0.0
         if short > 0:
+            limit = min(budget[row], short)
             level = best_matching(
                 pair,
-                min(budget[row], short),
-                columns_exact or rows_exact or total_exact,
+                limit if columns_exact or rows_exact or total_exact else min(least[row], short),
+                limit,
                 u[:long],
                 v[:short],
                 mate[:long],

@@ -290,9 +290,10 @@ def matching_map(
     rows_exact: bool,
     columns_exact: bool,
     total_exact: bool,
+    at_least: Tensor | None = None,
 ) -> Tensor:
-    if allowed is not None or not holds(tile_shape(*scores.shape[1:]), scores.device):
-        inputs = (scores, row_mask, column_mask, budget, allowed, rows_exact, columns_exact, total_exact)
+    if allowed is not None or at_least is not None or not holds(tile_shape(*scores.shape[1:]), scores.device):
+        inputs = (scores, row_mask, column_mask, budget, allowed, rows_exact, columns_exact, total_exact, at_least)
         return run_on_host(torch.ops.rationalizer.matching_map, *inputs)
     out = torch.empty_like(scores, memory_format=torch.contiguous_format)
     if scores.numel():

@@ -9,6 +9,10 @@ Only the number of sets over a point matters, so the circle is stored as histogr
 (level h), inside and outside the set of the current word. The sets of a run of neighbours are placed in order, always
 at the lowest levels. The set of a word without a fractional neighbour may be split, so the Gale–Ryser condition decides
 whether such sets fit, without placing them. The result True is a proof; False means only that no placement was found.
+
+A lower bound L is proven with B − L slack words, which fill every sequence up to exactly B words: a sequence contains
+at most B − L of them, and so at least L words of the text. Slack words have no neighbours, and the heights that are
+easiest to place are equal.
 """
 
 from rationalizer.ops.kernels.numba_runtime import jit
@@ -34,12 +38,13 @@ def _move(amount, source, target, low, limit):
 
 
 @jit
-def is_mixture_within_budget(z, r, capacity, work, singles):
+def is_mixture_within_budget(z, r, capacity, slack_words, slack, work, singles):
     """Return whether `z` is proven to be a mixture of sequences with at most `capacity` fractional words each.
 
     Words with z = 1 are in every sequence; the caller subtracts their number from the budget to get `capacity`.
+    There are `slack_words` further words without neighbours, of height `slack` each.
 
-    `work` (3, >= capacity + 3) and `singles` (n,) are scratch.
+    `work` (3, >= capacity + 3) and `singles` (n + slack_words,) are scratch.
     """
     n = z.shape[0]
     inside, outside, other = work[0], work[1], work[2]
@@ -47,7 +52,7 @@ def is_mixture_within_budget(z, r, capacity, work, singles):
     for i in range(n):
         if 0.0 < z[i] < 1.0:
             fractional += 1
-    if fractional <= capacity:
+    if fractional + slack_words <= capacity:
         return True
     for level in range(capacity + 2):
         inside[level] = outside[level] = other[level] = 0.0
@@ -95,6 +100,9 @@ def is_mixture_within_budget(z, r, capacity, work, singles):
             outside[low] = 0.0
             low += 1
         i = stop + 1
+    for _ in range(slack_words):
+        singles[count] = slack
+        count += 1
     if count == 0:
         return True
     order = ascending(singles[:count])

@@ -35,7 +35,7 @@ def scatter_edges(values, mask, out):
 
 
 @jit
-def pair_budget_row(s, r, budget, z, x, work):
+def pair_budget_row(s, r, least, budget, z, x, work):
     """Write the solution to `z` and the prox before the budget to `x`; return τ. `work` (5, 2n + 2) is scratch."""
     n = s.shape[0]
     for i in range(n):
@@ -69,7 +69,7 @@ def pair_budget_row(s, r, budget, z, x, work):
         for i in range(start, stop + 1):
             x[i] = height
         start = stop + 1
-    return budget_row(x, budget, z)
+    return budget_row(x, least, budget, z)
 
 
 @jit
@@ -91,14 +91,15 @@ def pair_budget_backward_row(g, z, r, tight, h, grad_r):
 
 
 @jit
-def pair_budget_rows(first, last, scores, transition, mask, budget, z, tau):
+def pair_budget_rows(first, last, scores, transition, mask, least, budget, z, tau):
     n = scores.shape[1]
     s, r, x, solution = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     work = np.empty((5, 2 * n + 2))
     for row in range(first, last):
         count = gather_real(scores[row], mask[row], s)
         gather_edges(transition[row], mask[row], r)
-        tau[row] = pair_budget_row(s[:count], r, budget[row], solution[:count], x[:count], work)
+        low = min(least[row], count)
+        tau[row] = pair_budget_row(s[:count], r, low, budget[row], solution[:count], x[:count], work)
         scatter_real(solution, mask[row], z[row])
 
 

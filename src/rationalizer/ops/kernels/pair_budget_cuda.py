@@ -11,6 +11,7 @@ from rationalizer.ops.kernels.rows_cuda import (
     gather_edges,
     gather_real,
     plain,
+    read_bounds,
     scatter_edges,
     scatter_real,
 )
@@ -40,7 +41,7 @@ def _exact_heights(s, r, x, n, heights, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def pair_budget_row(s, r, n, budget, z, work, BLOCK: tl.constexpr):
+def pair_budget_row(s, r, n, least, budget, z, work, BLOCK: tl.constexpr):
     """Solve one row; returns τ. `work` holds 10n + 6 floats."""
     x = work
     weight = x + n
@@ -53,7 +54,7 @@ def pair_budget_row(s, r, n, budget, z, work, BLOCK: tl.constexpr):
     tl.debug_barrier()
     total_variation_row(z, weight, n, x, weight + n)
     _exact_heights(s, r, x, n, weight, BLOCK)
-    return budget_row(weight, n, budget, z, BLOCK)
+    return budget_row(weight, n, least, budget, z, BLOCK)
 
 
 @triton.jit
@@ -84,7 +85,9 @@ def pair_budget_backward_row(g, z, r, n, tight, h, grad_r, BLOCK: tl.constexpr):
 
 
 @triton.jit(do_not_specialize=["n"])
-def _forward_kernel(scores, transition, mask, budget, z, tau, work, n, BLOCK: tl.constexpr):
+def _forward_kernel(
+    scores, transition, mask, budget, at_least, z, tau, work, n, BOUNDED: tl.constexpr, BLOCK: tl.constexpr
+):
     row = tl.program_id(0).to(tl.int64)
     s = work + row * (13 * n + 6)
     r = s + n
@@ -92,8 +95,8 @@ def _forward_kernel(scores, transition, mask, budget, z, tau, work, n, BLOCK: tl
     count, solvable = gather_real(scores + row * n, mask + row * n, n, s, BLOCK)
     finite, negative = gather_edges(transition + row * (n - 1), mask + row * n, n, r, BLOCK)
     limit = tl.load(budget + row)
-    solvable = solvable & finite & ~negative & (limit >= 0)
-    threshold = pair_budget_row(s, r, tl.where(solvable, count, 0), limit, solution, solution + n, BLOCK)
+    count, least, solvable = read_bounds(at_least + row, limit, count, solvable & finite & ~negative, BOUNDED)
+    threshold = pair_budget_row(s, r, count, least, limit, solution, solution + n, BLOCK)
     tl.store(tau + row, threshold)
     scatter_real(solution, mask + row * n, n, solvable, z + row * n, BLOCK)
 
@@ -109,18 +112,20 @@ def _backward_kernel(grad, z, transition, mask, tau, grad_s, grad_r, work, n, BL
     count, _ = gather_real(grad + row * n, mask + row * n, n, g, BLOCK)
     _, solvable = gather_real(z + row * n, mask + row * n, n, real_z, BLOCK)
     gather_edges(transition + row * (n - 1), mask + row * n, n, r, BLOCK)
-    pair_budget_backward_row(g, real_z, r, count, tl.load(tau + row) > 0.0, h, edges, BLOCK)
+    pair_budget_backward_row(g, real_z, r, count, tl.load(tau + row) != 0.0, h, edges, BLOCK)
     scatter_real(h, mask + row * n, n, solvable, grad_s + row * n, BLOCK)
     scatter_edges(edges, mask + row * n, n, count, solvable, grad_r + row * (n - 1), BLOCK)
 
 
-def pair_budget(scores, transition, mask, budget):
+def pair_budget(scores, transition, mask, budget, at_least=None):
     rows, n = scores.shape
-    scores, transition, mask, budget = plain(scores, transition, mask, budget)
+    bounded = at_least is not None
+    bound = at_least if bounded else budget
+    scores, transition, mask, budget, bound = plain(scores, transition, mask, budget, bound)
     z, tau = torch.empty_like(scores), scores.new_zeros(rows)
     if scores.numel():
         work = scores.new_empty(rows, 13 * n + 6)
-        _forward_kernel[(rows,)](scores, transition, mask, budget, z, tau, work, n, BLOCK, num_warps=1)
+        _forward_kernel[(rows,)](scores, transition, mask, budget, bound, z, tau, work, n, bounded, BLOCK, num_warps=1)
     return z, tau
 
 

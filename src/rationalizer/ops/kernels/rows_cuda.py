@@ -31,6 +31,21 @@ def gather_real(values, mask, n, out, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def read_bounds(at_least, budget, count, solvable, BOUNDED: tl.constexpr):
+    """Return the number of words (0 in a row without a solution), the lower bound and whether the row has a solution.
+
+    `at_least` points to the lower bound of the row, and is not read unless `BOUNDED`.
+    """
+    solvable = solvable & (budget >= 0)
+    least = 0 * budget
+    if BOUNDED:
+        least = tl.load(at_least)
+        solvable = solvable & (least >= 0) & (least <= budget)
+    count = tl.where(solvable, count, 0)
+    return count, tl.minimum(least, count), solvable
+
+
+@triton.jit
 def gather_edges(transition, mask, n, out, BLOCK: tl.constexpr):
     """Copy the transitions of neighbouring words to `out`: for neighbours a < b, the transition at a. Return whether
     all are finite, and whether any is negative."""

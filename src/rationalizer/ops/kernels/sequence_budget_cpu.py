@@ -7,7 +7,10 @@
    or 1. A Lagrangian bound on the whole chain, in O(n), then proves for each fixed word that no sequence with the other
    value has a better score. If the proof fails, the word is freed and the method continues. The budgeted Viterbi
    algorithm therefore runs on the few free words only, but the result is the optimum over all sequences.
-3. At ties, the sequences in the support of z may not span the face of z, onto which the Jacobian projects.
+3. With a lower bound on the number of words, the closed form has a multiplier of either sign. If one of the bounds
+   binds, all sequences of the mixture have exactly that number of words, and the certificates above apply. If none
+   binds, slack words (see `mixture_certificate_cpu`) represent both bounds.
+4. At ties, the sequences in the support of z may not span the face of z, onto which the Jacobian projects.
    `face_projection_cpu` adds the missing ones.
 """
 
@@ -24,6 +27,7 @@ from rationalizer.ops.kernels.pair_budget_cpu import gather_edges, pair_budget_r
 from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
 
 FIXED_0, FIXED_1, FREE = 0, 1, 2
+NUDGE = 1e-7  # the largest change of a height in `_is_mixture_between`
 LONG = 512  # from this number of words on, the Viterbi algorithm dominates the cost of an iteration
 
 
@@ -53,10 +57,11 @@ def _reduce(s, r, state, words, scores, edges):
 
 
 @jit
-def _find_wrongly_fixed(s, r, z, tau, budget, level, state, work):
+def _find_wrongly_fixed(s, r, z, tau, bound, level, state, work):
     """Mark in `work[2]` the fixed words that might have the other value in a sequence with a score above `level`.
 
-    For any τ ≥ 0, the score of a sequence with Σy ≤ B is at most τB plus its score with τ subtracted from every word.
+    For any τ, the score of a sequence with τΣy ≤ τB is at most τB plus its score with τ subtracted from every word.
+    B is `bound`: the upper bound on Σy if τ ≥ 0, the lower one if τ < 0.
     One forward and one backward pass compute, for every word i, the largest such bound over all sequences with the
     other value at i. Returns the number of marked words and an upper bound on the scores of all sequences.
     """
@@ -67,8 +72,8 @@ def _find_wrongly_fixed(s, r, z, tau, budget, level, state, work):
         u = s[i + 1] - z[i + 1] - tau
         ahead_0[i] = max(ahead_0[i + 1], u + ahead_1[i + 1])
         ahead_1[i] = max(ahead_0[i + 1], u + r[i] + ahead_1[i + 1])
-    size = abs(level) + tau * budget
-    allowed = level - tau * budget + 1e-13 + 1e-15 * size
+    size = abs(level) + abs(tau) * bound
+    allowed = level - tau * bound + 1e-13 + 1e-15 * size
     freed = 0
     behind_0, behind_1 = 0.0, 0.0
     for i in range(n):
@@ -80,7 +85,7 @@ def _find_wrongly_fixed(s, r, z, tau, budget, level, state, work):
         flipped = behind_1 + ahead_1[i] if state[i] == FIXED_0 else behind_0 + ahead_0[i]
         work[2, i] = state[i] != FREE and flipped > allowed
         freed += int(work[2, i])
-    return freed, max(behind_0, behind_1) + tau * budget
+    return freed, max(behind_0, behind_1) + tau * bound
 
 
 @jit
@@ -116,7 +121,7 @@ def _blocks(z, words, edges, count, limit):
 
 @jit
 def _solve_with_fixed_words(
-    s, r, z, tau, budget, state, support, start, p, size, value_bound, max_iterations, squared_tolerance, stop
+    s, r, z, tau, least, budget, state, support, start, p, size, value_bound, max_iterations, squared_tolerance, stop
 ):
     """Solve by the active-set method with fixed words; write the solution to `z` and its sequences to `support`.
 
@@ -131,14 +136,14 @@ def _solve_with_fixed_words(
     iterations = 0
     while True:
         count, fixed_ones = _reduce(s, r, state, words, scores, edges)
-        limit = min(budget - fixed_ones, count)
+        low, limit = max(least - fixed_ones, 0), min(budget - fixed_ones, count)
         back = np.empty((count, limit + 1), np.uint8)
         value = np.empty((4, limit + 1))
         columns = np.zeros((max(size, 1), word_count(count)), np.uint64)
         if size == 0:
             for j in range(count):
                 work[0, j] = scores[j] - z[words[j]]
-            budgeted_viterbi(work[0, :count], edges, limit, 0.0, y, back, value)
+            budgeted_viterbi(work[0, :count], edges, low, limit, 0.0, y, back, value)
             pack(y[:count], columns[0])
             size = 1
             p = np.ones(1)
@@ -151,7 +156,7 @@ def _solve_with_fixed_words(
         heads, blocks = _blocks(z, words, edges, count, limit)
         _, fixed_value = _closed_form_value(s, r, z, state)
         columns, p, size, used, gap, converged, level = active_set(
-            scores[:count], edges, limit, columns, p, size, reduced, y[:count], back, value, heads, blocks,
+            scores[:count], edges, low, limit, columns, p, size, reduced, y[:count], back, value, heads, blocks,
             max_iterations - iterations, value_bound - fixed_value, squared_tolerance, stop, None,
         )  # fmt: skip
         iterations += used
@@ -168,11 +173,12 @@ def _solve_with_fixed_words(
                     level += r[i]
         freed, bound = 0, level
         if count < n:
-            freed, bound = _find_wrongly_fixed(s, r, z, tau, budget, level + squared_tolerance, state, work)
+            binding = budget if tau >= 0.0 else least
+            freed, bound = _find_wrongly_fixed(s, r, z, tau, binding, level + squared_tolerance, state, work)
         done = (converged and freed == 0) or not converged or iterations >= max_iterations
         if done and converged and freed == 0 and squared_tolerance == 0.0:
             columns, size = complete_face(
-                scores[:count], edges, limit, columns, size, reduced, reduced_level, y[:count], back, value, None
+                scores[:count], edges, low, limit, columns, size, reduced, reduced_level, y[:count], back, value, None
             )
         for k in range(size):
             for j in range(count):
@@ -189,7 +195,51 @@ def _solve_with_fixed_words(
 
 
 @jit
-def _closed_form(s, r, limit, z, x, work, state):
+def _is_mixture_between(z, r, ones, least, limit, work, x):
+    """Return whether `z` is proven to be a mixture of sequences with `least` to `limit` words; no bound may bind.
+
+    Also proves that all points near z on the same plateaus are such mixtures: otherwise the face of z has fewer
+    directions than that of PAIR + BUDGET. By convexity it suffices to move the plateaus in one random direction and in
+    the opposite one.
+    """
+    n = z.shape[0]
+    slack_words = limit - least
+    for sign in (NUDGE, -NUDGE):
+        random, step, total = 1, 0.0, 0.0
+        for i in range(n):
+            x[i] = z[i]
+            if 0.0 < z[i] < 1.0:
+                linked = i > 0 and r[i - 1] > 0.0 and 0.0 < z[i - 1] < 1.0
+                if not (linked and z[i] == z[i - 1]):
+                    if min(z[i], 1.0 - z[i]) <= NUDGE or (linked and abs(z[i] - z[i - 1]) <= 2.0 * NUDGE):
+                        return False
+                    random = (random * 1103515245 + 12345) & 0x7FFFFFFF
+                    step = sign * (random / 0x3FFFFFFF - 1.0)
+                x[i] += step
+            total += x[i]
+        slack = (limit - total) / slack_words
+        if not 0.0 < slack < 1.0:
+            return False
+        if not is_mixture_within_budget(x, r, limit - ones, slack_words, slack, work, work[3]):
+            return False
+    return True
+
+
+@jit
+def _is_certified(z, r, tau, ones, least, limit, work, x):
+    """Return whether the closed form is proven optimal, and its face that of PAIR + BUDGET."""
+    if ones >= least:  # so that every sequence of any mixture has enough words
+        if limit == z.shape[0]:
+            return True
+        least = 0
+    elif tau == 0.0:
+        return _is_mixture_between(z, r, ones, least, limit, work, x)
+    bound = limit if tau >= 0.0 else least
+    return is_mixture_within_budget(z, r, bound - ones, 0, 0.0, work, x) and (tau == 0.0 or not has_tied_plateaus(z, r))
+
+
+@jit
+def _closed_form(s, r, least, limit, z, x, work, state):
     """Write the closed form to `z` and the fixed words to `state`; return τ and whether z is proven optimal."""
     count = s.shape[0]
     for edge in r:
@@ -200,18 +250,38 @@ def _closed_form(s, r, limit, z, x, work, state):
     if limit == 0:
         z[:] = 0.0
         return 0.0, True
-    tau = pair_budget_row(s, r, limit, z, x, work)
+    tau = pair_budget_row(s, r, least, limit, z, x, work)
     ones = 0
     for i in range(count):
         state[i] = FIXED_1 if z[i] == 1.0 else (FIXED_0 if z[i] == 0.0 else FREE)
         ones += z[i] == 1.0
-    certified = limit == count or is_mixture_within_budget(z, r, limit - ones, work, x)
-    return tau, certified and (tau == 0.0 or limit == count or not has_tied_plateaus(z, r))
+    return tau, _is_certified(z, r, tau, ones, least, limit, work, x)
+
+
+@jit
+def _start(z, r, tau, least, limit, squared_tolerance, stop):
+    """Decompose the closed form into sequences within the bounds, see `decompose`.
+
+    Also returns whether slack words were needed: then the face of z is not known.
+    """
+    n = z.shape[0]
+    ones, total = 0, 0.0
+    for i in range(n):
+        ones += z[i] == 1.0
+        total += z[i]
+    if ones >= least or tau != 0.0:
+        bound = least if tau < 0.0 and ones < least else limit
+        return *decompose(z, r, bound, squared_tolerance, stop), False
+    words = n + limit - least
+    heights, edges = np.full(words, (limit - total) / (limit - least)), np.zeros(words - 1)
+    heights[:n] = z
+    edges[: n - 1] = r
+    return *decompose(heights, edges, limit, squared_tolerance, stop), True
 
 
 @jit
 def sequence_budget_rows(
-    first, last, scores, transition, mask, budget, z, tight, support_size, iterations, gap, converged
+    first, last, scores, transition, mask, least, budget, z, tight, support_size, iterations, gap, converged
 ):
     """Solve the rows whose closed form has a certificate; set `support_size` to −1 in the uncertified rows."""
     n = scores.shape[1]
@@ -223,8 +293,9 @@ def sequence_budget_rows(
         gather_edges(transition[row], mask[row], r)
         edges = r[: max(count - 1, 0)]
         limit = min(budget[row], count)
-        tau, certified = _closed_form(s[:count], edges, limit, solution[:count], x[:count], work, state[:count])
-        tight[row] = tau > 0.0
+        low = min(least[row], count)
+        tau, certified = _closed_form(s[:count], edges, low, limit, solution[:count], x[:count], work, state[:count])
+        tight[row] = tau != 0.0
         support_size[row] = 0 if certified else -1
         iterations[row] = 0
         gap[row] = 0.0
@@ -234,8 +305,8 @@ def sequence_budget_rows(
 
 @jit
 def sequence_budget_uncertified_rows(
-    first, last, stop, uncertified_rows, scores, transition, mask, budget, max_iterations, tolerance, z, support_size,
-    support, iterations, gap, converged,
+    first, last, stop, uncertified_rows, scores, transition, mask, least, budget, max_iterations, tolerance, z,
+    support_size, support, iterations, gap, converged,
 ):  # fmt: skip
     """Solve the rows `uncertified_rows[first:last]`, whose closed form has no certificate yet.
 
@@ -252,27 +323,31 @@ def sequence_budget_uncertified_rows(
         count = gather_real(scores[row], mask[row], s)
         gather_edges(transition[row], mask[row], r)
         row_s, row_r, row_z, row_state = s[:count], r[: max(count - 1, 0)], solution[:count], state[:count]
-        limit = min(budget[row], count)
-        tau, _ = _closed_form(row_s, row_r, limit, row_z, x[:count], work, row_state)
+        low, limit = min(least[row], count), min(budget[row], count)
+        tau, certified = _closed_form(row_s, row_r, low, limit, row_z, x[:count], work, row_state)
+        if low > 0 and certified:  # the CUDA kernel leaves these to the host
+            support_size[row] = 0
+            continue
         start, p, size, loss = np.empty((1, 1), np.uint64), np.ones(1), 0, np.inf
-        bound = np.inf
+        bound, slack = np.inf, False
         if np.all(row_r >= 0.0):
-            start, p, size, loss = decompose(row_z, row_r, limit, squared_tolerance, stop)
+            start, p, size, loss, slack = _start(row_z, row_r, tau, low, limit, squared_tolerance, stop)
             bound, _ = _closed_form_value(row_s, row_r, row_z, row_state)
-        if loss <= squared_tolerance and not (tau > 0.0 and has_tied_plateaus(row_z, row_r)):
+        unknown_face = (slack and squared_tolerance == 0.0) or (tau != 0.0 and has_tied_plateaus(row_z, row_r))
+        if loss <= squared_tolerance and not unknown_face:
             support_size[row], gap[row] = 0, loss
         else:
             # The method is finite, but its worst case takes far too long.
             max_steps = min(max_iterations, 1000 + 20 * count)
             support_size[row], iterations[row], gap[row], converged[row] = _solve_with_fixed_words(
-                row_s, row_r, row_z, tau, limit, row_state, support[row], start, p, size, bound, max_steps,
+                row_s, row_r, row_z, tau, low, limit, row_state, support[row], start, p, size, bound, max_steps,
                 squared_tolerance, stop,
             )  # fmt: skip
             if not np.all(np.isfinite(row_z)):
                 # Overflow: return one feasible sequence, as not converged.
                 y = np.zeros(count, np.uint8)
                 budgeted_viterbi(
-                    row_s, row_r, limit, 0.0, y, np.empty((count, limit + 1), np.uint8), np.empty((4, limit + 1))
+                    row_s, row_r, low, limit, 0.0, y, np.empty((count, limit + 1), np.uint8), np.empty((4, limit + 1))
                 )
                 row_z[:] = y
                 pack(y, support[row, 0, : word_count(count)])

@@ -11,11 +11,12 @@ import torch
 import triton
 import triton.language as tl
 
+from rationalizer.ops._inputs import lower_bounds
 from rationalizer.ops.kernels.bits_cpu import word_count
 from rationalizer.ops.kernels.mixture_certificate_cuda import TILE, is_mixture_within_budget
 from rationalizer.ops.kernels.numba_runtime import for_rows, for_slow_rows, unsigned
 from rationalizer.ops.kernels.pair_budget_cuda import pair_budget_backward, pair_budget_row
-from rationalizer.ops.kernels.rows_cuda import BLOCK, fill, gather_edges, gather_real, plain, scatter_real
+from rationalizer.ops.kernels.rows_cuda import BLOCK, fill, gather_edges, gather_real, plain, read_bounds, scatter_real
 from rationalizer.ops.kernels.sequence_budget_backward_cpu import sequence_budget_backward_rows
 from rationalizer.ops.kernels.sequence_budget_cpu import sequence_budget_uncertified_rows
 
@@ -28,6 +29,7 @@ def _closed_form_kernel(
     transition,
     mask,
     budget,
+    at_least,
     z,
     tight,
     size,
@@ -36,6 +38,7 @@ def _closed_form_kernel(
     gap,
     work,
     n,
+    BOUNDED: tl.constexpr,
     BLOCK: tl.constexpr,
     TILE: tl.constexpr,
 ):
@@ -46,9 +49,9 @@ def _closed_form_kernel(
     count, solvable = gather_real(scores + row * n, mask + row * n, n, s, BLOCK)
     finite, negative = gather_edges(transition + row * (n - 1), mask + row * n, n, r, BLOCK)
     limit = tl.load(budget + row)
-    solvable = solvable & finite & (limit >= 0)
-    count = tl.where(solvable, count, 0)
+    count, least, solvable = read_bounds(at_least + row, limit, count, solvable & finite, BOUNDED)
     limit = tl.minimum(tl.maximum(limit, 0), count).to(tl.int32)
+    least = least.to(tl.int32)
     threshold = tl.full([], 0.0, tl.float64)
     status = 0
     if limit == 0:
@@ -57,15 +60,21 @@ def _closed_form_kernel(
         fill(solution, 0, count, threshold, BLOCK)
         status = UNCERTIFIED
     else:
-        threshold = pair_budget_row(s, r, count, limit, solution, solution + n, BLOCK)
-        if limit < count:
+        threshold = pair_budget_row(s, r, count, least, limit, solution, solution + n, BLOCK)
+        if BOUNDED | (limit < count):
             ones = tl.zeros([BLOCK], tl.int32)
             for start in range(0, count, BLOCK):
                 i = start + tl.arange(0, BLOCK)
                 ones += (tl.load(solution + i, mask=i < count, other=0.0) == 1.0).to(tl.int32)
-            fits = is_mixture_within_budget(solution, r, count, limit - tl.sum(ones, 0), solution + n, BLOCK, TILE)
-            status = tl.where(fits, 0, UNCERTIFIED)
-    tl.store(tight + row, (threshold > 0.0).to(tl.uint8))
+            ones = tl.sum(ones, 0)
+            bound = limit
+            between = False
+            if BOUNDED:  # between the bounds, the host proves that the sequences have enough words
+                bound = tl.where((threshold < 0.0) & (ones < least), least, limit)
+                between = (threshold == 0.0) & (ones < least)
+            fits = is_mixture_within_budget(solution, r, count, bound - ones, solution + n, BLOCK, TILE)
+            status = tl.where(fits & ~between, 0, UNCERTIFIED)
+    tl.store(tight + row, (threshold != 0.0).to(tl.uint8))
     tl.store(size + row, status)
     tl.store(converged + row, solvable.to(tl.uint8))
     tl.store(iterations + row, 0)
@@ -73,9 +82,11 @@ def _closed_form_kernel(
     scatter_real(solution, mask + row * n, n, solvable, z + row * n, BLOCK)
 
 
-def _closed_form(scores, transition, mask, budget):
+def _closed_form(scores, transition, mask, budget, at_least):
     rows, n = scores.shape
-    scores, transition, mask, budget = plain(scores, transition, mask, budget)
+    bounded = at_least is not None
+    bound = at_least if bounded else budget
+    scores, transition, mask, budget, bound = plain(scores, transition, mask, budget, bound)
     z, gap = torch.empty_like(scores), scores.new_zeros(rows)
     tight, converged = (torch.ones(rows, dtype=torch.bool, device=scores.device) for _ in range(2))
     size, iterations = (torch.zeros(rows, dtype=torch.int64, device=scores.device) for _ in range(2))
@@ -83,14 +94,14 @@ def _closed_form(scores, transition, mask, budget):
         flags = tight.view(torch.uint8), converged.view(torch.uint8)
         work = scores.new_empty(rows, 13 * n + 6)
         _closed_form_kernel[(rows,)](
-            scores, transition, mask, budget, z, flags[0], size, flags[1], iterations, gap, work, n, BLOCK, TILE,
-            num_warps=1,
+            scores, transition, mask, budget, bound, z, flags[0], size, flags[1], iterations, gap, work, n, bounded,
+            BLOCK, TILE, num_warps=1,
         )  # fmt: skip
     return z, tight, size, converged, iterations, gap
 
 
-def sequence_budget(scores, transition, mask, budget, max_iterations, tolerance):
-    z, tight, size, converged, iterations, gap = _closed_form(scores, transition, mask, budget)
+def sequence_budget(scores, transition, mask, budget, max_iterations, tolerance, at_least=None):
+    z, tight, size, converged, iterations, gap = _closed_form(scores, transition, mask, budget, at_least)
     size = size.cpu()
     rows, n = scores.shape
     # On the host only the pages that uncertified rows write use memory.
@@ -98,7 +109,7 @@ def sequence_budget(scores, transition, mask, budget, max_iterations, tolerance)
     uncertified_rows = np.flatnonzero(size.numpy() < 0)
     if uncertified_rows.size:
         solution, *status = (t.cpu() for t in (z, iterations, gap, converged))
-        inputs = (scores, transition, mask, budget, max_iterations, tolerance)
+        inputs = (scores, transition, mask, lower_bounds(budget, at_least), budget, max_iterations, tolerance)
         outputs = (solution, size, unsigned(support), *status)
         for_slow_rows(sequence_budget_uncertified_rows, uncertified_rows.size, uncertified_rows, *inputs, *outputs)
         z, iterations, gap, converged = (t.to(scores.device) for t in (solution, *status))

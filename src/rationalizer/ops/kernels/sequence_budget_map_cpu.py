@@ -1,4 +1,4 @@
-"""Budgeted Viterbi: the best binary sequence with at most B ones and a bonus for neighbouring ones."""
+"""Budgeted Viterbi: the best binary sequence with L to B ones and a bonus for neighbouring ones."""
 
 import numpy as np
 
@@ -10,11 +10,11 @@ IMPOSSIBLE = -1e300
 
 
 @jit
-def _best_end(value, steps, budget, offset):
+def _best_end(value, steps, least, budget, offset):
     """Return the best value after the last step, and its state (number of ones, last bit)."""
     zero, one = 2 * (steps & 1), 2 * (steps & 1) + 1
-    best, used, bit = -offset * budget, 0, 0
-    for k in range(1, budget + 1):
+    best, used, bit = -offset * budget if least == 0 else -np.inf, 0, 0
+    for k in range(max(least, 1), budget + 1):
         bonus = offset * (k - budget)
         if value[zero, k] + bonus > best:
             best, used, bit = value[zero, k] + bonus, k, 0
@@ -24,8 +24,8 @@ def _best_end(value, steps, budget, offset):
 
 
 @jit
-def budgeted_viterbi(s, r, budget, offset, y, back, value):
-    """Maximize s·y + Σ r_i y_i y_{i+1} + offset·(Σy − budget) s.t. Σy ≤ budget; write `y`, return the maximum.
+def budgeted_viterbi(s, r, least, budget, offset, y, back, value):
+    """Maximize s·y + Σ r_i y_i y_{i+1} + offset·(Σy − budget) s.t. least ≤ Σy ≤ budget; write `y`, return the maximum.
 
     `offset` lets a caller subtract a constant from all scores, so that partial sums stay small and keep their digits,
     without a change of the argmax. States are (number of ones, last bit). Scratch: `back` (n, budget + 1) uint8,
@@ -50,7 +50,7 @@ def budgeted_viterbi(s, r, budget, offset, y, back, value):
             back[t, k] = np.uint8(on > off) | (np.uint8(joined > fresh) << np.uint8(1))
         if t < n - 1:
             edge = r[t]
-    best, used, bit = _best_end(value, n, budget, offset)
+    best, used, bit = _best_end(value, n, least, budget, offset)
     for t in range(n - 1, -1, -1):
         y[t] = bit
         step = back[t, used]
@@ -60,8 +60,11 @@ def budgeted_viterbi(s, r, budget, offset, y, back, value):
 
 
 @jit
-def blockwise_viterbi(s, r, heads, blocks, budget, offset, y, back, value):
-    """`budgeted_viterbi` over the sequences that are constant on each block of words heads[b] ... heads[b + 1] − 1."""
+def blockwise_viterbi(s, r, heads, blocks, least, budget, offset, y, back, value):
+    """`budgeted_viterbi` over the sequences that are constant on each block of words heads[b] ... heads[b + 1] − 1.
+
+    If no such sequence has `least` to `budget` ones, the result is below IMPOSSIBLE / 2, and `y` is not feasible.
+    """
     for k in range(budget + 1):
         value[0, k] = value[1, k] = value[2, k] = value[3, k] = IMPOSSIBLE
     value[0, 0] = 0.0
@@ -83,7 +86,7 @@ def blockwise_viterbi(s, r, heads, blocks, budget, offset, y, back, value):
             value[next_zero, k] = max(on, off)
             value[next_one, k] = score + max(joined, fresh)
             back[b, k] = np.uint8(on > off) | (np.uint8(joined > fresh) << np.uint8(1))
-    best, used, bit = _best_end(value, blocks, budget, offset)
+    best, used, bit = _best_end(value, blocks, least, budget, offset)
     for b in range(blocks - 1, -1, -1):
         for i in range(heads[b], heads[b + 1]):
             y[i] = bit
@@ -95,7 +98,7 @@ def blockwise_viterbi(s, r, heads, blocks, budget, offset, y, back, value):
 
 
 @jit
-def sequence_budget_map_rows(first, last, scores, transition, mask, budget, z):
+def sequence_budget_map_rows(first, last, scores, transition, mask, least, budget, z):
     n = scores.shape[1]
     s, r, y = np.empty(n), np.empty(n), np.zeros(n, np.uint8)
     limit = 0
@@ -107,7 +110,8 @@ def sequence_budget_map_rows(first, last, scores, transition, mask, budget, z):
     for row in range(first, last):
         count = gather_real(scores[row], mask[row], s)
         gather_edges(transition[row], mask[row], r)
-        budgeted_viterbi(s[:count], r, min(count, budget[row]), 0.0, y, back, value)
+        bounds = min(count, least[row]), min(count, budget[row])
+        budgeted_viterbi(s[:count], r, bounds[0], bounds[1], 0.0, y, back, value)
         for i in range(count):
             solution[i] = y[i]
         scatter_real(solution, mask[row], z[row])

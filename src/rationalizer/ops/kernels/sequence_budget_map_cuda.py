@@ -4,14 +4,23 @@ import torch
 import triton
 import triton.language as tl
 
-from rationalizer.ops.kernels.rows_cuda import BLOCK, gather_edges, gather_real, plain, programs, scatter_real
+from rationalizer.ops.kernels.rows_cuda import (
+    BLOCK,
+    gather_edges,
+    gather_real,
+    plain,
+    programs,
+    read_bounds,
+    scatter_real,
+)
 
 IMPOSSIBLE = tl.constexpr(-1e300)
 
 
 @triton.jit(noinline=True)
-def budgeted_viterbi(s, r, n, budget, offset, y, trace, value, BLOCK: tl.constexpr):
-    """Maximize s·y + Σ r_i y_i y_{i+1} + offset·(Σy − budget) s.t. Σy ≤ budget; write the argmax as bytes to `y`.
+def budgeted_viterbi(s, r, n, least, budget, offset, y, trace, value, BLOCK: tl.constexpr):
+    """Maximize s·y + Σ r_i y_i y_{i+1} + offset·(Σy − budget) s.t. least ≤ Σy ≤ budget; write the argmax as bytes
+    to `y`.
 
     As in `sequence_budget_map_cpu`, ties included. Scratch: `trace` n·(budget + 1) bytes, `value` 4·(budget + 1)
     floats.
@@ -52,8 +61,9 @@ def budgeted_viterbi(s, r, n, budget, offset, y, trace, value, BLOCK: tl.constex
     for start in range(0, width, BLOCK):
         k = start + tl.arange(0, BLOCK)
         bonus = offset * (k - budget)
-        if_zero = tl.load(value + now * 2 * width + k, mask=k < width, other=float("-inf")) + bonus
-        if_one = tl.load(value + now * 2 * width + width + k, mask=k < width, other=float("-inf")) + bonus
+        enough = (k < width) & (k >= least)
+        if_zero = tl.load(value + now * 2 * width + k, mask=enough, other=float("-inf")) + bonus
+        if_one = tl.load(value + now * 2 * width + width + k, mask=enough, other=float("-inf")) + bonus
         top = tl.max(tl.maximum(if_zero, if_one), 0)
         first = tl.min(tl.where((if_zero == top) | (if_one == top), k, width), 0)
         ends_in_one = tl.sum(((k == first) & (if_zero < top)).to(tl.int32), 0)
@@ -71,7 +81,20 @@ def budgeted_viterbi(s, r, n, budget, offset, y, trace, value, BLOCK: tl.constex
 
 
 @triton.jit(do_not_specialize=["n", "rows"])
-def _map_kernel(scores, transition, mask, budget, z, floats, trace, n, rows, BLOCK: tl.constexpr):
+def _map_kernel(
+    scores,
+    transition,
+    mask,
+    budget,
+    at_least,
+    z,
+    floats,
+    trace,
+    n,
+    rows,
+    BOUNDED: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     program = tl.program_id(0).to(tl.int64)
     s = floats + program * (7 * n + 4)
     r = s + n
@@ -82,10 +105,9 @@ def _map_kernel(scores, transition, mask, budget, z, floats, trace, n, rows, BLO
         count, solvable = gather_real(scores + at * n, mask + at * n, n, s, BLOCK)
         finite, _ = gather_edges(transition + at * (n - 1), mask + at * n, n, r, BLOCK)
         limit = tl.load(budget + at)
-        solvable = solvable & finite & (limit >= 0)
-        count = tl.where(solvable, count, 0)
+        count, least, solvable = read_bounds(at_least + at, limit, count, solvable & finite, BOUNDED)
         limit = tl.minimum(tl.maximum(limit, 0), count).to(tl.int32)
-        budgeted_viterbi(s, r, count, limit, 0.0, y, y + n, solution + n, BLOCK)
+        budgeted_viterbi(s, r, count, least, limit, 0.0, y, y + n, solution + n, BLOCK)
         for start in range(0, count, BLOCK):
             i = start + tl.arange(0, BLOCK)
             tl.store(solution + i, tl.load(y + i, mask=i < count, other=0).to(tl.float64), mask=i < count)
@@ -93,13 +115,17 @@ def _map_kernel(scores, transition, mask, budget, z, floats, trace, n, rows, BLO
         tl.debug_barrier()
 
 
-def sequence_budget_map(scores, transition, mask, budget):
+def sequence_budget_map(scores, transition, mask, budget, at_least=None):
     rows, n = scores.shape
-    scores, transition, mask, budget = plain(scores, transition, mask, budget)
+    bounded = at_least is not None
+    bound = at_least if bounded else budget
+    scores, transition, mask, budget, bound = plain(scores, transition, mask, budget, bound)
     z = torch.empty_like(scores)
     if scores.numel():
         grid = programs(rows, n * (n + 2))
         floats = scores.new_empty(grid, 7 * n + 4)
         trace = scores.new_empty((grid, n * (n + 2)), dtype=torch.uint8)
-        _map_kernel[(grid,)](scores, transition, mask, budget, z, floats, trace, n, rows, BLOCK, num_warps=1)
+        _map_kernel[(grid,)](
+            scores, transition, mask, budget, bound, z, floats, trace, n, rows, bounded, BLOCK, num_warps=1
+        )
     return z

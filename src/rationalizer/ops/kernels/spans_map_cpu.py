@@ -12,7 +12,7 @@ from rationalizer.ops.kernels.pair_budget_cpu import gather_edges
 def viterbi_scratch(constraint_graph):
     """Scratch for `constrained_viterbi`: the gain of each block on each kind of arc, and the value of each state and
     number of words (unreachable ones are never written)."""
-    budget, _, _, _, low, _, _ = constraint_graph
+    budget, low = constraint_graph[0], constraint_graph[4]
     return np.zeros((low.shape[0], 3)), np.full((*low.shape, budget + 1), -np.inf)
 
 
@@ -35,7 +35,7 @@ def constrained_viterbi(s, r, constraint_graph, offset, y, gain, value):
     memory, so the forward pass consists of sums and maxima of vectors; the backward pass searches for the arc that
     gave the value. Ties go to fewer words.
     """
-    budget, heads, first_arc, arcs, low, high, final = constraint_graph
+    budget, heads, first_arc, arcs, low, high, final, least = constraint_graph
     blocks, states = low.shape[0] - 1, low.shape[1]
     add_gains(s, r, heads, gain)
     value[0, 0, 0] = 0.0
@@ -64,7 +64,7 @@ def constrained_viterbi(s, r, constraint_graph, offset, y, gain, value):
     best, at, words = -np.inf, -1, 0
     for state in range(states):
         if final[state]:
-            for k in range(low[blocks, state], high[blocks, state] + 1):
+            for k in range(max(low[blocks, state], least), high[blocks, state] + 1):
                 total = value[blocks, state, k] + offset * (k - budget)
                 if total > best or (total == best and k < words):
                     best, at, words = total, state, k
@@ -89,7 +89,7 @@ def constrained_viterbi(s, r, constraint_graph, offset, y, gain, value):
 
 
 @jit
-def gather_row(row, scores, transition, mask, budget, spans, unit, fixed, group, shortest, longest, per_group):
+def gather_row(row, scores, transition, mask, least, budget, spans, unit, fixed, group, shortest, longest, per_group):
     """Return the scores and transitions of the unmasked words of a row, and the graph of the constraints on them."""
     n = scores.shape[1]
     s, r = np.empty(n), np.empty(n)
@@ -100,19 +100,20 @@ def gather_row(row, scores, transition, mask, budget, spans, unit, fixed, group,
     gather_real(fixed[row], mask[row], required)
     gather_real(group[row], mask[row], groups)
     constraint_graph = build_graph(
-        min(budget[row], count), min(spans[row], count), shortest, longest, per_group, units[:count], required[:count],
-        groups[:count],
+        min(least[row], count), min(budget[row], count), min(spans[row], count), shortest, longest, per_group,
+        units[:count], required[:count], groups[:count],
     )  # fmt: skip
     return s[:count], r[: max(count - 1, 0)], constraint_graph
 
 
 @jit
 def spans_map_rows(
-    first, last, scores, transition, mask, budget, spans, unit, fixed, group, shortest, longest, per_group, z, feasible
+    first, last, scores, transition, mask, least, budget, spans, unit, fixed, group, shortest, longest, per_group, z,
+    feasible,
 ):  # fmt: skip
     for row in range(first, last):
         s, r, constraint_graph = gather_row(
-            row, scores, transition, mask, budget, spans, unit, fixed, group, shortest, longest, per_group
+            row, scores, transition, mask, least, budget, spans, unit, fixed, group, shortest, longest, per_group
         )
         y = np.zeros(s.shape[0], np.uint8)
         gain, value = viterbi_scratch(constraint_graph)

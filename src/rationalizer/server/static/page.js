@@ -34,6 +34,7 @@ const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 function describeBudgetValue({ budget, budget_unit: unit }) {
   if (unit === "count") return `up to ${plural(budget, showsPairs() ? "pair" : "word")}`;
   const share = `${+(100 * budget).toFixed(1)}%`;
+  if (unit === "average") return `${share} on average`;
   return showsPairs() ? `pairs for up to ${share} of the shorter text` : `up to ${share} of the words`;
 }
 
@@ -249,7 +250,8 @@ function changeBudget() {
   const slider = byId("budget");
   const { unit } = slider.dataset;
   // A share is sent as text: the number 1 would mean one word.
-  state.budget = unit === "count" ? Number(slider.value) : `${slider.value}%`;
+  const share = unit === "average" ? `${slider.value}% on average` : `${slider.value}%`;
+  state.budget = unit === "count" ? Number(slider.value) : share;
   describeBudget(unit);
   explainSoon(60);
 }

@@ -1,0 +1,158 @@
+"""A budget on average over texts: one multiplier, with hard bounds on each text."""
+
+import numpy as np
+import pytest
+import torch
+
+from rationalizer.data import generated_reviews
+from rationalizer.inference import evaluate, predict
+from rationalizer.inference.multiplier_table import with_multiplier
+from rationalizer.models import TrainedModel, configure
+from rationalizer.nn.extractors import EXTRACTORS
+from rationalizer.nn.extractors.average_budget import find_multiplier, mean_share, multiplier_table
+from rationalizer.text import Budget
+from rationalizer.training import train
+
+pytestmark = pytest.mark.long
+
+BUDGET = Budget.average(0.18, least=0.08, most=0.35)
+SMALL = {"hidden": 8, "epochs": 2, "min_epochs": 1, "batch_size": 16, "embeddings": None, "vector_size": 16}
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return generated_reviews(train=128, dev=96, test=64)
+
+
+@pytest.fixture(scope="module", params=["spectra", "pair-budget"])
+def trained(request, corpus):
+    return train(corpus, configure(request.param, {**SMALL, "budget": str(BUDGET)}), threads=1)
+
+
+def counts(trained, examples, **how):
+    """The numbers of selected and of all words that count."""
+    selected = predict(trained, examples, **how).selected
+    counted = [trained.encoder.counted(example.tokens) for example in examples]
+    chosen = [int((mask & real).sum()) for mask, real in zip(selected, counted, strict=True)]
+    return np.array(chosen), np.array([int(real.sum()) for real in counted])
+
+
+def test_bounds_hold_for_every_text(trained, corpus):
+    for budget in (BUDGET, Budget.average(0.12, least=0.1, most=0.2), Budget.average(0.5, least=0.4, most=0.6)):
+        chosen, words = counts(trained, corpus.test, budget=budget)
+        assert (chosen <= budget.most * words + 1e-9).all()
+        assert (chosen >= budget.least * words - 1e-9).all()
+        assert (chosen > 0).all()
+
+
+def test_average_on_dev(trained, corpus):
+    chosen, words = counts(trained, corpus.dev)
+    assert len(set(chosen / words)) > 5  # not the same share of every text
+    assert np.mean(chosen / words) == pytest.approx(0.18, abs=0.01)
+    for share in (0.12, 0.24, 0.3):  # under the bounds of the training
+        chosen, words = counts(trained, corpus.dev, budget=Budget.average(share, least=0.08, most=0.35))
+        assert np.mean(chosen / words) == pytest.approx(share, abs=0.03)
+
+
+def test_scores_report_the_sizes(trained, corpus):
+    scores = evaluate(trained, corpus.test)
+    assert scores["size_min"] < scores["size"] < scores["size_max"]
+
+
+def test_texts_do_not_influence_each_other(trained, corpus):
+    together = predict(trained, corpus.test).selected
+    for example, mask in zip(corpus.test[:10], together, strict=False):
+        assert np.array_equal(predict(trained, [example]).selected[0], mask)
+
+
+def test_saved_model(trained, corpus, tmp_path):
+    trained.save(tmp_path)
+    loaded = TrainedModel.load(tmp_path)
+    assert loaded.config.budget == BUDGET
+    assert loaded.history["calibration"] == trained.history["calibration"]
+    for ours, theirs in zip(predict(loaded, corpus.test).selected, predict(trained, corpus.test).selected, strict=True):
+        assert np.array_equal(ours, theirs)
+    trained.with_budget("20%").save(tmp_path / "fixed")
+    again = TrainedModel.load(tmp_path / "fixed").with_budget(BUDGET)
+    assert np.array_equal(counts(again, corpus.test)[0], counts(trained, corpus.test)[0])
+
+
+def test_fixed_budgets_remain_possible(trained, corpus):
+    chosen, words = counts(trained, corpus.test, budget="10%")
+    assert (chosen <= np.maximum(1, np.round(0.1 * words))).all()
+
+
+def test_a_model_without_multipliers_refuses(corpus):
+    fixed = train(corpus, configure("spectra", {**SMALL, "epochs": 1}), threads=1)
+    with pytest.raises(ValueError, match="average"):
+        fixed.with_budget(BUDGET)
+
+
+@pytest.mark.parametrize("method", [name for name, kind in EXTRACTORS.items() if not kind.supports_average])
+def test_other_methods_refuse(method):
+    with pytest.raises(ValueError, match="spectra"):
+        configure(method, {"budget": BUDGET})
+
+
+def test_pairs_and_constraints_refuse(trained):
+    with pytest.raises(ValueError, match="average"):
+        configure("budget", {"budget": BUDGET}, pairs=True)
+    with pytest.raises(ValueError, match="spans=2"):
+        configure("spectra", {"budget": BUDGET, "constraints": "spans=2"})
+    with pytest.raises(ValueError, match="spans=2"):
+        trained.with_constraints("spans=2")
+
+
+@pytest.fixture
+def method():
+    torch.manual_seed(0)
+    return EXTRACTORS["spectra"](5, transition=0.3)
+
+
+def rows(generator):
+    scores = torch.randn(200, 40, generator=generator)
+    return [(scores, torch.arange(40) < torch.randint(5, 41, (200, 1), generator=generator))]
+
+
+def test_multiplier_of_any_average(method):
+    texts = rows(torch.Generator().manual_seed(0))
+    values = [mean_share(method, BUDGET, texts, multiplier) for multiplier in np.linspace(-4, 4, 30)]
+    assert (np.diff(values) <= 0).all()
+    for share in (0.12, 0.18, 0.3):
+        budget = Budget.average(share, least=0.08, most=0.35)
+        assert mean_share(method, budget, texts, find_multiplier(method, budget, texts)) == pytest.approx(
+            share, abs=1e-3
+        )
+    shares, multipliers = multiplier_table(method, BUDGET, texts)
+    assert shares == sorted(shares)
+    assert (np.diff(multipliers) < 0).all()
+    found = with_multiplier(BUDGET, {"shares": shares, "multipliers": multipliers})
+    assert mean_share(method, BUDGET, texts, found.multiplier) == pytest.approx(0.18, abs=2e-3)
+
+
+@pytest.mark.parametrize("start", [-3.0, 3.0])
+def test_dual_ascent_reaches_the_average(method, start):
+    method.track_average(BUDGET)
+    method.multiplier = torch.tensor(start)
+    [(scores, mask)] = rows(torch.Generator().manual_seed(1))
+    for _ in range(200):
+        average = BUDGET.average_bounds(mask)
+        extraction = method(torch.zeros(200, 40, 5), mask, BUDGET.word_limit(mask), average=average)
+        loss = method.loss(extraction._replace(scores=scores), torch.zeros(200), mask, BUDGET.word_limit(mask))
+        method.multiplier = loss.state["multiplier"]
+    assert mean_share(method, BUDGET, [(scores, mask)], float(method.multiplier)) == pytest.approx(0.18, abs=0.01)
+
+
+def test_gradient_within_the_bounds(method):
+    """Between its bounds a text gets more words if all its scores rise; at a bound it does not."""
+    method.temperature = 0.1  # so that the relaxed number of words is near the decoded one
+    method.track_average(BUDGET)
+    mask = torch.ones(1, 40, dtype=torch.bool)
+    states = torch.randn(1, 40, 5, generator=torch.Generator().manual_seed(2))
+    scores = method.score(states).detach()
+    between = find_multiplier(method, BUDGET, [(scores, mask)])
+    for multiplier, moves in ((between, True), (-9.0, False), (9.0, False)):
+        method.multiplier = torch.tensor(multiplier)
+        z = method(states, mask, BUDGET.word_limit(mask), average=BUDGET.average_bounds(mask)).z
+        (gradient,) = torch.autograd.grad(z.sum(), method.scorer.bias)
+        assert (abs(float(gradient)) > 1e-3) == moves
