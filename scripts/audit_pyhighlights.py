@@ -1,6 +1,6 @@
 """Train FR, MCD and DR of pyhighlights, audit them, and print a table of the verdicts.
 
-    python scripts/audit_pyhighlights.py DATA OUT [--dataset sst] [--epochs 15] [--models fr mcd dr]
+    python scripts/audit_pyhighlights.py DATA OUT [--dataset sst] [--epochs 20] [--models fr mcd dr]
 
 Needs `pip install pyhighlights`, best in an environment of its own. DATA has the folders `sst` and `hotels_location`
 with Parquet files. As in `audit_models.py`, every model is trained on 2,000 texts and audited on up to 1,000 held-out
@@ -127,7 +127,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--dataset", choices=("sst", "hotels"), default="sst")
-    parser.add_argument("--epochs", type=int, default=15)
+    parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--models", nargs="+", choices=("fr", "mcd", "dr"), default=["fr", "mcd", "dr"])
     args = parser.parse_args()

@@ -29,21 +29,22 @@ def independent_reader(context: AuditContext) -> CheckResult:
     rng = context.random("independent-reader")
     shuffled = [_random_words(mask, rng) for mask in context.selected]
     whole = [np.ones(len(tokens), dtype=np.bool_) for tokens in context.tokens]
+    if len(np.unique(context.predicted)) < 2:
+        return not_applicable("The model predicts one label only.")
+    chance = 1 / len(np.unique(context.predicted))
     hits = {
-        name: _read(context, masks, numbers) == context.predicted
+        # Without words there is nothing to read: not even the more frequent label counts as found.
+        name: np.where([mask.any() for mask in masks], _read(context, masks, numbers) == context.predicted, chance)
         for name, masks in (("rationale", context.selected), ("random", shuffled), ("whole", whole))
     }
     balance = _class_balance(context.predicted)
-    if len(np.unique(context.predicted)) < 2:
-        return not_applicable("The model predicts one label only.")
     agreement = {name: float((balance * hit).mean()) for name, hit in hits.items()}
-    chance = 1 / len(np.unique(context.predicted))
     if agreement["whole"] < chance + MIN_AGREEMENT * (1 - chance):
         return not_applicable(
             f"The independent reader of whole texts agrees with the model's labels in only {agreement['whole']:.0%} of "
             "the texts: it is too weak to judge."
         )
-    gain = bootstrap_mean(balance * (hits["rationale"].astype(float) - hits["random"]), rng)
+    gain = bootstrap_mean(balance * (hits["rationale"] - hits["random"]), rng)
     sentence = (
         "A bag-of-words model that the audit trained on whole texts agrees with the model's label in "
         f"{agreement['rationale']:.0%} of the texts if it reads the selected words, in {agreement['random']:.0%} if it "
