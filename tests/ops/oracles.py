@@ -95,6 +95,8 @@ def sparsemax(s: Array) -> Solution:
 
 def fusedmax(s: Array, tv: float) -> Solution:
     """One extra variable t_i >= |z_i − z_{i+1}| an edge."""
+    if tv == 0:  # without its variables, whose constraints would leave the multipliers open
+        return sparsemax(s)
     n, m = len(s), len(s) - 1
     difference = np.eye(m, n) - np.eye(m, n, 1)
     below = np.vstack(

@@ -28,6 +28,7 @@ def test_sparsemax(case):
 
 @CASES
 @given(chains(), st.sampled_from([0.0, 0.1, 0.7, 5.0]))
+@example((np.array([0.0, 0, 0, 1, 2, -3, 1, 1]), np.zeros(7), 0), 0.0)  # dependent constraints at the optimum
 def test_fusedmax(case, tv):
     s, _, _ = case
     assert_close(ops.fusedmax(row(s), tv=tv), oracles.fusedmax(s, tv))

@@ -19,8 +19,8 @@ from rationalizer.server.served_models import ServedModel
 def add_fault(owner, name, is_faulty, fault):
     original = getattr(owner, name)
 
-    def replacement(*arguments):
-        result = original(*arguments)
+    def replacement(*arguments, **options):
+        result = original(*arguments, **options)
         return fault() if is_faulty(result) else result
 
     setattr(owner, name, replacement)

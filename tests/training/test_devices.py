@@ -27,7 +27,9 @@ def test_default_is_the_same_everywhere():
         for option in command.params
         if option.name == "device"
     }
-    assert defaults == dict.fromkeys(["train", "compare", "evaluate", "explain", "serve", "hans"], "auto")
+    assert defaults == dict.fromkeys(
+        ["train", "compare", "evaluate", "audit", "explain", "verify", "serve", "hans"], "auto"
+    )
 
 
 @pytest.mark.parametrize(

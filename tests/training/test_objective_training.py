@@ -94,7 +94,7 @@ def test_mgr_generators_learn_at_their_own_rates(corpus, monkeypatch):
 
     monkeypatch.setattr(TrainingLoop, "_update_weights", update_weights)
     config = config_of("mgr", epochs=1, learning_rate=1e-3, weight_decay=0.0, averaging=0.0)
-    train(corpus, config, accelerator="cpu", precision="64-true")
+    train(corpus, config, device="cpu", precision="64-true")
     # Adam's first step is the learning rate, for every weight whose gradient is not 0.
     assert [steps[0][name] for name in ("model", 0, 1)] == pytest.approx([1e-3, 2e-3, 3e-3], rel=1e-3)
 

@@ -55,7 +55,7 @@ def audit(
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
     report: Annotated[Path | None, typer.Option(help="Also write an HTML page to this file.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the results to this file.")] = None,
-    device: Device = "cpu",
+    device: Device = "auto",
 ) -> None:
     """Test whether a model reads only what it shows. Exit code 1 if a leak is found."""
     import numpy as np

@@ -54,7 +54,7 @@ def verify(
         Path | None,
         typer.Option(metavar="FILE", help="Require a signature by the owner of this Ed25519 public key (PEM)."),
     ] = None,
-    device: Device = "cpu",
+    device: Device = "auto",
 ) -> None:
     """Repeat recorded decisions and compare words, label and bits.
 
