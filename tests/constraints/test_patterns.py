@@ -85,7 +85,7 @@ def test_search_has_a_time_limit():
 
 
 def test_several_searches_share_a_time_limit():
-    started = time.monotonic()
+    started = time.process_time()  # other programs may use the processor, too
     limit = SearchTime(0.2)
     with limit.use():
         assert find_pattern("a+", SLOW_TEXT) == [(0, 60)]
@@ -95,5 +95,5 @@ def test_several_searches_share_a_time_limit():
         with pytest.raises(ConstraintConflict, match="too long"):
             find_pattern("a+", SLOW_TEXT)
     assert limit.left <= 0
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
     assert find_pattern("a+", SLOW_TEXT) == [(0, 60)]
