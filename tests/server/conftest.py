@@ -1,3 +1,4 @@
+import shutil
 import socket
 import threading
 import time
@@ -10,6 +11,8 @@ from fastapi.testclient import TestClient
 from rationalizer.data import generated_reviews as reviews
 from rationalizer.server import Quotas, create_app, load_models
 from rationalizer.server.listener import server_config
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @pytest.fixture(scope="session")
@@ -65,3 +68,31 @@ def server(models):
 def pair_server(pair_run):
     with listening(create_app(load_models([pair_run]))) as address:
         yield address
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
+    if CHROMIUM is None:
+        pytest.skip("the browser tests need Chromium (apt-get install chromium)")
+    playwright.expect.set_options(timeout=20_000)  # the machine may be busy
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page without console messages, and without requests to other servers."""
+    context = browser.new_context(viewport={"width": 1100, "height": 900}, accept_downloads=True)
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    messages, hosts = [], set()
+    page.on("console", lambda message: messages.append(message.text) if message.type in ("error", "warning") else 0)
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on("request", lambda request: hosts.add(request.url.split("/")[2]) if "://" in request.url else 0)
+    yield page
+    assert messages == []
+    assert all(host.startswith("127.0.0.1:") for host in hosts)
+    context.close()

@@ -1,5 +1,6 @@
 """Texts with labels and annotations, from lists, tables, files, and datasets by name."""
 
+from rationalizer.data.annotation_file import AnnotationFile, Annotations
 from rationalizer.data.bad_rows import BadRows
 from rationalizer.data.column_names import Columns
 from rationalizer.data.corpus import Corpus, Task
@@ -21,6 +22,8 @@ from rationalizer.text.errors import DataError
 __all__ = [
     "DATASETS",
     "GENERATED",
+    "AnnotationFile",
+    "Annotations",
     "BadRows",
     "Columns",
     "Corpus",

@@ -51,6 +51,12 @@ def mask_from_characters(spans: Sequence[Any], offsets: Offsets, length: int) ->
     return tuple(mask)
 
 
+def holds_lists_of_spans(spans: Sequence[Any]) -> bool:
+    """Whether this is one list of spans per annotator, not one list of spans."""
+    lists = [value for value in map(_plain, spans) if isinstance(value, Sequence) and not isinstance(value, str)]
+    return len(lists) == len(spans) > 0 and all(not one or isinstance(_plain(one[0]), Sequence) for one in lists)
+
+
 def mask_from_flags(flags: Sequence[Any], length: int) -> tuple[bool, ...]:
     """A mask from one 0/1, true/false or "0"/"1" per token."""
     if len(flags) != length:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rationalizer.data.annotation_parsing import (
+    holds_lists_of_spans,
     json_list,
     mask_from_characters,
     mask_from_flags,
@@ -47,7 +48,8 @@ def make_example(
         spans: annotation as half-open token spans. Each annotation may also be JSON text.
         mask: annotation as one flag per token.
         masks: one such mask per annotator; the annotation is their union.
-        characters: annotation as half-open character spans; every token that overlaps one is annotated.
+        characters: annotation as half-open character spans, or one list of them per annotator; every token that
+            overlaps one is annotated.
         sentence_lengths: the number of tokens of each sentence.
         label: the encoded label.
         rule: how the text is split into words.
@@ -80,7 +82,11 @@ def make_example(
         annotation = None if annotator_masks is None else tuple(map(any, zip(*annotator_masks, strict=True)))
     elif characters is not None:
         parsed = parse_list(characters, "the rationale's character spans")
-        annotation = mask_from_characters(parsed, offsets, len(text or ""))
+        if holds_lists_of_spans(parsed):
+            annotator_masks = tuple(mask_from_characters(one, offsets, len(text or "")) for one in parsed)
+            annotation = tuple(map(any, zip(*annotator_masks, strict=True)))
+        else:
+            annotation = mask_from_characters(parsed, offsets, len(text or ""))
     lengths = None if sentence_lengths is None else _parse_sentence_lengths(sentence_lengths)
     return Example(text or "", words, offsets, label, annotation, lengths, annotator_masks)
 
@@ -149,6 +155,13 @@ def example_from_row(row: dict[str, Any], columns: Columns, labels: Labels | Non
         label=label,
         rule=rule,
     )
+
+
+def example_from_known_row(row: Mapping[str, Any], labels: Labels | None, rule: SplitRule) -> AnyExample:
+    """Make an example from a row whose columns have their usual names; without a label, it has none."""
+    columns = Columns(**{kind: name if name in row else None for kind, name in Columns().by_kind().items()})
+    unlabelled = columns.label is None or row[columns.label] in (None, "")
+    return example_from_row(dict(row), columns, None if unlabelled else labels, rule)
 
 
 def make_examples(

@@ -11,10 +11,11 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import IO, Any
 
+from rationalizer.data.annotation_file import Annotations, is_header
 from rationalizer.data.bad_rows import LISTED, BadRow, BadRows
 from rationalizer.data.column_names import check_unique
 from rationalizer.data.csv_dialect import UTF8, Dialect
@@ -329,7 +330,11 @@ def _header(path: Path, reader: Iterator[list[str]], dialect: Dialect) -> tuple[
 def _json_rows(
     path: Path, dialect: Dialect, wanted: Collection[str] | None, seen: dict[str, None], blank: bool
 ) -> Iterator[Row | BadRow]:
-    for value in _json_values(path, dialect, blank):
+    values = _json_values(path, dialect, blank)
+    first = list(islice(values, 1))
+    if first and is_header(first[0]):
+        first, values = [], iter(_annotated_rows(chain(first, values)))
+    for value in chain(first, values):
         if isinstance(value, BadRow):
             yield value
         elif not isinstance(value, dict):
@@ -338,6 +343,18 @@ def _json_rows(
         else:
             seen.update(dict.fromkeys(value))
             yield value if wanted is None else {name: item for name, item in value.items() if name in wanted}
+
+
+def _annotated_rows(lines: Iterator[Any]) -> Iterator[Row]:
+    """The table in the lines of an annotation file; a last line that was cut off does not count."""
+    annotations = Annotations()
+    for line, following in pairwise(chain(lines, [None])):
+        if isinstance(line, BadRow):
+            if following is not None:
+                raise line.error
+        else:
+            annotations.add(line)
+    return annotations.rows()
 
 
 def _json_values(path: Path, dialect: Dialect, blank: bool) -> Iterator[Any]:

@@ -4,11 +4,13 @@ from rationalizer.inference.attribution_comparison import AttributionComparison,
 from rationalizer.inference.attributions import ATTRIBUTIONS, attribute
 from rationalizer.inference.evaluate import compare_with_annotators, evaluate, standalone_agreement
 from rationalizer.inference.predict import Predictions, predict, predict_from
+from rationalizer.inference.usefulness import annotation_usefulness
 
 __all__ = [
     "ATTRIBUTIONS",
     "AttributionComparison",
     "Predictions",
+    "annotation_usefulness",
     "attribute",
     "compare_with_annotators",
     "compare_with_attributions",

@@ -5,7 +5,13 @@
 
 from rationalizer.discovery import import_modules
 from rationalizer.metrics.alignment import AlignmentScores, Violations, alignment_scores, violations
-from rationalizer.metrics.annotators import AnnotatorAgreement, AnnotatorComparison, compare_with_annotators
+from rationalizer.metrics.annotators import (
+    AnnotatorAgreement,
+    AnnotatorComparison,
+    PairAgreement,
+    agreement_of_pair,
+    compare_with_annotators,
+)
 from rationalizer.metrics.calibration import Bin, Calibration, calibration
 from rationalizer.metrics.degeneration import (
     Finding,
@@ -44,6 +50,7 @@ __all__ = [
     "Finding",
     "HighlightCoverage",
     "Metric",
+    "PairAgreement",
     "PairEvaluation",
     "RankingAgreement",
     "RationaleStatistics",
@@ -53,6 +60,7 @@ __all__ = [
     "Violations",
     "WordUse",
     "accuracy",
+    "agreement_of_pair",
     "alignment_scores",
     "aopc",
     "auprc",

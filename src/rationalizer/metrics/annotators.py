@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,3 +92,35 @@ def _compare_text(masks: Any, own: Any, ranking: Any, random: np.random.Generato
     rankings = (others, [ranking] * len(marked), drawn)
     areas = (auprc(each, [masks[i] for i in marked]).auprc if marked else 0.0 for each in rankings)
     return (person.mean(), model.mean(), chance.mean(), *areas, many, masks.mean())
+
+
+@dataclass(frozen=True)
+class PairAgreement:
+    """Agreement of two people, or of a model and a person, on the texts that both annotated."""
+
+    texts: int
+    token_f1: float | None  # mean over the texts in which either marked something; None if there is none
+    same_label: float | None  # share of the texts labelled by both with the same label; None if there is none
+
+
+def agreement_of_pair(
+    first: Mapping[Any, Set[Any]],
+    second: Mapping[Any, Set[Any]],
+    first_labels: Mapping[Any, Any] | None = None,
+    second_labels: Mapping[Any, Any] | None = None,
+) -> PairAgreement:
+    """Compare two annotators.
+
+    Args:
+        first, second: for each text that this annotator annotated, the set of the words, or links, marked.
+        first_labels, second_labels: the labels chosen; for several labels of a text, a list.
+    """
+    shared = first.keys() & second.keys()
+    f1 = [2 * len(first[k] & second[k]) / (len(first[k]) + len(second[k])) for k in shared if first[k] or second[k]]
+    labels = [((first_labels or {}).get(key), (second_labels or {}).get(key)) for key in shared]
+    same = [_as_set(one) == _as_set(other) for one, other in labels if one is not None and other is not None]
+    return PairAgreement(len(shared), float(np.mean(f1)) if f1 else None, float(np.mean(same)) if same else None)
+
+
+def _as_set(label: Any) -> frozenset[str]:
+    return frozenset(map(str, label if isinstance(label, (list, tuple, set)) else [label]))

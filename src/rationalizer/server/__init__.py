@@ -13,16 +13,18 @@ if any(find_spec(name) is None for name in ("fastapi", "httptools", "prometheus_
     )
 
 if TYPE_CHECKING:
+    from rationalizer.server.annotation_routes import create_annotation_app
     from rationalizer.server.application import create_app
     from rationalizer.server.listener import run
     from rationalizer.server.quotas import Quotas
     from rationalizer.server.served_models import ServedModel, load_models
 
-__all__ = ["Quotas", "ServedModel", "create_app", "load_models", "run"]
+__all__ = ["Quotas", "ServedModel", "create_annotation_app", "create_app", "load_models", "run"]
 
 _MODULES = {
     "Quotas": "quotas",
     "ServedModel": "served_models",
+    "create_annotation_app": "annotation_routes",
     "create_app": "application",
     "load_models": "served_models",
     "run": "listener",

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
-from importlib.resources import files
 from typing import Any, Literal, get_args
 
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import FileResponse, HTMLResponse, Response
+from fastapi.responses import HTMLResponse, Response
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
@@ -31,13 +30,12 @@ from rationalizer.server.monitoring import Metrics
 from rationalizer.server.quotas import Quotas
 from rationalizer.server.request_schema import ExplainAnswer, ExplainRequest, ExplainTask, constraint_error, validate
 from rationalizer.server.served_models import ServedModel, Text, budget_facts, estimate_cost
+from rationalizer.server.static_files import MEDIA_TYPES, static_file
 from rationalizer.text import Budget
 from rationalizer.text.errors import DataError, InputError
 
-STATIC = files("rationalizer.server") / "static"
 PAGES = {"/": "index.html", "/docs": "docs.html"}
 ASSETS = ("style.css", "api.js", "examples.js", "dataset.js", "page.js", "docs.js")
-MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "html": "text/html", "svg": "image/svg+xml"}
 Drawing = Literal["html", "svg"]
 # The model's name, what replaces its own settings, whether decisions are recorded, and, if the model searches patterns,
 # the time left to the request.
@@ -225,7 +223,7 @@ def create_app(
         return Response(metrics.exposition(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     for path, name in (*PAGES.items(), *((f"/static/{name}", name) for name in ASSETS)):
-        app.get(path, include_in_schema=False)(_static_file(name))
+        app.get(path, include_in_schema=False)(static_file(name))
     return app
 
 
@@ -246,12 +244,3 @@ async def _unless_disconnected(request: Request, answer: Awaitable[Any]) -> Any:
     finally:
         task.cancel()
         disconnected.cancel()
-
-
-def _static_file(name: str) -> Callable[[], Awaitable[FileResponse]]:
-    async def send_file() -> FileResponse:
-        media_type = MEDIA_TYPES[name.rpartition(".")[2]]
-        # Revalidated on each use: a page must not run a script of another version.
-        return FileResponse(str(STATIC / name), media_type=media_type, headers={"Cache-Control": "no-cache"})
-
-    return send_file

@@ -1,0 +1,103 @@
+"""The annotation page and its JSON endpoints, alone or as a part of the page of `serve`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import JSONResponse
+
+from rationalizer.server.access import AccessControl
+from rationalizer.server.annotation_task import AnnotationTask
+from rationalizer.server.http_errors import RequestError
+from rationalizer.server.json_routes import JSONRoute
+from rationalizer.server.middleware import RequestMiddleware
+from rationalizer.server.monitoring import Metrics
+from rationalizer.server.static_files import static_file
+from rationalizer.text.errors import InputError
+
+ASSETS = ("style.css", "annotate.css", "api.js", "annotate.js", "annotate_words.js")
+MAX_BYTES = 8_000_000  # of a request
+
+
+class AnnotationBody(BaseModel):
+    """A person's annotation of a text."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str = Field(max_length=64)
+    annotator: str
+    label: str | int | float | list[str] | None = None
+    rationale_chars: list[tuple[int, int]] | None = None
+    alignment: list[tuple[int, int]] | None = None
+    not_enough: bool = False
+    seconds: float = Field(0, ge=0)
+
+
+class NeverBody(BaseModel):
+    """The words that a person says must never count."""
+
+    annotator: str
+    never: list[str]
+
+
+class TextBody(BaseModel):
+    """A text to annotate: one string, or a premise and a hypothesis."""
+
+    texts: list[str] = Field(min_length=1, max_length=2)
+
+
+def annotation_router(task: AnnotationTask, prefix: str = "") -> APIRouter:
+    """The page at `prefix/`, and what it calls."""
+    router = APIRouter(prefix=prefix, include_in_schema=False)
+
+    def get(path: str, answer: Callable[[str, str], Any]) -> None:
+        async def endpoint(request: Request) -> JSONResponse:
+            person, key = request.query_params.get("person", ""), request.path_params.get("key", "")
+            return await _answer(partial(answer, person, key))
+
+        router.add_api_route(path, endpoint, methods=["GET"])
+
+    get("/task", lambda person, key: task.describe())
+    get("/queue", lambda person, key: task.queue(person))
+    get("/texts/{key}", lambda person, key: task.text(key, person))
+    get("/agreement", lambda person, key: task.agreement())
+
+    async def save(body: AnnotationBody, request: Request) -> JSONResponse:
+        row = body.model_dump(exclude_none=True, exclude={"id", "annotator"}, mode="json")
+        return await _answer(partial(task.save, body.id, body.annotator, row))
+
+    async def save_never(body: NeverBody, request: Request) -> JSONResponse:
+        return await _answer(partial(task.save_never, body.annotator, body.never))
+
+    async def draw(body: TextBody, request: Request) -> JSONResponse:
+        return await _answer(partial(task.draw, body.texts))
+
+    for path, endpoint in (("/annotations", save), ("/never", save_never), ("/draw", draw)):
+        router.add_api_route(path, endpoint, methods=["POST"], response_model=None, route_class_override=JSONRoute)
+    for path, name in (("/", "annotate.html"), *((f"/static/{name}", name) for name in ASSETS)):
+        router.get(path)(static_file(name))
+    return router
+
+
+async def _answer(action: Callable[[], Any]) -> JSONResponse:
+    try:
+        return JSONResponse(await run_in_threadpool(action))
+    except InputError as error:
+        raise RequestError(422, "body", error.problem, error.remedy) from None
+    except OSError as error:
+        raise RequestError(
+            500, "body", f"the annotation was not written: {error}", "free the disk, then save again"
+        ) from None
+
+
+def create_annotation_app(task: AnnotationTask, *, hosts: Iterable[str] = (), token: str | None = None) -> FastAPI:
+    """The annotation page as an application of its own."""
+    app = FastAPI(title="rationalizer annotate", docs_url=None, redoc_url=None, openapi_url=None)
+    app.add_middleware(RequestMiddleware, access=AccessControl(hosts, token), max_bytes=MAX_BYTES, metrics=Metrics())
+    app.include_router(annotation_router(task))
+    return app

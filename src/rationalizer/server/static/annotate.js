@@ -1,0 +1,416 @@
+"use strict";
+
+const NAME = "rationalizer annotator"; // key in localStorage
+const IDLE = 60_000; // milliseconds without an input that count as a pause
+
+let task = null; // what the server says about the file
+let person = "";
+let queue = []; // ids left to do
+let done = []; // ids done, the latest last
+let shown = null; // the text on the page
+let lists = []; // its words
+let draft = null; // {label, marks, links, notEnough, never}
+let earlier = []; // drafts before the last changes, as JSON
+let picked = null; // a word of a pair whose partner comes next
+let seconds = 0;
+let latest = 0; // time of the last input
+
+const post = async (path, body) => {
+  const headers = { "Content-Type": "application/json" };
+  return (await request(path, { method: "POST", headers, body: JSON.stringify(body) })).json();
+};
+const get = async (path) => (await request(path)).json();
+const mine = (path) => `${path}?person=${encodeURIComponent(person)}`;
+
+/* Run an action and show its error; a save that fails leaves everything on the page. */
+async function attempt(action) {
+  try {
+    await action();
+    byId("problem").hidden = true;
+    return true;
+  } catch (error) {
+    byId("problem").textContent =
+      error instanceof TypeError ? "The server does not answer. Nothing on this page is lost: try again." : error.message;
+    byId("problem").hidden = false;
+    return false;
+  }
+}
+
+/* ---- the text ---- */
+
+function show(text) {
+  shown = text;
+  lists = text.parts.map((part, side) => wordList(part, side, ["Words", "Words of the other text"][side]));
+  byId("texts").replaceChildren(...lists, byId("lines"));
+  byId("texts").classList.toggle("pair", task.pairs);
+  const { own, given, suggested, model } = text;
+  const indices = new Set(suggested?.words ?? []);
+  draft = {
+    label: own?.label ?? given ?? (model && task.classes.length && !task.multi ? String(model.label) : null),
+    marks: own
+      ? marksOf(lists[0].options, own.rationale_chars ?? [])
+      : new Set(lists[0].options.filter(({ index }) => indices.has(index)).map(({ k }) => k)),
+    links: (own ? own.alignment : suggested?.links) ?? [],
+    notEnough: own?.not_enough ?? false,
+    never: task.never[person] ?? [],
+  };
+  earlier = [];
+  picked = null;
+  seconds = own?.seconds ?? 0;
+  latest = performance.now();
+  const share = model?.probability == null ? "" : ` (${Math.round(100 * model.probability)}%)`;
+  byId("model").textContent = model ? `The model says ${model.label}${share}; the words it read are marked at the start.` : "";
+  byId("work").hidden = false;
+  byId("finished").hidden = true;
+  setNeverMode(false);
+  byId("never").hidden = task.pairs;
+  for (const list of lists) moveCursor(list, 0);
+  draw();
+  lists[0].focus({ preventScroll: true });
+}
+
+function draw() {
+  const never = new Set([...Object.values(task.never).flat(), ...draft.never].map((word) => word.toLowerCase()));
+  const linked = lists.map((_, side) => new Set(draft.links.map((link) => link[side])));
+  for (const list of lists) {
+    for (const option of list.options) {
+      const on = task.pairs ? linked[option.side].has(option.index) : draft.marks.has(option.k);
+      option.classList.toggle("marked", on);
+      option.classList.toggle("never", never.has(option.word));
+      option.classList.toggle("picked", option === picked);
+      option.setAttribute("aria-selected", on);
+    }
+  }
+  drawLines(byId("lines"), lists, task.pairs ? draft.links : []);
+  drawLinks();
+  drawLabels();
+  byId("texts").parentElement.classList.toggle("not-enough", draft.notEnough);
+  byId("not-enough").setAttribute("aria-pressed", draft.notEnough);
+  byId("undo").disabled = !earlier.length;
+  byId("back").disabled = !done.some((id) => id !== shown.id);
+  const words = make("span", "Never count: ");
+  draft.never.forEach((word) => words.append(button(`${word} ×`, () => toggleNever(word), `Remove ${word}`)));
+  byId("words-never").replaceChildren(words);
+  byId("words-never").hidden = !draft.never.length;
+}
+
+function button(text, action, name = text) {
+  const element = make("button", text, { type: "button", "aria-label": name });
+  element.addEventListener("click", action);
+  return element;
+}
+
+function drawLinks() {
+  const word = (side, index) => lists[side].options.find((option) => option.index === index).textContent;
+  const items = draft.links.map(([i, j]) => {
+    const [a, b] = [word(0, i), word(1, j)];
+    const item = make("li");
+    item.append(button(`${a} – ${b} ×`, () => toggleLink(i, j), `Remove the link ${a} – ${b}`));
+    return item;
+  });
+  byId("links").replaceChildren(...items);
+  byId("links").hidden = !task.pairs || !items.length;
+}
+
+function drawLabels() {
+  const group = byId("labels");
+  const chosen = new Set([draft.label ?? []].flat().map(String));
+  if (task.task === "regression") {
+    if (!group.querySelector("input")) {
+      const field = make("input", "", { type: "number", step: "any", "aria-label": "Label" });
+      field.addEventListener("change", () => change((next) => (next.label = field.value === "" ? null : Number(field.value))));
+      group.append(field);
+    }
+    group.querySelector("input").value = draft.label ?? "";
+    return;
+  }
+  group.hidden = !task.classes.length;
+  if (group.children.length !== 1 + task.classes.length) {
+    group.replaceChildren(group.firstElementChild, ...task.classes.map((name) => button(name, () => choose(name))));
+    [...group.querySelectorAll("button")].slice(0, 9).forEach((choice, k) => choice.append(" ", make("kbd", k + 1)));
+  }
+  group.querySelectorAll("button").forEach((choice, k) => choice.setAttribute("aria-pressed", chosen.has(task.classes[k])));
+}
+
+/* ---- changes ---- */
+
+const pack = ({ marks, ...rest }) => JSON.stringify({ ...rest, marks: [...marks] });
+
+function unpack(text) {
+  const { marks, ...rest } = JSON.parse(text);
+  return { ...rest, marks: new Set(marks) };
+}
+
+function change(action) {
+  const before = pack(draft);
+  action(draft);
+  if (pack(draft) !== before) earlier.push(before);
+  draw();
+}
+
+function undo() {
+  if (!earlier.length) return;
+  const never = draft.never;
+  draft = unpack(earlier.pop());
+  if (String(never) !== String(draft.never)) saveNever();
+  draw();
+}
+
+function choose(name) {
+  change((next) => {
+    next.notEnough = false;
+    if (!task.multi) next.label = name;
+    else {
+      const labels = [next.label ?? []].flat().map(String);
+      next.label = labels.includes(name) ? labels.filter((other) => other !== name) : [...labels, name];
+    }
+  });
+}
+
+function toggleLink(i, j) {
+  change((next) => {
+    const others = next.links.filter(([a, b]) => a !== i || b !== j);
+    next.links = others.length < next.links.length ? others : [...others, [i, j]];
+  });
+}
+
+function toggleNever(word) {
+  change((next) => {
+    const has = next.never.some((other) => other.toLowerCase() === word.toLowerCase());
+    next.never = has ? next.never.filter((other) => other.toLowerCase() !== word.toLowerCase()) : [...next.never, word];
+  });
+  saveNever();
+}
+
+function saveNever() {
+  task.never[person] = draft.never;
+  attempt(() => post("never", { annotator: person, never: draft.never }));
+}
+
+function setNeverMode(on) {
+  byId("never").setAttribute("aria-pressed", on);
+  byId("texts").classList.toggle("never-mode", on);
+}
+
+const inNeverMode = () => byId("never").getAttribute("aria-pressed") === "true";
+
+/* A click, a tap or the space bar on a word. */
+function use(option) {
+  if (inNeverMode()) {
+    setNeverMode(false);
+    toggleNever(option.textContent);
+  } else if (!task.pairs) {
+    change(({ marks }) => marks.delete(option.k) || marks.add(option.k));
+  } else if (!picked || picked.side === option.side) {
+    picked = picked === option ? null : option;
+    draw();
+  } else {
+    const [a, b] = option.side ? [picked, option] : [option, picked];
+    picked = null;
+    toggleLink(a.index, b.index);
+  }
+}
+
+/* Mark, or unmark, all words from one to another. */
+function markRange(marks, from, to, on) {
+  for (let k = Math.min(from, to); k <= Math.max(from, to); k += 1) {
+    if (on) marks.add(k);
+    else marks.delete(k);
+  }
+}
+
+function followDrags() {
+  let start = null;
+  let before = "";
+  let last = null;
+  const restore = () => (draft = unpack(before));
+  followPointer(byId("texts"), {
+    start(word) {
+      [start, last, before] = [word, word, pack(draft)];
+    },
+    over(word) {
+      if (task.pairs || inNeverMode() || word === last) return;
+      restore();
+      last = word;
+      markRange(draft.marks, start.k, word.k, !draft.marks.has(start.k));
+      draw();
+    },
+    end(word) {
+      if (word === start && last === start) use(word);
+      else if (task.pairs && word && word.side !== start.side) {
+        picked = start;
+        use(word);
+      } else if (last !== start) {
+        earlier.push(before);
+        draw();
+      }
+    },
+    cancel() {
+      restore();
+      draw();
+    },
+  });
+}
+
+/* ---- the way through the texts ---- */
+
+async function load(id) {
+  show(await get(mine(`texts/${id}`)));
+}
+
+/* The next text that nobody else has done in the meantime. */
+async function next() {
+  while (queue.length) {
+    const text = await get(mine(`texts/${queue[0]}`));
+    if (text.own || text.others < task.needed) return show(text);
+    queue.shift();
+  }
+  byId("work").hidden = true;
+  byId("finished").hidden = false;
+}
+
+async function save() {
+  const needsLabel = (task.classes.length && !task.multi) || task.task === "regression";
+  if (needsLabel && draft.label === null && !draft.notEnough) {
+    throw new Error("Choose a label first, or say that there is not enough here.");
+  }
+  const { id } = shown;
+  const marked = task.pairs
+    ? { alignment: draft.links }
+    : { rationale_chars: spansOf(lists[0].options, draft.marks) };
+  addTime();
+  const spent = { seconds: Math.round(10 * seconds) / 10, not_enough: draft.notEnough };
+  const label = draft.notEnough ? null : draft.label;
+  await post("annotations", { id, annotator: person, label, ...marked, ...spent });
+  queue = queue.filter((other) => other !== id);
+  done = [...done.filter((other) => other !== id), id];
+  await showProgress();
+  await next();
+}
+
+async function back() {
+  const k = done.indexOf(shown.id);
+  const before = done[(k < 0 ? done.length : k) - 1];
+  if (before) await load(before);
+}
+
+async function skip() {
+  if (!queue.includes(shown.id)) return next();
+  queue = [...queue.filter((id) => id !== shown.id), shown.id];
+  return next();
+}
+
+/* Time passes only while the page is visible and somebody uses it. */
+function addTime() {
+  const now = performance.now();
+  if (!document.hidden) seconds += Math.min(now - latest, IDLE) / 1000;
+  latest = now;
+}
+
+async function showProgress() {
+  task = await get("task");
+  const own = task.people[person];
+  const speed = own ? `, ${own.seconds.toFixed(0)} s each` : "";
+  byId("title").textContent = task.name;
+  byId("progress").textContent = `${person}: ${own?.texts ?? 0} of ${task.texts}${speed}`;
+  byId("bar").max = task.texts;
+  byId("bar").value = own?.texts ?? 0;
+  byId("question").textContent = task.pairs ? "Link the words that decide the label." : "Mark the words that decide the label.";
+  if (byId("agreement").open) await showAgreement();
+}
+
+async function showAgreement() {
+  const rows = await get("agreement");
+  const table = make("table");
+  const line = (tag, cells) => {
+    const row = make("tr");
+    row.append(...cells.map((cell) => make(tag, cell)));
+    table.append(row);
+  };
+  const number = (value) => (value === null ? "–" : value.toFixed(2));
+  line("th", ["", "texts", "token-F1", "same label"]);
+  for (const { people, texts, token_f1: f1, same_label: same } of rows) {
+    line("td", [people.join(" and "), texts, number(f1), number(same)]);
+  }
+  const none = make("p", "Nobody has annotated a text that somebody else, or a model, has annotated too.");
+  byId("agreement").lastElementChild.replaceChildren(rows.length ? table : none);
+}
+
+/* ---- keys ---- */
+
+const KEYS = { n: "not-enough", x: "never", c: "clear", u: "undo", b: "back", s: "skip" };
+
+function onKey(event) {
+  addTime();
+  const { key, target } = event;
+  if (byId("work").hidden || target.matches("input, textarea, summary")) return;
+  const list = target.closest(".words");
+  const onButton = target.matches("button");
+  if (key === "Enter" && !onButton) byId("save").click();
+  else if (key === "z" && (event.ctrlKey || event.metaKey)) undo();
+  else if (event.ctrlKey || event.metaKey || event.altKey) return;
+  else if (key === "x" && list && !task.pairs) toggleNever(list.options[list.cursor].textContent);
+  else if (key in KEYS) byId(KEYS[key]).click();
+  else if (/^[1-9]$/.test(key) && task.classes[key - 1]) choose(task.classes[key - 1]);
+  else if (key === "Escape") {
+    picked = null;
+    setNeverMode(false);
+    draw();
+  } else if (list && key === " ") use(list.options[list.cursor]);
+  else if (list && ["ArrowLeft", "ArrowRight", "Home", "End"].includes(key)) {
+    const from = list.cursor;
+    const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: list.options.length - 1 }[key];
+    moveCursor(list, to);
+    if (event.shiftKey && !task.pairs) change(({ marks }) => markRange(marks, from, list.cursor, true));
+  } else return;
+  event.preventDefault();
+}
+
+/* ---- start ---- */
+
+/* A text in the address, #text=... or #premise=...&hypothesis=..., comes first: `serve` and reports lead here. */
+async function textInAddress() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const texts = task.pairs ? [given.get("premise"), given.get("hypothesis")] : [given.get("text")];
+  if (!texts.every((text) => text?.trim())) return false;
+  const { id } = await post("draw", { texts });
+  history.replaceState(null, "", location.pathname);
+  show(await get(mine(`texts/${id}`)).catch(() => post("draw", { texts })));
+  return true;
+}
+
+async function begin(name) {
+  person = name.trim();
+  localStorage.setItem(NAME, person);
+  byId("who").hidden = true;
+  await showProgress();
+  ({ todo: queue, done } = await get(mine("queue")));
+  if (!(await textInAddress())) await next();
+}
+
+function start() {
+  const act = (id, action) => byId(id).addEventListener("click", () => attempt(async () => action()));
+  act("save", save);
+  act("back", back);
+  act("skip", skip);
+  act("undo", undo);
+  act("never", () => setNeverMode(!inNeverMode()));
+  act("not-enough", () => change((next) => (next.notEnough = !next.notEnough)));
+  act("clear", () => change((next) => Object.assign(next, { marks: new Set(), links: [] })));
+  followDrags();
+  document.addEventListener("keydown", onKey);
+  document.addEventListener("pointerdown", addTime);
+  document.addEventListener("visibilitychange", () => (document.hidden ? addTime() : (latest = performance.now())));
+  window.addEventListener("resize", () => shown && draw());
+  byId("agreement").addEventListener("toggle", () => byId("agreement").open && attempt(showAgreement));
+  byId("who").addEventListener("submit", (event) => {
+    event.preventDefault();
+    attempt(() => begin(byId("name").value));
+  });
+  const known = localStorage.getItem(NAME) ?? "";
+  byId("name").value = known;
+  byId("who").hidden = false;
+  byId("name").focus();
+}
+
+start();

@@ -1,0 +1,194 @@
+"""The annotation page: what it answers, and what people do on it in a real browser."""
+
+import json
+
+import pytest
+
+from rationalizer import Rationalizer
+from rationalizer.data import Labels, read_examples
+from rationalizer.data.annotation_file import AnnotationFile, text_row
+from rationalizer.data.examples import make_example, make_pair
+from rationalizer.server.annotation_routes import create_annotation_app
+from rationalizer.server.annotation_task import AnnotationTask, shuffled
+from tests.server.conftest import listening, local_client
+
+expect = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright").expect
+HEADER = {"pairs": False, "multi": False, "task": "classification", "rule": "words", "classes": ["bad", "good"]}
+TEXTS = ("The acme room was 👍 spotless, truly lovely.", "Rude staff!", "Acme again.")
+
+
+@pytest.fixture
+def file(tmp_path):
+    return AnnotationFile.open(
+        tmp_path / "x.jsonl", HEADER, [text_row(make_example(text=text), "good") for text in TEXTS]
+    )
+
+
+def last(file):
+    return json.loads(file.path.read_text().splitlines()[-1])
+
+
+def test_endpoints(file, spectra_run):
+    task = AnnotationTask(file, model=Rationalizer.load(spectra_run), order=shuffled(list(file.content.by_id)))
+    with local_client(create_annotation_app(task)) as client:
+        first, *others = client.get("/queue?person=Ana").json()["todo"]
+        assert sorted([first, *others]) == sorted(file.content.by_id)
+        shown = client.get(f"/texts/{first}?person=Ana").json()
+        assert shown["model"]["label"] in ("negative", "positive")
+        body = {"id": first, "annotator": "Ana", "label": "good", "rationale_chars": [[0, 4]], "seconds": 2.5}
+        assert client.post("/annotations", json=body).status_code == 200
+        assert client.get("/queue?person=Ana").json() == {"todo": others, "done": [first]}
+        assert client.get("/queue?person=Ben").json()["todo"] == others  # one person for each text
+        assert client.get("/task").json()["people"] == {"Ana": {"texts": 1, "seconds": 2.5}}
+        (agreement,) = client.get("/agreement").json()
+        assert (agreement["people"], agreement["texts"]) == (["the model", "Ana"], 1)
+
+        for wrong, word in (
+            ({"label": "fine"}, "label"),
+            ({"label": ["good"]}, "one label"),
+            ({"rationale_chars": [[0, 400]]}, "not in the text"),
+            ({"alignment": [[0, 0]]}, "not in the text"),
+            ({"id": "0"}, "no text"),
+            ({"annotator": " "}, "name"),
+        ):
+            answer = client.post("/annotations", json={**body, **wrong})
+            assert answer.status_code == 422
+            assert word in answer.json()["error"]["problem"]
+        assert client.post("/never", json={"annotator": "Ana", "never": ["two words"]}).status_code == 422
+        assert client.get("/task", headers={"Host": "evil.example"}).status_code == 421
+        assert client.post("/annotations", content=json.dumps(body)).status_code == 422  # as foreign pages send it
+
+        drawn = client.post("/draw", json={"texts": ["A new text."]}).json()
+        assert client.post("/annotations", json={**body, "id": drawn["id"]}).status_code == 200
+        assert file.content.by_id[drawn["id"]]["text"] == "A new text."
+
+
+def begin(page, address, name):
+    page.goto(address)
+    page.get_by_label("Your name").fill(name)
+    page.keyboard.press("Enter")
+    page.locator(".word").first.wait_for()
+
+
+def marked(page):
+    return page.locator(".word.marked").all_inner_texts()
+
+
+@pytest.fixture
+def address(file):
+    with listening(create_annotation_app(AnnotationTask(file, people=2))) as address:
+        yield address
+
+
+def test_marking_by_mouse_and_keyboard(page, address, file):
+    begin(page, address, "Ana")
+    word = page.locator(".word")
+    word.nth(5).click()
+    assert marked(page) == ["spotless"]
+    start, end = word.nth(6).bounding_box(), word.nth(7).bounding_box()
+    page.mouse.move(start["x"] + 3, start["y"] + 9)
+    page.mouse.down()
+    page.mouse.move(end["x"] + 3, end["y"] + 9, steps=4)
+    page.mouse.up()
+    assert marked(page) == ["spotless", "truly", "lovely"]
+    page.keyboard.press("u")
+    assert marked(page) == ["spotless"]
+    page.keyboard.press("Home")
+    page.keyboard.press("Space")
+    page.keyboard.press("Shift+ArrowRight")
+    assert marked(page) == ["The", "acme", "spotless"]
+    page.keyboard.press("x")
+    expect(page.locator(".word.never")).to_have_text(["acme"])
+    expect(page.locator("#words-never")).to_contain_text("acme")
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    expect(page.locator(".words")).to_have_text("Rude staff!")
+    saved = last(file)
+    assert (saved["label"], saved["rationale_chars"]) == ("bad", [[0, 8], [20, 28]])  # in characters, not UTF-16 units
+    assert file.content.never == {"Ana": ["acme"]}
+    (example, *_) = read_examples(file.path, labels=Labels("classification", ("bad", "good")))
+    assert [example.tokens[k] for k in example.annotated] == ["The", "acme", "spotless"]
+
+    page.get_by_role("button", name="Not enough here").click()
+    page.get_by_role("button", name="Save and go on").click()
+    expect(page.locator(".word.never")).to_have_text(["Acme"])  # wherever it is
+    assert last(file)["not_enough"] is True
+    page.reload()
+    page.keyboard.press("Enter")  # the name is remembered
+    expect(page.locator("#progress")).to_contain_text("Ana: 2 of 3")
+    expect(page.locator(".words")).to_have_text("Acme again.")
+    page.get_by_role("button", name="Back").click()
+    expect(page.locator("#not-enough")).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="Back").click()
+    expect(page.locator(".word.marked")).to_have_text(["The", "acme", "spotless"])
+
+
+def test_two_people_at_once(page, browser, address, file):
+    other = browser.new_page()
+    for name, each in (("Ana", page), ("Ben", other)):
+        begin(each, address, name)
+    for number, (each, key) in enumerate(((page, "1"), (other, "2"), (page, "1"), (other, "2"))):
+        each.locator(".word").nth(1).click()
+        each.keyboard.press(key)
+        each.keyboard.press("Enter")
+        expect(each.locator("#progress")).to_contain_text(f"{number // 2 + 1} of 3")
+    assert [people.keys() for people in file.content.people.values()] == [{"Ana", "Ben"}] * 2
+    page.locator("#agreement summary").click()
+    expect(page.locator("#agreement td")).to_have_text(["Ana and Ben", "2", "1.00", "0.00"])
+    other.close()
+
+
+def test_a_save_that_fails_loses_nothing(browser, file):
+    page = browser.new_page()
+    with listening(create_annotation_app(AnnotationTask(file))) as address:
+        begin(page, address, "Ana")
+        page.locator(".word").nth(2).click()
+    page.keyboard.press("Enter")
+    expect(page.locator("#problem")).to_contain_text("does not answer")
+    assert marked(page) == ["room"]
+    with listening(create_annotation_app(AnnotationTask(file)), port=int(address.rpartition(":")[2])):
+        page.keyboard.press("Enter")
+        expect(page.locator(".words")).to_have_text("Rude staff!")
+    assert last(file)["rationale_chars"] == [[9, 13]]
+    page.close()
+
+
+def test_links_between_words(page, tmp_path, pair_run):
+    pair = make_pair(premise="Two old nurses help.", hypothesis="Nurses work.")
+    header = {**HEADER, "pairs": True, "classes": ["neutral", "entailment"]}
+    file = AnnotationFile.open(tmp_path / "p.jsonl", header, [text_row(pair, "neutral")])
+    with listening(create_annotation_app(AnnotationTask(file, model=Rationalizer.load(pair_run)))) as address:
+        begin(page, address, "Ana")
+        page.keyboard.press("c")
+        expect(page.locator("#links button")).to_have_count(0)
+        page.locator("#w0-2").click()
+        page.locator("#w1-0").click()
+        expect(page.locator("#links button")).to_have_text(["nurses – Nurses ×"])
+        page.locator("#w0-3").drag_to(page.locator("#w1-1"))
+        page.locator("#w0-0").focus()
+        page.keyboard.press("Home")
+        page.keyboard.press("Space")
+        page.keyboard.press("Tab")
+        page.keyboard.press("End")
+        page.keyboard.press("Space")
+        expect(page.locator("#lines path")).to_have_count(3)
+        page.get_by_role("button", name="Remove the link help – work").click()
+        page.set_viewport_size({"width": 360, "height": 700})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        page.get_by_role("button", name="Save and go on").click()
+        expect(page.locator("#finished")).to_be_visible()
+    assert last(file)["alignment"] == [[2, 0], [0, 1]]
+
+
+def test_marking_by_touch(browser, address):
+    context = browser.new_context(viewport={"width": 390, "height": 700}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    begin(page, address, "Ana")
+    page.locator(".word").nth(2).tap()
+    page.locator(".word").nth(5).tap()
+    assert marked(page) == ["room", "spotless"]
+    page.get_by_role("button", name="A word must never count").tap()
+    page.locator(".word").nth(1).tap()
+    expect(page.locator(".word.never")).to_have_text(["acme"])
+    assert marked(page) == ["room", "spotless"]
+    context.close()
