@@ -367,7 +367,9 @@ class Rationalizer(SavingMixin):
             config = replace(config, budget=Budget.parse(budget))
         if constraints is not None:
             config = replace(config, constraints=parse_constraints(constraints))
-        return partial(prediction_warnings, config=config, encoder=self.trained.encoder)
+        return partial(
+            prediction_warnings, config=config, encoder=self.trained.encoder, languages=self.trained.languages
+        )
 
     def label_of(self, example: AnyExample) -> Label | None:
         """Return the true label of an example as the user wrote it; None if it has none."""

@@ -15,18 +15,25 @@ from rationalizer.nn import Encoder
 from rationalizer.nn.encoders.base import KNOWN
 from rationalizer.text import AnyExample
 from rationalizer.text.errors import short_repr
+from rationalizer.text.language import Languages
 
 
 def prediction_warnings(
-    example: AnyExample, weights: NDArray[Any], config: Config, encoder: Encoder
+    example: AnyExample, weights: NDArray[Any], config: Config, encoder: Encoder, languages: Languages
 ) -> tuple[str, ...]:
     """Return a sentence for each reason why the prediction for this text is only a guess.
 
     `weights` is the rationale of the text, 0 for the words that were not selected; `config` has the constraints under
-    which it was selected.
+    which it was selected; `languages` are those of the training texts.
     """
     found = []
-    sides = zip(("premise", "hypothesis") if config.pairs else ("text",), example.texts, strict=True)
+    sides = tuple(zip(("premise", "hypothesis") if config.pairs else ("text",), example.texts, strict=True))
+    for name, text in sides:
+        if language := languages.other_language(text):
+            found.append(
+                f"The {name} seems to be in {language}, but the model was trained on texts in {languages.names}; the "
+                "prediction may be a guess."
+            )
     unknown = [name for name, text in sides if not (encoder.kinds(text.tokens) == KNOWN).any()]
     if unknown:
         found.append(f"The model knows none of the words of the {' or the '.join(unknown)}; the prediction is a guess.")
@@ -70,7 +77,9 @@ class WarningSummary:
             self.add(one.text if isinstance(one, Explanation) else f"{one.premise} / {one.hypothesis}", one.warnings)
 
     def __str__(self) -> str:
-        """One line for each distinct warning; empty if there are none."""
+        """One line for each distinct warning; empty if there are none. A single text needs no number."""
+        if self.texts == 1:
+            return "\n".join(self._counts)
         return "\n".join(
             f"{count} of {self.texts} texts (first: {self._first[sentence]}): {sentence}"
             for sentence, count in self._counts.items()

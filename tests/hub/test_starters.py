@@ -92,6 +92,15 @@ def test_everyday_pairs(nli):
         assert found.pairs
 
 
+def test_other_languages_warn(sentiment, nli):
+    with pytest.warns(UserWarning, match="German"):
+        found = sentiment.explain("Das Zimmer war sauber, aber das Personal war sehr unfreundlich.")
+    assert found.warnings[0] in found.to_html()
+    assert found.warnings[0] in str(found)
+    with pytest.warns(UserWarning, match="The hypothesis seems to be in German"):
+        nli.explain("A man plays a guitar on the street.", "Ein Mann spielt auf der Straße Gitarre.")
+
+
 def test_examples(sentiment, nli):
     assert all(one.selected_word_count for one in sentiment.explain(starter("sentiment").examples))
     assert all(one.pairs for one in nli.explain(starter("nli").examples))

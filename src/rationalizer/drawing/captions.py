@@ -28,19 +28,19 @@ def label_text(label: Label) -> str:
 
 def describe_prediction(explanation: AnyExplanation, truth: Label | None) -> PredictionText:
     label = label_text(explanation.label)
-    guess = "" if explanation.readable else "a guess: the model knows none of the words"
+    remarks = list(explanation.warnings)
     if _has_one_class(explanation):
         selects = "align words" if isinstance(explanation, PairExplanation) else "select words"
-        return PredictionText("no label", guess or f"the model has learned to {selects}, not to predict labels")
+        remarks = remarks or [f"the model has learned to {selects}, not to predict labels"]
+        return PredictionText("no label", " ".join(remarks))
     if truth is None:
-        return PredictionText(label, guess)
-    remarks = [guess] if guess else []
+        return PredictionText(label, " ".join(remarks))
     if explanation.probabilities is None:
         error = abs(float(explanation.label) - float(truth))
-        return PredictionText(label, "; ".join([*remarks, f"true value {label_text(truth)}, off by {error:.3g}"]))
+        return PredictionText(label, " ".join([f"true value {label_text(truth)}, off by {error:.3g}", *remarks]))
     correct = label == label_text(truth)
-    remarks.append("right" if correct else f"wrong: the true label is {label_text(truth)}")
-    return PredictionText(label, "; ".join(remarks), correct)
+    verdict = "right" if correct else f"wrong: the true label is {label_text(truth)}"
+    return PredictionText(label, " ".join([f"{verdict}.", *remarks] if remarks else [verdict]), correct)
 
 
 def _has_one_class(explanation: AnyExplanation) -> bool:

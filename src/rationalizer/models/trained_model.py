@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -51,6 +52,7 @@ from rationalizer.models.json_schema import find_mismatch, find_tensor_mismatch
 from rationalizer.models.sample_texts import SampleText
 from rationalizer.nn import EXTRACTORS, Encoder, HighlightModel, Model, PairModel, Punctuation, encoder_class
 from rationalizer.text import Budget, SentenceRule, SplitRule
+from rationalizer.text.language import Languages
 
 LabelType = Literal["str", "int", "float", "bool"]
 
@@ -92,6 +94,7 @@ HISTORY_SCHEMA = {
     "calibration?": {"shares": [float], "multipliers": [float], "least": float, "most": float},
     "threads?": (int, None),  # number of CPU threads; older models lack it
     "alarms?": [ALARM],  # signs of degeneration on dev; older models lack it
+    "languages?": {"codes": [str], "common_words": [str]},  # of the training texts; older models lack it
 }
 EXAMPLES_SCHEMA = {"examples": [[str]]}  # one text each, or two
 
@@ -248,6 +251,11 @@ class TrainedModel:
     def pairs(self) -> bool:
         """Whether the model is for pairs of texts."""
         return self.description.pairs
+
+    @cached_property
+    def languages(self) -> Languages:
+        """The languages of its training texts; none for models of earlier versions."""
+        return Languages.from_json(self.history.get("languages"))
 
     @property
     def seconds(self) -> float:

@@ -37,6 +37,7 @@ from rationalizer.models.trained_model import (
 from rationalizer.nn import Encoder, Model, encoder_class
 from rationalizer.nn.initialization import draw_xavier
 from rationalizer.progress import Form, is_interactive, show_progress
+from rationalizer.text.language import Languages
 from rationalizer.training.checkpoint import Checkpoint, CheckpointFile, data_digest, require_same, run_identity
 from rationalizer.training.corpus_checks import check_corpus
 from rationalizer.training.denormals import denormals_as_zero
@@ -56,6 +57,9 @@ from rationalizer.training.threads import fewest_threads, measure_threads
 from rationalizer.training.validation import score_name
 
 DOUBLE = ("64", "64-true")  # Lightning's names of double precision
+
+
+LANGUAGE_SAMPLE = 500  # training texts, or pairs of them, that tell their language
 
 
 def train(
@@ -160,7 +164,7 @@ class _Training:
         model.load_state_dict(loop.best, strict=False)
         if self.is_double:
             model.float()
-        history = _history(loop)
+        history = _history(loop) | {"languages": _find_languages(self.corpus).to_json()}
         if config.budget.kind == "average":
             history["calibration"] = calibrate(model, self.corpus.dev or self.corpus.train, config.budget)
             del model.method.multiplier  # of the training; the table replaces it
@@ -256,6 +260,11 @@ def _choose_threads(loop: TrainingLoop, *, verbose: bool) -> int:
         steps = ", ".join(f"{time:.2g} s with {number}" for number, time in sorted(seconds.items()))
         print(f"Threads: {fewest_threads(seconds)} (a step takes {steps})", file=sys.stderr, flush=True)
     return fewest_threads(seconds)
+
+
+def _find_languages(corpus: Corpus) -> Languages:
+    rows = range(0, len(corpus.train), -(-len(corpus.train) // LANGUAGE_SAMPLE))
+    return Languages.of(text for row in rows for text in corpus.train[row].texts)
 
 
 def _history(loop: TrainingLoop) -> dict[str, Any]:
