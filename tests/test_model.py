@@ -12,7 +12,7 @@ from rationalizer import Explanation, Rationalizer
 from rationalizer.data import generated_reviews as reviews
 from rationalizer.inference import evaluate, predict, standalone_agreement
 from rationalizer.models.atomic_files import read_record, write_record
-from rationalizer.text import Budget
+from rationalizer.text import Budget, DataError
 
 pytestmark = pytest.mark.long
 
@@ -248,6 +248,29 @@ def test_unknown_words_warn(model):
         warnings.simplefilter("error")
         model.predict(["A warm film."])
         assert model.explain(["A warm film."])[0].warnings == ()
+
+
+def test_bad_texts_can_be_skipped(model):
+    texts = ["A warm film.", "", "A dull film.", None]
+    with pytest.raises(DataError, match="row 2"):
+        model.predict(texts)
+    with pytest.warns(UserWarning, match="2 rows skipped: rows 2, 4"):
+        labels = model.predict(texts, skip_bad=True)
+    good = model.predict(texts[::2])
+    assert labels.tolist() == [good[0], None, good[1], None]
+    with pytest.warns(UserWarning, match="rows 2, 4"):
+        rows = model.predict_proba(texts, skip_bad=True)
+    np.testing.assert_array_equal(rows[::2], model.predict_proba(texts[::2]))
+    assert np.isnan(rows[1::2]).all()
+    with pytest.warns(UserWarning, match="skipped"):
+        column = model.predict(pandas.DataFrame({"text": texts}, index=[3, 3, 5, 7]), skip_bad=True)
+    assert (column.name, column.index.tolist()) == ("predicted", [3, 3, 5, 7])
+    assert (column.isna().tolist(), column[::2].tolist()) == ([False, True, False, True], good.tolist())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.predict(texts[::2], skip_bad=True).dtype == good.dtype
+    with pytest.raises(DataError):
+        model.predict("one text", skip_bad=True)
 
 
 def test_word_splitting_is_kept(tmp_path):

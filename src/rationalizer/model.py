@@ -25,6 +25,7 @@ from rationalizer.models.batch_constraints import find_conflicts
 from rationalizer.models.config import Config, with_constraints
 from rationalizer.models.trained_model import LabelType, TrainedModel
 from rationalizer.nn.encoders.base import UNKNOWN
+from rationalizer.prediction_gaps import predict_usable
 from rationalizer.prediction_warnings import WarningSummary, prediction_warnings
 from rationalizer.progress import show_notebook_progress
 from rationalizer.records.decision_record import DecisionRecord
@@ -164,22 +165,39 @@ class Rationalizer(SavingMixin):
             texts = texts_of(texts, pairs=self.pairs, model_columns=self._columns)
         return make_examples(texts, None, annotations, pairs=self.pairs, rule=self.trained.encoder.rule)
 
-    def predict(self, texts: Iterable[Any], *, constraints: ConstraintsArgument = None) -> NDArray[Any]:
+    def predict(
+        self, texts: Iterable[Any], *, constraints: ConstraintsArgument = None, skip_bad: bool = False
+    ) -> NDArray[Any]:
         """Return the predicted labels, of the type they had in `fit`: an array, or for a table a column with its index.
 
-        `constraints` replace the model's own.
+        `constraints` replace the model's own. With `skip_bad`, texts that cannot be used, such as empty ones, are no
+        error: their label is None (NaN for a regression), and a warning lists them.
         """
+        if skip_bad:
+            return self._skip_bad(partial(self.predict, constraints=constraints), texts)
         outputs = self._outputs(texts, constraints)
         labels = outputs if self._classes is None else np.array(self._classes)[outputs.argmax(-1)]
         if not is_table(texts):
             return labels
         return type(texts[next(iter(texts.columns))])(labels, index=texts.index, name="predicted")  # type: ignore
 
-    def predict_proba(self, texts: Iterable[Any], *, constraints: ConstraintsArgument = None) -> NDArray[np.float32]:
-        """Return the (texts, classes) probabilities, in the order of `classes_`; `constraints` replace the model's."""
+    def predict_proba(
+        self, texts: Iterable[Any], *, constraints: ConstraintsArgument = None, skip_bad: bool = False
+    ) -> NDArray[np.float32]:
+        """Return the (texts, classes) probabilities, in the order of `classes_`; `constraints` replace the model's.
+
+        With `skip_bad`, texts that cannot be used, such as empty ones, have NaN instead of an error.
+        """
+        if skip_bad:
+            return self._skip_bad(partial(self.predict_proba, constraints=constraints), texts)
         if self._classes is None:
             raise ValueError("a regression has no probabilities; use predict")
         return self._outputs(texts, constraints)
+
+    def _skip_bad(self, predict: Callable[[Any], Any], texts: Any) -> Any:
+        texts = list(texts) if isinstance(texts, Iterator) else texts
+        items = texts_of(texts, pairs=self.pairs, model_columns=self._columns) if is_table(texts) else list(texts)
+        return predict_usable(predict, lambda item: self.examples([item]), texts, items)
 
     def _outputs(self, texts: Iterable[Any], constraints: ConstraintsArgument) -> NDArray[np.float32]:
         examples = self.examples(texts)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rationalizer.data.labels import Labels
 from rationalizer.models.config import Config, configure, flat_settings
+from rationalizer.plurals import count_of
 from rationalizer.text import Budget
 
 if TYPE_CHECKING:
@@ -84,7 +85,9 @@ class EstimatorMixin:
         predicted = np.asarray(self.predict(texts))
         truth = list(labels)
         if len(truth) != len(predicted):
-            raise ValueError(f"got {len(predicted)} texts but {len(truth)} labels; pass one label for each text")
+            raise ValueError(
+                f"got {count_of(len(predicted), 'text')} but {count_of(len(truth), 'label')}; pass one label per text"
+            )
         scheme = self._labels()
         values = np.array([scheme.encode(label) for label in truth], dtype=np.float64)
         if self._classes is None:

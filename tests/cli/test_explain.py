@@ -265,6 +265,17 @@ def test_bad_row_keeps_rows_before_it(spectra_run, tmp_path):
     assert "line 2: byte 0xe9" in refused("explain", spectra_run, stdin=b"caf\xc3\xa9\ncaf\xe9\n")
 
 
+def test_bad_texts_are_skipped_from_arguments_and_standard_input(spectra_run, pair_run):
+    assert "row 2: the text is empty" in refused("explain", spectra_run, "lovely care", "")
+    shown = run("explain", spectra_run, "lovely care", "", "slop", "--format", "jsonl", "--skip-bad")
+    assert len(shown.stdout.splitlines()) == 2
+    assert "1 row skipped: row 2: the text is empty" in shown.stderr
+    lines = "a dog\tan animal\nno tab\na cat\tan animal\n"
+    shown = run("explain", pair_run, "--format", "jsonl", "--skip-bad", stdin=lines)
+    assert len(shown.stdout.splitlines()) == 3  # line k of the output is line k of the input
+    assert "standard input: 1 row skipped: row 2: got no tab" in shown.stderr
+
+
 def test_failed_document_leaves_no_file(spectra_run, tmp_path):
     table = tmp_path / "mine.csv"
     table.write_text("text\n" + "lovely care\n" * 3 + "<br />\n")

@@ -13,6 +13,7 @@ from rationalizer.auditing.context import AuditContext
 from rationalizer.auditing.rationalizer_adapter import RationalizerAdapter
 from rationalizer.data import Corpus, make_examples
 from rationalizer.model import Rationalizer
+from rationalizer.plurals import count_of
 from rationalizer.progress import show_progress
 from rationalizer.text import AnyExample
 from rationalizer.text.errors import DataError
@@ -148,7 +149,9 @@ def _examples(
         return examples
     values = list(labels)
     if len(values) != len(examples):
-        raise DataError(f"{len(examples)} texts, but {len(values)} labels", "give one label per text")
+        raise DataError(
+            f"{count_of(len(examples), 'text')}, but {count_of(len(values), 'label')}", "give one label per text"
+        )
     codes = [_code(value, classes, row) for row, value in enumerate(values, 1)]
     return [replace(example, label=code) for example, code in zip(examples, codes, strict=True)]
 

@@ -20,6 +20,7 @@ from rationalizer.cli.options import (
     collect_settings,
     resolve_source,
 )
+from rationalizer.plurals import count_of
 from rationalizer.progress import show_progress
 from rationalizer.suggestions import did_you_mean
 
@@ -124,7 +125,7 @@ def compare(
     )
     for problem in left_out:
         out.print(f"left out: {problem.partition(';')[0]}", markup=False)
-    out.print(f"{len(runs)} runs in {out_dir}; finished ones are reused")
+    out.print(f"{count_of(len(runs), 'run')} in {out_dir}; finished ones are reused")
 
     with show_progress("Training", sum(finished_record(run) is None for run in runs)) as advance:
 
@@ -177,7 +178,7 @@ def _headline(outcome: RunOutcome) -> str:
     named = [
         f"{METRICS[name].description} {METRICS[name].format_value(scores[name])}" for name in HEADLINE if name in scores
     ]
-    return ", ".join([*named, f"{record['epochs']} epochs, {record['seconds']:.0f} s"])
+    return ", ".join([*named, f"{count_of(record['epochs'], 'epoch')}, {record['seconds']:.0f} s"])
 
 
 def _print_comparison(result: Comparison) -> None:
@@ -189,4 +190,6 @@ def _print_comparison(result: Comparison) -> None:
         show_table(*result_table(rows, shown), title=rows[0].data)
     for outcome in result.failed:
         err.print(f"failed: {outcome.run.title}: {outcome.error}", style="red", markup=False)
-    out.print(f"{result.trained} runs trained now; files: {', '.join(map(str, result.files))}", markup=False)
+    out.print(
+        f"{count_of(result.trained, 'run')} trained now; files: {', '.join(map(str, result.files))}", markup=False
+    )

@@ -14,6 +14,7 @@ import typer
 
 from rationalizer.cli.base import command, out, show_table
 from rationalizer.cli.evaluation_views import print_explanations
+from rationalizer.plurals import count_of
 
 if TYPE_CHECKING:
     from rationalizer.drawing import Section
@@ -128,7 +129,9 @@ def _training_section(out_dir: Path) -> Section:
     result = run(corpus, config, out_dir / "stays", source=data, resume=True, device="cpu")
     trained, scores = result.trained, result.scores["test"]
     lines = score_rows({"test": scores}, headline_metrics())
-    out.print(f"{len(trained.history['epochs'])} epochs, {trained.seconds:.0f} s. Scores against the known truth:")
+    out.print(
+        f"{count_of(len(trained.history['epochs']), 'epoch')}, {trained.seconds:.0f} s. Scores against the known truth:"
+    )
     show_table(["score", f"{scores.documents} test reviews"], lines)
     model = Rationalizer.from_trained(trained)
     examples = _mixed(corpus.test, REPORTED)

@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
@@ -105,7 +106,7 @@ def explain(
     """
     if file_name is not None and texts:
         raise ValueError("texts are given both by --file and on the command line; remove one")
-    if file_name is None and reading.is_set():
+    if file_name is None and replace(reading, skip_bad=False).is_set():
         raise ValueError("--column, --delimiter and similar options describe a --file; add --file")
     if resume and overwrite:
         raise ValueError("--resume and --overwrite exclude each other; remove one")
@@ -170,9 +171,9 @@ def _explain_as_text(
         rows = inputs.with_first_read(inputs.rows_from_file(file, options, model, bad))
         columns = columns_of(file, options.dialect) if format_name == "csv" else ()
     elif from_stdin:
-        rows = inputs.with_first_read(inputs.rows_from_lines(_open_stdin(), model))
+        rows = inputs.with_first_read(inputs.rows_from_lines(_open_stdin(), model, bad))
     else:
-        rows = iter(inputs.rows_from_arguments(texts or (), model))
+        rows = iter(inputs.rows_from_arguments(texts or (), model, bad))
     to_terminal = out_file is None and out.is_terminal
     form = make_format(
         format_name,

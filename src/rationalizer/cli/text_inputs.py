@@ -10,6 +10,8 @@ from queue import Queue
 from threading import Thread
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
+from rationalizer.plurals import count_of
+
 if TYPE_CHECKING:
     from rationalizer.data import BadRows, InputRow, ReadOptions
     from rationalizer.model import Rationalizer
@@ -18,22 +20,33 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def rows_from_arguments(texts: Sequence[str], model: Rationalizer) -> list[InputRow]:
-    """Rows from texts on the command line."""
+ARGUMENTS, STANDARD_INPUT = Path("command line"), Path("standard input")
+
+
+def rows_from_arguments(texts: Sequence[str], model: Rationalizer, bad: BadRows) -> list[InputRow]:
+    """Rows from texts on the command line; without those that cannot be used, if they may be skipped."""
     if not model.pairs:
-        return [_row({"text": text}, model) for text in texts]
+        rows: list[InputRow] = []
+        for number, text in enumerate(texts, 1):
+            try:
+                rows.append(_row({"text": text}, model))
+            except ValueError as error:
+                bad.add(ARGUMENTS, number, _without_place(error))
+        bad.raise_if_any()
+        return rows
     if len(texts) != 2:
-        count = f"{len(texts)} {'texts' if len(texts) > 1 else 'text'}"
         raise ValueError(
-            f"this model reads pairs of texts, got {count}; pass a premise and a hypothesis, each in quotes"
+            f"this model reads pairs of texts, got {count_of(len(texts), 'text')}; pass a premise and a hypothesis, each "
+            "in quotes"
         )
     return [_row({"premise": texts[0], "hypothesis": texts[1]}, model)]
 
 
-def rows_from_lines(lines: IO[bytes], model: Rationalizer) -> Iterator[InputRow]:
+def rows_from_lines(lines: IO[bytes], model: Rationalizer, bad: BadRows) -> Iterator[InputRow]:
     """Rows from standard input: one text per line; a pair as premise, tab, hypothesis, or as a JSON object.
 
-    An empty line gives a row without an example, so that row k is line k.
+    An empty line gives a row without an example, so that row k is line k; so does a line that cannot be used, if such
+    lines may be skipped.
     """
     from rationalizer.data import InputRow
     from rationalizer.data.table_files import LONGEST_LINE
@@ -41,19 +54,29 @@ def rows_from_lines(lines: IO[bytes], model: Rationalizer) -> Iterator[InputRow]
 
     names = ("premise", "hypothesis") if model.pairs else ("text",)
     for number, raw in enumerate(iter(lambda: lines.readline(LONGEST_LINE + 1), b""), 1):
-        place = f"standard input, line {number}"
+        place = f"{STANDARD_INPUT}, line {number}"
+        if len(raw) > LONGEST_LINE:
+            raise DataError(f"the line is longer than {LONGEST_LINE:,} bytes", "write one text per line", path=place)
         try:
-            if len(raw) > LONGEST_LINE:
-                raise DataError(f"the line is longer than {LONGEST_LINE:,} bytes", "write one text per line")
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             if line.strip():
                 yield _row(_parse_pair(line) if model.pairs else {"text": line}, model, place)
             else:
                 yield InputRow(dict.fromkeys(names, ""), None)
-        except UnicodeDecodeError as error:
-            raise DataError(f"{place}: byte 0x{raw[error.start]:02x} is not valid UTF-8") from None
         except ValueError as error:
-            raise DataError.from_error(error, path=place) from None
+            if isinstance(error, UnicodeDecodeError):
+                error = DataError(f"byte 0x{raw[error.start]:02x} is not valid UTF-8")
+            if not bad.skip:
+                raise DataError.from_error(error, path=place) from None
+            bad.add(STANDARD_INPUT, number, _without_place(error))
+            yield InputRow(dict.fromkeys(names, ""), None)
+
+
+def _without_place(error: ValueError) -> ValueError:
+    """The same error without "texts, row 1": a row is made from a list of one text."""
+    from rationalizer.text.errors import InputError
+
+    return InputError(error.problem, error.remedy) if isinstance(error, InputError) else error
 
 
 def _row(row: dict[str, Any], model: Rationalizer, place: str | None = None) -> InputRow:

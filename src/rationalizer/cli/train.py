@@ -26,6 +26,7 @@ from rationalizer.cli.options import (
     folder_size,
     resolve_source,
 )
+from rationalizer.plurals import count_of
 from rationalizer.progress import show_progress
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ def _print_training(trained: TrainedModel) -> None:
     threads = history.get("threads")
     using = f" with {threads} {'thread' if threads == 1 else 'threads'}" if threads else ""
     out.print(
-        f"{len(history['epochs'])} epochs in {trained.seconds:.1f} s{using}; the model of epoch "
+        f"{count_of(len(history['epochs']), 'epoch')} in {trained.seconds:.1f} s{using}; the model of epoch "
         f"{history['best_epoch']} is kept"
     )
     out.print(f"words: {', '.join(f'{name} {value}' for name, value in trained.encoder.summary().items())}")

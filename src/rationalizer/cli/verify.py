@@ -13,6 +13,7 @@ import typer
 from rationalizer.cli import text_inputs as inputs
 from rationalizer.cli.base import command, one_line, out
 from rationalizer.cli.options import Device, TableOptions, find_model
+from rationalizer.plurals import count_of
 
 if TYPE_CHECKING:
     from rationalizer.model import Rationalizer
@@ -80,7 +81,7 @@ def verify(
         if result.verdict != "identical" or len(needed) <= len(record.texts):
             out.print(one_line(f"{path}, record {number}: {result}"), markup=False)
     counts = ", ".join(f"{verdicts[name]} {words}" for name, words in VERDICTS.items() if verdicts[name])
-    out.print(f"{verdicts.total()} decision{'' if verdicts.total() == 1 else 's'}: {counts}", markup=False)
+    out.print(f"{count_of(verdicts.total(), 'decision')}: {counts}", markup=False)
     if verdicts["failed"]:
         raise typer.Exit(FAILED)
 

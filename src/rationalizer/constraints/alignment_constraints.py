@@ -13,6 +13,7 @@ from rationalizer.constraints.base import register
 from rationalizer.constraints.pair_layer_arguments import Link, PairConstraint, PairLayerConstraints, PairRequirements
 from rationalizer.constraints.patterns import check_settings, is_integer_pair, parse_flags
 from rationalizer.constraints.stopwords import STOPWORDS
+from rationalizer.plurals import count_of
 from rationalizer.ranges import Count
 from rationalizer.text import is_punctuation
 from rationalizer.text.errors import InputError, short_repr
@@ -185,7 +186,7 @@ class ExactlyK(PairConstraint):
     k: Count
 
     def describe(self) -> str:
-        return f"exactly {self.k} pair{'' if self.k == 1 else 's'}"
+        return f"exactly {count_of(self.k, 'pair')}"
 
     def update_layer(self, layer: PairLayerConstraints) -> PairLayerConstraints:
         if layer.exactly not in (None, self.k):

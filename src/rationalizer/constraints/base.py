@@ -7,6 +7,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from rationalizer.discovery import PLUGINS, Registry, load_plugins
+from rationalizer.plurals import count_of
 from rationalizer.ranges import check_ranges, ranges_of
 from rationalizer.suggestions import did_you_mean
 from rationalizer.text import AnyExample
@@ -67,7 +68,7 @@ class BatchItem(NamedTuple):
     def own(self, name: str, key: str, values: Any) -> Any:
         """This item's entry of a constraint's setting that has one entry per item."""
         if len(values) != self.total:
-            count = f"1 {self.unit}" if self.total == 1 else f"{self.total} {self.unit}s"
+            count = count_of(self.total, self.unit)
             raise InputError(
                 f"{name}: {key} has {len(values)} entries, but there are {count}", f"give one per {self.unit}"
             )

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from rationalizer import ops
 from rationalizer.constraints.base import BatchItem, Constraint, ConstraintConflict, Constraints
+from rationalizer.plurals import count_of
 from rationalizer.text import Budget, Example, SentenceRule, is_punctuation, sentence_numbers
 
 Mask = NDArray[np.bool_]
@@ -111,7 +112,7 @@ class TextRequirements:
             return f"{tokens[int(unknown.argmax())]!r} must be selected, but the model does not know the word"
         required = int((np.isin(unit, unit[must & counted]) & counted).sum())
         if required > budget:
-            return f"{required} words must be selected, but the budget allows {budget}"
+            return f"{count_of(required, 'word')} must be selected, but the budget allows {budget}"
         return None
 
 

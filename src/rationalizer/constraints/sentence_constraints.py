@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rationalizer.constraints.base import register
 from rationalizer.constraints.layer_arguments import LayerConstraints, TextConstraint, TextRequirements
+from rationalizer.plurals import count_of
 from rationalizer.ranges import Count
 
 
@@ -32,7 +33,7 @@ class PerSentence(TextConstraint):
     most: Count
 
     def describe(self) -> str:
-        return f"at most {self.most} word{'' if self.most == 1 else 's'} of a sentence"
+        return f"at most {count_of(self.most, 'word')} of a sentence"
 
     def update_layer(self, layer: LayerConstraints) -> LayerConstraints:
         return layer.at_most(per_group=self.most)

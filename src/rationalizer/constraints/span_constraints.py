@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from rationalizer.constraints.base import register
 from rationalizer.constraints.layer_arguments import LayerConstraints, TextConstraint
+from rationalizer.plurals import count_of
 from rationalizer.ranges import Count, CountOrNone
 from rationalizer.text.errors import InputError, short_repr
 
@@ -19,7 +20,7 @@ class Spans(TextConstraint):
     most: Count
 
     def describe(self) -> str:
-        return f"at most {self.most} span{'' if self.most == 1 else 's'}"
+        return f"at most {count_of(self.most, 'span')}"
 
     def update_layer(self, layer: LayerConstraints) -> LayerConstraints:
         return layer.at_most(spans=self.most)

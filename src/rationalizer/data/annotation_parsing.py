@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rationalizer.data.safe_json import parse_json
+from rationalizer.plurals import count_of
 from rationalizer.text.errors import DataError, short_repr
 from rationalizer.text.word_splitting import Offsets
 
@@ -60,7 +61,10 @@ def holds_lists_of_spans(spans: Sequence[Any]) -> bool:
 def mask_from_flags(flags: Sequence[Any], length: int) -> tuple[bool, ...]:
     """A mask from one 0/1, true/false or "0"/"1" per token."""
     if len(flags) != length:
-        raise DataError(f"the rationale mask has {len(flags)} flags for {length} tokens", "give one per token")
+        raise DataError(
+            f"the rationale mask has {count_of(len(flags), 'flag')} for {count_of(length, 'token')}",
+            "give one per token",
+        )
     for flag in flags:
         if flag not in (0, 1, "0", "1"):
             raise DataError(f"the rationale mask holds {short_repr(flag)}", "flags are 0 or 1")

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 from rationalizer.data.disk_examples import DiskExamples, cached_text, word_counts
+from rationalizer.plurals import count_of
 from rationalizer.text import AnyExample, Budget, PairExample, SplitRule
 
 Task = Literal["classification", "regression"]
@@ -77,7 +78,8 @@ class Corpus:
         blank = sum(count for words in counts for word, count in words.items() if not word.strip())
         if not blank:
             return ""
-        return f"note: {blank:,} tokens are empty or white space; they keep their positions and are never selected"
+        tokens = count_of(blank, "token")
+        return f"note: {tokens} empty or white space, kept in position and never selected"
 
     def _digest(self) -> str:
         sha = hashlib.sha256()

@@ -13,6 +13,7 @@ from rationalizer.hub.publishing import name_of
 from rationalizer.metrics import METRICS, headline_metrics
 from rationalizer.models import TrainedModel
 from rationalizer.models.atomic_files import write_bytes
+from rationalizer.plurals import count_of
 from rationalizer.training.runs import RunRecord
 
 CARD, PICTURE = "README.md", "example.svg"
@@ -193,7 +194,8 @@ def _settings(trained: TrainedModel, facts: Facts) -> str:
     lines = [
         f"Method `{config.method}`{f' ({listed})' if listed else ''}, "
         f"encoder `{name_of(config.encoder)}`, seed {config.seed}.",
-        f"{len(trained.history['epochs'])} epochs; trained with {', '.join(f'{k} {v}' for k, v in versions.items())}.",
+        f"{count_of(len(trained.history['epochs']), 'epoch')}; trained with "
+        f"{', '.join(f'{k} {v}' for k, v in versions.items())}.",
     ]
     return " ".join(lines)
 

@@ -9,6 +9,7 @@ from typing import Any
 from rationalizer.models.atomic_files import read_record, write_record
 from rationalizer.models.trained_model import ENCODER_FILE, TrainedModel
 from rationalizer.nn import ENCODERS
+from rationalizer.plurals import count_of
 from rationalizer.training.runs import RunRecord
 
 _PATHS = ("encoder", "embeddings", "source", "_name_or_path")  # keys that may hold the path of a local file or folder
@@ -21,7 +22,9 @@ def kept_private_data(trained: TrainedModel, record: RunRecord | None = None) ->
     """
     kept = []
     if trained.examples:
-        kept.append(f"{len(trained.examples)} texts of the data in examples.json (keep_examples=0 stores none)")
+        kept.append(
+            f"{count_of(len(trained.examples), 'text')} of the data in examples.json (keep_examples=0 stores none)"
+        )
     settings = {"encoder": trained.config.encoder, **trained.config.encoder_options}
     if settings != _without_paths(settings):
         kept.append("local paths in config.json")

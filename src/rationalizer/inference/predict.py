@@ -16,6 +16,7 @@ from rationalizer.models.batch_constraints import BatchConstraints
 from rationalizer.models.batches import batch_loader
 from rationalizer.models.trained_model import TrainedModel
 from rationalizer.nn import Encoder
+from rationalizer.plurals import count_of
 from rationalizer.text import AnyExample, Budget, PairExample
 
 BATCH = 128
@@ -133,7 +134,7 @@ def _in_order(trained: TrainedModel, rows: list[tuple[Tensor, Tensor]]) -> NDArr
 
 def _check_masks(examples: Sequence[AnyExample], masks: Sequence[Any]) -> None:
     if len(masks) != len(examples):
-        raise ValueError(f"expected one mask per example, got {len(masks)} for {len(examples)} examples")
+        raise ValueError(f"expected one mask per example, got {len(masks)} for {count_of(len(examples), 'example')}")
     for i, (example, mask) in enumerate(zip(examples, masks, strict=True)):
         if np.shape(mask) != example.shape:
             words, entries = (" × ".join(map(str, shape)) for shape in (example.shape, np.shape(mask)))

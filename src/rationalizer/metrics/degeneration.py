@@ -25,6 +25,7 @@ from rationalizer.metrics._validation import (
     require_task,
 )
 from rationalizer.metrics.label_probe import FOLDS, cross_validated, mean_recall, position_features, shuffle_runs
+from rationalizer.plurals import count_of
 
 # Shares of empty rationales (of texts with tokens) and of complete ones (of texts that are not short: a rationale of at
 # least one token easily covers those) above these are reported.
@@ -129,7 +130,7 @@ def find_unpredicted_classes(
 def list_classes(counts: Mapping[str, int]) -> str:
     """List classes with their numbers of texts; only the first if there are many."""
     first = list(counts.items())[:NAMED_CLASSES]
-    listed = ", ".join(f"{name!r} ({count} text{'s' * (count != 1)})" for name, count in first)
+    listed = ", ".join(f"{name!r} ({count_of(count, 'text')})" for name, count in first)
     return listed + (f" and {len(counts) - NAMED_CLASSES} other classes" if len(counts) > NAMED_CLASSES else "")
 
 

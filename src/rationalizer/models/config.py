@@ -24,6 +24,7 @@ from rationalizer.nn import (
     encoder_class,
     methods_for,
 )
+from rationalizer.plurals import count_of
 from rationalizer.ranges import (
     Count,
     CountOrNone,
@@ -357,7 +358,7 @@ def _check_objective(config: Config) -> None:
         raise ValueError(f"full_text_epochs is for methods that select words of single texts, not for {config.method}")
     if epochs >= config.epochs:
         raise ValueError(
-            f"full_text_epochs={epochs} leaves none of {config.epochs} epochs for selections; raise epochs"
+            f"full_text_epochs={epochs} leaves none of {count_of(config.epochs, 'epoch')} for selections; raise epochs"
         )
 
 

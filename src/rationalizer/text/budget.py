@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, Self
 import torch
 from torch import Tensor
 
+from rationalizer.plurals import count_of
 from rationalizer.text.errors import InputError, short_repr
 
 _REMEDY = (
@@ -120,7 +121,7 @@ class Budget:
         """ "20%", "1 word", "5 words", "18% on average, 8% to 35%"."""
         if self.kind != "count":
             return str(self)
-        return f"{self.amount} {unit}{'' if self.amount == 1 else 's'}"
+        return count_of(int(self.amount), unit)
 
     def sort_key(self) -> tuple[str, float]:
         return self.kind, self.amount

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from rationalizer.plurals import count_of
 from rationalizer.text.errors import InputError
 
 
@@ -28,11 +29,12 @@ class Example:
     def __post_init__(self) -> None:
         if len(self.offsets) != len(self.tokens):
             raise InputError(
-                f"expected one offset per token, got {len(self.offsets)} offsets for {len(self.tokens)} tokens"
+                f"expected one offset per token, got {len(self.offsets)} for {count_of(len(self.tokens), 'token')}"
             )
         if self.annotation is not None and len(self.annotation) != len(self.tokens):
             raise InputError(
-                f"annotation: expected one flag per token, got {len(self.annotation)} for {len(self.tokens)} tokens"
+                f"annotation: expected one flag per token, got {len(self.annotation)} for "
+                f"{count_of(len(self.tokens), 'token')}"
             )
         if self.sentence_lengths is not None and sum(self.sentence_lengths) != len(self.tokens):
             raise InputError(
