@@ -36,8 +36,8 @@ def rows_from_arguments(texts: Sequence[str], model: Rationalizer, bad: BadRows)
         return rows
     if len(texts) != 2:
         raise ValueError(
-            f"this model reads pairs of texts, got {count_of(len(texts), 'text')}; pass a premise and a hypothesis, each "
-            "in quotes"
+            f"this model reads pairs of texts, got {count_of(len(texts), 'text')}; pass a premise and a hypothesis, "
+            "each in quotes"
         )
     return [_row({"premise": texts[0], "hypothesis": texts[1]}, model)]
 
