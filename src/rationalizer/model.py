@@ -195,6 +195,8 @@ class Rationalizer(SavingMixin):
         return self._outputs(texts, constraints)
 
     def _skip_bad(self, predict: Callable[[Any], Any], texts: Any) -> Any:
+        if isinstance(texts, str):
+            return predict(texts)  # for its error
         texts = list(texts) if isinstance(texts, Iterator) else texts
         items = texts_of(texts, pairs=self.pairs, model_columns=self._columns) if is_table(texts) else list(texts)
         return predict_usable(predict, lambda item: self.examples([item]), texts, items)

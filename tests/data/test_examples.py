@@ -65,7 +65,7 @@ def test_annotations_as_characters_tokens_and_masks():
         ((TEXTS, np.eye(2)), r"labels must have one dimension, got the shape \(2, 2\); .* train one model"),
         ((TEXTS, [0, b"1"]), r"labels, row 2: a label must be a name or a number, got bytes"),
         ((TEXTS, None, [[(0, 99)], None]), r"texts, row 1: the rationale span \[0, 99\) does not lie"),
-        ((TEXTS, None, [[True], None]), r"texts, row 1: the rationale mask has 1 flags for 3 tokens"),
+        ((TEXTS, None, [[True], None]), r"texts, row 1: the rationale mask has 1 flag for 3 tokens"),
     ],
 )
 def test_invalid_arrays_raise(arguments, message):
