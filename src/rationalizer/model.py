@@ -86,6 +86,7 @@ class Rationalizer(SavingMixin):
         dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
         task: Task | None = None,
         pairs: bool | None = None,
+        warm_start: bool = False,
         run_dir: str | Path | None = None,
         resume: bool = False,
         progress: bool | None = None,
@@ -108,6 +109,8 @@ class Rationalizer(SavingMixin):
             task: "classification" or "regression", if the labels leave it open.
             pairs: whether `texts` holds pairs; by default if all items are tuples of two, or if the method is for
                 pairs. Lists of two strings, as JSON stores pairs, need it.
+            warm_start: go on from this trained model, with its weights, words and classes, instead of training anew;
+                with other texts, annotations or settings (`set_params(annotation_weight=1)`).
             run_dir: a folder for the model, its scores, checkpoints and logs, as written by `rationalizer train`.
             resume: continue the run in `run_dir`.
             progress: show a progress bar; by default only on a terminal or in a notebook.
@@ -116,6 +119,7 @@ class Rationalizer(SavingMixin):
                 Lightning; `threads` on a CPU, by default as many as make training faster.
         """
         params = self._params if budget is None else {**self._params, "budget": budget}
+        start = self.trained if warm_start else None
         label_type: LabelType = "str"
         if isinstance(texts, Corpus):
             _check_absent_with_corpus(labels=labels, annotations=annotations, dev=dev, task=task, pairs=pairs)
@@ -137,12 +141,12 @@ class Rationalizer(SavingMixin):
                 expected = config_from_params(params, pairs=self._is_for_pairs(params)).pairs
                 pairs = are_pairs(texts, expected=expected)
             config = config_from_params(self._chosen_params(params), pairs=pairs)
-            corpus = _corpus(config, texts, labels, annotations, dev, task)
+            corpus = _corpus(config, texts, labels, annotations, dev, task, start)
             if corpus.classes:
                 label_type = _label_type(list(labels))
         for note in filter(None, (corpus.blank_tokens_note(), rare_classes_note(corpus))):
             warnings.warn(note, stacklevel=2)
-        trainer |= {"device": device, "resume": resume, "progress": progress, "label_type": label_type}
+        trainer |= {"device": device, "resume": resume, "progress": progress, "label_type": label_type, "start": start}
         done = run(corpus, config, run_dir, **trainer)
         for message in done.trained.history.get("warnings", []):
             warnings.warn(f"on the dev texts {message}", stacklevel=2)
@@ -523,17 +527,19 @@ def _corpus(
     annotations: Iterable[Any] | None,
     dev: tuple[Iterable[Any], Iterable[Any]] | None,
     task: Task | None,
+    start: TrainedModel | None,
 ) -> Corpus:
     corpus = make_corpus(
         texts,
         labels,
         annotations,
-        task=task,
+        None if start is None else start.classes or None,
+        task=task if start is None else start.task,
         dev=None if dev is None else (),
         pairs=config.pairs,
         seed=config.seed,
         budget=config.budget,
-        rule=config.word_splitting,
+        rule=config.word_splitting if start is None else start.encoder.rule,
     )
     corpus = replace(corpus, columns=names_of(texts, labels, pairs=config.pairs))
     if dev is None:

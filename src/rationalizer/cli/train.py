@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +24,7 @@ from rationalizer.cli.options import (
     check_output_folder,
     collect_settings,
     describe_size,
+    find_model,
     folder_size,
     resolve_source,
 )
@@ -30,7 +32,7 @@ from rationalizer.plurals import count_of
 from rationalizer.progress import show_progress
 
 if TYPE_CHECKING:
-    from rationalizer.data import Corpus
+    from rationalizer.data import Annotations, Corpus
     from rationalizer.models import Config, TrainedModel
 
 
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     "rationalizer train mine.csv --constraint spans=2 --constraint never=stopwords",
     "rationalizer train large.parquet --cache-dir /scratch/cache --set min_count=5",
     "rationalizer train mine.csv --encoder sentence-transformers/all-MiniLM-L6-v2",
+    "rationalizer train mine.annotated.jsonl --from runs/mine --out runs/taught",
     "rationalizer train mine.csv --column premise=question --column hypothesis=answer --method budget --budget 4",
     stopped="Stopped. Finished epochs are kept; the same command with --resume continues.",
 )
@@ -53,6 +56,10 @@ def train(
         typer.Option(help="0.2 or 20% of the words, 5 words, or 18% on average; 20% by default, 50% for pairs."),
     ] = None,
     constraint: Constraint = None,
+    start: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="RUN", help="Go on from this trained model: its weights, words and settings."),
+    ] = None,
     out_dir: Annotated[Path | None, typer.Option("--out", help="Folder of the run.")] = None,
     data_dir: DataDir = None,
     aspect: Aspect = None,
@@ -76,11 +83,15 @@ def train(
     strategy: Annotated[str, typer.Option(help="As in Lightning: auto, ddp, ...")] = "auto",
 ) -> None:
     """Train a model and save it in a folder."""
+    from rationalizer.cli.before_after import show_change
     from rationalizer.compare import describe_method
+    from rationalizer.constraints import Never
     from rationalizer.data import GENERATED
+    from rationalizer.data.annotation_file import read_annotations
     from rationalizer.hub.publishing import kept_private_data
     from rationalizer.metrics import headline_metrics, score_rows
-    from rationalizer.models import configure
+    from rationalizer.models import TrainedModel, configure
+    from rationalizer.models.config import flat_settings, with_constraints
     from rationalizer.models.devices import accelerator_settings
     from rationalizer.training import degeneration_findings, run
     from rationalizer.training.class_balance import rare_classes_note
@@ -93,17 +104,34 @@ def train(
     )
     data = resolve_source(source, reading, data_dir, aspect)
     accelerator_settings(device, devices)  # raises before the data is read
-    config = configure(method, {"budget": data.budget, **chosen}, dataset=data.dataset, pairs=data.pairs)
+    before = None if start is None else TrainedModel.load(find_model(start), "cpu")
+    if before is None:
+        config = configure(method, {"budget": data.budget, **chosen}, dataset=data.dataset, pairs=data.pairs)
+    else:
+        settings_before = flat_settings(before.config.to_json())
+        config = configure(
+            method or before.config.method, {**settings_before, **chosen}, pairs=before.pairs, stored=True
+        )
+        if data.dataset is None and data.source not in GENERATED:
+            data = replace(data, options=replace(data.options, classes=before.classes or None, task=before.task))
+    annotations = read_annotations(data.source)
+    if annotations is not None and (words := annotations.never_words()):
+        config = with_constraints(config, (*config.constraints, Never(words=words)))
     folder = out_dir or Path("runs") / f"{data.name}-{config.method}"
     check_output_folder(folder)
     is_first = is_first_process(devices, nodes)
     if is_first and not resume:
         require_no_run(folder)  # before the data is read
-    corpus = data.load(config.word_splitting, on_progress=show_progress if is_first else None)
+    rule = config.word_splitting if before is None else before.encoder.rule
+    corpus = data.load(rule, on_progress=show_progress if is_first else None)
+    if annotations is not None and "annotation_weight" not in chosen and not config.annotation_weight:
+        config = learn_from_annotations(config, corpus)
     if is_first:
         out.print(_describe_task(corpus), markup=False)
         out.print(_describe_corpus(corpus, config, generated=data.source in GENERATED), markup=False)
         notes = (corpus.blank_tokens_note(), rare_classes_note(corpus))
+        if annotations is not None:
+            out.print(_describe_annotations(annotations, config), markup=False)
         warn([*corpus.skipped, *_word_splitting_hint(corpus), *filter(None, notes)])
         out.print(f"{describe_method(config)}, seed {config.seed}: {folder}")
     # Lazy, because training shows a bar of its own first.
@@ -122,6 +150,7 @@ def train(
             precision=precision,
             strategy=strategy,
             num_nodes=nodes,
+            start=before,
         )
     if not is_first:
         return
@@ -129,9 +158,29 @@ def train(
     show_table(["score", *result.scores], score_rows(result.scores, headline_metrics()))
     for split, scores in result.scores.items():
         warn(f"warning ({split}): {finding.message}" for finding in degeneration_findings(config.method, scores))
+    if before is not None and start is not None:
+        show_change(before, result.trained, corpus, find_model(start), folder)
     if kept := kept_private_data(result.trained, result.record(describe_origin(corpus, data))):
         out.print(kept, markup=False)
     out.print(f"Next: rationalizer evaluate {folder}{'' if corpus.pairs else ' --faithfulness'}")
+
+
+def learn_from_annotations(config: Config, corpus: Corpus) -> Config:
+    """The config with an `annotation_weight` of 1 if the method can learn from annotations and there are some."""
+    from rationalizer.nn import methods_for
+
+    able = methods_for(config.pairs)[config.method].has_annotation_loss
+    annotated = any(example.annotated for example in corpus.train)
+    return replace(config, annotation_weight=1.0) if able and annotated else config
+
+
+def _describe_annotations(annotations: Annotations, config: Config) -> str:
+    names = sorted({name for people in annotations.people.values() for name in people})
+    count = sum(map(bool, annotations.people.values()))
+    parts = [f"Annotated: {count} texts by {', '.join(names) or 'nobody'}"]
+    parts += [f"annotation_weight={config.annotation_weight:g}"]
+    words = annotations.never_words()
+    return "; ".join([*parts, f"never selected: {', '.join(words)}"] if words else parts)
 
 
 def _describe_task(corpus: Corpus) -> str:

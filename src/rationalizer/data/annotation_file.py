@@ -31,6 +31,7 @@ from rationalizer.text.errors import DataError, short_repr
 from rationalizer.text.example import AnyExample, Example, PairExample
 
 FORMAT, VERSION = "annotations", 1
+START = b'{"rationalizer": "annotations"'  # of the file
 OTHER_FILE = "choose another file"
 Row = dict[str, Any]
 
@@ -174,7 +175,7 @@ class AnnotationFile:
         file.seek(self._end)
         content = file.read()
         whole = content[: content.rfind(b"\n") + 1]
-        if content and not self._end and not content.startswith(b'{"rationalizer": "' + FORMAT.encode()):
+        if content and not self._end and not content.startswith(START):
             raise DataError("this is not a file of annotations", OTHER_FILE, path=self.path)
         for line in whole.split(b"\n")[:-1]:
             self._lines += 1
@@ -183,6 +184,19 @@ class AnnotationFile:
             except ValueError as error:
                 raise DataError(str(error), path=self.path, line=self._lines) from None
         self._end += len(whole)
+
+
+def read_annotations(path: str | Path) -> Annotations | None:
+    """What an annotation file says; None if the file is of another kind."""
+    path = Path(path)
+    if not path.is_file():
+        return None
+    with path.open("rb") as raw:
+        if raw.read(len(START)) != START:
+            return None
+    file = AnnotationFile(path)
+    file.refresh()
+    return file.content
 
 
 def _encode(row: Row) -> bytes:

@@ -106,13 +106,14 @@ def _groups(explanations: Sequence[AnyExplanation]) -> tuple[PredictionGroup, ..
     else:
         names = [label_text(one.label) for one in explanations]
         order = [label_text(label) for label in explanations[0].probabilities or ()]
-    selected = [_selected_units(one) for one in explanations]
+    selected = [selected_units(one) for one in explanations]
     units = frozenset().union(*selected)
     uses = word_use(selected, [_seen_units(one, units) for one in explanations], names)
     return tuple(PredictionGroup(name, names.count(name), tuple(uses[name])) for name in order if name in uses)
 
 
-def _selected_units(explanation: AnyExplanation) -> frozenset[Unit]:
+def selected_units(explanation: AnyExplanation) -> frozenset[Unit]:
+    """The selected words, or pairs of aligned words."""
     if isinstance(explanation, PairExplanation):
         return frozenset((p.casefold(), h.casefold()) for p, h in explanation.words)
     return frozenset(

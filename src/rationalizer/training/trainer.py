@@ -55,6 +55,7 @@ from rationalizer.training.loop import TrainingLoop, sample_texts
 from rationalizer.training.seeding import preserve_rng_state, seed_all
 from rationalizer.training.threads import fewest_threads, measure_threads
 from rationalizer.training.validation import score_name
+from rationalizer.training.warm_start import continued_description, copy_encoder, load_weights
 
 DOUBLE = ("64", "64-true")  # Lightning's names of double precision
 
@@ -76,6 +77,7 @@ def train(
     num_nodes: int = 1,
     threads: int | None = None,
     label_type: LabelType = "str",
+    start: TrainedModel | None = None,
 ) -> TrainedModel:
     """Train a model. On one CPU, the same corpus, config and number of threads give the same weights bit for bit.
 
@@ -95,6 +97,7 @@ def train(
         threads: number of CPU threads. By default the fastest number, which takes a second to measure (see
             `threads.py`). The model's history records it.
         label_type: the type of the class labels before they became the corpus' class names; saved with the model.
+        start: the model to go on from: its weights, words and classes instead of new ones. It stays as it is.
     """
     check_corpus(corpus, config)
     directory = Path(run_dir) if run_dir is not None else None
@@ -115,7 +118,9 @@ def train(
     with quiet_lightning():
         fabric = build_fabric(config, **settings)
         description = describe_model(corpus, config, label_type)
-        run = _Training(corpus, description, directory, fabric, is_first, is_double)
+        if start is not None:
+            description = continued_description(start, description, corpus)
+        run = _Training(corpus, description, directory, fabric, is_first, is_double, start)
         with exclusive_folder(directory, is_first=is_first), preserve_rng_state():
             if directory is not None and is_first and not resume:
                 require_no_run(directory)
@@ -133,6 +138,7 @@ class _Training:
     fabric: Fabric
     is_first: bool
     is_double: bool
+    start: TrainedModel | None = None
 
     def load_finished(self, directory: Path) -> TrainedModel:
         trained = TrainedModel.load(directory, self.fabric.device)
@@ -180,6 +186,8 @@ class _Training:
         corpus, config = self.corpus, self.description.config
         if self.directory is not None and resumed and (self.directory / ENCODER_FILE).is_file():
             encoder = read_encoder_files(self.directory, self.description)
+        elif self.start is not None:
+            encoder = copy_encoder(self.start, self.description)
         else:
             encoder = _build_encoder(corpus, self.description)
         check_constraints(corpus, config, encoder)
@@ -188,6 +196,9 @@ class _Training:
             model.method.track_average(config.budget)
         if self.is_double:
             model.double()
+        if self.start is not None:
+            load_weights(model, self.start)
+            return model
         if resumed is None and config.initial_weights == "xavier":
             draw_xavier(model)
         if resumed is None and model.method.initializes_from_texts:
