@@ -5,7 +5,7 @@
 
 People's annotations of the data stand in for an annotator. A model is trained on the labels of `--texts` texts per
 class; then it goes on (warm start) with the annotations of N of its texts, in random order or the most useful first.
-HateXplain: annotations are of train, 300 posts of dev decide when to stop, and the others are scored. Beer: half of the
+HateXplain: annotations are of train, 300 posts of dev decide when to stop, and 800 are scored. Beer: half of the
 annotated reviews are added to train, and the other half is scored. Prints one JSON object per run, then a table.
 """
 
@@ -40,14 +40,14 @@ def reduce_corpus(name: str, corpus: Corpus, texts: int) -> Corpus:
         half = len(annotated) // 2
         return replace(corpus, train=train + annotated[:half], dev=corpus.dev[:300], test=annotated[half:])
     dev = [corpus.dev[k] for k in order.permutation(len(corpus.dev))]
-    return replace(corpus, train=train, dev=dev[:300], test=dev[300:])
+    return replace(corpus, train=train, dev=dev[:300], test=dev[300:1100])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dataset", choices=("hatexplain", "beer-binary"))
     parser.add_argument("data_dir", type=Path)
-    parser.add_argument("--texts", type=int, default=500, help="training texts per class")
+    parser.add_argument("--texts", type=int, default=300, help="training texts per class")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     args = parser.parse_args()

@@ -3,8 +3,8 @@
     python scripts/spurious_word.py DATA/hatexplain --seeds 0 1 2
 
 The word is put at a random place into 95% of the training and dev posts of one class of HateXplain and into 5% of the
-others. People's annotations of the data stand in for a person who corrects 20 posts that contain the word. The scored
-posts do not contain it, or all of them do. Prints one JSON object per model, then a table.
+others. People's annotations of the data stand in for a person who corrects 20 posts that contain the word. The 800
+scored posts do not contain it, or all of them do. Prints one JSON object per model, then a table.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def plant(example: Example, place: int) -> Example:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data_dir", type=Path)
-    parser.add_argument("--texts", type=int, default=500, help="training texts per class")
+    parser.add_argument("--texts", type=int, default=300, help="training texts per class")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--corrections", type=int, default=20)
     args = parser.parse_args()
@@ -64,7 +64,7 @@ def main() -> None:
         by_class = [[e for e in corpus.train if e.label == k][: args.texts] for k in range(len(corpus.classes))]
         learned = anywhere([example for examples in by_class for example in examples])
         dev = [corpus.dev[k] for k in np.random.default_rng(0).permutation(len(corpus.dev))]
-        without = dev[300:]
+        without = dev[300:1100]
         with_word = anywhere(without, all_of_them=True)
         planted = replace(corpus, train=[replace(e, annotation=None) for e in learned], dev=anywhere(dev[:300]))
         settings = {"seed": seed, "budget": corpus.budget}

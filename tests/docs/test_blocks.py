@@ -28,6 +28,7 @@ RUN = [
     "README.md",
     "docs/tutorial.md",
     "docs/concepts.md",
+    "docs/how-to/annotate.md",
     "docs/how-to/audit.md",
     "docs/how-to/audit-any-model.md",
     "docs/how-to/average-budgets.md",
@@ -185,6 +186,11 @@ def test_tutorial(reader):
     assert answered["explanations"][0]["label"] in ("negative", "positive")
     read = [zip(found["selected"], found["counted"], strict=True) for found in space["answer"]["explanations"]]
     assert [sum(chosen and word for chosen, word in found) for found in read] == [3, 2]
+
+
+def test_annotate(reader):
+    reader.read("docs/how-to/annotate.md")
+    assert reader.namespace["model"].config.annotation_weight == 1
 
 
 def test_audit(reader, capsys):

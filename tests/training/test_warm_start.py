@@ -97,4 +97,6 @@ def test_train_from_annotations(tmp_path, spectra_run):
     assert taught.explain("lovely lovely room with kind staff").spans
     assert "lovely" not in str(taught.explain("A lovely room with kind staff.").spans)
 
-    assert "network" in refused("train", file.path, "--from", spectra_run, "--out", tmp_path / "no", "--set", "hidden=9")
+    assert "network" in refused(
+        "train", file.path, "--from", spectra_run, "--out", tmp_path / "no", "--set", "hidden=9"
+    )

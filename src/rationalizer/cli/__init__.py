@@ -5,7 +5,7 @@ import gc
 # The help lists the commands in the order of their import.
 # isort: off
 from rationalizer.cli.base import app
-from rationalizer.cli import demo, models, explain, verify, serve, train, evaluate, annotate, audit, compare  # noqa: F401
+from rationalizer.cli import demo, models, explain, verify, serve, train, evaluate, annotate, convert, audit, compare  # noqa: F401
 from rationalizer.cli import info, settings, hans, doctor  # noqa: F401
 
 
