@@ -170,8 +170,8 @@ def _write_label_studio(annotations: Annotations, path: Path) -> None:
                 for start, end in found["rationale_chars"]
             ]
             if labels := _as_list(found["label"]):
-                choice = {"value": {"choices": list(map(str, labels))}}
-                parts.append({"from_name": "label", "to_name": "text", "type": "choices", **choice})
+                choices = {"choices": list(map(str, labels))}
+                parts.append({"from_name": "label", "to_name": "text", "type": "choices", "value": choices})
             people.append({"completed_by": {"email": person}, "result": parts})
         given = {} if row.get("label") is None else {"label": row["label"]}
         tasks.append({"data": {"text": text, **given}, "annotations": people})
