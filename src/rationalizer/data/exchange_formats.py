@@ -173,8 +173,10 @@ def _write_label_studio(annotations: Annotations, path: Path) -> None:
                 choices = {"choices": list(map(str, labels))}
                 parts.append({"from_name": "label", "to_name": "text", "type": "choices", "value": choices})
             people.append({"completed_by": {"email": person}, "result": parts})
-        given = {} if row.get("label") is None else {"label": row["label"]}
-        tasks.append({"data": {"text": text, **given}, "annotations": people})
+        data: Row = {"text": text}
+        if row.get("label") is not None:
+            data["label"] = row["label"]
+        tasks.append({"data": data, "annotations": people})
     path.write_text(json.dumps(tasks, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
