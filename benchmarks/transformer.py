@@ -19,9 +19,9 @@ from benchmarks.timing import interleaved_ms, print_skipped, print_table, verdic
 from benchmarks.training_step import device_kind
 from rationalizer.nn import HighlightModel, TransformerEncoder
 from rationalizer.nn.encoders.pretrained import Pretrained
-from rationalizer.nn.encoders.subwords import Subwords
 from rationalizer.nn.encoders.transformer import SubwordBatch
 from rationalizer.text import Budget
+from rationalizer.text.subwords import Subwords
 
 TARGET = 1.10
 BUDGET = Budget.share(0.2)

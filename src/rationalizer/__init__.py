@@ -7,15 +7,27 @@ if TYPE_CHECKING:
     from rationalizer import graph, ops
     from rationalizer.auditing import audit
     from rationalizer.drawing import Explanation, PairExplanation
+    from rationalizer.export import ExportedModel
     from rationalizer.model import Rationalizer
     from rationalizer.records import DecisionRecord, verify
 
-__all__ = ["DecisionRecord", "Explanation", "PairExplanation", "Rationalizer", "audit", "graph", "ops", "verify"]
+__all__ = [
+    "DecisionRecord",
+    "Explanation",
+    "ExportedModel",
+    "PairExplanation",
+    "Rationalizer",
+    "audit",
+    "graph",
+    "ops",
+    "verify",
+]
 __version__ = "0.1.0"
 
 _LAZY = {
     "DecisionRecord": "rationalizer.records",
     "Explanation": "rationalizer.drawing",
+    "ExportedModel": "rationalizer.export",
     "PairExplanation": "rationalizer.drawing",
     "Rationalizer": "rationalizer.model",
     "audit": "rationalizer.auditing",

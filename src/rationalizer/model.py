@@ -15,16 +15,15 @@ from numpy.typing import NDArray
 
 from rationalizer.constraints import Constraint, ConstraintConflict, parse_constraints
 from rationalizer.data import BadRows, Corpus, InputRow, are_pairs, make_corpus, make_examples
-from rationalizer.data.bad_rows import SKIP_REMEDY
 from rationalizer.data.corpus import Task
 from rationalizer.data.data_frames import is_table, names_of, texts_of
 from rationalizer.drawing import AnyExplanation, Explanation, Explanations, Label, PairExplanation
 from rationalizer.drawing.result_columns import result_columns, result_values
+from rationalizer.explaining import as_label, conflict_in_row, make_explanation
 from rationalizer.inference.predict import BATCH, Predictions, predict
 from rationalizer.models.batch_constraints import find_conflicts
 from rationalizer.models.config import Config, with_constraints
 from rationalizer.models.trained_model import LabelType, TrainedModel
-from rationalizer.nn.encoders.base import UNKNOWN
 from rationalizer.prediction_gaps import predict_usable
 from rationalizer.prediction_warnings import WarningSummary, prediction_warnings
 from rationalizer.progress import show_notebook_progress
@@ -32,7 +31,7 @@ from rationalizer.records.decision_record import DecisionRecord
 from rationalizer.records.recorder import RecordArgument, Recorder
 from rationalizer.saving import SavingMixin
 from rationalizer.sklearn_api import config_from_params
-from rationalizer.text import AnyExample, Budget, Example, PairExample
+from rationalizer.text import AnyExample, Budget
 from rationalizer.training.class_balance import rare_classes_note
 from rationalizer.training.runs import RunRecord, read_run_record, run
 
@@ -370,7 +369,7 @@ class Rationalizer(SavingMixin):
                     raise
                 first = rows[numbers[error.index]]
                 if first.path is None or first.number is None or bad is None or not bad.skip:
-                    raise _conflict_in_row(error, first) from None
+                    raise conflict_in_row(error, first) from None
                 # All at once: a round is then explained twice, not once per conflict. Conflicts of factors, which only
                 # solving finds, come one at a time.
                 conflicts = {error.index: error, **find_conflicts(usable, self._config, self.trained.encoder)}
@@ -409,47 +408,16 @@ class Rationalizer(SavingMixin):
         warnings: tuple[str, ...],
         record: DecisionRecord | None,
     ) -> AnyExplanation:
-        classes = self._classes
-        label = float(output) if classes is None else classes[int(output.argmax())]
-        probabilities = dict(zip(classes, output.tolist(), strict=True)) if classes else None
-        if isinstance(example, PairExample):
-            return PairExplanation(
-                premise=example.premise.text,
-                hypothesis=example.hypothesis.text,
-                label=label,
-                probabilities=probabilities,
-                premise_tokens=example.premise.tokens,
-                premise_offsets=example.premise.offsets,
-                hypothesis_tokens=example.hypothesis.tokens,
-                hypothesis_offsets=example.hypothesis.offsets,
-                alignment=weights,
-                pairs=tuple((int(i), int(j)) for i, j in np.argwhere(weights)),
-                faithful=self._config.faithful,
-                annotation=example.alignment,
-                premise_unknown=self._unknown(example.premise),
-                hypothesis_unknown=self._unknown(example.hypothesis),
-                warnings=warnings,
-                record=record,
-            )
-        selected = weights != 0
-        return Explanation(
-            text=example.text,
-            label=label,
-            probabilities=probabilities,
-            tokens=example.tokens,
-            offsets=example.offsets,
-            weights=tuple(weights.tolist()),
-            selected=tuple(selected.tolist()),
-            spans=_character_spans(selected, example.offsets),
-            annotation=example.annotation,
-            unknown=self._unknown(example),
-            counted=tuple(self.trained.encoder.counted(example.tokens).tolist()),
+        return make_explanation(
+            example,
+            output,
+            weights,
+            classes=self._classes,
+            encoder=self.trained.encoder,
+            faithful=self._config.faithful,
             warnings=warnings,
             record=record,
         )
-
-    def _unknown(self, text: Example) -> tuple[bool, ...]:
-        return tuple((self.trained.encoder.kinds(text.tokens) == UNKNOWN).tolist())
 
     @property
     def trained(self) -> TrainedModel:
@@ -475,7 +443,7 @@ class Rationalizer(SavingMixin):
         description = self.trained.description
         if description.task == "regression":
             return None
-        return tuple(_as_label(name, description.label_type) for name in description.classes)
+        return tuple(as_label(name, description.label_type) for name in description.classes)
 
     @property
     def budget(self) -> Budget:
@@ -507,11 +475,6 @@ class Rationalizer(SavingMixin):
         state = "trained" if self._trained is not None else "not trained"
         constraints = f", constraints={list(map(str, self.constraints))}" if self.constraints else ""
         return f"Rationalizer(method={self._config.method!r}, budget='{self.budget}'{constraints}), {state}"
-
-
-def _conflict_in_row(error: ConstraintConflict, row: InputRow) -> ConstraintConflict:
-    remedy = error.remedy if row.number is None else f"{error.remedy}, or {SKIP_REMEDY}"
-    return ConstraintConflict(error.problem, remedy, place=row.place or error.place)
 
 
 def _check_absent_with_corpus(**arguments: Any) -> None:
@@ -557,12 +520,6 @@ def _is_text(text: Any) -> bool:
     )
 
 
-def _character_spans(selected: NDArray[np.bool_], offsets: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Character spans of the runs of selected tokens."""
-    edges = np.flatnonzero(np.diff(selected, prepend=False, append=False)).tolist()
-    return tuple((offsets[first][0], offsets[end - 1][1]) for first, end in zip(edges[::2], edges[1::2], strict=True))
-
-
 _LABEL_TYPES: dict[type, LabelType] = {bool: "bool", int: "int", float: "float"}
 
 
@@ -572,9 +529,3 @@ def _label_type(labels: Sequence[Any]) -> LabelType:
     if kinds == {int, float}:
         return "float"
     return _LABEL_TYPES.get(kinds.pop(), "str") if len(kinds) == 1 else "str"
-
-
-def _as_label(name: str, kind: LabelType) -> Label:
-    if kind == "bool":
-        return name == "true"
-    return {"int": int, "float": float, "str": str}[kind](name)

@@ -5,21 +5,37 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from rationalizer.constraints import Constraints
 from rationalizer.drawing import AnyExplanation, Explanation
-from rationalizer.models.config import Config
-from rationalizer.nn import Encoder
-from rationalizer.nn.encoders.base import KNOWN
-from rationalizer.text import AnyExample
+from rationalizer.text import AnyExample, Budget
 from rationalizer.text.errors import short_repr
 from rationalizer.text.language import Languages
+from rationalizer.text.token_kinds import KNOWN
+
+
+class Settings(Protocol):
+    """The settings under which a rationale was selected."""
+
+    @property
+    def pairs(self) -> bool: ...
+    @property
+    def constraints(self) -> Constraints: ...
+    @property
+    def budget(self) -> Budget: ...
+
+
+class WordKinds(Protocol):
+    """Knows the kinds of words, as encoders do."""
+
+    def kinds(self, tokens: Iterable[str]) -> NDArray[Any]: ...
 
 
 def prediction_warnings(
-    example: AnyExample, weights: NDArray[Any], config: Config, encoder: Encoder, languages: Languages
+    example: AnyExample, weights: NDArray[Any], config: Settings, encoder: WordKinds, languages: Languages
 ) -> tuple[str, ...]:
     """Return a sentence for each reason why the prediction for this text is only a guess.
 

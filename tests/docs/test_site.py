@@ -10,7 +10,7 @@ import pytest
 from tests.docs.pages import ROOT
 
 DOCUMENTED = ["ops", "graph", "constraints", "nn", "data", "metrics"]
-DOCUMENTED += ["models", "training", "inference", "drawing", "hub", "records", "bulk"]
+DOCUMENTED += ["models", "training", "inference", "drawing", "hub", "records", "bulk", "export"]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ from typing import Any
 
 from rationalizer.bulk.batch_explainer import Explainer
 from rationalizer.data import Columns
-from rationalizer.inference.predict import BATCH, BATCHES_PER_ROUND
+from rationalizer.data.read_options import BATCHES_PER_ROUND
+from rationalizer.inference.predict import BATCH
 from rationalizer.model import Rationalizer
 from rationalizer.ray_cluster import require_ray
 

@@ -23,7 +23,7 @@ def writes_shards(engine: str, file: str | None) -> bool:
 
         check_engine(engine)
         return True
-    if file is None:
+    if file is None or Path(file).is_file():
         return False
     from rationalizer.bulk.filesystems import is_single_file
 

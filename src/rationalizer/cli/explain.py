@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -23,8 +23,10 @@ from rationalizer.cli.options import (
     OtherConstraint,
     RunArgument,
     TableOptions,
+    can_do_without_pytorch,
     check_engine_options,
     find_model,
+    load_exported,
 )
 from rationalizer.cli.output_formats import RESUMABLE, ExplainedRow, choose_format, encodable, make_format
 from rationalizer.cli.record_output import RecordFile, RecordOptions
@@ -33,7 +35,10 @@ from rationalizer.progress import show_progress
 
 if TYPE_CHECKING:
     from rationalizer.data import InputRow, ReadOptions
+    from rationalizer.export import ExportedModel
     from rationalizer.model import Rationalizer
+
+AnyModel = TypeVar("AnyModel", bound="Rationalizer | ExportedModel")
 
 
 @command(
@@ -132,18 +137,23 @@ def explain(
     _check_output(out_file, format_name, resume, overwrite)
     if format_name == "parquet" and (file is None or out_file is None):
         raise ValueError("Parquet output needs --file and --out; add both, or choose another --format")
-    model = _load_model(find_model(run), budget, constraint, device)
+    found = find_model(run)
     if format_name == "parquet" and file is not None and out_file is not None:
-        explain_to_parquet(file, out_file, model, **options)
+        explain_to_parquet(file, out_file, _load_model(found, budget, constraint, device), **options)
         return
     title = f"Explained by {run.resolve().name}"
     output = (out_file, format_name, resume, title, escape_formulas)
+    if recording.record is None and can_do_without_pytorch(found, bulk=file is not None, device=device):
+        exported = _adjusted(load_exported(run, found), budget, constraint)
+        _explain_as_text(exported, texts, file, read, batch_size, *output, RecordFile(None, None, None))
+        return
+    model = _load_model(found, budget, constraint, device)
     with recording.open_file(model) as records:
         _explain_as_text(model, texts, file, read, batch_size, *output, records)
 
 
 def _explain_as_text(
-    model: Rationalizer,
+    model: Rationalizer | ExportedModel,
     texts: Sequence[str] | None,
     file: Path | None,
     options: ReadOptions,
@@ -157,8 +167,8 @@ def _explain_as_text(
 ) -> None:
     """Explain round by round and write each round at once."""
     from rationalizer.data import BadRows
+    from rationalizer.data.read_options import BATCHES_PER_ROUND
     from rationalizer.data.table_files import columns_of
-    from rationalizer.inference.predict import BATCHES_PER_ROUND
     from rationalizer.prediction_warnings import WarningSummary
 
     from_stdin = file is None and texts in (None, [], ["-"])
@@ -187,7 +197,8 @@ def _explain_as_text(
     )
 
     def explain_rows(batch: Sequence[InputRow]) -> list[ExplainedRow]:
-        explanations = model.explain_rows(batch, batch_size=batch_size, bad=bad, recorder=records.recorder)
+        how: dict[str, Any] = {} if records.recorder is None else {"recorder": records.recorder}
+        explanations = model.explain_rows(batch, batch_size=batch_size, bad=bad, **how)
         return [
             ExplainedRow(row.row, explanation, None if row.example is None else model.label_of(row.example))
             for row, explanation in zip(batch, explanations, strict=True)
@@ -242,9 +253,17 @@ def _check_output(out_file: Path | None, format_name: str, resume: bool, overwri
 
 
 def _load_model(run: Path, budget: str | None, constraints: list[str] | None, device: str) -> Rationalizer:
+    if (run / "manifest.json").is_file():
+        raise ValueError(
+            f"{run} is an exported model, which writes no Parquet, shards or decision records; use --format jsonl or "
+            "csv without --record, or the model that was exported"
+        )
     from rationalizer.model import Rationalizer
 
-    model = Rationalizer.load(run, device)
+    return _adjusted(Rationalizer.load(run, device), budget, constraints)
+
+
+def _adjusted(model: AnyModel, budget: str | None, constraints: list[str] | None) -> AnyModel:
     if budget is not None:
         model.budget = budget
     if constraints:
@@ -268,8 +287,6 @@ def _open_stdin() -> IO[bytes]:
 @contextmanager
 def _open_output(path: Path | None, format_name: str, *, append: bool) -> Iterator[Callable[[str], None]]:
     """Yield a function that writes text: resumable formats in place, documents only when they are complete."""
-    from rationalizer.models.atomic_files import replace_file
-
     if path is None:
 
         def write(text: str) -> None:
@@ -278,6 +295,8 @@ def _open_output(path: Path | None, format_name: str, *, append: bool) -> Iterat
 
         yield write
         return
+    from rationalizer.models.atomic_files import replace_file
+
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab" if append else "wb") if format_name in RESUMABLE else replace_file(path) as file:
 

@@ -14,6 +14,7 @@ from rationalizer.cli.base import warn
 
 if TYPE_CHECKING:
     from rationalizer.data import DataSource, ReadOptions
+    from rationalizer.export import ExportedModel
 
 METHODS = (
     "Texts: spectra (default), pair-budget, sfe, sfe-baseline, gumbel, hardkuma, sparsemax, fusedmax, full-text; "
@@ -98,7 +99,7 @@ class TableOptions:
         return any(astuple(self))
 
     def column_names(self) -> dict[str, str]:
-        from rationalizer.compare import parse_assignments
+        from rationalizer.assignments import parse_assignments
 
         return parse_assignments(self.column, "--column")
 
@@ -155,6 +156,24 @@ def find_model(model: Path) -> Path:
     return folder
 
 
+def can_do_without_pytorch(folder: Path, *, bulk: bool, device: str) -> bool:
+    """Return whether to use a model without PyTorch: exported models, and where PyTorch would take longer to import
+    than the work takes, or is not installed."""
+    from rationalizer.export.exported_model import needs_no_pytorch
+    from rationalizer.hub import STARTERS
+
+    if needs_no_pytorch(folder):
+        return True
+    return folder in STARTERS.values() and not bulk and device in ("auto", "cpu")
+
+
+def load_exported(model: Path, folder: Path) -> ExportedModel:
+    """Load a model without PyTorch; `folder` is where it was found."""
+    from rationalizer.export import ExportedModel
+
+    return ExportedModel.load(folder if model.exists() else model)
+
+
 def check_output_folder(path: Path) -> None:
     """Raise an error, before any work is done, if a file is where --out needs a folder."""
     for folder in (path, *path.parents):
@@ -171,7 +190,7 @@ def check_engine_options(engine: str, owner: str, **options: Any) -> None:
 
 def collect_settings(pairs: Sequence[str] | None, **options: Any) -> dict[str, Any]:
     """Combine the settings given by --set with the settings that have their own option."""
-    from rationalizer.compare import parse_assignments
+    from rationalizer.assignments import parse_assignments
 
     settings: dict[str, Any] = dict(parse_assignments(pairs, "--set"))
     for key, value in options.items():

@@ -102,14 +102,18 @@ def serve(
 def _dataset_views(runs: list[Path], dataset: Path, options: ReadOptions, device: str) -> dict[str, str]:
     """The page's view of the dataset for each model: computed once, before the worker processes start."""
     from rationalizer.cli.evaluation_views import dataset_view
+    from rationalizer.export import ExportedModel
     from rationalizer.server import load_models
 
-    return {
-        served.name: dataset_view(
-            served.model, list(inputs.examples_in_file(dataset, options, served.model)), served.name
-        )
-        for served in load_models(runs, device)
-    }
+    views = {}
+    for served in load_models(runs, device):
+        if isinstance(served.model, ExportedModel):
+            raise ValueError(
+                f"--dataset needs the model that {served.name} was exported from; omit it, or serve that one"
+            )
+        examples = list(inputs.examples_in_file(dataset, options, served.model))
+        views[served.name] = dataset_view(served.model, examples, served.name)
+    return views
 
 
 def _make_app(
@@ -141,4 +145,4 @@ def _own_examples(run: Path, served: ServedModel) -> Sequence[SampleText]:
     from rationalizer.hub import STARTERS, starter
 
     name = str(run)
-    return starter(name).examples if name in STARTERS and not run.exists() else served.model.trained.examples
+    return starter(name).examples if name in STARTERS and not run.exists() else served.traits.examples

@@ -14,6 +14,7 @@ from rationalizer.plurals import count_of
 
 if TYPE_CHECKING:
     from rationalizer.data import BadRows, InputRow, ReadOptions
+    from rationalizer.export import ExportedModel
     from rationalizer.model import Rationalizer
     from rationalizer.text import AnyExample
 
@@ -23,7 +24,7 @@ T = TypeVar("T")
 ARGUMENTS, STANDARD_INPUT = Path("command line"), Path("standard input")
 
 
-def rows_from_arguments(texts: Sequence[str], model: Rationalizer, bad: BadRows) -> list[InputRow]:
+def rows_from_arguments(texts: Sequence[str], model: Rationalizer | ExportedModel, bad: BadRows) -> list[InputRow]:
     """Rows from texts on the command line; without those that cannot be used, if they may be skipped."""
     if not model.pairs:
         rows: list[InputRow] = []
@@ -42,7 +43,7 @@ def rows_from_arguments(texts: Sequence[str], model: Rationalizer, bad: BadRows)
     return [_row({"premise": texts[0], "hypothesis": texts[1]}, model)]
 
 
-def rows_from_lines(lines: IO[bytes], model: Rationalizer, bad: BadRows) -> Iterator[InputRow]:
+def rows_from_lines(lines: IO[bytes], model: Rationalizer | ExportedModel, bad: BadRows) -> Iterator[InputRow]:
     """Rows from standard input: one text per line; a pair as premise, tab, hypothesis, or as a JSON object.
 
     An empty line gives a row without an example, so that row k is line k; so does a line that cannot be used, if such
@@ -79,7 +80,7 @@ def _without_place(error: ValueError) -> ValueError:
     return InputError(error.problem, error.remedy) if isinstance(error, InputError) else error
 
 
-def _row(row: dict[str, Any], model: Rationalizer, place: str | None = None) -> InputRow:
+def _row(row: dict[str, Any], model: Rationalizer | ExportedModel, place: str | None = None) -> InputRow:
     from rationalizer.data import InputRow
 
     (example,) = model.examples([tuple(row.values()) if model.pairs else row["text"]])
@@ -103,23 +104,29 @@ def _parse_pair(line: str) -> dict[str, Any]:
 
 
 def rows_from_file(
-    path: Path, options: ReadOptions, model: Rationalizer, bad: BadRows | None = None
+    path: Path, options: ReadOptions, model: Rationalizer | ExportedModel, bad: BadRows | None = None
 ) -> Iterator[InputRow]:
     """The rows of a table, with its labels and annotations if it has any."""
     from rationalizer.data import Labels, iter_rows
+    from rationalizer.export import ExportedModel
 
-    trained = model.trained
+    if isinstance(model, ExportedModel):
+        facts, rule = model.manifest, model.encoder.rule
+        task, classes, columns = facts["task"], tuple(facts["classes"]), facts["columns"]
+    else:
+        trained, rule = model.trained, model.trained.encoder.rule
+        task, classes, columns = trained.task, trained.classes, trained.description.columns
     return iter_rows(
         path,
-        replace(options, rule=trained.encoder.rule),
-        labels=Labels(trained.task, trained.classes),
-        model_columns=trained.description.columns,
+        replace(options, rule=rule),
+        labels=Labels(task, classes),
+        model_columns=columns,
         bad=bad,
         pairs=model.pairs,
     )
 
 
-def examples_in_file(path: Path, options: ReadOptions, model: Rationalizer) -> Iterator[AnyExample]:
+def examples_in_file(path: Path, options: ReadOptions, model: Rationalizer | ExportedModel) -> Iterator[AnyExample]:
     """The rows of a table that can be explained."""
     rows = rows_from_file(path, options, model)
     return (row.example for row in rows if row.example is not None)

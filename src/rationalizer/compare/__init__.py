@@ -1,11 +1,11 @@
 """Compare methods, seeds and budgets under the same conditions."""
 
+from rationalizer.assignments import parse_assignments
 from rationalizer.compare.comparison import Comparison, compare
 from rationalizer.compare.grid import (
     Variant,
     combine_objectives,
     describe_method,
-    parse_assignments,
     parse_budgets,
     parse_methods,
     parse_objectives,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rationalizer.constraints.layer_arguments import LayerConstraints, TextConstraint
 from rationalizer.constraints.pair_layer_arguments import PairConstraint, PairLayerConstraints
-from rationalizer.graph import Factor, Variable
 from rationalizer.text import Example, PairExample
+
+if TYPE_CHECKING:
+    from rationalizer.graph import Factor, Variable
 
 
 class FactorConstraint(TextConstraint):

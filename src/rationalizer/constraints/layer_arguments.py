@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from rationalizer import ops
 from rationalizer.constraints.base import BatchItem, Constraint, ConstraintConflict, Constraints
 from rationalizer.plurals import count_of
 from rationalizer.text import Budget, Example, SentenceRule, is_punctuation, sentence_numbers
+
+if TYPE_CHECKING:  # PyTorch takes seconds to import, and exported models do without it
+    import torch
+    from torch import Tensor
 
 Mask = NDArray[np.bool_]
 
@@ -43,10 +44,10 @@ class LayerConstraints:
     def has_arguments(self) -> bool:
         """Whether any argument of the ops differs from its default."""
         defaults = LayerConstraints().arguments()
-        return any(isinstance(value, Tensor) or value != defaults[key] for key, value in self.arguments().items())
+        return any(hasattr(value, "shape") or value != defaults[key] for key, value in self.arguments().items())
 
     def to(self, device: torch.device | str) -> Self:
-        moved: dict[str, Any] = {k: v.to(device) for k, v in self.arguments().items() if isinstance(v, Tensor)}
+        moved: dict[str, Any] = {k: v.to(device) for k, v in self.arguments().items() if hasattr(v, "shape")}
         return replace(self, **moved)
 
     def at_most(self, **bounds: int) -> Self:
@@ -61,6 +62,10 @@ class LayerConstraints:
         """(batch,) bool: whether a non-empty selection is feasible under the budgets (batch,)."""
         if self.unit is None and self.shortest == 1:  # then any single word can be
             return (counted if self.fixed is None else counted & (self.fixed >= 0)).any(-1)
+        import torch
+
+        from rationalizer import ops
+
         return ops.spans_map(torch.ones(counted.shape), budget, mask=counted, **self.arguments()).any(-1)
 
 
@@ -127,6 +132,25 @@ class TextConstraint(Constraint):
         """Add constraints on the words of one text, in place."""
 
 
+def combine_text_constraints(
+    constraints: Constraints, texts: Sequence[BatchItem], rule: SentenceRule
+) -> tuple[LayerConstraints, list[TextRequirements]]:
+    """Return the layer's arguments that are the same for all texts, and the requirements of each text."""
+    layer = LayerConstraints()
+    requirements = [TextRequirements(text, rule) for text in texts]
+    for constraint in constraints:
+        assert isinstance(constraint, TextConstraint), constraint
+        layer = constraint.update_layer(layer)
+        for text in requirements:
+            constraint.update_text(text)
+    if layer.longest is not None and layer.shortest > layer.longest:
+        raise ConstraintConflict(
+            f"{', '.join(map(str, constraints))}: a span cannot have at least {layer.shortest} words and at most "
+            f"{layer.longest}"
+        )
+    return layer, requirements
+
+
 def build_layer_constraints(
     constraints: Constraints,
     texts: Sequence[BatchItem],
@@ -146,18 +170,7 @@ def build_layer_constraints(
         rule: how texts are split into sentences.
         check: raise `ConstraintConflict` if a text has no selection that satisfies all constraints.
     """
-    layer = LayerConstraints()
-    requirements = [TextRequirements(text, rule) for text in texts]
-    for constraint in constraints:
-        assert isinstance(constraint, TextConstraint), constraint
-        layer = constraint.update_layer(layer)
-        for text in requirements:
-            constraint.update_text(text)
-    if layer.longest is not None and layer.shortest > layer.longest:
-        raise ConstraintConflict(
-            f"{', '.join(map(str, constraints))}: a span cannot have at least {layer.shortest} words and at most "
-            f"{layer.longest}"
-        )
+    layer, requirements = combine_text_constraints(constraints, texts, rule)
     n = counted.shape[1]
     if any(text.together.any() for text in requirements):
         layer = replace(layer, unit=_pad([text.unit for text in requirements], n))
@@ -173,6 +186,8 @@ def build_layer_constraints(
 
 
 def _pad(rows: Sequence[NDArray[Any]], n: int) -> Tensor:
+    import torch
+
     return torch.from_numpy(np.stack([np.pad(row, (0, n - len(row)), mode="edge") for row in rows]))
 
 
@@ -199,8 +214,12 @@ def _check(
 
 
 def _is_feasible(layer: LayerConstraints, row: int, counted: Tensor, allowed: Tensor) -> bool:
+    import torch
+
+    from rationalizer import ops
+
     one = slice(row, row + 1)
-    own: dict[str, Any] = {name: v[one] if isinstance(v, Tensor) else v for name, v in layer.arguments().items()}
+    own: dict[str, Any] = {name: v[one] if hasattr(v, "shape") else v for name, v in layer.arguments().items()}
     try:
         ops.spans_map(torch.zeros(1, counted.shape[1]), allowed[one], mask=counted[one], **own)
     except ops.InfeasibleError:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from rationalizer.constraints.base import BatchItem, Constraint, Constraints
 from rationalizer.constraints.layer_arguments import Mask
+
+if TYPE_CHECKING:  # PyTorch takes seconds to import, and exported models do without it
+    import torch
+    from torch import Tensor
 
 Link = tuple[int, int]  # the index of a token of the premise and of one of the hypothesis
 
@@ -93,6 +95,20 @@ class PairConstraint(Constraint):
         """Add constraints on the words of one pair, in place."""
 
 
+def combine_pair_constraints(
+    constraints: Constraints, pairs: Sequence[BatchItem]
+) -> tuple[PairLayerConstraints, list[PairRequirements]]:
+    """Return the layer's arguments that are the same for all pairs, and the requirements of each pair."""
+    layer = PairLayerConstraints()
+    requirements = [PairRequirements(pair) for pair in pairs]
+    for constraint in constraints:
+        assert isinstance(constraint, PairConstraint), constraint
+        layer = constraint.update_layer(layer)
+        for pair in requirements:
+            constraint.update_pair(pair)
+    return layer, requirements
+
+
 def build_pair_layer_constraints(
     constraints: Constraints, pairs: Sequence[BatchItem], counted: Sequence[Tensor]
 ) -> tuple[PairLayerConstraints, list[PairRequirements]]:
@@ -103,14 +119,10 @@ def build_pair_layer_constraints(
         pairs: the batch.
         counted: (batch, m) and (batch, n) bool, True on the words that can be aligned.
     """
-    layer = PairLayerConstraints()
-    requirements = [PairRequirements(pair) for pair in pairs]
-    for constraint in constraints:
-        assert isinstance(constraint, PairConstraint), constraint
-        layer = constraint.update_layer(layer)
-        for pair in requirements:
-            constraint.update_pair(pair)
+    layer, requirements = combine_pair_constraints(constraints, pairs)
     if any(pair.must or pair.never.any() for pair in requirements):
+        import torch
+
         fixed = torch.zeros(len(requirements), counted[0].shape[1], counted[1].shape[1], dtype=torch.int8)
         for row, pair in zip(fixed, requirements, strict=True):
             m, n = pair.never.shape

@@ -23,15 +23,18 @@ from copy import copy
 from itertools import chain
 from pathlib import Path
 from threading import Lock
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from rationalizer.data.example_records import ExampleBatch, encode, schema_for
 from rationalizer.text.errors import DataError
 from rationalizer.text.example import AnyExample, PairExample
+
+if TYPE_CHECKING:  # pyarrow takes as long to import as a short text to explain
+    import pyarrow as pa
+
+    from rationalizer.data.example_records import ExampleBatch
 
 EXAMPLES, LENGTHS, LABELS, WORDS = "examples.arrow", "lengths.npy", "labels.npy", "words.json"
 BATCH = 1024  # examples per record batch; a reader needs about 10 kB per batch, so about 10 bytes per example
@@ -111,12 +114,16 @@ class _Batches:
     pages that were read as resident memory of the process, but frees them when memory is needed."""
 
     def __init__(self, path: Path) -> None:
+        import pyarrow as pa
+
         self.path = path
         self._reader = pa.ipc.open_file(pa.memory_map(str(path)))
         self._opened: dict[int, ExampleBatch] = {}
         self._lock = Lock()
 
     def __getitem__(self, number: int) -> ExampleBatch:
+        from rationalizer.data.example_records import ExampleBatch
+
         batch = self._opened.get(number)
         if batch is None:
             with self._lock:
@@ -155,6 +162,10 @@ class Writer:
 
     def _write_batch(self) -> None:
         if self._waiting:
+            import pyarrow as pa
+
+            from rationalizer.data.example_records import encode, schema_for
+
             schema = schema_for(self._waiting[0])
             self._file = self._file or pa.ipc.new_file(str(self.folder / EXAMPLES), schema)
             self._file.write_batch(encode(self._waiting, schema))

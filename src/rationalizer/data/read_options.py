@@ -15,6 +15,10 @@ from rationalizer.suggestions import did_you_mean
 from rationalizer.text.errors import InputError
 from rationalizer.text.word_splitting import SplitRule
 
+# Batches of a file that are read and written together: texts of similar length are then batched together, which needs
+# less padding. A larger number gains little.
+BATCHES_PER_ROUND = 8
+
 # Called with a title and the number of rows (None if unknown); gives a context whose function takes the rows done.
 OnProgress = Callable[[str, int | None], AbstractContextManager[Callable[[int], object]]]
 

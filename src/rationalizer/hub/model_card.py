@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rationalizer.data import DataSource
 from rationalizer.drawing import AnyExplanation, to_svg, to_terminal
 from rationalizer.hub.publishing import name_of
+from rationalizer.hub.starters import Facts
 from rationalizer.metrics import METRICS, headline_metrics
 from rationalizer.models import TrainedModel
 from rationalizer.models.atomic_files import write_bytes
@@ -35,19 +34,6 @@ BALANCED_LIMITATION = (
     "The classes counted equally in training, whatever their frequencies. Where some are rare, the model predicts them "
     "more often than they occur, and the probabilities are those for equally frequent classes."
 )
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Facts for a model card that are not in the model's files."""
-
-    about: str = ""  # one sentence
-    data: Sequence[Mapping[str, str]] = ()  # each with `name`, `use` and `terms`
-    scores: Sequence[Mapping[str, Any]] = ()  # each with `data` and the scores by name
-    limits: Sequence[str] = ()
-    licence: str = ""  # the Hub's identifier
-    language: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)  # further settings of the training
 
 
 def write_card(

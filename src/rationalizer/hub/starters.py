@@ -7,14 +7,26 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rationalizer.hub.model_card import Facts
-
 FACTS_FILE = "starter.json"
 STARTERS: dict[str, Path] = {name: Path(__file__).parent.parent / "starters" / name for name in ("sentiment", "nli")}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Facts for a model card that are not in the model's files."""
+
+    about: str = ""  # one sentence
+    data: Sequence[Mapping[str, str]] = ()  # each with `name`, `use` and `terms`
+    scores: Sequence[Mapping[str, Any]] = ()  # each with `data` and the scores by name
+    limits: Sequence[str] = ()
+    licence: str = ""  # the Hub's identifier
+    language: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)  # further settings of the training
 
 
 @dataclass(frozen=True)

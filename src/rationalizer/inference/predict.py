@@ -20,9 +20,6 @@ from rationalizer.plurals import count_of
 from rationalizer.text import AnyExample, Budget, PairExample
 
 BATCH = 128
-# Batches of a file that are read and written together: texts of similar length are then batched together, which needs
-# less padding. A larger number gains little.
-BATCHES_PER_ROUND = 8
 OnBatch = Callable[[int], object]
 
 

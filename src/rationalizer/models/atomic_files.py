@@ -12,17 +12,19 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+import numpy as np
 import safetensors
-import safetensors.torch
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
 from rationalizer.models.json_schema import find_mismatch
+
+if TYPE_CHECKING:  # PyTorch takes seconds to import, and exported models do without it
+    from torch import Tensor
 
 RECOPY_REMEDY = "copy it again, or train again"
 LEFTOVER = re.compile(r"\..+\.(\d+)\.tmp")  # left by `replace_file` if its process is killed
@@ -95,6 +97,8 @@ def verify_record(stored: Any, path: Path, schema: Any = dict, remedy: str = REC
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], state: Any = None) -> None:
     """Write tensors and a JSON value into one safetensors file."""
+    import safetensors.torch
+
     on_host = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     # One entry: safetensors writes several in any order, and equal models must be equal files.
     record = {"checksum": checksum(on_host, state), "state": state}
@@ -102,10 +106,19 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], state: Any = None) 
 
 
 def read_tensors(path: Path, remedy: str = RECOPY_REMEDY) -> tuple[dict[str, Tensor], Any]:
+    # Copies: safetensors maps the file into memory, and overwriting it would crash the process.
+    return _read(path, "pt", lambda tensor: tensor.clone(), checksum, remedy)
+
+
+def read_arrays(path: Path, remedy: str = RECOPY_REMEDY) -> tuple[dict[str, NDArray[Any]], Any]:
+    """The same as NumPy arrays, without PyTorch."""
+    return _read(path, "np", np.array, _checksum_of_arrays, remedy)
+
+
+def _read(path: Path, framework: str, copy: Callable[[Any], Any], checksum: Callable[..., str], remedy: str) -> Any:
     try:
-        with safetensors.safe_open(path, framework="pt") as file:
-            # Copies: safetensors maps the file into memory, and overwriting it would crash the process.
-            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+        with safetensors.safe_open(path, framework=framework) as file:
+            tensors = {name: copy(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
             stored = json.loads((file.metadata() or {}).get("record", "null"))
         is_record = find_mismatch(stored, {"checksum": str, "state": object}) is None
         is_intact = is_record and checksum(tensors, stored["state"]) == stored["checksum"]
@@ -120,9 +133,24 @@ def read_tensors(path: Path, remedy: str = RECOPY_REMEDY) -> tuple[dict[str, Ten
 
 def checksum(tensors: Mapping[str, Tensor], state: Any) -> str:
     """Return the SHA-256 of tensors with their names, types and shapes, and of a JSON value."""
-    names = sorted(tensors)
-    head = [state, [[name, str(tensors[name].dtype), list(tensors[name].shape)] for name in names]]
-    return _sha256(_canonical(head), *(tensors[name].reshape(-1).view(torch.uint8).numpy() for name in names))
+    import torch
+
+    return _checksum(
+        {n: (str(t.dtype), list(t.shape), t.reshape(-1).view(torch.uint8).numpy()) for n, t in tensors.items()}, state
+    )
+
+
+def _checksum_of_arrays(arrays: Mapping[str, NDArray[Any]], state: Any) -> str:
+    return _checksum(
+        {n: (f"torch.{a.dtype}", list(a.shape), a.reshape(-1).view(np.uint8)) for n, a in arrays.items()}, state
+    )
+
+
+def _checksum(tensors: Mapping[str, tuple[str, list[int], Any]], state: Any) -> str:
+    """The checksum of tensors given as type, shape and bytes."""
+    entries = [(name, *tensors[name]) for name in sorted(tensors)]
+    head = [state, [[name, kind, shape] for name, kind, shape, _ in entries]]
+    return _sha256(_canonical(head), *(content for *_, content in entries))
 
 
 def _canonical(value: Any) -> bytes:

@@ -13,9 +13,9 @@ from typing import Any
 
 from torch import Tensor
 
+from rationalizer.models.folder_format import FORMAT
 from rationalizer.nn import OBJECTIVES, encoder_class
 
-FORMAT = 6
 READABLE_FORMATS = (4, 5, FORMAT)
 RENAMED_FILES = {"encoder.json": "reader.json", "history.json": "metrics.json"}
 RENAMED_SETTINGS = {"rationale_weight": "annotation_weight", "reading": "encoder_options", "cut": "word_splitting"}

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
 NAMES = {str: "a text", int: "a whole number", bool: "true or false", float: "a number", dict: "an object"}
 

@@ -40,8 +40,8 @@ from rationalizer.models.atomic_files import (
 from rationalizer.models.compact_weights import compact_weights, name_tables, resolve_tables, restore_weights
 from rationalizer.models.config import OPTIONS, Config, with_budget, with_constraints
 from rationalizer.models.devices import check_device
+from rationalizer.models.folder_format import FORMAT
 from rationalizer.models.format_upgrade import (
-    FORMAT,
     READABLE_FORMATS,
     find_file,
     upgrade_description,
@@ -307,6 +307,11 @@ class TrainedModel:
             description = Description.from_json(read_json(directory / CONFIG), directory / CONFIG)
         missing = [name for name in (CONFIG, ENCODER_FILE, MODEL, HISTORY) if not find_file(directory, name).is_file()]
         if missing:
+            if (directory / "manifest.json").is_file():
+                raise FileNotFoundError(
+                    f"{directory} holds an exported model, without PyTorch's weights; use it with explain, serve or "
+                    "ExportedModel.load, and this function with the model that was exported"
+                )
             if (directory / CHECKPOINT).is_file():
                 raise FileNotFoundError(
                     f"{directory} holds an unfinished run; finish it with the command it was started with and "

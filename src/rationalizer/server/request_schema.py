@@ -10,9 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, model
 
 from rationalizer.constraints import ConstraintConflict, Constraints, parse_constraints
 from rationalizer.constraints.patterns import SearchTime
-from rationalizer.inference.predict import with_settings
-from rationalizer.models.config import with_constraints
-from rationalizer.records.recorder import write_constraint
+from rationalizer.export.exported_model import ExportedModel
 from rationalizer.server.http_errors import RequestError
 from rationalizer.server.quotas import Quotas
 from rationalizer.server.served_models import ServedModel, Text
@@ -119,7 +117,7 @@ def validate(request: ExplainRequest, models: Mapping[str, ServedModel], quotas:
     budget, constraints = _parse_budget(request.budget, model), _parse_constraints(request.constraints, model)
     if budget is not None and budget.kind == "average":
         try:
-            with_settings(model.model.trained, budget, constraints)
+            model.check(budget, constraints)
         except ValueError as error:
             raise RequestError(422, "budget", str(error), "use a fixed share") from None
     if request.record:
@@ -200,8 +198,8 @@ def _parse_budget(value: int | float | str | None, model: ServedModel) -> Budget
         budget = Budget.parse(value)
     except ValueError as error:
         raise RequestError(422, "budget", str(error), 'write "20%" or 0.2 for a share, 5 for a count') from None
-    if budget != model.model.budget and not model.follows_budget:
-        problem = f"the method {model.model.config.method} does not follow a budget"
+    if budget != model.model.budget and not model.traits.follows_budget:
+        problem = f"the method {model.traits.method} does not follow a budget"
         raise RequestError(422, "budget", problem, "leave the budget out")
     return budget
 
@@ -217,7 +215,8 @@ def _parse_constraints(values: list[str | dict[str, Any]] | None, model: ServedM
         if per_text is not None:  # texts of several requests are in one batch
             problem = f"{per_text} refers to particular texts"
             raise RequestError(422, "constraints", problem, "use words or a pattern")
-        return with_constraints(model.model.config, constraints).constraints
+        model.check(None, constraints)
+        return constraints
     except ValueError as error:
         raise constraint_error(error) from None
     except (TypeError, RecursionError):
@@ -226,6 +225,11 @@ def _parse_constraints(values: list[str | dict[str, Any]] | None, model: ServedM
 
 
 def _check_recordable(model: ServedModel, constraints: Constraints | None) -> None:
+    if isinstance(model.model, ExportedModel):
+        problem = "an exported model makes no decision records"
+        raise RequestError(422, "record", problem, "serve the model that was exported")
+    from rationalizer.records.recorder import write_constraint
+
     try:
         for constraint in model.model.constraints if constraints is None else constraints:
             write_constraint(constraint)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rationalizer.constraints import CONSTRAINTS, Constraint, ConstraintConflict, Constraints
 from rationalizer.drawing import AnyExplanation
-from rationalizer.model import Rationalizer
-from rationalizer.records.recorder import Recorder
+from rationalizer.export.exported_model import ExportedModel, needs_no_pytorch
+from rationalizer.hub import locate
 from rationalizer.text import AnyExample, Budget
 from rationalizer.text.errors import DataError
+
+if TYPE_CHECKING:  # exported models are served without PyTorch
+    from rationalizer.model import Rationalizer
+    from rationalizer.records.recorder import Recorder
 
 Text = str | tuple[str, str]  # one text, or premise and hypothesis
 # Maximum number of word pairs of an alignment: 500 × 500 words take 0.1 seconds, 2,000 × 2,000 would take a hundred
@@ -53,12 +57,63 @@ def group_by_length(shapes: Sequence[tuple[int, ...]]) -> list[list[int]]:
     return groups
 
 
+class Traits(NamedTuple):
+    """What clients may know of a model."""
+
+    method: str
+    task: str
+    classes: tuple[str, ...]
+    follows_budget: bool
+    supports_constraints: bool
+    excluded_constraints: Set[str]
+    examples: tuple[Text, ...]
+
+
 @dataclass(frozen=True)
 class ServedModel:
     """A loaded model and its name in requests."""
 
     name: str
-    model: Rationalizer
+    model: Rationalizer | ExportedModel
+
+    @cached_property
+    def traits(self) -> Traits:
+        if isinstance(self.model, ExportedModel):
+            facts, method = self.model.manifest, self.model.manifest["method"]
+            examples = tuple(tuple(each) if isinstance(each, list) else each for each in facts["examples"])
+            return Traits(
+                method["name"],
+                facts["task"],
+                tuple(facts["classes"]),
+                method["follows_budget"],
+                method["supports_constraints"],
+                frozenset(method["excluded_constraints"]),
+                examples,
+            )
+        trained = self.model.trained
+        used = trained.model.method
+        return Traits(
+            trained.config.method,
+            trained.task,
+            trained.classes,
+            used.follows_budget,
+            used.supports_constraints(trained.config.options),
+            used.excluded_constraints,
+            trained.examples,
+        )
+
+    def check(self, budget: Budget | None, constraints: Constraints | None) -> None:
+        """Raise ValueError if the model cannot explain under this budget and these constraints."""
+        if isinstance(self.model, ExportedModel):
+            self.model.with_settings(budget, constraints)
+            return
+        from rationalizer.inference.predict import with_settings
+        from rationalizer.models.config import with_constraints
+
+        if constraints is not None:
+            with_constraints(self.model.config, constraints)
+        if budget is not None and budget.kind == "average":
+            with_settings(self.model.trained, budget, constraints)
 
     @property
     def pairs(self) -> bool:
@@ -67,6 +122,9 @@ class ServedModel:
     @cached_property
     def _recorder(self) -> Recorder:
         """Kept, because the hash of a large model takes longer than an explanation."""
+        from rationalizer.records.recorder import Recorder
+
+        assert not isinstance(self.model, ExportedModel)  # requests for its records are refused
         return Recorder(self.model.trained)
 
     def explain(
@@ -89,12 +147,9 @@ class ServedModel:
         try:
             for group in group_by_length([example.shape for example in examples.values()]):
                 members = [indices[k] for k in group]
-                explanations = self.model.explain_examples(
-                    [examples[index] for index in members],
-                    budget=budget,
-                    constraints=constraints,
-                    recorder=self._recorder if record else None,
-                )
+                settings: dict[str, Any] = {"budget": budget, "constraints": constraints}
+                settings |= {"recorder": self._recorder} if record else {}
+                explanations = self.model.explain_examples([examples[index] for index in members], **settings)
                 for index, explanation in zip(members, explanations, strict=True):
                     results[index] = explanation
         except ConstraintConflict as error:  # its index counts texts of several requests
@@ -112,34 +167,24 @@ class ServedModel:
             return DataError(problem, f"shorten them to at most {MAX_WORD_PAIRS} pairs")
         return example
 
-    @property
-    def follows_budget(self) -> bool:
-        return self.model.trained.model.method.follows_budget
-
     def _offered(self) -> list[dict[str, str]]:
         """Return the constraints that the page offers; none if the model does not support constraints."""
-        if not self.supports_constraints:
+        if not self.traits.supports_constraints:
             return []
-        excluded = self.model.trained.model.method.excluded_constraints
+        excluded = self.traits.excluded_constraints
         kinds = [kind for name, kind in CONSTRAINTS.items() if kind.pairs == self.model.pairs and name not in excluded]
         return [constraint_facts(Constraint.parse(text)) for kind in kinds for text in kind.suggested]
 
-    @property
-    def supports_constraints(self) -> bool:
-        trained = self.model.trained
-        return trained.model.method.supports_constraints(trained.config.options)
-
     def facts(self) -> dict[str, Any]:
         """Describe the model for clients."""
-        trained = self.model.trained
         return {
             "name": self.name,
-            "method": trained.config.method,
+            "method": self.traits.method,
             "pairs": self.model.pairs,
-            "task": trained.task,
-            "classes": list(trained.classes),
-            **budget_facts(trained.config.budget),
-            "follows_budget": self.follows_budget,
+            "task": self.traits.task,
+            "classes": list(self.traits.classes),
+            **budget_facts(self.model.budget),
+            "follows_budget": self.traits.follows_budget,
             "constraints": list(map(constraint_facts, self.model.constraints)),
             "offered": self._offered(),
         }
@@ -160,6 +205,11 @@ def load_models(directories: Iterable[Path], device: str = "auto") -> list[Serve
     models: list[ServedModel] = []
     for directory in directories:
         name = _unique_name(directory.resolve().name, {model.name for model in models})
+        if needs_no_pytorch(locate(directory)):
+            models.append(ServedModel(name, ExportedModel.load(directory)))
+            continue
+        from rationalizer.model import Rationalizer
+
         models.append(ServedModel(name, Rationalizer.load(directory, device)))
     return models
 

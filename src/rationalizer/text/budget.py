@@ -6,13 +6,13 @@ import math
 import re
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple, Self
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from rationalizer.plurals import count_of
 from rationalizer.text.errors import InputError, short_repr
+
+if TYPE_CHECKING:  # PyTorch takes seconds to import, and exported models do without it
+    from torch import Tensor
 
 _REMEDY = (
     "write a share such as 20% or 0.2, a count of words such as 5, or an average such as 18% on average, 8% to 35%"
@@ -139,6 +139,8 @@ class Budget:
         Returns:
             (batch,) int64; 0 only if a text has no word.
         """
+        import torch
+
         lengths = torch.stack([mask.sum(-1) for mask in selectable]).amin(0)
         if self.kind == "count":
             return lengths.clamp(max=min(int(self.amount), torch.iinfo(torch.int64).max))
@@ -153,10 +155,22 @@ class Budget:
         """Return what an average budget adds to `word_limit`; None for other budgets."""
         if self.kind != "average":
             return None
+        import torch
+
         lengths = torch.stack([mask.sum(-1) for mask in selectable]).amin(0)
         required = (lengths.to(torch.float64) * self.least - _ROUNDING).ceil().long().clamp(min=1)
         at_least = torch.minimum(required, self.word_limit(*selectable))
         return AverageBounds(float(self.amount), at_least, self.multiplier)
+
+    def bounds_for(self, words: int) -> tuple[int, int]:
+        """Return the smallest and the largest number of words for a text with so many words, as the methods above do
+        for tensors. The smallest is 0 except for an average budget."""
+        if self.kind == "count":
+            return 0, min(int(self.amount), words)
+        if self.kind == "share":
+            return 0, min(max(1, round(words * self.amount)), words)
+        most = min(max(1, math.floor(words * self.most + _ROUNDING)), words)
+        return min(max(1, math.ceil(words * self.least - _ROUNDING)), most), most
 
 
 def _parse_share(text: str) -> float:

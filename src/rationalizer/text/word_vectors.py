@@ -42,7 +42,7 @@ class WordVectors:
         if not rows:
             raise DataError("no words", "pass at least one word and its vector")
         table = vectors if len(rows) == len(words) else vectors[rows]
-        codes, scales = _quantize(table)
+        codes, scales = quantize(table)
         if not np.isfinite(scales).all():
             word = words[rows[int(np.flatnonzero(~np.isfinite(scales))[0])]]
             raise DataError(f"the vector of {word!r} is not finite", "replace NaN and infinity by finite numbers")
@@ -150,7 +150,7 @@ def _select_rows(words: Sequence[str], wanted: Collection[str], limit: int) -> l
     return [row for k, (word, row) in enumerate(_first_rows(words).items()) if k < limit or word in wanted]
 
 
-def _quantize(vectors: NDArray[np.floating[Any]]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+def quantize(vectors: NDArray[np.floating[Any]]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Return codes and scales; a vector that is not finite has a scale that is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         table = vectors.astype(np.float32, copy=False)
@@ -167,7 +167,7 @@ def _from_chunks(path: Path, chunks: Iterable[tuple[list[str], NDArray[np.float3
     codes, scales = [], []
     for chunk, vectors in chunks:
         words += chunk
-        coded = _quantize(vectors)
+        coded = quantize(vectors)
         codes.append(coded[0])
         scales.append(coded[1])
     if not words:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from itertools import chain
-from typing import Any, ClassVar, Literal, NamedTuple, get_type_hints
+from typing import Any, ClassVar, NamedTuple, get_type_hints
 
 import numpy as np
 import torch
@@ -15,11 +15,10 @@ from torch import Tensor, nn
 
 from rationalizer.discovery import Registry
 from rationalizer.ranges import check_ranges, ranges_of
-from rationalizer.text import Example, Offsets, SentenceRule, SplitRule, WordBatch, is_punctuation, split_words
+from rationalizer.text import Example, Offsets, SentenceRule, SplitRule, WordBatch, split_words
 from rationalizer.text.token_cache import TokenCache
-
-Punctuation = Literal["free", "count"]
-UNKNOWN, KNOWN, PUNCTUATION, BLANK = 0, 1, 2, 3  # kinds of tokens
+from rationalizer.text.token_kinds import Punctuation as Punctuation  # also imported from here
+from rationalizer.text.token_kinds import selectable_tokens, token_kind
 
 
 class EncodedSelection(NamedTuple):
@@ -132,34 +131,18 @@ class Encoder(nn.Module):
         raise NotImplementedError
 
     def word_masks(self, texts: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor, Tensor]:
-        """The masks of `WordBatch` for these tokens. A text of only punctuation and unknown words counts them all.
-
-        Blank tokens are never counted.
-        """
+        """The masks of `WordBatch` for these tokens, see `text.token_kinds`."""
         lengths = np.array([len(tokens) for tokens in texts])
         mask = np.arange(lengths.max()) < lengths[:, None]
-        counted, punctuation = mask.copy(), np.zeros_like(mask)
-        kinds = self.kinds(chain.from_iterable(texts))
-        counted[mask] = kinds != BLANK
-        if self.punctuation == "free":
-            selectable = counted.copy()
-            punctuation[mask] = kinds == PUNCTUATION
-            counted[mask] = kinds == KNOWN
-            nothing = ~counted.any(1, keepdims=True)
-            counted |= selectable & nothing
-            punctuation &= ~nothing
+        counted, punctuation = selectable_tokens(self.kinds(chain.from_iterable(texts)), mask, self.punctuation)
         return torch.from_numpy(mask), torch.from_numpy(counted), torch.from_numpy(punctuation)
 
     def kinds(self, tokens: Iterable[str]) -> NDArray[np.int8]:
-        """PUNCTUATION, BLANK, KNOWN or UNKNOWN, for each token."""
+        """PUNCTUATION, BLANK, KNOWN or UNKNOWN of `text.token_kinds`, for each token."""
         return np.array(self._kind.get_all(tokens), dtype=np.int8)
 
     def _kind_of(self, token: str) -> int:
-        if not token.strip():
-            return BLANK
-        if is_punctuation(token):
-            return PUNCTUATION
-        return KNOWN if self.knows(token) else UNKNOWN
+        return token_kind(token, self.knows)
 
     def counted(self, tokens: Sequence[str]) -> NDArray[np.bool_]:
         """Which of a text's tokens can use the budget."""

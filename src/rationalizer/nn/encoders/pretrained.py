@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rationalizer.nn.encoders.subwords import Subwords
 from rationalizer.text import DataError
+from rationalizer.text.subwords import Subwords
 
 UNBOUNDED = 4096  # tokens per row, for networks without a limit
 ATTENTION = ("eager", "sdpa", "flash_attention_2")  # transformers downloads and runs "owner/name" as a kernel

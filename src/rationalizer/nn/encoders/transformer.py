@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 from rationalizer.nn.encoders.base import EncodedSelection, Encoder, Punctuation, register
 from rationalizer.nn.encoders.pretrained import Pretrained, encode, freeze, load_pretrained
-from rationalizer.nn.encoders.subwords import MAX_SUBWORDS
 from rationalizer.nn.encoders.windows import Windows, lay_out
 from rationalizer.ranges import CountOrNone, Number, NumberOrNone, Rate
 from rationalizer.text import DataError, Example, SentenceRule, SplitRule, WordBatch
+from rationalizer.text.subwords import MAX_SUBWORDS
 
 ROWS_PER_CALL = 64  # without gradients: bounds the memory of texts of any length
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from rationalizer.text import DataError, Example
+from rationalizer.text.errors import DataError
+from rationalizer.text.example import Example
 
 MAX_SUBWORDS = 16  # per word; the rest is dropped. Only addresses, hashes and the like have more
 CACHE_SIZE = 1 << 17  # words
@@ -42,7 +43,7 @@ class Subwords:
         before = next((k for k in range(len(whole)) if whole[k : k + len(bare)] == bare), None)
         if before is None:
             raise DataError("the tokenizer changes words between special tokens; choose another encoder")
-        return cls._create(
+        return cls.from_text(
             tokenizer.backend_tokenizer.to_str(),
             tuple(whole[:before]),
             tuple(whole[before + len(bare) :]),
@@ -51,7 +52,8 @@ class Subwords:
         )
 
     @classmethod
-    def _create(cls, text: str, *others: Any) -> Subwords:
+    def from_text(cls, text: str, *others: Any) -> Subwords:
+        """From the JSON text of a tokenizer, and the other fields."""
         from tokenizers import Tokenizer
 
         tokenizer = Tokenizer.from_str(text)
@@ -72,7 +74,7 @@ class Subwords:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Subwords:
         tokens = [tuple(map(int, stored[side])) for side in ("prefix", "suffix")]
-        return cls._create(json.dumps(stored["tokenizer"]), *tokens, stored["mask"], stored["unknown"])
+        return cls.from_text(json.dumps(stored["tokenizer"]), *tokens, stored["mask"], stored["unknown"])
 
     @property
     def special(self) -> int:

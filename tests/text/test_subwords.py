@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-from rationalizer.nn.encoders.subwords import MAX_SUBWORDS, Subwords
 from rationalizer.text import Example, split_words
+from rationalizer.text.subwords import MAX_SUBWORDS, Subwords
 from tests.nn.tiny_transformers import tokenizer
 
 
@@ -60,7 +60,7 @@ def test_special_tokens_in_a_text_are_words():
 
 
 def test_threads_may_clear_the_cache(monkeypatch):
-    from rationalizer.nn.encoders import subwords as module
+    from rationalizer.text import subwords as module
 
     monkeypatch.setattr(module, "CACHE_SIZE", 20)
     subwords = Subwords.from_tokenizer(tokenizer())
@@ -96,7 +96,7 @@ def test_subwords_json_round_trip():
 
 
 def test_evicted_words_are_tokenized_again(monkeypatch):
-    from rationalizer.nn.encoders import subwords as module
+    from rationalizer.text import subwords as module
 
     monkeypatch.setattr(module, "CACHE_SIZE", 3)
     subwords = Subwords.from_tokenizer(tokenizer())

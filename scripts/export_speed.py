@@ -1,0 +1,104 @@
+"""Load time, time of an explanation, throughput and memory of one model with PyTorch, NumPy and ONNX Runtime.
+
+    python scripts/export_speed.py sentiment
+    python scripts/export_speed.py runs/minilm --texts 200
+
+Each runtime has a process of its own with one thread. Times are those of the processor (user and system), which other
+programs on the machine disturb less than wall time. "load" is all until the model is ready, imports included. NumPy
+computes BiLSTM models only. The throughput is that of texts of 5 to 30 words, in batches of 128 with PyTorch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+NEXT = 20  # explanations after the first
+
+
+def measure(runtime: str, model: str, count: int) -> dict[str, float]:
+    """Measure one runtime in this process."""
+    started = time.process_time()
+    loaded: Any
+    if runtime == "pytorch":
+        from rationalizer import Rationalizer
+
+        loaded = Rationalizer.load(model, device="cpu")
+    else:
+        from rationalizer import ExportedModel
+
+        loaded = ExportedModel.load(model, threads=1)
+    found = {"load": time.process_time() - started}
+    texts = make_texts(count + NEXT + 1, pairs=loaded.pairs)
+    found["first"] = timed(loaded, texts[:1])
+    found["next"] = sum(timed(loaded, [text]) for text in texts[1 : NEXT + 1]) / NEXT
+    found["texts_per_second"] = count / timed(loaded, texts[NEXT + 1 :])
+    unit = 1 if sys.platform == "darwin" else 1024
+    found["megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+    return found
+
+
+def timed(model: Any, texts: list[Any]) -> float:
+    started = time.process_time()
+    model.explain_examples(model.examples(texts))
+    return time.process_time() - started
+
+
+def make_texts(count: int, *, pairs: bool) -> list[Any]:
+    from rationalizer.text import BUNDLED, load_vectors
+
+    random_ = random.Random(0)
+    words = load_vectors(BUNDLED, limit=3000).words
+
+    def text() -> str:
+        return " ".join(random_.choices(words, k=random_.randint(5, 30)))
+
+    return [(text(), text()) if pairs else text() for _ in range(count)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("--texts", type=int, default=1000)
+    parser.add_argument("--runtime", choices=("pytorch", "numpy", "onnx"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.runtime:
+        print(json.dumps(measure(options.runtime, options.model, options.texts)))
+        return
+    from rationalizer.export import export_model
+    from rationalizer.export.model_facts import read_facts
+    from rationalizer.hub import locate
+
+    with tempfile.TemporaryDirectory() as folder:
+        runs = {"pytorch": options.model}
+        if read_facts(locate(options.model)).is_bilstm:
+            runs["numpy"] = options.model
+        runs["onnx"] = str(export_model(options.model, Path(folder) / "float32"))
+        runs["onnx, 8 bit"] = str(export_model(options.model, Path(folder) / "8bit", eight_bit=True))
+        print("| runtime | files | load | first | next | texts/s | memory |\n|---|---|---|---|---|---|---|")
+        for name, model in runs.items():
+            command = [sys.executable, __file__, model, "--texts", str(options.texts)]
+            command += ["--runtime", name.partition(",")[0]]
+            done = subprocess.run(command, env={**os.environ, **ENVIRONMENT}, stdout=subprocess.PIPE, check=True)
+            found = json.loads(done.stdout)
+            size = sum(path.stat().st_size for path in locate(model).iterdir() if path.is_file()) / 1e6
+            times = [f"{1000 * found[key]:.3g} ms" for key in ("load", "first", "next")]
+            print(
+                f"| {name} | {size:.1f} MB | {' | '.join(times)} | {found['texts_per_second']:.0f} | "
+                f"{found['megabytes']:.0f} MB |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

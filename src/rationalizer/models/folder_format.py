@@ -1,0 +1,3 @@
+"""The format of a model's folder."""
+
+FORMAT = 6
