@@ -56,7 +56,7 @@ def test_command_line(tmp_path):
     assert "aligned" in answers[5]
     assert [answer.strip() for answer in answers[6:]] == ["exit code 2", "exit code 2"]
     assert "full-text" in done.stderr
-    assert "record" in done.stderr
+    assert "needs the package torch" in done.stderr
 
 
 def test_refusals(tmp_path):

@@ -29,6 +29,8 @@ err = Console(stderr=True, soft_wrap=True, highlight=False)
 show_traceback = False
 
 INVALID_INPUT, INTERRUPTED = 2, 130
+# Packages that an installation without PyTorch does not have.
+FOR_TRAINING = ("torch", "numba", "entmax", "lightning_fabric", "pyarrow")
 MAX_MESSAGE = 2000  # characters; a longer message quotes a user's data at length
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -62,7 +64,7 @@ def command(*examples: str, stopped: str = "Stopped.") -> Callable[[Command], Co
             except Exception as error:
                 if show_traceback or not _is_input_error(error):
                     raise
-                err.print(f"error: {one_line(str(error))}", style="red", markup=False)
+                err.print(f"error: {one_line(_message(error))}", style="red", markup=False)
                 raise typer.Exit(INVALID_INPUT) from None
 
         run.__signature__ = _expand(inspect.signature(function), hints)  # type: ignore[attr-defined]
@@ -95,6 +97,14 @@ def _is_input_error(error: Exception) -> bool:
         return True
     lightning = sys.modules.get("lightning_fabric.utilities.exceptions")
     return lightning is not None and isinstance(error, lightning.MisconfigurationException)
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name in FOR_TRAINING:
+        return (
+            f"this needs the package {error.name}, which is not installed; for everything: pip install . in a checkout"
+        )
+    return str(error)
 
 
 def one_line(message: str) -> str:
