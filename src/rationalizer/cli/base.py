@@ -101,9 +101,7 @@ def _is_input_error(error: Exception) -> bool:
 
 def _message(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name in FOR_TRAINING:
-        return (
-            f"this needs the package {error.name}, which is not installed; for everything: pip install . in a checkout"
-        )
+        return f"this needs the package {error.name}, which is not installed; run pip install . in a checkout"
     return str(error)
 
 
