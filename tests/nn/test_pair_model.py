@@ -39,10 +39,10 @@ def with_others(words, other, where):
     return replace(words, seen=torch.where(where, other.seen, words.seen))
 
 
-@pytest.mark.parametrize("faithful", [True, False])
+@pytest.mark.parametrize("settings", [{}, {"faithful": False}, {"premise_context": "aligned"}])
 @pytest.mark.parametrize("method", ALIGNERS)
-def test_shapes_and_gradients(method, faithful):
-    model = build(method, faithful=faithful, classes=3).train()
+def test_shapes_and_gradients(method, settings):
+    model = build(method, **settings, classes=3).train()
     output = model(*batch(model), budget=Budget.count(2))
     assert output.outputs.shape == (4, 3)
     assert output.z.shape == (4, M, N)
@@ -123,6 +123,27 @@ def test_unaligned_word_acts_only_through_neighbours_states():
     model.encoder.generator = NoContext()
     before, after = (states_of(model, words, hypothesis) for words in (premise, other))
     assert torch.equal(model.predict_from_states(alignment, *after), model.predict_from_states(alignment, *before))
+
+
+@pytest.mark.parametrize("method", sorted(set(ALIGNERS) - {"softmax", "gumbel"}))  # which align every word
+def test_aligned_context_hides_all_other_premise_words(method):
+    """Other words in place of the unaligned ones change no bit; without them the prediction is the same."""
+    model = build(method, premise_context="aligned").eval()
+    assert model.ignores_gaps
+    assert not build(method).ignores_gaps
+    premise, hypothesis = batch(model)
+    output = model(premise, hypothesis, budget=Budget.count(2))
+    aligned = (output.z != 0).any(-1)
+    assert (premise.mask & ~aligned).any()
+    other = with_others(premise, batch(model, seed=7)[0], ~aligned)
+    expected = model.predict_from(output.z, premise, hypothesis)
+    torch.testing.assert_close(output.outputs, expected)
+    assert torch.equal(model.predict_from(output.z, other, hypothesis), expected)
+    for k in range(4):
+        shorter = premise.take(torch.tensor([k])).only(aligned[k : k + 1])
+        z = output.z[k : k + 1, aligned[k]] if aligned[k].any() else output.z[k : k + 1, :1]
+        alone = model.predict_from(z, shorter, hypothesis.take(torch.tensor([k])))
+        torch.testing.assert_close(alone[0], expected[k])
 
 
 def test_faithful_prediction_without_alignment_depends_only_on_length():

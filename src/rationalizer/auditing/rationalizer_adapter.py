@@ -27,7 +27,7 @@ class RationalizerAdapter(AuditedModel):
         self.name = name
         self.pairs = model.trained.pairs
         self.classes = getattr(model, "classes_", None)  # a regression has none
-        self.ignores_gaps = not self.pairs and self._trained.encoder.ignores_gaps
+        self.ignores_gaps = self._trained.model.ignores_gaps
 
     def select(self, texts: Sequence[AnyExample]) -> list[Weights]:
         return predict(self._trained, texts).weights

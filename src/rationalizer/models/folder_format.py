@@ -1,3 +1,3 @@
 """The format of a model's folder."""
 
-FORMAT = 6
+FORMAT = 7

@@ -1,8 +1,8 @@
 """Read run folders of older formats as folders of the present format. Nothing is written.
 
 Format 4 had other names for two files, for some settings, and for the encoder's weights. Format 5 had settings in place
-of some objectives, and none for class balance. Settings that did not exist yet take the value that reproduces what was
-done without them. To rename a setting, add it to `RENAMED_SETTINGS`.
+of some objectives, and none for class balance. Format 6 had no `premise_context`. Settings that did not exist yet take
+the value that reproduces what was done without them. To rename a setting, add it to `RENAMED_SETTINGS`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 from rationalizer.models.folder_format import FORMAT
 from rationalizer.nn import OBJECTIVES, encoder_class
 
-READABLE_FORMATS = (4, 5, FORMAT)
+READABLE_FORMATS = (4, 5, 6, FORMAT)
 RENAMED_FILES = {"encoder.json": "reader.json", "history.json": "metrics.json"}
 RENAMED_SETTINGS = {"rationale_weight": "annotation_weight", "reading": "encoder_options", "cut": "word_splitting"}
 RENAMED_VALUES = {"sentences": {"marks": "punctuation"}}  # setting (current name) -> old value -> new value
@@ -28,6 +28,7 @@ ADDED_SETTINGS: Mapping[str, Any] = {
     "objective": "full-text",
     "class_weight": None,
     "sampling": "once",
+    "premise_context": "whole",
 }
 OLD_OBJECTIVE = ("guide", "slow_predictor")  # formats 4 and 5; an objective each since
 ADDED_OPTIONS: Mapping[str, Mapping[str, Any]] = {"spectra": {"mask_tolerance": 0.0}}  # method -> option -> value

@@ -8,7 +8,7 @@ from rationalizer.nn.heads import Classification, Pooling, Regression
 from rationalizer.nn.highlight_model import HighlightModel
 from rationalizer.nn.method import Method, MethodLoss
 from rationalizer.nn.objectives import OBJECTIVES, Objective, ObjectiveLoss, TrainingStep, make_objective
-from rationalizer.nn.pair_model import PairModel
+from rationalizer.nn.pair_model import PairModel, PremiseContext
 
 __all__ = [
     "ALIGNERS",
@@ -30,6 +30,7 @@ __all__ = [
     "Output",
     "PairModel",
     "Pooling",
+    "PremiseContext",
     "Punctuation",
     "Regression",
     "TrainingStep",

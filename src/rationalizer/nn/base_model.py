@@ -35,6 +35,11 @@ class Model(nn.Module):
     method: Method
     head: Head
 
+    @property
+    def ignores_gaps(self) -> bool:
+        """Whether predictions depend on the selected words and their order only, not on the gaps between them."""
+        raise NotImplementedError
+
     def forward(self, *texts: WordBatch, budget: Budget, constraints: Any = None) -> Output:
         raise NotImplementedError
 

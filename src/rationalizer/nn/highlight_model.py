@@ -76,6 +76,10 @@ class HighlightModel(Model):
         return Output(self.predict_from(z, words), z, scores, selection, (mask,), allowed)
 
     @property
+    def ignores_gaps(self) -> bool:
+        return self.encoder.ignores_gaps
+
+    @property
     def dtype(self) -> Any:
         return next(self.parameters()).dtype
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,9 @@ from rationalizer.nn.bilstm import BiLSTM
 from rationalizer.nn.encoders import Encoder
 from rationalizer.nn.heads import Pooling, make_head, pool, pooled_size
 from rationalizer.text import Budget, WordBatch
+from rationalizer.text.word_batch import closing_order, gather_words
+
+PremiseContext = Literal["whole", "aligned"]
 
 
 class PairModel(Model):
@@ -23,16 +26,18 @@ class PairModel(Model):
 
     A word is composed as [s, a, s − a, s ⊙ a], s its state and a the weighted sum of its partners' states. In the
     faithful model premise words are composed as [a] alone, so that premise states reach the prediction only through
-    the alignment. A premise word without a partner is invisible, with two exceptions. The state of an aligned word is
-    a state *in context*, encoded by an LSTM from both sides, and may carry information on its neighbours; and all
-    words determine which words are aligned. The premise's length and the positions of its aligned words are visible,
-    too.
+    the alignment. With `premise_context="whole"`, as published, the state of an aligned word is a state *in context*,
+    encoded by an LSTM from both sides, and may carry information on words that are not aligned. With "aligned" the
+    premise is encoded once more for the prediction, without its unaligned words: these are then invisible, and so are
+    the premise's length and the gaps between aligned words. In both cases all words determine which ones are aligned.
 
     Args:
         encoder: makes the states that are aligned and compared.
         method: name of the aligner, one of `ALIGNERS`.
         method_options: its keyword arguments.
         faithful: whether the premise is read only through the alignment.
+        premise_context: what the states of aligned premise words depend on: the "whole" premise, or its "aligned"
+            words. Only for faithful models.
         threshold: whether to learn the score above which a pair is aligned; otherwise it is 0. The mean product of
             states is hardly ever negative, so without it a word that has no partner is mostly given one.
         classes: the number of classes; 0 for regression.
@@ -50,6 +55,7 @@ class PairModel(Model):
         method: str = "at-most-one",
         method_options: Mapping[str, Any] | None = None,
         faithful: bool = True,
+        premise_context: PremiseContext = "whole",
         threshold: bool = False,
         classes: int = 3,
         target: Mapping[str, Any] | None = None,
@@ -61,6 +67,7 @@ class PairModel(Model):
         self.method = ALIGNERS[method](**(method_options or {}))
         self.threshold = nn.Parameter(torch.zeros(())) if threshold else None
         self.pooling: Pooling = pooling
+        self.closes_premise = premise_context == "aligned"
         self.dropout = nn.Dropout(dropout)
         size, hidden = encoder.size, encoder.selection_size // 2
         self.compose = nn.Linear(4 * size, hidden)
@@ -68,6 +75,10 @@ class PairModel(Model):
         self.compose_premise = nn.Linear(size, hidden) if faithful else None
         self.composed = BiLSTM(hidden, hidden)
         self.head = make_head(4 * pooled_size(self.composed.size_out, pooling), classes, target)
+
+    @property
+    def ignores_gaps(self) -> bool:
+        return self.closes_premise
 
     def forward(self, *texts: WordBatch, budget: Budget, constraints: PairLayerConstraints | None = None) -> Output:
         premise, hypothesis = texts
@@ -78,14 +89,34 @@ class PairModel(Model):
         masks = (premise.counted, hypothesis.counted)
         allowed = budget.word_limit(*masks)
         alignment = self.select(scores, *masks, allowed, constraints=constraints)
-        outputs = self.predict_from_states(alignment, states[0], premise.mask, states[1], hypothesis.mask)
+        outputs = self._predict(alignment, premise, states[0], states[1], hypothesis.mask)
         return Output(outputs, alignment.z, alignment.scores, alignment, masks, allowed)
 
     def predict_from(self, z: Tensor, *texts: WordBatch) -> Tensor:
         """The head's raw outputs for any alignment z (batch, m, n)."""
         premise, hypothesis = texts
-        states = [self.encoder.states(words) for words in texts]
-        return self.predict_from_states(Alignment(z, z, z), states[0], premise.mask, states[1], hypothesis.mask)
+        states = None if self.closes_premise else self.encoder.states(premise)
+        return self._predict(Alignment(z, z, z), premise, states, self.encoder.states(hypothesis), hypothesis.mask)
+
+    def _predict(
+        self,
+        alignment: Alignment,
+        premise: WordBatch,
+        premise_states: Tensor | None,
+        hypothesis_states: Tensor,
+        hypothesis_mask: Tensor,
+    ) -> Tensor:
+        """The outputs from an alignment. `premise_states`, of the whole premise, are unused if the model closes it."""
+        if self.closes_premise:
+            aligned = premise.mask & ((alignment.rows != 0) | (alignment.columns != 0)).any(-1)
+            order = closing_order(aligned)
+            rows = gather_words(alignment.rows, order)
+            columns = rows if alignment.columns is alignment.rows else gather_words(alignment.columns, order)
+            premise = premise.only(aligned)
+            alignment = Alignment(rows, columns, rows)
+            premise_states = self.encoder.states(premise)
+        assert premise_states is not None
+        return self.predict_from_states(alignment, premise_states, premise.mask, hypothesis_states, hypothesis_mask)
 
     def predict_from_states(
         self,

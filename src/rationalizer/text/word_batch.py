@@ -9,6 +9,22 @@ from typing import Self
 import torch
 from torch import Tensor
 
+_MASKS = ("mask", "counted", "punctuation")
+
+
+def closing_order(selected: Tensor) -> Tensor:
+    """(batch, k) the positions of the selected words of each row in their order, before other positions."""
+    order = (~selected).to(torch.uint8).argsort(dim=1, stable=True)
+    if not selected.is_cuda:  # counting would make the host wait for the device
+        order = order[:, : max(1, int(selected.sum(1).max()))]
+    return order
+
+
+def gather_words(values: Tensor, order: Tensor) -> Tensor:
+    """The values (batch, n, ...) at these positions (batch, k)."""
+    index = order.view(*order.shape, *(1,) * (values.ndim - 2))
+    return values.gather(1, index.expand(-1, -1, *values.shape[2:]))
+
 
 @dataclass(frozen=True)
 class WordBatch:
@@ -24,6 +40,12 @@ class WordBatch:
     def take(self, rows: Tensor) -> Self:
         """These rows of the batch, possibly repeated."""
         return self._map(lambda tensor: tensor[rows])
+
+    def only(self, visible: Tensor) -> Self:
+        """The texts that consist of the visible words (batch, n) alone, without gaps."""
+        order = closing_order(visible)
+        closed = self._map(lambda tensor: gather_words(tensor, order))
+        return replace(closed, **{name: getattr(closed, name) & visible.gather(1, order) for name in _MASKS})
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> Self:
         return replace(self, **{item.name: change(getattr(self, item.name)) for item in fields(self)})

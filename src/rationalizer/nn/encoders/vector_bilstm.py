@@ -29,6 +29,7 @@ from rationalizer.text import (
     load_vectors,
 )
 from rationalizer.text.token_cache import TokenCache
+from rationalizer.text.word_batch import closing_order, gather_words
 
 MIN_COVERAGE = 0.7  # the share of running words with a vector from which the bundled English vectors are used
 
@@ -215,7 +216,8 @@ class VectorEncoder(Encoder):
         global_state = visible.sum(1) / total if self.settings.word_sums else visible[:, 0, :0]
         mask = words.mask
         if self.settings.gaps == "closed":
-            visible, mask = _close_gaps(visible, z != 0)
+            order = closing_order(z != 0)
+            visible, mask = gather_words(visible, order), (z != 0).gather(1, order)
         return EncodedSelection(network(visible, mask), mask, global_state)
 
     def description(self) -> dict[str, Any]:
@@ -259,14 +261,6 @@ class VectorEncoder(Encoder):
             sentences=description["sentences"],
             **arguments,
         )
-
-
-def _close_gaps(vectors: Tensor, selected: Tensor) -> tuple[Tensor, Tensor]:
-    """The selected positions only, in their order."""
-    order = (~selected).to(torch.uint8).argsort(dim=1, stable=True)
-    if not selected.is_cuda:  # counting would make the host wait for the device
-        order = order[:, : max(1, int(selected.sum(1).max()))]
-    return vectors.gather(1, order[..., None].expand(-1, -1, vectors.shape[-1])), selected.gather(1, order)
 
 
 def _load_vectors(source: str | None, words: Counter[str], vocabulary: Vocabulary) -> WordVectors | None:
