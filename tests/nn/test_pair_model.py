@@ -39,7 +39,7 @@ def with_others(words, other, where):
     return replace(words, seen=torch.where(where, other.seen, words.seen))
 
 
-@pytest.mark.parametrize("settings", [{}, {"faithful": False}, {"premise_context": "aligned"}])
+@pytest.mark.parametrize("settings", [{}, {"faithful": False}, {"premise_context": "whole"}])
 @pytest.mark.parametrize("method", ALIGNERS)
 def test_shapes_and_gradients(method, settings):
     model = build(method, **settings, classes=3).train()
@@ -128,9 +128,9 @@ def test_unaligned_word_acts_only_through_neighbours_states():
 @pytest.mark.parametrize("method", sorted(set(ALIGNERS) - {"softmax", "gumbel"}))  # which align every word
 def test_aligned_context_hides_all_other_premise_words(method):
     """Other words in place of the unaligned ones change no bit; without them the prediction is the same."""
-    model = build(method, premise_context="aligned").eval()
+    model = build(method).eval()
     assert model.ignores_gaps
-    assert not build(method).ignores_gaps
+    assert not build(method, premise_context="whole").ignores_gaps
     premise, hypothesis = batch(model)
     output = model(premise, hypothesis, budget=Budget.count(2))
     aligned = (output.z != 0).any(-1)

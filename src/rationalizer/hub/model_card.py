@@ -25,9 +25,11 @@ TEXT_LIMITATIONS = (
     "knows no word of the text, and the prediction is then a guess.",
 )
 PAIR_LIMITATIONS = (
-    "The alignment shows which words were compared. The state of an aligned word is computed from its whole sentence "
-    "and may contain information about its neighbours.",
-    "Words that are not aligned are not compared, but the choice of the aligned words depends on both sentences.",
+    "The alignment shows which words were compared. Words that are not aligned are not compared, but the choice of the "
+    "aligned words depends on both texts.",
+)
+CONTEXT_LIMITATION = (
+    "The state of an aligned word is computed from its whole text and may contain information about its neighbours."
 )
 
 BALANCED_LIMITATION = (
@@ -76,6 +78,7 @@ def card(
     facts = facts or Facts()
     limitations = [
         *(PAIR_LIMITATIONS if trained.pairs else TEXT_LIMITATIONS),
+        *([CONTEXT_LIMITATION] if trained.pairs and not trained.model.ignores_gaps else []),
         *_class_limitations(trained),
         *facts.limits,
     ]

@@ -60,8 +60,9 @@ class Config:
     budget: Budget = field(default_factory=lambda: Budget.share(0.2))
     constraints: Constraints = ()  # further constraints on rationales: "spans=2", "never=stopwords", ...
     faithful: bool = True  # for pairs: read the premise only through the alignment
-    # For faithful pairs: "aligned": states of aligned premise words depend on no other premise word; "whole": on all.
-    premise_context: PremiseContext = "whole"
+    # For faithful pairs: "aligned": unaligned premise words are invisible to the prediction; "whole": states of aligned
+    # words may depend on them, as published.
+    premise_context: PremiseContext = "aligned"
 
     encoder: str = "bilstm"  # "bilstm", or a transformer: its name on the Hugging Face Hub, or a folder
     word_splitting: SplitRule | None = None  # how texts are split into words; none: "words", or as tokenized
@@ -205,8 +206,6 @@ def configure(
     _check_combinations(config)
     if is_single and not config.faithful:
         raise ValueError("faithful=false is a setting for pairs of texts, but these are single texts; leave it out")
-    if config.premise_context == "aligned" and not (config.pairs and config.faithful):
-        raise ValueError("premise_context=aligned is a setting for faithful models of pairs of texts; leave it out")
     return config
 
 

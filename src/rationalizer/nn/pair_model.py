@@ -26,18 +26,18 @@ class PairModel(Model):
 
     A word is composed as [s, a, s − a, s ⊙ a], s its state and a the weighted sum of its partners' states. In the
     faithful model premise words are composed as [a] alone, so that premise states reach the prediction only through
-    the alignment. With `premise_context="whole"`, as published, the state of an aligned word is a state *in context*,
-    encoded by an LSTM from both sides, and may carry information on words that are not aligned. With "aligned" the
-    premise is encoded once more for the prediction, without its unaligned words: these are then invisible, and so are
-    the premise's length and the gaps between aligned words. In both cases all words determine which ones are aligned.
+    the alignment. With `premise_context="aligned"` the premise is encoded once more for the prediction, without its
+    unaligned words: these are invisible, and so are the premise's length and the gaps between aligned words. With
+    "whole", as published, the state of an aligned word is a state *in context*, encoded by an LSTM from both sides,
+    and may carry information on words that are not aligned. In both cases all words determine which ones are aligned.
 
     Args:
         encoder: makes the states that are aligned and compared.
         method: name of the aligner, one of `ALIGNERS`.
         method_options: its keyword arguments.
         faithful: whether the premise is read only through the alignment.
-        premise_context: what the states of aligned premise words depend on: the "whole" premise, or its "aligned"
-            words. Only for faithful models.
+        premise_context: what the states of aligned premise words depend on: the "aligned" words, or the "whole"
+            premise. Without effect if not faithful.
         threshold: whether to learn the score above which a pair is aligned; otherwise it is 0. The mean product of
             states is hardly ever negative, so without it a word that has no partner is mostly given one.
         classes: the number of classes; 0 for regression.
@@ -55,7 +55,7 @@ class PairModel(Model):
         method: str = "at-most-one",
         method_options: Mapping[str, Any] | None = None,
         faithful: bool = True,
-        premise_context: PremiseContext = "whole",
+        premise_context: PremiseContext = "aligned",
         threshold: bool = False,
         classes: int = 3,
         target: Mapping[str, Any] | None = None,
@@ -67,7 +67,7 @@ class PairModel(Model):
         self.method = ALIGNERS[method](**(method_options or {}))
         self.threshold = nn.Parameter(torch.zeros(())) if threshold else None
         self.pooling: Pooling = pooling
-        self.closes_premise = premise_context == "aligned"
+        self.closes_premise = faithful and premise_context == "aligned"
         self.dropout = nn.Dropout(dropout)
         size, hidden = encoder.size, encoder.selection_size // 2
         self.compose = nn.Linear(4 * size, hidden)

@@ -89,6 +89,7 @@ PAIRS: Settings = {
     "min_epochs": 3,
     "patience": 3,
     "temperature": 0.1,
+    "premise_context": "whole",
 }
 for _dataset in ("snli", "mnli", "hans"):
     register_preset(_dataset, Preset(PAIRS, {"softmax": {"temperature": 1.0}}, pairs=True))

@@ -31,6 +31,7 @@ def model_hash(trained: TrainedModel) -> str:
         "method": config.method,
         "options": dict(config.options),
         "faithful": config.faithful,
+        "premise_context": config.premise_context,
         "pooling": config.pooling,
         "threshold": config.pairs and config.annotation_weight > 0,  # whether links are compared with "no partner"
         "encoder": encoder.name,
