@@ -135,8 +135,8 @@ class Description:
         }
         if self.pairs:
             # Only annotations say which words have no partner.
-            own = {"faithful": config.faithful, "premise_context": config.premise_context}
-            return PairModel(encoder, **settings, **own, threshold=config.annotation_weight > 0)
+            settings |= {"faithful": config.faithful, "premise_context": config.premise_context}
+            return PairModel(encoder, **settings, threshold=config.annotation_weight > 0)
         return HighlightModel(encoder, **settings)
 
     def to_json(self) -> dict[str, Any]:
