@@ -7,6 +7,7 @@ import pandas
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin, clone, is_classifier, is_regressor
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -46,7 +47,7 @@ def test_clone(model):
     copy = clone(given)
     assert copy.get_params() == given.get_params()
     assert copy.config == given.config
-    with pytest.raises(RuntimeError, match="not trained"):
+    with pytest.raises(NotFittedError, match="not trained"):
         clone(model).predict(TEXTS)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import sys
 import warnings
 
 import numpy as np
@@ -184,11 +185,17 @@ def test_empty_text_in_a_list_names_its_row(model):
     assert "leave the row out" in caught.value.remedy
 
 
-def test_untrained_model_raises():
+@pytest.mark.parametrize("imported", [True, False])
+def test_untrained_model_raises(imported, monkeypatch):
+    theirs = pytest.importorskip("sklearn.exceptions")
+    if not imported:
+        monkeypatch.delitem(sys.modules, "sklearn.exceptions")
     for use in ("predict", "predict_proba", "explain"):
-        with pytest.raises(RuntimeError, match="not trained"):
+        with pytest.raises(ValueError, match="not trained") as caught:
             getattr(Rationalizer(), use)(TEXTS)
-    with pytest.raises(RuntimeError, match="not trained"):
+        assert isinstance(caught.value, AttributeError)
+        assert (type(caught.value) is theirs.NotFittedError) is imported
+    with pytest.raises(ValueError, match="not trained"):
         Rationalizer().save("nowhere")
 
 

@@ -40,6 +40,7 @@ ORDER = [
     "prediction_warnings",
     "explaining",
     "sklearn_api",
+    "not_fitted",
     "saving",
     "model",
     "export",

@@ -24,6 +24,7 @@ from rationalizer.inference.predict import BATCH, Predictions, predict
 from rationalizer.models.batch_constraints import find_conflicts
 from rationalizer.models.config import Config, with_constraints
 from rationalizer.models.trained_model import LabelType, TrainedModel
+from rationalizer.not_fitted import not_fitted
 from rationalizer.prediction_gaps import predict_usable
 from rationalizer.prediction_warnings import WarningSummary, prediction_warnings
 from rationalizer.progress import show_notebook_progress
@@ -423,9 +424,7 @@ class Rationalizer(SavingMixin):
     def trained(self) -> TrainedModel:
         """The trained model, as the functions of `inference` take it."""
         if self._trained is None:
-            raise RuntimeError(
-                "this Rationalizer is not trained; call fit(texts, labels), or use Rationalizer.load(folder)"
-            )
+            raise not_fitted("this Rationalizer is not trained; call fit(texts, labels), or Rationalizer.load(folder)")
         return self._trained
 
     @property
