@@ -50,6 +50,7 @@ class Columns:
     premise_chars: str | None = "premise_chars"
     hypothesis_chars: str | None = "hypothesis_chars"
     group: str | None = "group"
+    weight: str | None = None  # factor of a row's loss in training; used only if it is named
 
     @classmethod
     def from_names(cls, names: Mapping[str, str] | None) -> Columns:

@@ -87,7 +87,8 @@ class Corpus:
             for example in split:
                 words = "\x1d".join("\x1f".join(text.tokens) for text in example.texts)
                 lengths = [text.sentence_lengths for text in example.texts if text.sentence_lengths is not None]
-                content = f"{words}\x1f{example.label!r}\x1f{lengths or ''}\n"
+                weight = "" if example.weight == 1 else f"\x1f{example.weight!r}"
+                content = f"{words}\x1f{example.label!r}\x1f{lengths or ''}{weight}\n"
                 sha.update(content.encode("utf-8", "surrogatepass"))
             sha.update(b"\x1e")
         return sha.hexdigest()

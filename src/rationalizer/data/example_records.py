@@ -20,6 +20,7 @@ _TEXT_COLUMNS = {
     "annotation": pa.large_binary(),
     "sentence_lengths": pa.large_list(pa.int32()),
     "annotator_masks": pa.large_list(pa.large_binary()),
+    "weight": pa.float64(),
 }
 _PAIR_COLUMNS = {"alignment": pa.large_list(pa.int32()), "group": pa.large_binary()}
 
@@ -42,6 +43,7 @@ def encode(examples: Sequence[AnyExample], schema: pa.Schema) -> pa.RecordBatch:
             columns[f"{side}sentence_lengths"].append(text.sentence_lengths)
             masks = None if text.annotator_masks is None else list(map(bytes, text.annotator_masks))
             columns[f"{side}annotator_masks"].append(masks)
+            columns[f"{side}weight"].append(text.weight)
         if isinstance(example, PairExample):
             links = None if example.alignment is None else list(chain.from_iterable(example.alignment))
             columns["alignment"].append(links)
@@ -76,6 +78,7 @@ class _TextColumns:
         self._annotation = _Binary(batch[f"{side}annotation"])
         self._sentence_lengths = _IntegerLists(batch[f"{side}sentence_lengths"])
         self._annotator_masks = batch[f"{side}annotator_masks"]
+        self._weights = batch[f"{side}weight"]
         self._has_annotators = self._annotator_masks.null_count < len(batch)
 
     def decode(self, row: int, label: int | float | None) -> Example:
@@ -91,6 +94,7 @@ class _TextColumns:
             None if annotation is None else tuple(map(bool, annotation)),
             None if sentences is None else tuple(sentences),
             None if annotators is None else tuple(tuple(map(bool, mask)) for mask in annotators),
+            weight=self._weights[row].as_py(),
         )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rationalizer.plurals import count_of
-from rationalizer.text.errors import InputError
+from rationalizer.text.errors import InputError, short_repr
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Example:
     annotation: tuple[bool, ...] | None = None
     sentence_lengths: tuple[int, ...] | None = None
     annotator_masks: tuple[tuple[bool, ...], ...] | None = None
+    weight: float = 1.0  # factor of the text's loss in training
 
     def __post_init__(self) -> None:
         if len(self.offsets) != len(self.tokens):
@@ -87,6 +89,11 @@ class PairExample:
         return self.alignment or ()
 
     @property
+    def weight(self) -> float:
+        """The factor of the pair's loss in training: its premise's."""
+        return self.premise.weight
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the scores: one per pair of words."""
         return len(self.premise.tokens), len(self.hypothesis.tokens)
@@ -112,3 +119,16 @@ class PairExample:
 
 
 AnyExample = Example | PairExample
+
+
+def with_weight(example: AnyExample, weight: Any) -> AnyExample:
+    """Return the example with this weight; InputError unless it is a number of at least 0."""
+    try:
+        number = math.nan if isinstance(weight, bool) else float(weight)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise InputError(f"a weight is a number of at least 0, got {short_repr(weight)}", "correct it or omit weights")
+    if isinstance(example, PairExample):
+        return replace(example, premise=replace(example.premise, weight=number))
+    return replace(example, weight=number)
