@@ -85,6 +85,7 @@ class Rationalizer(SavingMixin):
         annotations: Iterable[Any] | None = None,
         dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
         task: Task | None = None,
+        sample_weight: Iterable[float] | None = None,
         pairs: bool | None = None,
         warm_start: bool = False,
         run_dir: str | Path | None = None,
@@ -107,6 +108,8 @@ class Rationalizer(SavingMixin):
                 words as (i, j). The model learns from them if `annotation_weight` is above 0.
             dev: (texts, labels) for early stopping; by default a tenth of the texts is held out.
             task: "classification" or "regression", if the labels leave it open.
+            sample_weight: a factor of the loss of each text, at least 0, in training and in early stopping. Class
+                weights, which count texts, multiply it. Weights around 1 keep the loss in proportion to penalties.
             pairs: whether `texts` holds pairs; by default if all items are tuples of two, or if the method is for
                 pairs. Lists of two strings, as JSON stores pairs, need it.
             warm_start: go on from this trained model, with its weights, words and classes, instead of training anew;
@@ -122,7 +125,8 @@ class Rationalizer(SavingMixin):
         start = self.trained if warm_start else None
         label_type: LabelType = "str"
         if isinstance(texts, Corpus):
-            _check_absent_with_corpus(labels=labels, annotations=annotations, dev=dev, task=task, pairs=pairs)
+            given = {"labels": labels, "annotations": annotations, "dev": dev, "task": task, "pairs": pairs}
+            _check_absent_with_corpus(**given, sample_weight=sample_weight)
             corpus = texts
             config = config_from_params(self._chosen_params(params), pairs=corpus.pairs)
             if config.word_splitting not in (None, corpus.rule):
@@ -141,7 +145,7 @@ class Rationalizer(SavingMixin):
                 expected = config_from_params(params, pairs=self._is_for_pairs(params)).pairs
                 pairs = are_pairs(texts, expected=expected)
             config = config_from_params(self._chosen_params(params), pairs=pairs)
-            corpus = _corpus(config, texts, labels, annotations, dev, task, start)
+            corpus = _corpus(config, texts, labels, annotations, dev, task, start, sample_weight)
             if corpus.classes:
                 label_type = _label_type(list(labels))
         for note in filter(None, (corpus.blank_tokens_note(), rare_classes_note(corpus))):
@@ -490,6 +494,7 @@ def _corpus(
     dev: tuple[Iterable[Any], Iterable[Any]] | None,
     task: Task | None,
     start: TrainedModel | None,
+    sample_weight: Iterable[float] | None,
 ) -> Corpus:
     corpus = make_corpus(
         texts,
@@ -502,6 +507,7 @@ def _corpus(
         seed=config.seed,
         budget=config.budget,
         rule=config.word_splitting if start is None else start.encoder.rule,
+        weights=sample_weight,
     )
     corpus = replace(corpus, columns=names_of(texts, labels, pairs=config.pairs))
     if dev is None:

@@ -119,7 +119,8 @@ def iter_rows(
     """
     options = ReadOptions.merge(options, settings)
     bad = BadRows(skip=options.skip_bad) if bad is None else bad
-    columns = options.columns if labels is not None else replace(options.columns, label=None)
+    columns = replace(options.columns, weight=None)  # it matters only in training
+    columns = columns if labels is not None else replace(columns, label=None)
     stream = source if isinstance(source, Stream) else stream_table(source, dialect=options.dialect, blank=True)
     resolved, known = columns, 0
     for number, row in enumerate(stream.rows, first):
@@ -234,7 +235,7 @@ def assemble(
         budget or default_budget(pairs=resolved.are_pairs),
         dropped,
         rule,
-        columns=resolved.by_kind(),
+        columns=replace(resolved, weight=None).by_kind(),
         skipped=bad.messages(),
     )
 

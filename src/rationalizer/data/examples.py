@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rationalizer.data.annotation_parsing import (
@@ -21,7 +22,7 @@ from rationalizer.data.labels import MULTI_LABEL, Labels, MixedLabels, infer_lab
 from rationalizer.data.splitting import split_off_dev
 from rationalizer.text.budget import Budget
 from rationalizer.text.errors import DataError, InputError, short_repr
-from rationalizer.text.example import AnyExample, Example, PairExample
+from rationalizer.text.example import AnyExample, Example, PairExample, with_weight
 from rationalizer.text.word_splitting import Offsets, SplitRule, align, join, split_words
 
 LONGEST_TEXT = 1_000_000  # characters: a long novel, which takes seconds
@@ -131,6 +132,9 @@ def example_from_row(row: dict[str, Any], columns: Columns, labels: Labels | Non
         return None if value == "" and name != columns.text else value  # an empty CSV field holds nothing
 
     label = None if labels is None else labels.encode(cell(columns.label))
+    if columns.weight is not None:
+        unweighted = example_from_row(row, replace(columns, weight=None), labels, rule)
+        return with_weight(unweighted, cell(columns.weight))
     if columns.are_pairs:
         return make_pair(
             premise=cell(columns.premise),
@@ -258,11 +262,12 @@ def make_corpus(
     seed: int = 0,
     budget: Budget | None = None,
     rule: SplitRule | None = None,
+    weights: Iterable[Any] | None = None,
 ) -> Corpus:
     """Make a corpus without a test split from texts or pairs and their labels (see `make_examples`).
 
     Dev is held out from them unless it is given. The default budget is 20% of a text's words, or for pairs 50% of the
-    shorter text's.
+    shorter text's. `weights` are factors of the losses of texts, or pairs.
     """
     labels = _as_list(labels, "labels")
     scheme = _encode(labels, classes, task)[0]
@@ -272,11 +277,25 @@ def make_corpus(
     used: SplitRule = rule or ("spaces" if all(map(_is_tokenized, texts)) else "words")
     classes = scheme.classes or None
     train = make_examples(items, labels, annotations, classes, pairs=pairs, task=scheme.task, rule=used)
+    if weights is not None:
+        train = _weigh(train, list(weights))
     if dev is None:
         train, dev = split_off_dev(train, dev_fraction, seed=seed, stratify=scheme.task == "classification")
     budget = budget or default_budget(pairs=pairs)
     name = "pairs" if pairs else "texts"
     return Corpus(name, scheme.task, scheme.classes, train, dev, (), budget, rule=used)
+
+
+def _weigh(examples: Sequence[AnyExample], weights: Sequence[Any]) -> list[AnyExample]:
+    if len(weights) != len(examples):
+        raise DataError(f"there are {len(examples)} texts but {len(weights)} weights", "pass one per text")
+    weighted: list[AnyExample] = []
+    for number, (example, weight) in enumerate(zip(examples, weights, strict=True), 1):
+        try:
+            weighted.append(with_weight(example, weight))
+        except InputError as error:
+            raise DataError.from_error(error, path="sample_weight", row=number) from None
+    return weighted
 
 
 def _as_list(values: Iterable[Any], name: str) -> list[Any]:

@@ -126,7 +126,7 @@ def stream_corpus(source: str | Path, options: ReadOptions | None = None, **sett
         test,
         default_budget(pairs=first.are_pairs),
         rule=options.split_rule(first),
-        columns=first.by_kind(),
+        columns=replace(first, weight=None).by_kind(),
         skipped=tuple(record["skipped"]),
     )
 

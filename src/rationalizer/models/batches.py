@@ -35,6 +35,7 @@ class Batch:
     index: Tensor  # (batch,) int64: position of each example in its dataset
     constraints: LayerConstraints | PairLayerConstraints | None = None
     annotation: Tensor | None = None  # (batch, n) bool; (batch, m, n) for pairs
+    weights: Tensor | None = None  # (batch,) float32 factors of the losses; None: all 1
     share: float = 1.0  # size of this shard relative to the whole batch
 
     def to(self, device: torch.device | str) -> Batch:
@@ -42,7 +43,9 @@ class Batch:
         constraints = None if self.constraints is None else self.constraints.to(device)
         annotation = None if self.annotation is None else self.annotation.to(device)
         texts = tuple(words.to(device) for words in self.texts)
-        return replace(self, texts=texts, labels=labels, constraints=constraints, annotation=annotation)
+        weights = None if self.weights is None else self.weights.to(device)
+        moved: dict[str, Any] = {"labels": labels, "constraints": constraints, "annotation": annotation}
+        return replace(self, texts=texts, weights=weights, **moved)
 
     def __len__(self) -> int:
         return len(self.index)
@@ -76,7 +79,13 @@ def collate(
     index = torch.tensor([position for position, _ in examples], dtype=torch.int64)
     built = None if constraints is None else constraints(examples, [words.counted for words in texts])
     labels = _labels([example.label for example in members])
-    return Batch(texts, labels, index, built, _annotation(members, texts) if annotations else None)
+    annotation = _annotation(members, texts) if annotations else None
+    return Batch(texts, labels, index, built, annotation, _weights(members))
+
+
+def _weights(examples: Sequence[AnyExample]) -> Tensor | None:
+    weights = [example.weight for example in examples]
+    return None if all(weight == 1 for weight in weights) else torch.tensor(weights, dtype=torch.float32)
 
 
 def _annotation(examples: Sequence[AnyExample], texts: Sequence[WordBatch]) -> Tensor:

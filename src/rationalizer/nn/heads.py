@@ -15,12 +15,22 @@ Pooling = Literal["max", "mean", "last", "max-mean"]
 
 
 class Head(nn.Module):
-    """Turns features into raw outputs, computes losses, and turns outputs into predictions."""
+    """Turns features into raw outputs, computes losses, and turns outputs into predictions.
+
+    `text_weights` (batch,) are factors of the losses of the texts of a batch, while they are set.
+    """
+
+    text_weights: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
         raise NotImplementedError
 
     def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """(batch,) one loss per text, times its weight."""
+        losses = self.losses(outputs, labels)
+        return losses if self.text_weights is None else losses * self.text_weights.to(losses)
+
+    def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
         """(batch,) one loss per text."""
         raise NotImplementedError
 
@@ -49,7 +59,7 @@ class Classification(Head):
     def forward(self, features: Tensor) -> Tensor:
         return self.linear(features)
 
-    def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
+    def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
         outputs = at_least_float32(outputs)
         weights = None if self.class_weights is None else self.class_weights.to(outputs.dtype)
         return functional.cross_entropy(outputs, labels, weights, reduction="none")
@@ -81,7 +91,7 @@ class Regression(Head):
         outputs = self.linear(features).squeeze(-1)
         return outputs.sigmoid() if self.sigmoid else outputs
 
-    def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
+    def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
         return (at_least_float32(outputs) - (labels - self.mean) / self.deviation) ** 2
 
     def divergence(self, outputs: Tensor, other: Tensor) -> Tensor:

@@ -250,7 +250,9 @@ class TrainingLoop:
             gradient_scale=scale,
             global_mean=self.global_mean,
         )
+        self.model.head.text_weights = batch.weights
         loss, task_loss, output = self.objective.loss(self.model, step)
+        self.model.head.text_weights = None
         self.last_loss = self.global_mean(task_loss.mean())
         self.loss += self.last_loss
         if output is not None:

@@ -50,6 +50,7 @@ class Validation:
         predicted = model.head.predict(output.outputs)
         predicted = predicted.argmax(-1) if self.corpus.task == "classification" else predicted
         loss = model.head.loss(output.outputs, batch.labels)
+        loss = loss if batch.weights is None else loss * batch.weights.to(loss)
         agreement = loss.new_full(loss.shape, torch.nan)
         if batch.annotation is not None:
             agreement = f1(output.z != 0, batch.annotation)
