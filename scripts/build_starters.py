@@ -178,9 +178,10 @@ def sentiment(data: Path) -> Recipe:
             limits=(
                 "It was trained on film reviews. Words that praise a film but criticize a machine (unpredictable, "
                 "sharp, cold) are interpreted as in film reviews.",
-                "There is no class for texts without an opinion; for those, the prediction is a guess.",
-                "Irony, double negations (not bad at all, could not have been more helpful), comparisons and "
-                "reported opinions are often misclassified.",
+                "There is no class for texts without an opinion; for those, the prediction is a guess, and half of the "
+                "time one with 90% or more.",
+                "In a short sentence it reads a single word. Negations (not bad, could not have been more helpful), "
+                "irony, comparisons and reported opinions are often misclassified.",
                 "It reflects the biases of its training texts and word vectors. Use it for experiments, not for "
                 "decisions about people or what they write.",
             ),

@@ -280,6 +280,14 @@ def test_bad_texts_can_be_skipped(model):
         model.predict("one text", skip_bad=True)
 
 
+def test_uncertain_labels_are_left_out(model):
+    highest = model.predict_proba(TEXTS).max(-1)
+    least = float(np.median(highest))
+    given, cautious = model.predict(TEXTS), model.predict(TEXTS, abstain=least)
+    assert cautious.tolist() == [a if p >= least else None for a, p in zip(given, highest, strict=True)]
+    assert None in cautious.tolist()
+
+
 def test_word_splitting_is_kept(tmp_path):
     tokenized = Rationalizer(**SMALL).fit([text.split() for text in TEXTS], NAMES, run_dir=tmp_path)
     assert tokenized.explain("It isn't good .").tokens == ("It", "isn't", "good", ".")

@@ -174,17 +174,27 @@ class Rationalizer(SavingMixin):
         return make_examples(texts, None, annotations, pairs=self.pairs, rule=self.trained.encoder.rule)
 
     def predict(
-        self, texts: Iterable[Any], *, constraints: ConstraintsArgument = None, skip_bad: bool = False
+        self,
+        texts: Iterable[Any],
+        *,
+        constraints: ConstraintsArgument = None,
+        skip_bad: bool = False,
+        abstain: float | None = None,
     ) -> NDArray[Any]:
         """Return the predicted labels, of the type they had in `fit`: an array, or for a table a column with its index.
 
         `constraints` replace the model's own. With `skip_bad`, texts that cannot be used, such as empty ones, are no
-        error: their label is None (NaN for a regression), and a warning lists them.
+        error: their label is None (NaN for a regression), and a warning lists them. With `abstain`, the label
+        is also None if its probability is lower.
         """
+        if abstain is not None and self._classes is None:
+            raise ValueError("a regression has no probabilities; leave abstain out")
         if skip_bad:
-            return self._skip_bad(partial(self.predict, constraints=constraints), texts)
+            return self._skip_bad(partial(self.predict, constraints=constraints, abstain=abstain), texts)
         outputs = self._outputs(texts, constraints)
         labels = outputs if self._classes is None else np.array(self._classes)[outputs.argmax(-1)]
+        if abstain is not None:
+            labels = np.where(outputs.max(-1) < abstain, None, labels.astype(object))
         if not is_table(texts):
             return labels
         return type(texts[next(iter(texts.columns))])(labels, index=texts.index, name="predicted")  # type: ignore

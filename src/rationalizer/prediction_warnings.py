@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
@@ -64,6 +65,16 @@ def prediction_warnings(
     elif not unknown:
         found.append("No words are aligned." if config.pairs else "No word is selected; the prediction is a guess.")
     return tuple(found)
+
+
+def abstain(explanation: AnyExplanation, threshold: float) -> AnyExplanation:
+    """Return the explanation, with a further warning if its label has a lower probability."""
+    if explanation.probabilities is None:
+        raise ValueError("a regression has no probabilities; leave --abstain out")
+    if max(explanation.probabilities.values()) >= threshold:
+        return explanation
+    sentence = f"The probability is below {threshold:g}: the model abstains."
+    return replace(explanation, warnings=(*explanation.warnings, sentence))
 
 
 class WarningSummary:

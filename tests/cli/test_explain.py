@@ -270,6 +270,9 @@ def test_bad_texts_are_skipped_from_arguments_and_standard_input(spectra_run, pa
     shown = run("explain", spectra_run, "lovely care", "", "slop", "--format", "jsonl", "--skip-bad")
     assert len(shown.stdout.splitlines()) == 2
     assert "1 row skipped: row 2: the text is empty" in shown.stderr
+    shown = run("explain", spectra_run, "lovely care", "--format", "jsonl", "--abstain", "1")
+    assert "the model abstains" in json.loads(shown.stdout)["warnings"][-1]
+    assert "Parquet" in refused("explain", spectra_run, "--abstain", "1", "--format", "parquet")
     lines = "a dog\tan animal\nno tab\na cat\tan animal\n"
     shown = run("explain", pair_run, "--format", "jsonl", "--skip-bad", stdin=lines)
     assert len(shown.stdout.splitlines()) == 3  # line k of the output is line k of the input

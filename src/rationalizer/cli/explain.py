@@ -91,6 +91,9 @@ def explain(
     ] = False,
     budget: OtherBudget = None,
     constraint: OtherConstraint = None,
+    abstain: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Warn of every label with a lower probability.")
+    ] = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Texts per batch.")] = 128,
     device: Device = "auto",
     engine: Annotated[str, typer.Option(help="local, or ray (extra ray) for several processes or machines.")] = "local",
@@ -121,6 +124,7 @@ def explain(
     options["batch_size"] = batch_size
     ray = {"address": address, "workers": workers, "gpus": gpus}
     if writes_shards(engine, file_name):
+        _check_abstaining(abstain, "parquet")
         _check_escaping(escape_formulas, "parquet")
         recording.check_format("parquet")
         source, folder = check_shard_options(engine, file_name, out_name, form, device, **ray)
@@ -135,6 +139,7 @@ def explain(
     _check_escaping(escape_formulas, format_name)
     recording.check_format(format_name)
     _check_output(out_file, format_name, resume, overwrite)
+    _check_abstaining(abstain, format_name)
     if format_name == "parquet" and (file is None or out_file is None):
         raise ValueError("Parquet output needs --file and --out; add both, or choose another --format")
     found = find_model(run)
@@ -145,11 +150,11 @@ def explain(
     output = (out_file, format_name, resume, title, escape_formulas)
     if recording.record is None and can_do_without_pytorch(found, bulk=file is not None, device=device):
         exported = _adjusted(load_exported(run, found), budget, constraint)
-        _explain_as_text(exported, texts, file, read, batch_size, *output, RecordFile(None, None, None))
+        _explain_as_text(exported, texts, file, read, batch_size, *output, RecordFile(None, None, None), abstain)
         return
     model = _load_model(found, budget, constraint, device)
     with recording.open_file(model) as records:
-        _explain_as_text(model, texts, file, read, batch_size, *output, records)
+        _explain_as_text(model, texts, file, read, batch_size, *output, records, abstain)
 
 
 def _explain_as_text(
@@ -164,12 +169,13 @@ def _explain_as_text(
     title: str,
     escape_formulas: bool,
     records: RecordFile,
+    least: float | None,
 ) -> None:
     """Explain round by round and write each round at once."""
     from rationalizer.data import BadRows
     from rationalizer.data.read_options import BATCHES_PER_ROUND
     from rationalizer.data.table_files import columns_of
-    from rationalizer.prediction_warnings import WarningSummary
+    from rationalizer.prediction_warnings import WarningSummary, abstain
 
     from_stdin = file is None and texts in (None, [], ["-"])
     interactive = from_stdin and sys.stdin.isatty()
@@ -199,6 +205,8 @@ def _explain_as_text(
     def explain_rows(batch: Sequence[InputRow]) -> list[ExplainedRow]:
         how: dict[str, Any] = {} if records.recorder is None else {"recorder": records.recorder}
         explanations = model.explain_rows(batch, batch_size=batch_size, bad=bad, **how)
+        if least is not None:
+            explanations = [None if one is None else abstain(one, least) for one in explanations]
         return [
             ExplainedRow(row.row, explanation, None if row.example is None else model.label_of(row.example))
             for row, explanation in zip(batch, explanations, strict=True)
@@ -236,6 +244,11 @@ def _explain_as_text(
 def _check_escaping(escape_formulas: bool, format_name: str) -> None:
     if escape_formulas and format_name != "csv":
         raise ValueError(f"--escape-formulas is for CSV output, not for {format_name}; omit it, or add --format csv")
+
+
+def _check_abstaining(abstain: float | None, format_name: str) -> None:
+    if abstain is not None and format_name == "parquet":
+        raise ValueError("--abstain is not for Parquet output; omit it, and compare the column `probability`")
 
 
 def _check_output(out_file: Path | None, format_name: str, resume: bool, overwrite: bool) -> None:
