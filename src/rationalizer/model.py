@@ -194,7 +194,8 @@ class Rationalizer(SavingMixin):
         outputs = self._outputs(texts, constraints)
         labels = outputs if self._classes is None else np.array(self._classes)[outputs.argmax(-1)]
         if abstain is not None:
-            labels = np.where(outputs.max(-1) < abstain, None, labels.astype(object))
+            labels = labels.astype(object)
+            labels[outputs.max(-1) < abstain] = None
         if not is_table(texts):
             return labels
         return type(texts[next(iter(texts.columns))])(labels, index=texts.index, name="predicted")  # type: ignore

@@ -16,4 +16,5 @@ def not_fitted(message: str) -> Exception:
     """
     theirs = sys.modules.get("sklearn.exceptions")
     kind = NotFittedError if theirs is None else theirs.NotFittedError
-    return kind(message)  # type: ignore[no-any-return]
+    error: Exception = kind(message)
+    return error
