@@ -108,6 +108,10 @@ class _Lines(Reporter):
     def __init__(self, unit: str = "") -> None:
         self.unit = f" {unit}" if unit else ""
         self.began = self.printed = time.monotonic()
+        self.noted = ""
+
+    def note(self, text: str) -> None:
+        self.noted = text
 
     def start(self, title: str, total: int | None, completed: int = 0) -> None:
         self.title, self.total, self.completed = title, total, completed
@@ -123,7 +127,8 @@ class _Lines(Reporter):
         if self.total:
             rate = (now - self.stage_began) / max(self.completed - self.skipped, 1)
             text += f" of {self.total:,}{self.unit}, {rate * (self.total - self.completed):.0f} s left"
-        print(f"{text} ({now - self.began:.0f} s)", file=sys.stderr, flush=True)
+        noted = f"; {self.noted}" if self.noted else ""
+        print(f"{text} ({now - self.began:.0f} s){noted}", file=sys.stderr, flush=True)
 
 
 class _Bar(Reporter):
@@ -205,16 +210,9 @@ class _TextBar(_Bar):
 
 
 def _build_bar(**options: object) -> Progress:
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = [TextColumn("{task.description}"), BarColumn(bar_width=24), TaskProgressColumn(), MofNCompleteColumn()]
-    columns += [TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[note]}")]
+    # Short enough to leave half of a terminal of 80 columns to the note.
+    columns = [TextColumn("{task.description}"), BarColumn(bar_width=12), MofNCompleteColumn()]
+    columns += [TimeRemainingColumn(compact=True), TextColumn("left {task.fields[note]}")]
     return Progress(*columns, **options)  # type: ignore[arg-type]

@@ -28,7 +28,8 @@ def test_report(spectra_run, table, tmp_path):
     assert shown in html
     assert "against budget" in html
     assert html.count("<svg") >= 2
-    assert not re.search(r"(src|href)=", html)
+    assert not re.search(r"src=|href=[^\"]|href=\"[^#]", html)
+    assert 'href="#part-' in html
     assert not any(str(folder.parent) in html for folder in (spectra_run, table))
 
 

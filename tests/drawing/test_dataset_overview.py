@@ -43,6 +43,13 @@ def test_notable_texts():
     assert seen.class_results.calibration.error == pytest.approx((0.1 + 0.6 + 0.8 + 0.3) / 4)
 
 
+def test_every_class_has_an_example():
+    texts = [explain("a", [0], label=c, probabilities={"x": 0.0, "y": 0.0, "z": 0.0, c: 0.9 - k / 9})
+             for k, c in enumerate("xxxyzz")]  # fmt: skip
+    assert overview(texts, list("xxxyzz"), examples=2).best == (0, 3, 4)
+    assert overview(texts, examples=2).best == (0, 3, 4)
+
+
 def test_errors_are_sorted_by_probability_of_the_true_class():
     sure = explain("a", [0], label="x", probabilities={"x": 0.6, "y": 0.39, "z": 0.01})
     surest = explain("b", [0], label="x", probabilities={"x": 0.7, "y": 0.3, "z": 0.0})

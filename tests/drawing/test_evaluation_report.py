@@ -28,6 +28,7 @@ REPORT = Report(
     scores=SCORES,
     explanations=EXPLANATIONS,
     truths=TRUTHS,
+    baselines={"TF-IDF + logistic regression": {"accuracy": 0.8, "macro_f1": 0.79}},
     findings=[Finding("empty_rationales", "12.0% of the texts have an empty rationale: raise the budget", 0.12)],
     facts={"method": "spectra", "budget": "20%"},
     budgets={Budget.share(b): SCORES.replace(macro_f1=0.5 + b, token_f1=None) for b in (0.3, 0.1, 0.2)},
@@ -77,10 +78,15 @@ def test_report_contains_all_scores():
         "Rationale sizes",
         "Scores and budget",
         "Calibration",
-        "Right, with the highest confidence",
+        "Examples of each class",
         "Most confident errors",
         "Lowest confidence",
     ]
+    for row in (
+        ["this model, from 20% of the words", ".750", ".734"],
+        ["TF-IDF + logistic regression", ".800", ".790"],
+    ):
+        assert row in page.rows
     for row in (["method", "spectra"], ["macro-F1", ".734"], ["rationale size", ".200"]):
         assert row in page.rows
     assert "How much of each text was read" in page.sections["Rationale sizes"]
@@ -96,7 +102,7 @@ def test_report_contains_all_scores():
 
 def test_examples_are_sorted_by_confidence():
     page = Page(evaluation_report(REPORT))
-    right, wrong = page.sections["Right, with the highest confidence"], page.sections["Most confident errors"]
+    right, wrong = page.sections["Examples of each class"], page.sections["Most confident errors"]
     assert right.index("text number 4") < right.index("text number 2")
     assert "text number 0" not in right
     assert wrong.index("text number 5") < wrong.index("text number 3")

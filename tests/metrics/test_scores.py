@@ -95,6 +95,8 @@ def test_missing_inputs_are_not_measured():
     assert set(bare.as_dict()) == {
         "documents",
         "mse",
+        "mae",
+        "r2",
         "size",
         "size_min",
         "size_max",

@@ -50,7 +50,8 @@ def test_score_task_names_the_scores():
         "accuracy": 0.5,
         "macro_f1": pytest.approx(1 / 3),
     }
-    assert score_task("regression", [1.0, 2.0], [1.0, 4.0]) == {"mse": 2.0}
+    assert score_task("regression", [1.0, 2.0], [1.0, 4.0]) == {"mse": 2.0, "mae": 1.0, "r2": -7.0}
+    assert "r2" not in score_task("regression", [1.0, 1.0], [1.0, 4.0])  # there is nothing to explain
 
 
 @pytest.mark.parametrize(

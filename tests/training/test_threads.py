@@ -5,8 +5,9 @@ import torch
 
 from rationalizer.models import configure
 from rationalizer.models.devices import set_threads
-from rationalizer.training import train, trainer
-from rationalizer.training.threads import LONG_STEP, fewest_threads, time_thread_numbers
+from rationalizer.nn.encoders.vector_bilstm import VectorEncoder
+from rationalizer.training import loop, train, trainer
+from rationalizer.training.threads import LONG_STEP, RECENT, StepClock, fewest_threads, time_thread_numbers
 from tests.training.interrupted import SMALL, Killed, killed_after, same, weights
 
 CONFIG = configure("sfe", {**SMALL, "embeddings": None, "epochs": 1, "constraints": "never=stopwords"})
@@ -38,17 +39,46 @@ def test_fewest_threads_within_tolerance_are_used(seconds, tried, chosen):
     assert all(steps.count(number) == 1 for number in tried if seconds[number] > LONG_STEP)
 
 
-def test_measured_threads_equal_explicit_threads(corpus):
+def test_steps_that_become_slower_are_noticed():
+    clock = StepClock()
+    assert not any(clock.is_slower(10 * k, k) for k in range(1, 40))  # longer texts take longer
+    slow = [clock.is_slower(10, 6) for _ in range(2 * RECENT)]
+    assert slow.count(True) == 1  # then the slow steps are the measure
+
+
+def test_small_models_use_one_thread(corpus):
+    with set_threads(2):
+        small = train(corpus, CONFIG)
+        assert torch.get_num_threads() == 2
+    assert small.history["threads"] == 1
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Models count as large enough for several threads."""
+    monkeypatch.setattr(VectorEncoder, "uses_threads", True)
+
+
+def test_measured_threads_equal_explicit_threads(corpus, large):
     with set_threads(2):
         measured = train(corpus, CONFIG)
-        assert torch.get_num_threads() == 2
     assert measured.history["threads"] in (1, 2)
     told = train(corpus, CONFIG, threads=measured.history["threads"])
     assert same(weights(measured), weights(told))
     assert told.history["threads"] == measured.history["threads"]
 
 
-def test_resumed_run_keeps_its_threads(corpus, tmp_path, monkeypatch):
+def test_slower_steps_reduce_threads(corpus, large, monkeypatch):
+    monkeypatch.setattr(trainer, "measure_threads", lambda *_: {2: 1.0, 1: 2.0})
+    monkeypatch.setattr(loop, "measure_threads", lambda *_: {2: 9.0, 1: 1.0})
+    monkeypatch.setattr(StepClock, "is_slower", lambda *_: True)
+    with set_threads(2):
+        assert train(corpus, CONFIG).history["threads"] == 1
+        assert train(corpus, CONFIG, threads=2).history["threads"] == 2  # the user's choice
+        assert torch.get_num_threads() == 2
+
+
+def test_resumed_run_keeps_its_threads(corpus, large, tmp_path, monkeypatch):
     config = configure("sfe", {**SMALL, "embeddings": None, "epochs": 1, "checkpoint_seconds": 0})
     monkeypatch.setattr(trainer, "measure_threads", lambda *_: {2: 2.0, 1: 1.0})
     with set_threads(2):

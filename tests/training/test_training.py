@@ -4,6 +4,7 @@ import csv
 import functools
 import json
 import random
+import re
 import warnings
 from dataclasses import replace
 
@@ -237,13 +238,17 @@ def test_description_of_targets():
     assert wide.target["deviation"] > 1
 
 
-def test_progress_bar_shows_loss_score_and_size(corpus, capsys):
+def test_progress_shows_loss_and_dev_score(corpus, capsys, monkeypatch):
     config = configure("spectra", {**SMALL, "epochs": 2})
     train(corpus, config, progress=True)
     printed, shown = capsys.readouterr()
     assert printed == ""  # no progress bar in a file
-    for part in ("Epoch 1/2", "Epoch 2/2", "loss=", "macro_f1=", "size=0."):
+    for part in ("Epoch 1/2", "Epoch 2/2", "loss 0.", "dev macro-F1 0."):
         assert part in shown
+    monkeypatch.setattr("rationalizer.progress.LINE_SECONDS", 0)
+    train(corpus, config, progress="lines")
+    lines = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"Epoch 2/2: \d of \d+ batches, .* left \(.*\); loss 0\.\d+, dev macro-F1 0\.\d+", lines[-2])
     train(corpus, config)  # standard error is not a terminal
     assert capsys.readouterr() == ("", "")
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -14,6 +15,8 @@ from rationalizer.models import TrainedModel, configure
 from rationalizer.models.atomic_files import read_record, write_record
 from rationalizer.models.batches import collate
 from rationalizer.nn import EXTRACTORS
+from rationalizer.nn.encoders.pretrained import load_pretrained
+from rationalizer.nn.encoders.transformer import TransformerEncoder
 from rationalizer.text import Example, split_words
 from rationalizer.training import train
 from rationalizer.training.loop import TrainingLoop
@@ -114,6 +117,38 @@ def test_encoders_train_with_dropout(corpus, encoder):
         patch.setattr(TrainingLoop, "training_step", training_step)
         train(corpus, config_of(encoder, epochs=1))
     assert set(modes) == {True}
+
+
+def test_frozen_encoder_computes_the_states_of_a_text_once(corpus, encoder, tmp_path, monkeypatch):
+    config = config_of(encoder, frozen=True, full_text_epochs=1, epochs=3)
+    calls, original = [], TransformerEncoder._encode
+
+    def encode(self, network, words, z):
+        calls.append(z is None)
+        return original(self, network, words, z)
+
+    monkeypatch.setattr(TransformerEncoder, "_encode", encode)
+    trained = train(corpus, config, tmp_path / "run")
+    assert sum(calls) == 1 + 3 + 1  # a sample that scales the scores, three batches of train, one of dev
+    monkeypatch.setattr(TransformerEncoder, "storing_states", lambda _: nullcontext())
+    calls.clear()
+    again = train(corpus, config)
+    assert sum(calls) > 5
+    for one, other in zip(weights(trained).values(), weights(again).values(), strict=True):
+        assert torch.allclose(one, other, atol=1e-4)
+    network = trained.encoder.pretrained.network.state_dict()
+    first = load_pretrained(encoder).network.state_dict()
+    assert same(network, first)
+    assert trained.encoder.predictor is None  # generator and predictor share the frozen network
+    loaded = TrainedModel.load(tmp_path / "run")
+    assert (predict(loaded, corpus.dev).outputs == predict(trained, corpus.dev).outputs).all()
+
+
+def test_frozen_encoders_have_settings_of_their_own(encoder):
+    config = configure("sfe", {"encoder": encoder, "epochs": 7, "frozen": "true"})
+    assert (config.epochs, config.objective_options["full_text_epochs"]) == (7, 6)
+    assert config.learning_rate > configure("sfe", {"encoder": encoder}).learning_rate
+    assert "start_spread" not in config.options
 
 
 def step_gradients(corpus, config, monkeypatch):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rationalizer.auditing.altered_texts import main_text, selected_words
 from rationalizer.auditing.audited_model import AuditedModel, Weights
-from rationalizer.auditing.bag_of_words import IndependentReader
+from rationalizer.auditing.independent_reader import IndependentReader
 from rationalizer.text import AnyExample
 
 Codes = NDArray[np.int64]

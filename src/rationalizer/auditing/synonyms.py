@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from rationalizer.auditing.bag_of_words import BagOfWords
+from rationalizer.inference.bag_of_words import BagOfWords
 from rationalizer.text import BUNDLED, load_vectors
 
 CANDIDATES = 20_000  # most frequent words of the vectors

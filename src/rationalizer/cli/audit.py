@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rationalizer.cli.base import command, out, show_table
+from rationalizer.cli.base import command, out, show_table, use_threads
 from rationalizer.cli.options import (
     Aspect,
     DataDir,
@@ -17,6 +17,7 @@ from rationalizer.cli.options import (
     OtherConstraint,
     RunArgument,
     TableOptions,
+    Threads,
     find_model,
     resolve_source,
 )
@@ -56,8 +57,10 @@ def audit(
     report: Annotated[Path | None, typer.Option(help="Also write an HTML page to this file.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the results to this file.")] = None,
     device: Device = "auto",
+    threads: Threads = None,
 ) -> None:
     """Test whether a model reads only what it shows. Exit code 1 if a leak is found."""
+    use_threads(threads)
     import numpy as np
 
     from rationalizer.auditing import CHECKS, audit_examples
@@ -87,7 +90,7 @@ def audit(
         raise ValueError("--data-dir, --aspect, --column and similar options describe a SOURCE; add a SOURCE")
     if data is None:
         raise ValueError(f"{run} does not record its training data; add a SOURCE")
-    split, examples = read_scored_examples(trained, data, split, whole_file=data != stored)
+    split, examples, _ = read_scored_examples(trained, data, split, whole_file=data != stored)
     train = None
     if stored is not None and split != "train":
         try:

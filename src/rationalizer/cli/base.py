@@ -76,6 +76,16 @@ def command(*examples: str, stopped: str = "Stopped.") -> Callable[[Command], Co
     return register
 
 
+def use_threads(number: int | None) -> None:
+    """Compute on this number of CPU threads, also in subprocesses; None leaves it to the model. Does not import
+    PyTorch, which reads the variable when it is imported."""
+    if number is None:
+        return
+    os.environ["OMP_NUM_THREADS"] = str(number)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(number)
+
+
 def _expand(signature: inspect.Signature, hints: dict[str, Any]) -> inspect.Signature:
     """Replace each parameter whose type is a dataclass by its fields."""
     expanded = []

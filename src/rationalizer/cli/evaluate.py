@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rationalizer.cli.base import command, out, show_table, warn
+from rationalizer.cli.base import command, out, show_table, use_threads, warn
 from rationalizer.cli.evaluation_views import (
     compare_attributions,
     print_annotator_comparison,
+    print_baselines,
     print_overview,
     scores_by_budget,
 )
@@ -23,6 +24,7 @@ from rationalizer.cli.options import (
     OtherConstraint,
     RunArgument,
     TableOptions,
+    Threads,
     find_model,
     resolve_source,
 )
@@ -74,14 +76,17 @@ def evaluate(
         ),
     ] = None,
     device: Device = "auto",
+    threads: Threads = None,
 ) -> None:
     """Score a trained model with every metric that the data allows."""
+    use_threads(threads)
     from dataclasses import asdict
 
     from rationalizer.compare import describe_method
     from rationalizer.drawing.evaluation_report import Report, evaluation_report
+    from rationalizer.inference import ATTRIBUTIONS, predict
     from rationalizer.inference import evaluate as score
-    from rationalizer.inference import predict
+    from rationalizer.inference.baselines import compare_with_baselines
     from rationalizer.inference.evaluate import FAITHFULNESS_PASSES
     from rationalizer.metrics import score_rows
     from rationalizer.model import Rationalizer
@@ -90,6 +95,8 @@ def evaluate(
     from rationalizer.text import Budget
     from rationalizer.training import degeneration_findings, read_source
 
+    if attributions is not None:
+        ATTRIBUTIONS[attributions]  # raises before the texts are scored
     folder = find_model(run)
     trained = TrainedModel.load(folder, device)
     if budget is not None:
@@ -103,11 +110,13 @@ def evaluate(
         raise ValueError("--data-dir, --aspect, --column and similar options describe a SOURCE; add a SOURCE")
     if data is None:
         raise ValueError(f"{run} does not record its training data; add a SOURCE")
-    split, examples = read_scored_examples(trained, data, split, whole_file=data != stored)
+    split, examples, own = read_scored_examples(trained, data, split, whole_file=data != stored)
+    train = own if data == stored else read_training_examples(trained, stored, folder)
     passes = 1 + FAITHFULNESS_PASSES * (faithfulness and bool(trained.classes))
     with show_progress("Scoring", passes * len(examples)) as on_batch:
         predictions = predict(trained, examples, on_batch=on_batch)
         scores = score(trained, examples, faithfulness=faithfulness, predictions=predictions, on_batch=on_batch)
+    baselines = compare_with_baselines(trained, train, examples)
     shown = scores.replace(seconds_per_epoch=None)  # a fact about the training, not about these texts
     model = Rationalizer.from_trained(trained)
     explanations = model.explain_examples(examples, predictions=predictions)
@@ -115,6 +124,7 @@ def evaluate(
     method = describe_method(trained.config)
     out.print(f"{run}: {method}; {data.name}, {split}")
     show_table(["score", split], score_rows({split: shown}))
+    print_baselines(shown, baselines)
     annotators = print_annotator_comparison(trained, examples)
     if faithfulness:
         remark = "p(y|x) is this model's predictor on the whole text"
@@ -134,6 +144,7 @@ def evaluate(
             "budget": str(trained.config.budget),
             "constraints": [str(each) for each in trained.config.constraints],
             "scores": scores.as_dict(),
+            "baselines": baselines,
             "findings": [asdict(finding) for finding in findings],
         }
         write_json(json_file, record if annotators is None else {**record, "people": annotators})
@@ -145,6 +156,7 @@ def evaluate(
             explanations=explanations,
             truths=truths,
             findings=findings,
+            baselines=baselines,
             facts={"model": name, "method": method, "data": described},
             budgets=scores_by_budget(trained, examples, shown),
             attribution=attribution,
@@ -155,8 +167,9 @@ def evaluate(
 
 def read_scored_examples(
     trained: TrainedModel, data: DataSource, split: str | None, *, whole_file: bool
-) -> tuple[str, Sequence[AnyExample]]:
-    """Return the examples to score and the name of their split; with `whole_file`, all rows of a file."""
+) -> tuple[str, Sequence[AnyExample], Sequence[AnyExample]]:
+    """Return the name of the split to score, its examples, and the training texts of the same data; with `whole_file`,
+    all rows of a file and none."""
     from dataclasses import replace
 
     from rationalizer.data import BadRows, Labels, pick_split, read_examples
@@ -176,15 +189,35 @@ def read_scored_examples(
             bad=bad,
         )
         warn(bad.messages())
-        return "all rows", rows
+        return "all rows", rows, ()
     corpus = data.load(trained.encoder.rule, on_progress=show_progress)
     chosen, examples = pick_split(corpus, split)
     if len(corpus.classes) == 1:  # no label to predict, only annotations to score
-        return chosen, [replace(example, label=None) for example in examples]
+        return chosen, [replace(example, label=None) for example in examples], ()
     if sorted(corpus.classes) != sorted(trained.classes):
         own, other = (", ".join(classes) or "numbers" for classes in (trained.classes, corpus.classes))
         raise DataError(f"the model predicts {own}, but the labels of {data.name} are {other}; choose other data")
     if corpus.classes != trained.classes:  # the same classes in another order
         index = {k: trained.classes.index(name) for k, name in enumerate(corpus.classes)}
         examples = [replace(example, label=index[example.label]) for example in examples]
-    return chosen, examples
+        return chosen, examples, ()
+    return chosen, examples, corpus.train
+
+
+def read_training_examples(
+    trained: TrainedModel, stored: DataSource | None, folder: Path
+) -> Sequence[AnyExample] | None:
+    """Read the training texts of a run again, for baselines; None if they are not there any more, or have changed."""
+    from rationalizer.training.runs import read_digest
+
+    if stored is None:
+        return None
+    try:
+        corpus = stored.load(trained.encoder.rule)
+    except (ValueError, OSError, ImportError) as error:
+        warn([f"note: the training texts cannot be read ({error}), so simple baselines are not shown"])
+        return None
+    if corpus.digest != read_digest(folder):
+        warn([f"note: {stored.name} has changed since the training, so simple baselines are not shown"])
+        return None
+    return corpus.train

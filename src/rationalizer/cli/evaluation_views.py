@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -45,6 +45,15 @@ def print_explanations(
         last = number == len(explanations) - 1
         drawn = to_terminal(explanation, truth=truth, colour=colour, width=width, legend=legend and last)
         out.print(Text.from_ansi(drawn) if colour else Text(drawn), end="\n\n")
+
+
+def print_baselines(scores: Mapping[str, float], baselines: Mapping[str, Mapping[str, float]]) -> None:
+    """Print the model's scores beside those of simpler models; nothing without any."""
+    from rationalizer.drawing.evaluation_report import baseline_table
+
+    if baselines:
+        table = baseline_table(scores, baselines)
+        show_table(table.heads, table.lines)
 
 
 def print_annotator_comparison(trained: TrainedModel, examples: Sequence[AnyExample]) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from rationalizer.cli import text_inputs as inputs
-from rationalizer.cli.base import command, err, out, warn
+from rationalizer.cli.base import command, err, out, use_threads, warn
 from rationalizer.cli.bulk_explain import check_shard_options, explain_to_parquet, explain_to_shards, writes_shards
 from rationalizer.cli.options import (
     Device,
@@ -23,6 +23,7 @@ from rationalizer.cli.options import (
     OtherConstraint,
     RunArgument,
     TableOptions,
+    Threads,
     can_do_without_pytorch,
     check_engine_options,
     find_model,
@@ -96,6 +97,7 @@ def explain(
     ] = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Texts per batch.")] = 128,
     device: Device = "auto",
+    threads: Threads = None,
     engine: Annotated[str, typer.Option(help="local, or ray (extra ray) for several processes or machines.")] = "local",
     address: Annotated[
         str | None, typer.Option(help="ray: address of a running cluster; by default Ray runs on this machine.")
@@ -112,6 +114,7 @@ def explain(
     With --file, .csv, .jsonl and .parquet output keeps every row and column of the input, including rows without a
     text; column names are taken from the training data by default.
     """
+    use_threads(threads)
     if file_name is not None and texts:
         raise ValueError("texts are given both by --file and on the command line; remove one")
     if file_name is None and replace(reading, skip_bad=False).is_set():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from rationalizer.cli.base import command, out, show_table
-from rationalizer.cli.options import DataDir, Device, Encoder, Precision, Setting, Vectors, collect_settings
+from rationalizer.cli.base import command, out, show_table, use_threads
+from rationalizer.cli.options import DataDir, Device, Encoder, Precision, Setting, Threads, Vectors, collect_settings
 
 
 @command(
@@ -38,6 +38,7 @@ def hans(
         typer.Option(help="A remark on the data for the table, such as rebuilt; by default from its folder or size."),
     ] = None,
     device: Device = "auto",
+    threads: Threads = None,
     precision: Precision = None,
 ) -> None:
     """Test whether a model relies on word overlap (HANS).
@@ -45,6 +46,7 @@ def hans(
     Train on SOURCE (vanilla) and on SOURCE plus the training pairs of HANS (augmented), and score both on the six
     parts of the HANS evaluation set. Finished runs of an earlier call are reused. A trained model is only scored.
     """
+    use_threads(threads)
     from rationalizer.compare import describe_method
     from rationalizer.data import DataSource, load
     from rationalizer.models import TrainedModel, configure
@@ -69,10 +71,11 @@ def hans(
     corpora = {name: data.load(config.word_splitting) for name, data in sources.items()}
     note = vanilla.note(config.word_splitting) if note is None else note
     columns = {}
+    placing: dict[str, Any] = {"precision": precision, "device": device}
     for name, corpus in corpora.items():
         folder = out_dir / name
         out.print(f"{name}: {len(corpus.train)} training pairs, {describe_method(config)}: {folder}")
-        result = run(corpus, config, folder, source=sources[name], resume=True, precision=precision, device=device)
+        result = run(corpus, config, folder, source=sources[name], resume=True, threads=threads, **placing)
         columns[name] = hans_accuracy(result.trained, evaluation)
     show_table(*hans_table(columns), title="Accuracy on HANS")
     about = (

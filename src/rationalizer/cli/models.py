@@ -9,7 +9,7 @@ from rationalizer.cli.base import command, out
 def models() -> None:
     """List the starter models: small models that come with the package and need no training."""
     from rationalizer.hub import STARTERS, starter
-    from rationalizer.hub.model_card import CARD
+    from rationalizer.hub.starters import CARD
     from rationalizer.metrics import METRICS
 
     for one in map(starter, STARTERS):

@@ -68,6 +68,10 @@ Encoder = Annotated[
     typer.Option(metavar="NAME", help="A transformer from the Hugging Face Hub or a folder; a BiLSTM by default."),
 ]
 Device = Annotated[str, typer.Option(metavar="NAME", help="cpu, cuda, cuda:1, mps; or auto: a GPU if available.")]
+Threads = Annotated[
+    int | None,
+    typer.Option(min=1, help="CPU threads; by default one for small models, and all cores for transformers."),
+]
 Precision = Annotated[
     str | None,
     typer.Option(help="As in Lightning: 32-true, bf16-mixed (the default for transformers on a GPU), ..."),

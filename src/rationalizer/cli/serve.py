@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rationalizer.cli import text_inputs as inputs
-from rationalizer.cli.base import command, err
-from rationalizer.cli.options import Device, OtherConstraint, TableOptions
+from rationalizer.cli.base import command, err, use_threads
+from rationalizer.cli.options import Device, OtherConstraint, TableOptions, Threads
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -71,8 +71,10 @@ def serve(
     reading: TableOptions,
     constraint: OtherConstraint = None,
     device: Device = "auto",
+    threads: Threads = None,
 ) -> None:
     """Serve a web page and a JSON API for trained models (needs the extra "web")."""
+    use_threads(threads)
     from rationalizer.server import Quotas, run
 
     if not runs:

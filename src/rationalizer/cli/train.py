@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rationalizer.cli.base import command, err, out, show_table, warn
+from rationalizer.cli.evaluation_views import print_baselines
 from rationalizer.cli.options import (
     METHODS,
     Aspect,
@@ -156,6 +157,10 @@ def train(
         return
     _print_training(result.trained)
     show_table(["score", *result.scores], score_rows(result.scores, headline_metrics()))
+    if result.scores:
+        last = list(result.scores)[-1]  # test, or dev if there is none
+        out.print(f"{last}:")
+        print_baselines(result.scores[last], result.baselines[last])
     for split, scores in result.scores.items():
         warn(f"warning ({split}): {finding.message}" for finding in degeneration_findings(config.method, scores))
     if before is not None and start is not None:

@@ -45,7 +45,9 @@ class Overview:
 
     groups: tuple[PredictionGroup, ...]  # by predicted class; for regression, the lower and the upper half
     class_results: ClassResults | None  # for classification with known labels
-    best: tuple[int, ...]  # correct predictions with the largest confidence, or values with the smallest error
+    # For each predicted class, the most confident predictions, correct ones if that is known; for values, the smallest
+    # errors.
+    best: tuple[int, ...]
     surprising: tuple[int, ...]  # wrong predictions with the lowest probability of the true class, or largest errors
     uncertain: tuple[int, ...]  # predictions with the lowest confidence
 
@@ -70,12 +72,14 @@ def overview(
         return Overview(groups, None, tuple(order[:examples]), tuple(order[: -examples - 1 : -1]), ())
     confidence = np.array([max((one.probabilities or {}).values()) for one in explanations])
     uncertain = tuple(np.argsort(confidence, kind="stable")[:examples].tolist())
+    predicted = [label_text(one.label) for one in explanations]
+    by_confidence = np.argsort(-confidence, kind="stable").tolist()
     if truths is None:
-        return Overview(groups, None, (), (), uncertain)
-    predicted, true = [label_text(one.label) for one in explanations], [label_text(truth) for truth in truths]
+        return Overview(groups, None, _of_each_class(by_confidence, predicted, groups, examples), (), uncertain)
+    true = [label_text(truth) for truth in truths]
     correct = np.array(predicted) == np.array(true)
     true_probability = np.array([_true_probability(one, truth) for one, truth in zip(explanations, true, strict=True)])
-    best = [k for k in np.argsort(-confidence, kind="stable").tolist() if correct[k]]
+    best = _of_each_class([k for k in by_confidence if correct[k]], predicted, groups, examples)
     surprising = [k for k in np.argsort(true_probability, kind="stable").tolist() if not correct[k]]
     names = tuple(dict.fromkeys([*map(label_text, explanations[0].probabilities or ()), *true, *predicted]))
     class_results = ClassResults(
@@ -84,7 +88,15 @@ def overview(
         confusions(true, predicted, names),
         calibration(confidence.tolist(), correct.tolist()),
     )
-    return Overview(groups, class_results, tuple(best[:examples]), tuple(surprising[:examples]), uncertain)
+    return Overview(groups, class_results, best, tuple(surprising[:examples]), uncertain)
+
+
+def _of_each_class(
+    order: Sequence[int], predicted: Sequence[str], groups: Sequence[PredictionGroup], examples: int
+) -> tuple[int, ...]:
+    """The first texts of each predicted class: about `examples` in all, but at least one of each."""
+    count = max(1, examples // max(len(groups), 1))
+    return tuple(k for group in groups for k in [k for k in order if predicted[k] == group.name][:count])
 
 
 def _true_probability(explanation: AnyExplanation, truth: str) -> float:

@@ -1,4 +1,5 @@
-"""A model's evaluation as one page: scores, sizes, budgets, comparison with an attribution, example texts."""
+"""A model's evaluation as one page: the score beside baselines, sizes, budgets, comparison with an attribution,
+example texts."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 MAX_CLASSES = 12  # maximum size of a confusion table; with more classes, the most frequent confusions are listed
 MAX_CONFUSIONS = 10
 EXCERPTS = 3  # example texts per word
+COMPARED = ("accuracy", "macro_f1", "mse", "mae", "r2")  # scores shown beside those of baselines
 CURVES = (("accuracy", "macro_f1"), ("mse",), ("token_f1",), ("alignment_f1",))  # groups that share a plot
 
 ATTRIBUTION_TEXT = (
@@ -52,6 +54,7 @@ class Report:
     findings: Sequence[Finding] = ()  # signs of degeneration
     facts: Mapping[str, str] = field(default_factory=dict)  # method, budget, data, ...
     budgets: Mapping[Budget, Scores] = field(default_factory=dict)  # the scores at several budgets
+    baselines: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # their scores on the same texts
     attribution: AttributionReport | None = None  # comparison with an attribution method
     examples: int = 4  # number of texts of each kind
     words: int = 20  # number of words per prediction
@@ -59,7 +62,7 @@ class Report:
 
 def evaluation_report(report: Report) -> str:
     """Draw the report as a self-contained HTML document."""
-    return to_html_page(title=report.title, sections=report_sections(report))
+    return to_html_page(title=report.title, sections=report_sections(report), contents=True)
 
 
 def report_sections(report: Report) -> list[Section]:
@@ -72,12 +75,27 @@ def report_sections(report: Report) -> list[Section]:
 
 
 def _about(report: Report) -> Section:
-    facts = [HtmlTable(("", ""), list(report.facts.items()), numbers=False)] if report.facts else []
+    """What a reader wants to know first: the scores, beside those of simpler models, and warnings."""
     metrics = [metric for metric in METRICS.values() if metric.large]
     large = [(name, value) for name, value in score_rows({"": report.scores}, metrics)] if report.scores else []
     notices = [f"Possibly degenerate: {finding.message}." for finding in report.findings]
     text = "No sign of degeneration was found." if report.scores and not notices else ""
-    return Section(text=text, notices=notices, figures=large, tables=facts)
+    tables = [baseline_table(report.scores, report.baselines)] if report.scores and report.baselines else []
+    tables += [HtmlTable(("", ""), list(report.facts.items()), numbers=False)] if report.facts else []
+    return Section(text=text, notices=notices, figures=large, tables=tables)
+
+
+def baseline_table(scores: Mapping[str, float], baselines: Mapping[str, Mapping[str, float]]) -> HtmlTable:
+    """The scores of the task, of the model and of the baselines on the same texts."""
+    shown = [METRICS[name] for name in COMPARED if name in scores]
+    size = scores.get("size")
+    own = "this model" if size is None else f"this model, from {size:.0%} of the words"
+    rows: dict[str, Mapping[str, float]] = {own: scores, **baselines}
+    lines = [
+        [name, *(metric.format_value(row[metric.name]) if metric.name in row else "" for metric in shown)]
+        for name, row in rows.items()
+    ]
+    return HtmlTable(("on the same texts", *(metric.short_name for metric in shown)), lines)
 
 
 def _scores(report: Report) -> Section | None:
@@ -156,20 +174,25 @@ def class_table(class_results: ClassResults) -> HtmlTable:
 
 
 def confusion_tables(class_results: ClassResults) -> list[HtmlTable]:
-    """The confusion table, or the most frequent confusions of many classes; empty if there are none."""
+    """The confusion table, or the most frequent confusions of many classes; empty if there are none.
+
+    More than two classes are numbered, so that the table is narrow whatever their names are.
+    """
     if len(class_results.names) <= MAX_CLASSES:
-        lines = [
-            [name, *map(str, row)]
-            for name, row in zip(class_results.names, class_results.confusions.tolist(), strict=True)
-        ]
-        return [HtmlTable(["true label, predicted as", *class_results.names], lines)]
+        columns, rows = list(class_results.names), list(class_results.names)
+        if len(rows) > 2:
+            columns = [str(k + 1) for k in range(len(rows))]
+            rows = [f"{k}  {name}" for k, name in zip(columns, rows, strict=True)]
+        counts = class_results.confusions.tolist()
+        lines = [[name, *map(str, row)] for name, row in zip(rows, counts, strict=True)]
+        return [HtmlTable(["true label, predicted as", *columns], lines)]
     wrong = [(i, j) for i, j in zip(*np.nonzero(class_results.confusions), strict=True) if i != j]
     wrong.sort(key=lambda pair: -class_results.confusions[pair])
-    rows = [
+    pairs = [
         [class_results.names[i], class_results.names[j], str(class_results.confusions[i, j])]
         for i, j in wrong[:MAX_CONFUSIONS]
     ]
-    return [HtmlTable(("true label", "predicted", "texts"), rows)] if rows else []
+    return [HtmlTable(("true label", "predicted", "texts"), pairs)] if pairs else []
 
 
 def _calibration(class_results: ClassResults | None) -> Section | None:
@@ -216,7 +239,12 @@ def _examples(report: Report, summary: Overview) -> list[Section | None]:
     valued = any(one.probabilities is None for one in report.explanations)
     surprising = "" if valued else "Wrong predictions with the lowest probability of the true label."
     return [
-        _example_section(report, "Smallest errors" if valued else "Right, with the highest confidence", summary.best),
+        _example_section(
+            report,
+            "Smallest errors" if valued else "Examples of each class",
+            summary.best,
+            "" if valued else f"{'Correct p' if report.truths else 'P'}redictions with the highest confidence.",
+        ),
         _example_section(
             report, "Largest errors" if valued else "Most confident errors", summary.surprising, surprising
         ),

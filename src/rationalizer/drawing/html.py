@@ -196,6 +196,7 @@ def to_html_page(
     lead: str = "",
     truths: Sequence[Label | None] | None = None,
     sections: Iterable[Section] = (),
+    contents: bool = False,
 ) -> str:
     """Draw a self-contained document.
 
@@ -205,10 +206,19 @@ def to_html_page(
         lead: first paragraph.
         truths: the true labels of the explanations.
         sections: follow the explanations.
+        contents: whether a table of contents follows the first section.
     """
     first = [Section(explanations=explanations, truths=truths)] if explanations else []
-    body = "".join(section_html(section) for section in [*first, *sections])
-    return html_opening(title, lead) + body + html_closing()
+    drawn = [*first, *sections]
+    parts = [section_html(section, f"part-{number}") for number, section in enumerate(drawn)]
+    if contents:
+        links = [
+            f'<li><a href="#part-{number}">{escape(section.title)}</a></li>'
+            for number, section in enumerate(drawn)
+            if section.title
+        ]
+        parts.insert(1, f'<nav aria-label="Contents"><ul>{"".join(links)}</ul></nav>\n')
+    return html_opening(title, lead) + "".join(parts) + html_closing()
 
 
 def html_opening(title: str, lead: str = "") -> str:
@@ -233,7 +243,7 @@ def html_closing() -> str:
     return "</body>\n</html>\n"
 
 
-def section_html(section: Section) -> str:
+def section_html(section: Section, anchor: str = "") -> str:
     truths = section.truths if section.truths is not None else [None] * len(section.explanations)
     if len(truths) != len(section.explanations):
         raise ValueError(f"{len(section.explanations)} explanations, but {len(truths)} true labels")
@@ -257,7 +267,8 @@ def section_html(section: Section) -> str:
         captioned = (f"<div><h3>{escape(caption)}</h3>{one}</div>" for caption, one in pairs)
         articles = [f'<div class="columns">{"".join(captioned)}</div>']
     parts += articles
-    return "<section>\n" + "\n".join(parts) + "\n</section>\n"
+    opening = f'<section id="{anchor}">' if anchor else "<section>"
+    return f"{opening}\n" + "\n".join(parts) + "\n</section>\n"
 
 
 def article(explanation: AnyExplanation, truth: Label | None = None, *, legend: bool = True) -> str:

@@ -8,14 +8,14 @@ from pathlib import Path
 from rationalizer.data import DataSource
 from rationalizer.drawing import AnyExplanation, to_svg, to_terminal
 from rationalizer.hub.publishing import name_of
-from rationalizer.hub.starters import Facts
+from rationalizer.hub.starters import CARD, Facts
 from rationalizer.metrics import METRICS, headline_metrics
 from rationalizer.models import TrainedModel
 from rationalizer.models.atomic_files import write_bytes
 from rationalizer.plurals import count_of
 from rationalizer.training.runs import RunRecord
 
-CARD, PICTURE = "README.md", "example.svg"
+PICTURE = "example.svg"
 # Marks the cards written by this module; a card without it was edited by a user and is kept.
 MARKER = "<!-- Written by rationalizer. Without this line the next save leaves the card as it is. -->"
 TEXT_LIMITATIONS = (

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-FACTS_FILE = "starter.json"
+FACTS_FILE, CARD = "starter.json", "README.md"
 STARTERS: dict[str, Path] = {name: Path(__file__).parent.parent / "starters" / name for name in ("sentiment", "nli")}
 
 

@@ -2,6 +2,7 @@
 
 from rationalizer.inference.attribution_comparison import AttributionComparison, compare_with_attributions
 from rationalizer.inference.attributions import ATTRIBUTIONS, attribute
+from rationalizer.inference.baselines import compare_with_baselines
 from rationalizer.inference.evaluate import compare_with_annotators, evaluate, standalone_agreement
 from rationalizer.inference.predict import Predictions, predict, predict_from
 from rationalizer.inference.usefulness import annotation_usefulness
@@ -14,6 +15,7 @@ __all__ = [
     "attribute",
     "compare_with_annotators",
     "compare_with_attributions",
+    "compare_with_baselines",
     "evaluate",
     "predict",
     "predict_from",

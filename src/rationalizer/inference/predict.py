@@ -14,6 +14,7 @@ from torch import Tensor
 from rationalizer.inference.multiplier_table import with_multiplier
 from rationalizer.models.batch_constraints import BatchConstraints
 from rationalizer.models.batches import batch_loader
+from rationalizer.models.devices import inference_threads
 from rationalizer.models.trained_model import TrainedModel
 from rationalizer.nn import Encoder
 from rationalizer.plurals import count_of
@@ -65,15 +66,16 @@ def predict(
     if in_use.kind == "average":
         in_use = with_multiplier(in_use, trained.history["calibration"])
     batch_constraints = BatchConstraints(config, trained.encoder, len(examples))
-    for batch in _batches(trained.encoder, examples, batch_size, batch_constraints):
-        batch = batch.to(trained.device)
-        output = model(*batch.texts, budget=in_use, constraints=batch.constraints)
-        rows.append((batch.index.cpu(), model.head.predict(output.outputs).cpu()))
-        for values, padded in ((weights, output.z), (scores, output.scores)):
-            for index, row in zip(batch.index.tolist(), padded.float().cpu().numpy(), strict=True):
-                values[index] = row[tuple(map(slice, examples[index].shape))]  # without padding
-        if on_batch is not None:
-            on_batch(len(batch))
+    with inference_threads(uses_threads=trained.encoder.uses_threads):
+        for batch in _batches(trained.encoder, examples, batch_size, batch_constraints):
+            batch = batch.to(trained.device)
+            output = model(*batch.texts, budget=in_use, constraints=batch.constraints)
+            rows.append((batch.index.cpu(), model.head.predict(output.outputs).cpu()))
+            for values, padded in ((weights, output.z), (scores, output.scores)):
+                for index, row in zip(batch.index.tolist(), padded.float().cpu().numpy(), strict=True):
+                    values[index] = row[tuple(map(slice, examples[index].shape))]  # without padding
+            if on_batch is not None:
+                on_batch(len(batch))
     return Predictions(_in_order(trained, rows), weights, scores)
 
 
@@ -92,15 +94,16 @@ def predict_from(
     _check_masks(examples, masks)
     model = trained.model.eval()
     rows: list[tuple[Tensor, Tensor]] = []
-    for batch in _batches(trained.encoder, examples, batch_size):
-        texts = [words.to(trained.device) for words in batch.texts]
-        z = np.zeros((len(batch), *(words.mask.shape[1] for words in texts)), dtype=np.float32)
-        for row, index in enumerate(batch.index.tolist()):
-            z[row][tuple(map(slice, examples[index].shape))] = masks[index]
-        outputs = model.predict_from(torch.from_numpy(z).to(trained.device), *texts)
-        rows.append((batch.index.cpu(), model.head.predict(outputs).cpu()))
-        if on_batch is not None:
-            on_batch(len(batch))
+    with inference_threads(uses_threads=trained.encoder.uses_threads):
+        for batch in _batches(trained.encoder, examples, batch_size):
+            texts = [words.to(trained.device) for words in batch.texts]
+            z = np.zeros((len(batch), *(words.mask.shape[1] for words in texts)), dtype=np.float32)
+            for row, index in enumerate(batch.index.tolist()):
+                z[row][tuple(map(slice, examples[index].shape))] = masks[index]
+            outputs = model.predict_from(torch.from_numpy(z).to(trained.device), *texts)
+            rows.append((batch.index.cpu(), model.head.predict(outputs).cpu()))
+            if on_batch is not None:
+                on_batch(len(batch))
     return _in_order(trained, rows)
 
 

@@ -253,9 +253,13 @@ def _no_better(truth: Sequence[Any], predictions: Sequence[Any], task: str) -> F
         y, guess = as_numbers(truth, "truth"), as_numbers(predictions, "predictions")
         error, possible = (y - guess) ** 2, (y - y.mean()) ** 2
         margins = [STANDARD_ERRORS * float(gain.std()) / np.sqrt(len(y)) for gain in (possible - error, possible)]
-        if not _gains_nothing(float(np.mean(possible - error)), float(possible.mean()), *margins):
+        gain = float(np.mean(possible - error))
+        if not _gains_nothing(gain, float(possible.mean()), *margins):
             return None
-        message = f"the predictor's squared error is {error.mean():.4g}; predicting the mean has {y.var():.4g}"
+        message = (
+            f"the predictor is {_no_better_text(gain, len(y))} predicting the mean: its squared error is "
+            f"{error.mean():.4g}, that of the mean {y.var():.4g}{_chance_text(gain, margins[0], '.4g')}"
+        )
         return Finding("no_better_than_majority", message, float(error.mean()))
     labels, guesses = as_label_pair(truth, predictions)
     names, codes = np.unique(labels, return_inverse=True)
@@ -267,11 +271,22 @@ def _no_better(truth: Sequence[Any], predictions: Sequence[Any], task: str) -> F
     margin = STANDARD_ERRORS * float(np.sqrt(np.sum(chance * (1 - chance) / counts)) / len(names))
     if not _gains_nothing(recall - chance, 1 - chance, margin, margin):
         return None
+    gain = recall - chance
     message = (
-        "the predictor is no better than a constant: "
-        f"mean recall over the {len(names)} classes is {recall:.3f}, always predicting one class has {chance:.3f}"
+        f"the predictor is {_no_better_text(gain, len(codes))} always predicting one class: mean recall over the "
+        f"{len(names)} classes is {recall:.3f}, that of one class {chance:.3f}{_chance_text(gain, margin, '.3f')}"
     )
     return Finding("no_better_than_majority", message, recall)
+
+
+def _no_better_text(gain: float, documents: int) -> str:
+    return "no better than" if gain <= 0 else f"not significantly better, on {documents} texts, than"
+
+
+def _chance_text(gain: float, margin: float, form: str) -> str:
+    if gain <= 0:
+        return ""
+    return f"; a difference below two standard errors ({margin:{form}}) can be chance, and more texts can tell"
 
 
 def _gains_nothing(gain: float, possible: float, margin: float, possible_margin: float) -> bool:

@@ -1,4 +1,4 @@
-"""Scores of the task: accuracy, F1 and calibration for classification, mean squared error for regression."""
+"""Scores of the task: accuracy, F1 and calibration for classification, errors and R² for regression."""
 
 from __future__ import annotations
 
@@ -99,6 +99,13 @@ def mse(truth: Sequence[float], predictions: Sequence[float]) -> float:
     return float(np.mean((y - guess) ** 2))
 
 
+def _regression_scores(truth: Sequence[float], predictions: Sequence[float]) -> dict[str, float]:
+    y, guess = as_numbers(truth, "truth"), as_numbers(predictions, "predictions")
+    error = mse(truth, predictions)
+    scores = {"mse": error, "mae": float(np.mean(np.abs(y - guess)))}
+    return scores | ({"r2": 1 - error / float(y.var())} if np.ptp(y) else {})
+
+
 def score_task(
     task: Task,
     truth: Sequence[Any],
@@ -107,9 +114,9 @@ def score_task(
     probabilities: Any = None,
 ) -> dict[str, float]:
     """Compute the task's scores by name: `accuracy` and `macro_f1`, with (documents, classes) `probabilities` also
-    `ece`, the expected calibration error; for regression `mse`."""
+    `ece`, the expected calibration error; for regression `mse`, `mae`, and `r2` unless all true values are equal."""
     if require_task(task) == "regression":
-        return {"mse": mse(truth, predictions)}
+        return _regression_scores(truth, predictions)
     scores = {"accuracy": accuracy(truth, predictions), "macro_f1": macro_f1(truth, predictions, classes)}
     if probabilities is None:
         return scores
@@ -133,6 +140,8 @@ def score_task(
         large=True,
         paper="task",
     ),
+    Metric("mae", "mean absolute error", "Task", "error", lower_is_better=True),
+    Metric("r2", "R²", "Task", headline=True, large=True),
     of=Evaluation,
 )
 def _task(evaluation: Evaluation) -> dict[str, float]:

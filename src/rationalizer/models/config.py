@@ -169,6 +169,8 @@ def configure(
         raise ValueError(f"there is no encoder {encoder!r}; did you mean {meant!r}?")
     overrides = dict(overrides or {})
     preset = presets_for(dataset, method, pairs=pairs, encoder=encoder_class(encoder).name)
+    if not stored:
+        preset |= encoder_class(encoder).preset_for(overrides, known[method].options())
     preset_objective = preset.get("objective", Config.objective)
     objective = OBJECTIVES[_parse("objective", overrides.get("objective", preset_objective), str)]
     if objective.name != preset_objective:  # a preset sets the options of its own objective only

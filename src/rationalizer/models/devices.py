@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
+
+DEFAULT_THREADS = torch.get_num_threads()
+VARIABLE = "OMP_NUM_THREADS"  # with which users choose the number of threads
 
 
 def check_device(name: str) -> str:
@@ -32,6 +36,14 @@ def set_threads(number: int | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def inference_threads(*, uses_threads: bool) -> AbstractContextManager[None]:
+    """The number of threads for a model's predictions: those of PyTorch for large models; one for small ones, unless
+    the user has chosen a number. Threads of a small model wait for one another at every operation, and for seconds if
+    other programs use the cores."""
+    chosen = VARIABLE in os.environ or torch.get_num_threads() != DEFAULT_THREADS
+    return set_threads(None if uses_threads or chosen else 1)
 
 
 def accelerator_settings(name: str, devices: int | str = 1) -> dict[str, Any]:

@@ -78,6 +78,8 @@ def upgrade_description(stored: Mapping[str, Any]) -> dict[str, Any]:
         config["objective_options"] = {name: config.pop(name) for name in names if name in config}
         if isinstance(encoder_options := config.get("encoder_options"), dict):
             config["encoder_options"] = {**_added_encoder_options(config), **encoder_options}
+    if isinstance(encoder_options := config.get("encoder_options"), dict):
+        config["encoder_options"] = {**_unfrozen(config), **encoder_options}
     if isinstance(options := config.get("options"), dict):
         config["options"] = {**ADDED_OPTIONS.get(str(config.get("method")), {}), **options}
     return {**stored, "format": FORMAT, "config": config}
@@ -90,7 +92,13 @@ def upgrade_record(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _added_encoder_options(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return encoder settings that the older formats did not have: `shared`, except for transformers."""
-    return {"shared": False} if "shared" in encoder_class(str(config.get("encoder"))).options() else {}
+    added = {"shared": False} if "shared" in encoder_class(str(config.get("encoder"))).options() else {}
+    return added | _unfrozen(config)
+
+
+def _unfrozen(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the setting `frozen` of transformers trained before there was one."""
+    return {"frozen": False} if "frozen" in encoder_class(str(config.get("encoder"))).options() else {}
 
 
 def upgrade_weights(tensors: Mapping[str, Tensor], state: Any) -> tuple[dict[str, Tensor], Any]:

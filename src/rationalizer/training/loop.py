@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 
 from rationalizer import ops
 from rationalizer.data import Corpus
-from rationalizer.metrics import Finding
+from rationalizer.metrics import METRICS, Finding
 from rationalizer.models.batch_constraints import BatchConstraints
 from rationalizer.models.batches import Batch, BucketSampler, Shard, batch_loader, collate
 from rationalizer.models.config import Config
@@ -40,6 +40,7 @@ from rationalizer.training.distributed import Termination, gather_items, require
 from rationalizer.training.history_log import HistoryLog
 from rationalizer.training.learning_rates import build_optimizer, set_rates
 from rationalizer.training.seeding import seed_all
+from rationalizer.training.threads import StepClock, fewest_threads, measure_threads
 from rationalizer.training.validation import Validation, agreement_name, score_name
 
 NOTE_SECONDS = 0.2  # minimum interval of updates of the progress bar: reading a loss makes the host wait for the device
@@ -108,6 +109,7 @@ class TrainingLoop:
         self.clock = self.saved = self.noted = time.perf_counter()
         self.shown: dict[str, float] = {}  # values shown on the progress bar
         self.warnings: list[str] = []  # about the predictions of the last validation
+        self.may_reduce_threads = False  # whether to use fewer threads when steps become slower
 
     @property
     def device(self) -> torch.device:
@@ -120,7 +122,7 @@ class TrainingLoop:
         self.fabric.launch()
         self.reporter = reporter if self.fabric.is_global_zero else Reporter()
         self._setup()
-        with Termination(self.fabric) as self.termination:
+        with Termination(self.fabric) as self.termination, self.model.encoder.storing_states():
             while not self.progress.finished:
                 self._train_epoch()
                 row = self._history_row(self._validate())
@@ -171,10 +173,15 @@ class TrainingLoop:
             if progress.batch >= self.batches and self.file:
                 raise self.file.error(f"progress.batch is {progress.batch}, but an epoch has {self.batches} batches")
             order.set_epoch(progress.epoch, start=progress.batch)
+        clock = StepClock()  # one per epoch: the steps of different epochs may differ
         self.reporter.start(f"Epoch {progress.epoch + 1}/{self.config.epochs}", self.batches, progress.batch)
         self.clock = time.perf_counter()
         for batch in loader:
+            started = time.perf_counter()
             self._train_batch(batch.to(self.device))
+            words = sum(text.mask.numel() for text in batch.texts)
+            if self.may_reduce_threads and clock.is_slower(words, time.perf_counter() - started):
+                self._reduce_threads()
             self.termination.exit_if_received()
 
     def _train_batch(self, batch: Batch) -> None:
@@ -197,6 +204,12 @@ class TrainingLoop:
         # optimizer there are gradients, which no checkpoint holds.
         if is_due and is_step and not is_last:
             self._save()
+
+    def _reduce_threads(self) -> None:
+        """Measure the fastest number of threads again, up to the present one."""
+        if torch.get_num_threads() > 1:
+            self.progress.threads = fewest_threads(measure_threads(self))
+            torch.set_num_threads(self.progress.threads)
 
     def _update_weights(self) -> None:
         config = self.config
@@ -270,7 +283,7 @@ class TrainingLoop:
 
     def _report(self, **values: float) -> None:
         self.shown |= values
-        self.reporter.note(" ".join(f"{name}={value:.3f}" for name, value in self.shown.items()))
+        self.reporter.note(", ".join(f"{name} {value:.3f}" for name, value in self.shown.items()))
 
     def _add_convergence(self, selection: Any) -> None:
         """Count the selections whose solver stopped early. The sums stay on the device: reading them would make the
@@ -359,8 +372,10 @@ class TrainingLoop:
                 f"the training loss is {loss} after epoch {progress.epoch + 1}; lower learning_rate "
                 f"(now {self.config.learning_rate}) or clip (now {self.config.clip})"
             )
-        shown = {"accuracy", score_name(self.corpus), agreement_name(self.corpus), "size"} & scores.keys()
-        self._report(loss=float(self.last_loss), **{name: scores[name] for name in sorted(shown)})
+        shown = {score_name(self.corpus), agreement_name(self.corpus)} & scores.keys()
+        self._report(
+            loss=float(self.last_loss), **{f"dev {METRICS[name].short_name}": scores[name] for name in sorted(shown)}
+        )
         self._stop_clock()
         row = {"epoch": progress.epoch + 1, "loss": loss, **self._convergence(), **scores}
         return row | {"seconds": round(progress.seconds, 3)}

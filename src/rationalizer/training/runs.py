@@ -7,11 +7,12 @@ after the training; a run is finished when `scores.json` exists.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rationalizer.data import Corpus, DataSource
+from rationalizer.inference.baselines import Baselines, compare_with_baselines
 from rationalizer.inference.evaluate import evaluate
 from rationalizer.inference.predict import OnBatch
 from rationalizer.metrics import Finding, Scores
@@ -46,6 +47,7 @@ RECORD = {
     "seconds": float,
     "scores": {str: {str: float}},
     "findings": {str: [{"kind": str, "message": str, "value": float}]},
+    "baselines?": {str: {str: {str: float}}},  # split -> baseline -> scores; older runs lack it
 }
 REWRITE_REMEDY = "copy it again, or delete it and write it anew by resuming the run (--resume, in Python resume=True)"
 
@@ -56,6 +58,7 @@ class Run:
 
     trained: TrainedModel
     scores: dict[str, Scores]  # split (dev, test) -> scores, for the splits of the corpus
+    baselines: dict[str, Baselines] = field(default_factory=dict)  # split -> scores of the baselines
 
     def record(self, origin: dict[str, Any]) -> RunRecord:
         config = self.trained.config
@@ -70,6 +73,7 @@ class Run:
                 split: [asdict(finding) for finding in degeneration_findings(config.method, scores)]
                 for split, scores in self.scores.items()
             },
+            "baselines": self.baselines,
         }
 
 
@@ -100,9 +104,11 @@ def run(
     if directory is None or not is_first_process(training.get("devices", 1), training.get("num_nodes", 1)):
         return Run(trained, {})
     splits = {"dev": corpus.dev, "test": corpus.test}
+    splits = {name: examples for name, examples in splits.items() if examples}
     with set_threads(trained.history.get("threads")):
-        scores = {name: evaluate(trained, examples, on_batch=on_batch) for name, examples in splits.items() if examples}
-    finished = Run(trained, scores)
+        scores = {name: evaluate(trained, examples, on_batch=on_batch) for name, examples in splits.items()}
+        baselines = {name: compare_with_baselines(trained, corpus.train, rows) for name, rows in splits.items()}
+    finished = Run(trained, scores, baselines)
     origin = describe_origin(corpus, source)
     write_record(Path(directory) / DATA, origin)
     write_record(Path(directory) / SCORES, finished.record(origin))
@@ -119,6 +125,13 @@ def read_source(directory: Path) -> DataSource | None:
     path = directory / DATA
     stored = read_record(path, ORIGIN, REWRITE_REMEDY)["source"] if path.is_file() else None
     return None if stored is None else DataSource.from_json(stored)
+
+
+def read_digest(directory: Path) -> str | None:
+    """Return the digest of a run's texts, or None if it is not stored."""
+    path = directory / DATA
+    digest: str | None = read_record(path, ORIGIN, REWRITE_REMEDY)["texts"] if path.is_file() else None
+    return digest
 
 
 def read_run_record(directory: Path) -> RunRecord | None:

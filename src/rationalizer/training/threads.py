@@ -1,7 +1,8 @@
-"""The number of CPU threads of a run, measured on one of its own batches.
+"""The number of CPU threads of a run.
 
-Small models are slower with more threads, which wait for one another at every small operation, and many times slower if
-other programs use the cores; large models are faster. Another number of threads sums in another order, which changes
+Small models use one thread: more threads wait for one another at every small operation, and many times as long if other
+programs use the cores. For large models the number is measured on one of the run's own batches, and again when steps
+become much slower, because other programs have started. Another number of threads sums in another order, which changes
 the last digits of a result: a run stores its number, and uses it again when it is resumed.
 """
 
@@ -11,19 +12,45 @@ import copy
 import time
 from collections.abc import Callable, Mapping
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import torch
 
 from rationalizer.models.devices import set_threads
 from rationalizer.nn import TrainingStep
 from rationalizer.training.learning_rates import build_optimizer
-from rationalizer.training.loop import TrainingLoop
 from rationalizer.training.seeding import preserve_rng_state, seed_all
+
+if TYPE_CHECKING:
+    from rationalizer.training.loop import TrainingLoop
 
 SAMPLED_BATCHES = 9  # the one of median size is measured
 SECONDS = 0.2  # duration of the trial for each number of threads
 LONG_STEP = 1.0  # seconds; longer steps are not repeated
 TOLERANCE = 1.1  # fewer threads are as good if a step takes at most this many times as long
+
+RECENT = 8  # steps whose mean time is compared
+SLOWER = 2.5  # times as long as before: measured again
+
+
+class StepClock:
+    """Notices when training steps become much slower than those of the same kind were."""
+
+    def __init__(self) -> None:
+        self._times: list[float] = []  # seconds per word of the last steps
+        self._fastest = float("inf")  # mean of `RECENT` steps
+
+    def is_slower(self, words: int, seconds: float) -> bool:
+        """Add a step; return whether the last ones took `SLOWER` times as long as the fastest. Then it starts anew."""
+        self._times = [*self._times, seconds / max(words, 1)][-RECENT:]
+        if len(self._times) < RECENT:
+            return False
+        mean = sum(self._times) / RECENT
+        self._fastest = min(self._fastest, mean)
+        if mean <= SLOWER * self._fastest:
+            return False
+        self._times, self._fastest = [], float("inf")
+        return True
 
 
 def measure_threads(loop: TrainingLoop) -> dict[int, float]:

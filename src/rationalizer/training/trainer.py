@@ -94,8 +94,8 @@ def train(
             "32-true", and "bf16-mixed" for transformers on a GPU. A model trained in double precision ("64-true") is
             saved in single precision. Several devices split every batch, and reach the result of a single device up
             to rounding and random numbers.
-        threads: number of CPU threads. By default the fastest number, which takes a second to measure (see
-            `threads.py`). The model's history records it.
+        threads: number of CPU threads. By default one for small models, and for transformers the fastest number, which
+            is measured again when steps become slower (see `threads.py`). The model's history records the last number.
         label_type: the type of the class labels before they became the corpus' class names; saved with the model.
         start: the model to go on from: its weights, words and classes instead of new ones. It stays as it is.
     """
@@ -165,6 +165,7 @@ class _Training:
             with denormals_as_zero():
                 if threads is None and may_measure:
                     threads = _choose_threads(loop, verbose=progress == "lines")
+                    loop.may_reduce_threads = loop.model.encoder.uses_threads
                 loop.progress.threads = threads
                 self._run(loop, progress)
         model.load_state_dict(loop.best, strict=False)
@@ -260,17 +261,19 @@ def _build_encoder(corpus: Corpus, description: Description) -> Encoder:
 
 
 def _choose_threads(loop: TrainingLoop, *, verbose: bool) -> int:
-    """Return the number of threads: that of the interrupted run if the machine has as many, else the fastest."""
+    """Return the number of threads: that of the interrupted run if the machine has as many, one for small models, else
+    the fastest."""
     available, before = torch.get_num_threads(), loop.progress.threads
     if before is not None and before <= available:
         return before
-    if available == 1:
+    if available == 1 or not loop.model.encoder.uses_threads:
         return 1
     seconds = measure_threads(loop)
+    chosen = fewest_threads(seconds)
     if verbose:
         steps = ", ".join(f"{time:.2g} s with {number}" for number, time in sorted(seconds.items()))
-        print(f"Threads: {fewest_threads(seconds)} (a step takes {steps})", file=sys.stderr, flush=True)
-    return fewest_threads(seconds)
+        print(f"Threads: {chosen} (a step takes {steps})", file=sys.stderr, flush=True)
+    return chosen
 
 
 def _find_languages(corpus: Corpus) -> Languages:

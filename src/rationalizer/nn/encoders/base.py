@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple, get_type_hints
@@ -47,6 +48,7 @@ class Encoder(nn.Module):
     supports_last_pooling: ClassVar[bool] = (
         False  # whether a state is the concatenation of two directions, as in a BiLSTM
     )
+    uses_threads: ClassVar[bool] = False  # whether it is large enough to be faster on several CPU threads
     prefers_bf16: ClassVar[bool] = False  # whether training in bfloat16 is faster without lower scores
     preset: ClassVar[Mapping[str, Any]] = {}  # training settings that replace the defaults for this encoder
     pair_preset: ClassVar[Mapping[str, Any]] = {"pooling": "max-mean", "budget": 0.5}  # further settings for pairs
@@ -74,6 +76,12 @@ class Encoder(nn.Module):
     def check(cls, options: Mapping[str, Any]) -> None:
         """Raise ValueError if a setting is out of its range."""
         check_ranges(ranges_of(cls.Options), options)
+
+    @classmethod
+    def preset_for(cls, chosen: Mapping[str, Any], method_options: Collection[str]) -> dict[str, Any]:
+        """Further settings that replace the defaults, because of those that the user has chosen; `method_options` are
+        the names of the method's own settings."""
+        return {}
 
     @classmethod
     def prepare(cls, source: str, words: Counter[str], options: Any, **arguments: Any) -> Encoder:
@@ -106,6 +114,10 @@ class Encoder(nn.Module):
     def encode_selection(self, words: WordBatch, z: Tensor) -> EncodedSelection:
         """What the predictor sees of the selection z. Words with z = 0 must not change a single bit of it."""
         raise NotImplementedError
+
+    def storing_states(self) -> AbstractContextManager[None]:
+        """A context in which states that do not change during a training may be stored; used by the training only."""
+        return nullcontext()
 
     def rates(self) -> dict[str, float]:
         """The learning rates of the submodules `generator` and `predictor`, if they differ from the model's."""

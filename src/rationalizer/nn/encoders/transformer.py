@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -13,11 +14,24 @@ from torch import Tensor, nn
 
 from rationalizer.nn.encoders.base import EncodedSelection, Encoder, Punctuation, register
 from rationalizer.nn.encoders.pretrained import Pretrained, encode, freeze, load_pretrained
+from rationalizer.nn.encoders.stored_states import StoredStates
 from rationalizer.nn.encoders.windows import Windows, lay_out
 from rationalizer.ranges import CountOrNone, Number, NumberOrNone, Rate
 from rationalizer.text import DataError, Example, SentenceRule, SplitRule, WordBatch
 from rationalizer.text.subwords import MAX_SUBWORDS
 
+# Training settings of a frozen network. Epochs on whole texts cost nothing, as their states are stored.
+FROZEN: Mapping[str, Any] = {
+    "frozen": True,
+    "learning_rate": 3e-3,
+    "epochs": 30,
+    "full_text_epochs": 20,
+    "min_epochs": 24,
+    "patience": 4,
+    "keep_by": "loss",
+    "start_spread": 1.0,  # sparse selections from the start: the predictor's time grows with what is selected
+}
+METHOD_SETTINGS = frozenset({"start_spread"})  # those of `FROZEN` that not every method has
 ROWS_PER_CALL = 64  # without gradients: bounds the memory of texts of any length
 
 
@@ -43,6 +57,7 @@ class TransformerOptions:
     window: CountOrNone = None  # tokens per row; none: as many as the encoder can
     overlap: NumberOrNone = None  # tokens of context on either side of a window; none: an eighth of it
     checkpointing: bool = False  # whether layers are recomputed in the backward pass, to save memory
+    frozen: bool = False  # train only what is on top of one frozen network, whose states are computed once
 
 
 @register("transformer")
@@ -64,6 +79,7 @@ class TransformerEncoder(Encoder):
 
     loads_pretrained = True
     supports_xavier = False
+    uses_threads = True
     prefers_bf16 = True
     preset: ClassVar[Mapping[str, Any]] = {
         "optimizer": "adamw",  # small steps, with warm-up and decay
@@ -102,12 +118,13 @@ class TransformerEncoder(Encoder):
         if self.settings.unselected == "mask" and self.subwords.mask is None:
             raise DataError(f"{pretrained.source!r} has no mask token; use unselected=out or unselected=zero")
         self.generator = pretrained.network if generates else None
-        alone = predicts and not (generates and self.settings.shared)
+        alone = predicts and not (generates and (self.settings.shared or self.settings.frozen))
         self.predictor = (copy.deepcopy(pretrained.network) if generates else pretrained.network) if alone else None
         self.size = self.selection_size = self.global_size = int(pretrained.network.config.hidden_size)
         self.ignores_gaps = self.settings.gaps == "closed"
         self.score_scale = self.size**-0.5  # entries of states are of order 1, and so are these products
         self._freeze()
+        self._stored: StoredStates | None = None  # only in training
 
     def _row_sizes(self) -> tuple[int, int]:
         """Tokens per row without special ones, and the tokens of context on either side of a window."""
@@ -126,8 +143,7 @@ class TransformerEncoder(Encoder):
         return room, overlap
 
     def _freeze(self) -> None:
-        rates = {"generator": self.settings.generator_rate, "predictor": self.settings.predictor_rate}
-        for name, rate in rates.items():
+        for name, rate in self.rates().items():
             network = getattr(self, name)
             if network is None:
                 continue
@@ -136,6 +152,12 @@ class TransformerEncoder(Encoder):
             freeze(network, self.settings.frozen_layers, self.pretrained.source)
             if self.settings.checkpointing:
                 network.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+
+    @classmethod
+    def preset_for(cls, chosen: Mapping[str, Any], method_options: Collection[str]) -> dict[str, Any]:
+        if str(chosen.get("frozen")).lower() != "true":
+            return {}
+        return {key: value for key, value in FROZEN.items() if key in method_options or key not in METHOD_SETTINGS}
 
     @classmethod
     def prepare(
@@ -152,7 +174,25 @@ class TransformerEncoder(Encoder):
         return cls(load_pretrained(source, options.revision, dropout), options, **arguments)
 
     def rates(self) -> dict[str, float]:
+        if self.settings.frozen:
+            return {"generator": 0.0, "predictor": 0.0}
         return {"generator": self.settings.generator_rate, "predictor": self.settings.predictor_rate}
+
+    def train(self, mode: bool = True) -> TransformerEncoder:
+        super().train(mode)
+        if self.settings.frozen:  # without dropout, so that a text always has the same states
+            for network in (self.generator, self.predictor):
+                if network is not None:
+                    network.eval()
+        return self
+
+    @contextmanager
+    def storing_states(self) -> Iterator[None]:
+        self._stored = StoredStates() if self.settings.frozen else None
+        try:
+            yield
+        finally:
+            self._stored = None
 
     def knows(self, token: str) -> bool:
         return self.subwords.knows(token)
@@ -170,13 +210,28 @@ class TransformerEncoder(Encoder):
 
     def states(self, words: WordBatch) -> Tensor:
         assert self.generator is not None, "this encoder was built without a generator"
-        return self._encode(self.generator, words, None)[0]
+        return self._encode_text(self.generator, words)[0]
 
     def encode_selection(self, words: WordBatch, z: Tensor) -> EncodedSelection:
         network = self.generator if self.predictor is None else self.predictor
         assert network is not None
-        states, global_state = self._encode(network, words, z)
+        if self._stored is not None and not z.requires_grad and torch.equal(z, words.mask.to(z.dtype)):
+            states, global_state = self._encode_text(network, words)  # nothing is left out
+        else:
+            states, global_state = self._encode(network, words, z)
         return EncodedSelection(states, z, global_state)
+
+    def _encode_text(self, network: Any, words: WordBatch) -> tuple[Tensor, Tensor]:
+        """As `_encode`, of all words. The states of a frozen network are computed once for each text."""
+        if self._stored is None:
+            return self._encode(network, words, None)
+        assert isinstance(words, SubwordBatch)
+        keys = self._stored.keys(words.tokens, words.sizes)
+        if (found := self._stored.find(keys, words.mask.shape[1])) is None:
+            with torch.no_grad():
+                found = self._encode(network, words, None)
+            self._stored.add(keys, words.mask, *found)
+        return found
 
     def _encode(self, network: Any, words: WordBatch, z: Tensor | None) -> tuple[Tensor, Tensor]:
         """States of the words with z ≠ 0 (of all words if z is None), 0 elsewhere; and the global state: that of the
