@@ -110,7 +110,7 @@ STEPS = {  # in one process, one after the other: what none of them may have bro
     "import rationalizer.subprocesses": ("torch", "numpy"),  # Ray and Slurm start a process that waits for each run
     "import rationalizer": ("rationalizer.training", *HEAVY),
     "import rationalizer.cli": ("torch", "numba", "fastapi"),  # for help
-    "import io, contextlib": (),
+    "import io, contextlib, rationalizer.cli.models": (),
     "with contextlib.redirect_stdout(io.StringIO()): rationalizer.cli.models.models()": ("torch", "numba"),
     "rationalizer.Rationalizer().get_params()": ("lightning_fabric", "pandas", "tensorboard", "sklearn"),
     "import rationalizer.nn, rationalizer.training": ("lightning_fabric", "transformers"),
