@@ -27,7 +27,7 @@ from rationalizer.models import TrainedModel, configure
 from rationalizer.training.trainer import train
 
 SIZES = (20, 50, 100, 200)
-SHOWN = ("accuracy", "macro_f1", "token_f1")
+SHOWN = ("accuracy", "macro_f1", "token_f1", "auprc")
 ALL = "all"
 
 
@@ -70,7 +70,9 @@ def main() -> None:
         first = train(corpus, base, progress=False, device="cpu", threads=1)
         measure(first, seed, "labels only", 0, started)
         started = time.process_time()
-        measure(train(corpus, base, progress=False, device="cpu", threads=1, start=first), seed, "longer", 0, started)
+        further = {**settings, "patience": None, "epochs": 5}
+        longer = train(corpus, configure("spectra", further), progress=False, device="cpu", threads=1, start=first)
+        measure(longer, seed, "longer", 0, started)
         texts = [corpus.train[k] for k in pool]
         unmarked = [replace(text, annotation=None, annotator_masks=None) for text in texts]
         useful = annotation_usefulness(first, unmarked, predict(first, unmarked))
@@ -85,7 +87,8 @@ def main() -> None:
                     example if k in chosen else replace(example, annotation=None, annotator_masks=None)
                     for k, example in enumerate(corpus.train)
                 ]
-                config = configure("spectra", {**settings, "annotation_weight": 1})
+                weight = len(train_texts) / len(chosen)  # as `rationalizer train FILE --from RUN` sets it
+                config = configure("spectra", {**further, "annotation_weight": weight})
                 started = time.process_time()
                 taught = train(
                     replace(corpus, train=train_texts), config, progress=False, device="cpu", threads=1, start=first

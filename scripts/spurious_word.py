@@ -97,9 +97,11 @@ def main() -> None:
         run("never planted", replace(corpus, train=[replace(e, annotation=None) for e in clean], dev=dev[:300]))
         first = run("planted", planted)
         options["start"] = first
-        run(f"{args.corrections} corrections", replace(planted, train=taught), annotation_weight=1)
+        warm = {"patience": None, "epochs": 5}  # as `rationalizer train FILE --from RUN` sets them
+        weight = len(taught) / len(corrected)
+        run(f"{args.corrections} corrections", replace(planted, train=taught), annotation_weight=weight, **warm)
         measure("never list, in use only", first.with_constraints(never), time.process_time())
-        run("never list, trained on", planted, constraints=never)
+        run("never list, trained on", planted, constraints=never, **warm)
     print(f"\n| model | {' | '.join(SHOWN)} |\n|{'---|' * (1 + len(SHOWN))}")
     for name in dict.fromkeys(row["model"] for row in rows):
         columns = [[float(str(row[key])) for row in rows if row["model"] == name] for key in SHOWN]

@@ -8,6 +8,8 @@ from rationalizer import Rationalizer
 from rationalizer.data import Labels, read_examples
 from rationalizer.data.annotation_file import AnnotationFile, text_row
 from rationalizer.data.examples import make_example, make_pair
+from rationalizer.inference import open_corrections
+from rationalizer.server import create_app
 from rationalizer.server.annotation_routes import create_annotation_app
 from rationalizer.server.annotation_task import AnnotationTask, shuffled
 from tests.server.conftest import listening, local_client
@@ -192,3 +194,29 @@ def test_marking_by_touch(browser, address):
     expect(page.locator(".word.never")).to_have_text(["acme"])
     assert marked(page) == ["room", "spotless"]
     context.close()
+
+
+def test_correct_this(page, browser, models, tmp_path):
+    task = AnnotationTask(open_corrections(tmp_path / "c.jsonl", models[0].model.trained), model=models[0].model)
+    with listening(create_app(models, corrections=task)) as address:
+        page.goto(address)
+        page.get_by_label("Text", exact=True).fill("A lovely room & rude staff.")
+        with page.expect_popup() as opened:
+            page.get_by_role("link", name="Correct this").first.click()
+        other = opened.value
+        other.get_by_label("Your name").fill("Ana")
+        other.keyboard.press("Enter")
+        expect(other.locator(".words")).to_have_text("A lovely room & rude staff.")
+        assert len(task.file.path.read_text().splitlines()) == 1  # nothing is written before it is saved
+        other.keyboard.press("c")
+        other.locator(".word").nth(3).click()
+        other.keyboard.press("1")
+        other.keyboard.press("Enter")
+        expect(other.locator("#finished")).to_be_visible()
+    (row,) = task.file.content.rows()
+    assert row == {"text": "A lovely room & rude staff.", "label": "negative", "rationale_chars": [[[16, 20]]]}
+
+
+def test_no_corrections_without_the_option(client):
+    assert "corrections" not in client.get("/models").json()
+    assert client.get("/annotate/").status_code == 404

@@ -6,6 +6,7 @@ import torch
 from rationalizer import Rationalizer
 from rationalizer.data import generated_reviews
 from rationalizer.data.annotation_file import AnnotationFile, mask_characters, text_id, text_row
+from rationalizer.data.examples import make_example
 from rationalizer.models import TrainedModel
 from rationalizer.training.trainer import train
 from tests.cli.calls import refused, run
@@ -79,7 +80,7 @@ def test_train_from_annotations(tmp_path, spectra_run):
         "rule": "words",
         "classes": ["negative", "positive"],
     }
-    texts = [text_row(example, CORPUS.classes[example.label]) for example in CORPUS.train]
+    texts = [text_row(make_example(text=one.text), CORPUS.classes[one.label]) for one in CORPUS.train]
     file = AnnotationFile.open(tmp_path / "x.annotated.jsonl", header, texts)
     for example in CORPUS.train[::2]:
         row = {"label": CORPUS.classes[example.label], "rationale_chars": mask_characters(example.annotation, example)}
@@ -88,12 +89,14 @@ def test_train_from_annotations(tmp_path, spectra_run):
 
     out = tmp_path / "taught"
     printed = run("train", file.path, "--from", spectra_run, "--out", out, "--set", "epochs=1").output
-    assert "Annotated: 30 texts by Ana; annotation_weight=1; never selected: lovely" in printed
+    assert "Annotated: 30 texts by Ana" in printed
+    assert "never selected: lovely" in printed
     assert "before" in printed
     assert "Now selected" in printed
     assert "what changed" in (out / "change.html").read_text()
     taught = Rationalizer.load(out)
-    assert taught.config.annotation_weight == 1
+    assert 1.5 < taught.config.annotation_weight < 2.5  # half of the texts are annotated
+    assert taught.config.patience is None
     assert taught.explain("lovely lovely room with kind staff").spans
     assert "lovely" not in str(taught.explain("A lovely room with kind staff.").spans)
 

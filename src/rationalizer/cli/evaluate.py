@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     "rationalizer evaluate runs/mine --faithfulness",
     "rationalizer evaluate runs/mine other.csv --budget 10% --json scores.json",
     "rationalizer evaluate runs/mine --overview --attributions integrated-gradients",
-    "rationalizer evaluate runs/mine --report report.html",
+    "rationalizer evaluate runs/mine --report report.html --corrections mine.annotated.jsonl",
 )
 def evaluate(
     run: RunArgument,
@@ -60,6 +60,10 @@ def evaluate(
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the scores to this file.")] = None,
     report: Annotated[
         Path | None, typer.Option(help="Also write an HTML page with scores, charts and examples to this file.")
+    ] = None,
+    corrections: Annotated[
+        Path | None,
+        typer.Option(help="Add the texts with a wrong prediction to this annotation file (see annotate)."),
     ] = None,
     overview: Annotated[
         bool,
@@ -84,7 +88,7 @@ def evaluate(
 
     from rationalizer.compare import describe_method
     from rationalizer.drawing.evaluation_report import Report, evaluation_report
-    from rationalizer.inference import ATTRIBUTIONS, predict
+    from rationalizer.inference import ATTRIBUTIONS, open_corrections, predict
     from rationalizer.inference import evaluate as score
     from rationalizer.inference.baselines import compare_with_baselines
     from rationalizer.inference.evaluate import FAITHFULNESS_PASSES
@@ -136,6 +140,14 @@ def evaluate(
         attribution = compare_attributions(model, examples, predictions, attributions)
     findings = degeneration_findings(trained.config.method, scores)
     warn(f"warning: {finding.message}" for finding in findings)
+    if corrections is not None:
+        wrong = [k for k, one in enumerate(explanations) if truths and one.label != truths[k]]
+        given = [truths[k] for k in wrong] if truths else []
+        open_corrections(corrections, trained, [examples[k] for k in wrong], given)
+        command_line = f"rationalizer annotate {corrections} --model {run}"
+        out.print(
+            f"{len(wrong)} texts with a wrong prediction are in {corrections}; next: {command_line}", markup=False
+        )
     if json_file is not None:
         record = {
             "run": str(run),

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from rationalizer.data import ReadOptions
+    from rationalizer.model import Rationalizer
     from rationalizer.models.sample_texts import SampleText
     from rationalizer.server import ServedModel
+    from rationalizer.server.annotation_task import AnnotationTask
 
 OFFERED = 6  # rows of a file that the page offers as examples
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
@@ -28,6 +30,7 @@ LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 @command(
     "rationalizer serve",
     "rationalizer serve runs/mine",
+    "rationalizer serve runs/mine --corrections mine.annotated.jsonl",
     "rationalizer serve runs/spectra runs/sfe --port 8080 --dataset mine.csv",
     "RATIONALIZER_TOKEN=$(openssl rand -hex 32) rationalizer serve runs/mine --host 0.0.0.0 --workers 4",
     """curl localhost:8000/explain -H 'Content-Type: application/json' -d '{"text": "A warm film."}'""",
@@ -70,6 +73,10 @@ def serve(
     ] = None,
     reading: TableOptions,
     constraint: OtherConstraint = None,
+    corrections: Annotated[
+        Path | None,
+        typer.Option(help='An annotation file (see `annotate`) for texts that people correct; adds "Correct this".'),
+    ] = None,
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
@@ -97,7 +104,7 @@ def serve(
         if token is None and host not in LOCAL_HOSTS:
             err.print("anyone who can reach this machine can use the models; restrict access with --token")
 
-    make = partial(_make_app, runs, examples, reading.read_options(), constraint, device, options)
+    make = partial(_make_app, runs, examples, reading.read_options(), constraint, corrections, device, options)
     run(make, host, port, workers=workers, request_timeout=quotas.seconds, access_log=access_log, on_started=on_started)
 
 
@@ -123,6 +130,7 @@ def _make_app(
     examples: Path | None,
     read_options: ReadOptions,
     constraints: list[str] | None,
+    corrections: Path | None,
     device: str,
     options: dict[str, Any],
 ) -> FastAPI:
@@ -139,7 +147,15 @@ def _make_app(
     else:
         rows = inputs.examples_in_file(examples, read_options, models[0].model)
         offered = [sample_text(example) for example in islice(rows, OFFERED)]
-    return create_app(models, examples=offered, **options)
+    task = None if corrections is None else _corrections_task(corrections, models[0].model)
+    return create_app(models, examples=offered, corrections=task, **options)
+
+
+def _corrections_task(path: Path, model: Rationalizer) -> AnnotationTask:
+    from rationalizer.inference import open_corrections
+    from rationalizer.server.annotation_task import AnnotationTask
+
+    return AnnotationTask(open_corrections(path, model.trained), model=model)
 
 
 def _own_examples(run: Path, served: ServedModel) -> Sequence[SampleText]:

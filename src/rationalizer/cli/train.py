@@ -33,8 +33,13 @@ from rationalizer.plurals import count_of
 from rationalizer.progress import show_progress
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from rationalizer.data import Annotations, Corpus
     from rationalizer.models import Config, TrainedModel
+
+WARM_EPOCHS = 5  # of a training that goes on from a model, with annotations
 
 
 @command(
@@ -125,8 +130,8 @@ def train(
         require_no_run(folder)  # before the data is read
     rule = config.word_splitting if before is None else before.encoder.rule
     corpus = data.load(rule, on_progress=show_progress if is_first else None)
-    if annotations is not None and "annotation_weight" not in chosen and not config.annotation_weight:
-        config = learn_from_annotations(config, corpus)
+    if annotations is not None:
+        config = learn_from_annotations(config, corpus, chosen, warm=before is not None)
     if is_first:
         out.print(_describe_task(corpus), markup=False)
         out.print(_describe_corpus(corpus, config, generated=data.source in GENERATED), markup=False)
@@ -170,20 +175,30 @@ def train(
     out.print(f"Next: rationalizer evaluate {folder}{'' if corpus.pairs else ' --faithfulness'}")
 
 
-def learn_from_annotations(config: Config, corpus: Corpus) -> Config:
-    """The config with an `annotation_weight` of 1 if the method can learn from annotations and there are some."""
+def learn_from_annotations(config: Config, corpus: Corpus, chosen: Mapping[str, Any], *, warm: bool) -> Config:
+    """The config for an annotation file, in which people have annotated some texts: all settings but the chosen ones.
+
+    The annotations weigh as much as the labels, however few they are. A model that goes on is at its best dev loss when
+    it starts: it keeps the last of a few epochs rather than the first one.
+    """
     from rationalizer.nn import methods_for
 
-    able = methods_for(config.pairs)[config.method].has_annotation_loss
-    annotated = any(example.annotated for example in corpus.train)
-    return replace(config, annotation_weight=1.0) if able and annotated else config
+    annotated = sum(bool(example.annotated) for example in corpus.train)
+    if not annotated or not methods_for(config.pairs)[config.method].has_annotation_loss:
+        return config
+    settings: dict[str, Any] = {"annotation_weight": round(len(corpus.train) / annotated, 2)}
+    if warm:
+        first = config.objective_options.get("full_text_epochs", 0)
+        settings |= {"patience": None, "epochs": first + WARM_EPOCHS}
+    return replace(config, **{name: value for name, value in settings.items() if name not in chosen})
 
 
 def _describe_annotations(annotations: Annotations, config: Config) -> str:
     names = sorted({name for people in annotations.people.values() for name in people})
     count = sum(map(bool, annotations.people.values()))
     parts = [f"Annotated: {count} texts by {', '.join(names) or 'nobody'}"]
-    parts += [f"annotation_weight={config.annotation_weight:g}"]
+    stop = "the last" if config.patience is None else "the best"
+    parts += [f"annotation_weight={config.annotation_weight:g}", f"{stop} of {config.epochs} epochs is kept"]
     words = annotations.never_words()
     return "; ".join([*parts, f"never selected: {', '.join(words)}"] if words else parts)
 

@@ -3,6 +3,7 @@
 from rationalizer.inference.attribution_comparison import AttributionComparison, compare_with_attributions
 from rationalizer.inference.attributions import ATTRIBUTIONS, attribute
 from rationalizer.inference.baselines import compare_with_baselines
+from rationalizer.inference.corrections import open_corrections
 from rationalizer.inference.evaluate import compare_with_annotators, evaluate, standalone_agreement
 from rationalizer.inference.predict import Predictions, predict, predict_from
 from rationalizer.inference.usefulness import annotation_usefulness
@@ -17,6 +18,7 @@ __all__ = [
     "compare_with_attributions",
     "compare_with_baselines",
     "evaluate",
+    "open_corrections",
     "predict",
     "predict_from",
     "standalone_agreement",

@@ -15,8 +15,8 @@ LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 ANY_ADDRESS = frozenset({"0.0.0.0", "::"})
 # Open without a token: the liveness checks, and the page's files, which hold no data and which a browser opens without
 # the header.
-PUBLIC_PATHS = frozenset({"/", "/docs", "/health", "/ready"})
-PUBLIC_FOLDER = "/static/"
+PUBLIC_PATHS = frozenset({"/", "/docs", "/annotate/", "/health", "/ready"})
+PUBLIC_FOLDERS = ("/static/", "/annotate/static/")
 
 
 class AccessControl:
@@ -50,7 +50,7 @@ class AccessControl:
             problem = f"this server does not answer for the host {host[:100]!r}"
             raise RequestError(421, "Host", problem, "if the name is the server's own, start it with --allow-host NAME")
         path = scope["path"]
-        if self._token is None or path in PUBLIC_PATHS or path.startswith(PUBLIC_FOLDER):
+        if self._token is None or path in PUBLIC_PATHS or path.startswith(PUBLIC_FOLDERS):
             return
         scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() != b"bearer" or not hmac.compare_digest(token.strip(), self._token):

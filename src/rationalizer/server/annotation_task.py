@@ -19,6 +19,7 @@ from rationalizer.text.errors import DataError, InputError
 
 LONGEST_NAME = 60  # characters of a person's name
 MODEL = "the model"
+CACHED = 50_000  # texts, after which those that are not in the file are forgotten
 
 
 class AnnotationTask:
@@ -87,6 +88,9 @@ class AnnotationTask:
         )
         if len(texts) != 1 + self.file.content.header["pairs"]:
             raise InputError("the file holds the other kind of texts", "open a file of the same kind")
+        if len(self._examples) > CACHED:
+            self._examples.clear()
+            self._explained.clear()
         self._examples[key] = example
         known = self.file.content.by_id.get(key, {})
         return {**self._draw(key, example), "given": known.get("label"), "own": None, "others": 0}

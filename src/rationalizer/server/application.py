@@ -22,6 +22,8 @@ from rationalizer.constraints import Constraints
 from rationalizer.constraints.patterns import SearchTime
 from rationalizer.drawing import AnyExplanation
 from rationalizer.server.access import AccessControl
+from rationalizer.server.annotation_routes import annotation_router
+from rationalizer.server.annotation_task import AnnotationTask
 from rationalizer.server.batching import Batcher, QueueFullError
 from rationalizer.server.http_errors import ErrorResponse, RequestError, handle_http_exception
 from rationalizer.server.json_routes import JSONRoute
@@ -61,6 +63,7 @@ def create_app(
     dataset: str = "",
     hosts: Iterable[str] = (),
     token: str | None = None,
+    corrections: AnnotationTask | None = None,
 ) -> FastAPI:
     """Create the web application.
 
@@ -72,6 +75,7 @@ def create_app(
         dataset: name of that dataset.
         hosts: accepted values of the header Host besides localhost (see `AccessControl`).
         token: bearer token that requests must send; None: no token is needed.
+        corrections: where people's corrections of texts on the page are written; None: they cannot correct any.
     """
     if not models:
         raise ValueError("there is no model to serve; give at least one")
@@ -193,7 +197,8 @@ def create_app(
     async def list_models() -> dict[str, Any]:
         facts = [{**model.facts(), "view": model.name in views} for model in models]
         limits = {"items": quotas.items, "characters": quotas.characters}
-        return {"models": facts, "limits": limits, "dataset": dataset}
+        correct = {} if corrections is None else {"corrections": corrections.file.content.header["pairs"]}
+        return {"models": facts, "limits": limits, "dataset": dataset, **correct}
 
     @app.get("/views/{name}", response_class=HTMLResponse, summary="A model on a whole dataset, as HTML")
     async def get_view(name: str) -> HTMLResponse:
@@ -222,6 +227,8 @@ def create_app(
     async def get_metrics() -> Response:
         return Response(metrics.exposition(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
+    if corrections is not None:
+        app.include_router(annotation_router(corrections, prefix="/annotate"))
     for path, name in (*PAGES.items(), *((f"/static/{name}", name) for name in ASSETS)):
         app.get(path, include_in_schema=False)(static_file(name))
     return app

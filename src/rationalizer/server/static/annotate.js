@@ -411,6 +411,7 @@ function start() {
   byId("name").value = known;
   byId("who").hidden = false;
   byId("name").focus();
+  if (known && /[#&](text|premise)=/.test(location.hash)) attempt(() => begin(known));
 }
 
 start();

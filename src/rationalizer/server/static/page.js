@@ -160,7 +160,14 @@ function downloads(body, answer) {
     button.addEventListener("click", () => save(load, name));
     row.append(button);
   }
+  if (state.corrections === showsPairs()) row.append(correctionLink());
   return row;
+}
+
+/* A link to the annotation page with these texts; as its opener, this tab also hands on its token. */
+function correctionLink() {
+  const href = `annotate/#${new URLSearchParams(texts())}`;
+  return make("a", "Correct this", { href, target: "_blank", rel: "opener" });
 }
 
 async function save(load, name) {
@@ -298,6 +305,7 @@ async function start() {
   const [described, offered] = await Promise.all(["models", "examples"].map(async (path) => (await request(path)).json()));
   state.models = described.models;
   state.limits = described.limits;
+  state.corrections = described.corrections; // whether pairs can be corrected, or texts; undefined: neither
   state.examples = offered.examples;
   setUpDataset(described.dataset);
   setUpModels();
