@@ -12,8 +12,8 @@ from rationalizer import Rationalizer
 from rationalizer import drawing as render
 from rationalizer.nn import ALIGNERS
 from rationalizer.server import Quotas, create_app, load_models
-from rationalizer.server.application import STATIC
 from rationalizer.server.batching import Batcher
+from rationalizer.server.static_files import STATIC
 from tests.server.conftest import local_client
 
 TEXT = "We found truly helpful lovely care. Expect barely musty regrettable comfort."

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from rationalizer.data import ReadOptions
+    from rationalizer.export import ExportedModel
     from rationalizer.model import Rationalizer
     from rationalizer.models.sample_texts import SampleText
     from rationalizer.server import ServedModel
@@ -151,10 +152,13 @@ def _make_app(
     return create_app(models, examples=offered, corrections=task, **options)
 
 
-def _corrections_task(path: Path, model: Rationalizer) -> AnnotationTask:
+def _corrections_task(path: Path, model: Rationalizer | ExportedModel) -> AnnotationTask:
     from rationalizer.inference import open_corrections
+    from rationalizer.model import Rationalizer
     from rationalizer.server.annotation_task import AnnotationTask
 
+    if not isinstance(model, Rationalizer):
+        raise ValueError("--corrections needs a trained model, not an exported one")
     return AnnotationTask(open_corrections(path, model.trained), model=model)
 
 

@@ -19,4 +19,4 @@ def open_corrections(
     header = {"pairs": trained.pairs, "rule": rule, "task": trained.task, "classes": classes}
     given = labels or [None] * len(texts)
     rows = [text_row(text, label, tokenized=rule == "spaces") for text, label in zip(texts, given, strict=True)]
-    return AnnotationFile.open(path, {**header, "multi": trained.task == "multi-label"}, rows)
+    return AnnotationFile.open(path, {**header, "multi": trained.task.startswith("multi")}, rows)

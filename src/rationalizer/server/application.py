@@ -7,7 +7,7 @@ import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
@@ -22,8 +22,6 @@ from rationalizer.constraints import Constraints
 from rationalizer.constraints.patterns import SearchTime
 from rationalizer.drawing import AnyExplanation
 from rationalizer.server.access import AccessControl
-from rationalizer.server.annotation_routes import annotation_router
-from rationalizer.server.annotation_task import AnnotationTask
 from rationalizer.server.batching import Batcher, QueueFullError
 from rationalizer.server.http_errors import ErrorResponse, RequestError, handle_http_exception
 from rationalizer.server.json_routes import JSONRoute
@@ -38,6 +36,9 @@ from rationalizer.text.errors import DataError, InputError
 
 PAGES = {"/": "index.html", "/docs": "docs.html"}
 ASSETS = ("style.css", "api.js", "examples.js", "dataset.js", "page.js", "docs.js")
+if TYPE_CHECKING:
+    from rationalizer.server.annotation_task import AnnotationTask
+
 Drawing = Literal["html", "svg"]
 # The model's name, what replaces its own settings, whether decisions are recorded, and, if the model searches patterns,
 # the time left to the request.
@@ -228,6 +229,8 @@ def create_app(
         return Response(metrics.exposition(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     if corrections is not None:
+        from rationalizer.server.annotation_routes import annotation_router  # imports PyTorch
+
         app.include_router(annotation_router(corrections, prefix="/annotate"))
     for path, name in (*PAGES.items(), *((f"/static/{name}", name) for name in ASSETS)):
         app.get(path, include_in_schema=False)(static_file(name))
