@@ -34,11 +34,11 @@ from rationalizer.server.static_files import MEDIA_TYPES, static_file
 from rationalizer.text import Budget
 from rationalizer.text.errors import DataError, InputError
 
-PAGES = {"/": "index.html", "/docs": "docs.html"}
-ASSETS = ("style.css", "api.js", "examples.js", "dataset.js", "page.js", "docs.js")
 if TYPE_CHECKING:
     from rationalizer.server.annotation_task import AnnotationTask
 
+PAGES = {"/": "index.html", "/docs": "docs.html"}
+ASSETS = ("style.css", "api.js", "examples.js", "dataset.js", "page.js", "docs.js")
 Drawing = Literal["html", "svg"]
 # The model's name, what replaces its own settings, whether decisions are recorded, and, if the model searches patterns,
 # the time left to the request.
