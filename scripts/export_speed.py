@@ -2,10 +2,12 @@
 
     python scripts/export_speed.py sentiment
     python scripts/export_speed.py runs/minilm --texts 200
+    python scripts/export_speed.py sentiment --serve   # requests per second and memory of `rationalizer serve`
 
 Each runtime has a process of its own with one thread. Times are those of the processor (user and system), which other
 programs on the machine disturb less than wall time. "load" is all until the model is ready, imports included. NumPy
-computes BiLSTM models only. The throughput is that of texts of 5 to 30 words, in batches of 128 with PyTorch.
+computes BiLSTM models only. The throughput is that of texts of 5 to 30 words, in batches of 128 with PyTorch. With
+--serve, eight clients send requests of one text each.
 """
 
 from __future__ import annotations
@@ -14,11 +16,14 @@ import argparse
 import json
 import os
 import random
+import re
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +59,38 @@ def timed(model: Any, texts: list[Any]) -> float:
     return time.process_time() - started
 
 
+def serve(model: str, count: int) -> tuple[float, float]:
+    """Return the requests per second of the server's processor time, and its memory in MB."""
+    command = [sys.executable, "-m", "rationalizer", "serve", model, "--port", "0"]
+    with subprocess.Popen(command, env={**os.environ, **ENVIRONMENT}, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        try:
+            address = next(match[0] for line in server.stderr if (match := re.search(r"http://[\w.:]+", line)))
+            pairs = model.endswith("nli")
+
+            def send(text: Any) -> None:
+                body = {"premise": text[0], "hypothesis": text[1]} if pairs else {"text": text}
+                headers = {"Content-Type": "application/json"}
+                request = urllib.request.Request(f"{address}/explain", json.dumps(body).encode(), headers)
+                urllib.request.urlopen(request).read()
+
+            texts = make_texts(count + 20, pairs=pairs)
+            with ThreadPoolExecutor(8) as clients:
+                list(clients.map(send, texts[:20]))
+                before = _processor_seconds(server.pid)
+                list(clients.map(send, texts[20:]))
+            seconds = _processor_seconds(server.pid) - before
+            status = Path(f"/proc/{server.pid}/status").read_text()
+            return count / seconds, int(status.partition("VmRSS:")[2].split()[0]) / 1000
+        finally:
+            server.terminate()
+
+
+def _processor_seconds(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def make_texts(count: int, *, pairs: bool) -> list[Any]:
     from rationalizer.text import BUNDLED, load_vectors
 
@@ -70,6 +107,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("--texts", type=int, default=1000)
+    parser.add_argument("--serve", action="store_true")
     parser.add_argument("--runtime", choices=("pytorch", "numpy", "onnx"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.runtime:
@@ -85,6 +123,12 @@ def main() -> None:
             runs["numpy"] = options.model
         runs["onnx"] = str(export_model(options.model, Path(folder) / "float32"))
         runs["onnx, 8 bit"] = str(export_model(options.model, Path(folder) / "8bit", eight_bit=True))
+        if options.serve:
+            print("| runtime | requests per CPU second | memory of the server |\n|---|---|---|")
+            for name in ("pytorch", "onnx"):
+                rate, memory = serve(runs[name], options.texts)
+                print(f"| {name} | {rate:.0f} | {memory:.0f} MB |", flush=True)
+            return
         print("| runtime | files | load | first | next | texts/s | memory |\n|---|---|---|---|---|---|---|")
         for name, model in runs.items():
             command = [sys.executable, __file__, model, "--texts", str(options.texts)]

@@ -17,6 +17,8 @@ from rationalizer.models.atomic_files import read_json
 from rationalizer.text import Vocabulary
 
 REMEDY = "export the model again"
+ENTRIES = ("pairs", "task", "classes", "label_type", "columns", "method", "budget", "calibration", "languages")
+ENTRIES += ("constraints", "faithful", "words", "encoder", "graphs", "files", "examples")
 
 
 class OnnxNetworks:
@@ -66,6 +68,9 @@ def load_export(folder: Path, threads: int | None) -> tuple[dict[str, Any], Inpu
     manifest = read_json(path, REMEDY)
     if not isinstance(manifest, dict) or manifest.get("format") != EXPORT_FORMAT:
         raise ValueError(f"{path} is not of format {EXPORT_FORMAT}, which this version reads; {REMEDY}")
+    missing = [name for name in ENTRIES if name not in manifest]
+    if missing:
+        raise ValueError(f"{path} lacks {missing[0]!r}; {REMEDY}")
     try:
         content = {name: _read(folder / name, facts) for name, facts in manifest["files"].items()}
         encoder, graphs = manifest["encoder"], manifest["graphs"]
