@@ -11,8 +11,10 @@ from tests.export.untrained_models import TEXTS, save_model
 from tests.nn.tiny_transformers import write_encoder
 
 PAIRS = list(zip(TEXTS, (*TEXTS[1:], TEXTS[0]), strict=True))
+WORDS = sorted({word.strip(".,!;?()") for text in TEXTS[1:4] for word in text.lower().split()})
 # Shuffled: the scores of a repeated text would be tied up to rounding.
 LONG = " ".join(random.Random(0).sample(" ".join(TEXTS).split(), 50) + random.Random(1).sample(TEXTS, 4))
+NOTHING = "never-align=stopwords,words:" + ",".join(f"{one}/{other}" for one in WORDS for other in WORDS)
 MODELS = {
     "spectra": {},
     "pair-budget, gaps closed": {"method": "pair-budget", "gaps": "closed", "pooling": "max-mean", "transition": 0.3},
@@ -31,6 +33,8 @@ MODELS = {
     "pairs": {"method": "at-most-one"},
     "pairs, budget": {"method": "budget", "budget": 2, "faithful": False, "word_scores": True, "pooling": "last"},
     "pairs, complete": {"method": "xor-at-most-one", "constraints": ["monotone"], "pooling": "max"},
+    "pairs, whole premise": {"method": "at-most-one", "premise_context": "whole"},
+    "pairs, no links": {"method": "at-most-one", "constraints": [NOTHING]},
     "pairs, threshold": {"method": "at-most-one", "annotation_weight": 1.0},
 }
 
@@ -54,6 +58,8 @@ def assert_equal(model, exported, **changes):
 def test_bilstm_models(name, tmp_path):
     folder = save_model(tmp_path / "model", **MODELS[name])
     model = Rationalizer.load(folder, device="cpu")
+    if name == "pairs, no links":
+        assert not model.explain_examples(model.examples(PAIRS[1:2]))[0].pairs
     for exported in (ExportedModel.load(folder), ExportedModel.load(export_model(folder, tmp_path / "out"))):
         assert_equal(model, exported)
         if not model.pairs and exported.manifest["method"]["follows_budget"]:

@@ -100,6 +100,9 @@ class ModelGraph(GraphBuilder):
         else:
             composed = self._linear(self._compare("premise", to_premise), "compose")
         p = self._encode_and_pool(composed)
+        if self.facts["closes_premise"]:  # without links, the one row of the premise holds no word
+            some = self.add("Cast", self.add("ReduceMax", "weights", keepdims=0), to=TensorProto.BOOL)
+            p = self.add("Where", some, p, self.constant(0.0))
         h = self._encode_and_pool(self._linear(self._compare("hypothesis", to_hypothesis), "compose"))
         self._predict(p, h, self.add("Sub", p, h), self.add("Mul", p, h))
         return self

@@ -242,6 +242,8 @@ class ExportedModel:
             feeds = {name: self._networks.states(self._inputs.whole(text))["states"] for name, text in sides}
             counted = (self.encoder.counted(example.premise.tokens), self.encoder.counted(example.hypothesis.tokens))
             z = select_links(self._networks.scores(feeds), counted, method, budget, settings.constraints, item)
+            if self.manifest["faithful"] and self.manifest["premise_context"] == "aligned":
+                return self._networks.output(self._close_premise(feeds, example.premise, z)), z
             return self._networks.output({**feeds, "weights": z}), z
         assert isinstance(example, Example)
         if budget.kind == "average":
@@ -252,6 +254,15 @@ class ExportedModel:
         masks = self.encoder.masks(example.tokens)
         z = select_words(scores, *masks, method, budget, settings.constraints, item, self.encoder.sentences)
         return self._networks.output(self._inputs.selection(example, z)), z
+
+    def _close_premise(self, feeds: Feeds, premise: Example, z: NDArray[np.float32]) -> Feeds:
+        """The inputs of the output from the aligned premise words alone, encoded as a text of their own."""
+        aligned = np.flatnonzero(z.any(1)).tolist()
+        if not aligned:
+            return {**feeds, "premise": np.zeros_like(feeds["premise"][:1]), "weights": z[:1]}
+        tokens, offsets = (tuple(values[k] for k in aligned) for values in (premise.tokens, premise.offsets))
+        states = self._networks.states(self._inputs.whole(Example(premise.text, tokens, offsets)))
+        return {**feeds, "premise": states["states"], "weights": z[aligned]}
 
     def __repr__(self) -> str:
         return f"ExportedModel({self.manifest['name']!r}, method={self.manifest['method']['name']!r})"

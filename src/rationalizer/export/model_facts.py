@@ -111,6 +111,7 @@ def read_facts(folder: Path, name: str | None = None) -> ModelFacts:
         "languages": history.get("languages"),
         "constraints": config["constraints"],
         "faithful": config["faithful"],
+        "premise_context": config["premise_context"],
         "words": {
             "rule": rule,
             "rule_sha256": sha256(rule_version(rule).encode()).hexdigest(),
@@ -129,6 +130,7 @@ def read_facts(folder: Path, name: str | None = None) -> ModelFacts:
         "pooling": config["pooling"],
         "target": regression,
         "faithful": config["faithful"],
+        "closes_premise": config["faithful"] and config["premise_context"] == "aligned",
         "threshold": config["pairs"] and config["annotation_weight"] > 0,
         "word_scores": options.get("word_scores", False),
         "word_sums": options.get("word_sums", False),

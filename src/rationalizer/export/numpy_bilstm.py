@@ -71,6 +71,8 @@ class NumpyNetworks:
             states = self._bilstm("composed", np.maximum(features @ weight.T + bias, 0))
             pooled.append(_pool(states, np.ones(len(states), np.bool_), self.facts["pooling"]))
         p, h = pooled
+        if self.facts["closes_premise"] and not z.any():  # the one row of the premise holds no word
+            p = np.zeros_like(p)
         return np.concatenate([p, h, p - h, p * h])
 
     def _predict(self, features: Array) -> Array:

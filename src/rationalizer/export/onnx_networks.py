@@ -18,7 +18,7 @@ from rationalizer.text import Vocabulary
 
 REMEDY = "export the model again"
 ENTRIES = ("pairs", "task", "classes", "label_type", "columns", "method", "budget", "calibration", "languages")
-ENTRIES += ("constraints", "faithful", "words", "encoder", "graphs", "files", "examples")
+ENTRIES += ("constraints", "faithful", "premise_context", "words", "encoder", "graphs", "files", "examples")
 
 
 class OnnxNetworks:
