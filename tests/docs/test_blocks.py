@@ -54,6 +54,7 @@ SET_UP = {
     'pip install ".[slurm]"',
     'pip install ".[excel]"',
     'pip install ".[hub]"',
+    'pip install ".[onnx]"',
     'pip install ".[glove]"',
     'pip install ".[segment]"',
     'pip install ".[transformers]"',

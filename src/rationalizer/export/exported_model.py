@@ -260,7 +260,7 @@ class ExportedModel:
         aligned = np.flatnonzero(z.any(1)).tolist()
         if not aligned:
             return {**feeds, "premise": np.zeros_like(feeds["premise"][:1]), "weights": z[:1]}
-        tokens, offsets = (tuple(values[k] for k in aligned) for values in (premise.tokens, premise.offsets))
+        tokens, offsets = tuple(premise.tokens[k] for k in aligned), tuple(premise.offsets[k] for k in aligned)
         states = self._networks.states(self._inputs.whole(Example(premise.text, tokens, offsets)))
         return {**feeds, "premise": states["states"], "weights": z[aligned]}
 

@@ -17,8 +17,18 @@ from rationalizer.models.atomic_files import read_json
 from rationalizer.text import Vocabulary
 
 REMEDY = "export the model again"
-ENTRIES = ("pairs", "task", "classes", "label_type", "columns", "method", "budget", "calibration", "languages")
-ENTRIES += ("constraints", "faithful", "premise_context", "words", "encoder", "graphs", "files", "examples")
+ENTRIES: tuple[str, ...] = ("pairs", "task", "classes", "label_type", "columns", "method", "budget", "calibration")
+ENTRIES += (
+    "languages",
+    "constraints",
+    "faithful",
+    "premise_context",
+    "words",
+    "encoder",
+    "graphs",
+    "files",
+    "examples",
+)
 
 
 class OnnxNetworks:
