@@ -24,6 +24,8 @@ import torch
 
 VALIDATION = 200  # of the training texts, to choose the epoch
 BATCH = 32
+METHODS = ("fr", "mcd", "dr")
+Labelled = tuple[list[list[str]], list[int]]
 
 
 def pyhighlights_adapter(model, collator, name="model", classes=None):
@@ -36,7 +38,8 @@ def pyhighlights_adapter(model, collator, name="model", classes=None):
 
     def batches(texts, size=64):
         for start in range(0, len(texts), size):
-            part = [HighlightExample(sample_id=0, tokens=words, label=0) for words in texts[start : start + size]]
+            words = [[word.lower() for word in text] for text in texts[start : start + size]]
+            part = [HighlightExample(sample_id=0, tokens=each, label=0) for each in words]
             yield slice(start, start + size), collator(part)
 
     @torch.inference_mode()
@@ -91,32 +94,39 @@ def load_pyhighlights(matrix: torch.Tensor) -> tuple[Any, Any]:
     return made[0], made[1]
 
 
-def build(method: str, encoder: Any, unnormalised: Any) -> Any:
-    """A model with its own settings."""
+def build(method: str, encoder: Any, unnormalised: Any, share: float | None = None) -> Any:
+    """A model with its own settings; `share` replaces the target of the sparsity penalty."""
     from cinnamon.registry import Registry
     from pyhighlights.configurations import keys
 
     key = {"fr": keys.GRU_FR, "mcd": keys.GRU_MCD, "dr": keys.GRU_DR}[method]
     predictor = {"fr": None, "mcd": unnormalised, "dr": encoder}[method]
-    return Registry.from_key(key, selector_backbones=encoder, predictor_backbone=predictor)
+    model = Registry.from_key(key, selector_backbones=encoder, predictor_backbone=predictor)
+    if share is not None:
+        penalties = [each for each in model.modules() if type(each).__name__ == "SparsityPenalty"]
+        assert penalties, "no sparsity penalty found"
+        for penalty in penalties:
+            penalty.threshold = share
+    return model
 
 
-def train(model: Any, collator: Any, texts: list[list[str]], codes: list[int], epochs: int) -> None:
+def train(
+    model: Any, collator: Any, training: Labelled, validation: Labelled, epochs: int, device: str = "cpu"
+) -> None:
     """As pyhighlights does: the weights of the epoch with the lowest loss on validation texts."""
     import lightning
     from lightning.pytorch.callbacks import ModelCheckpoint
     from pyhighlights.components.data import HighlightDataset, HighlightExample
     from torch.utils.data import DataLoader
 
-    examples = [HighlightExample(n, words, code) for n, (words, code) in enumerate(zip(texts, codes, strict=True))]
-    loaders = [
-        DataLoader(HighlightDataset(part), batch_size=BATCH, shuffle=shuffle, collate_fn=collator)
-        for part, shuffle in ((examples[VALIDATION:], True), (examples[:VALIDATION], False))
-    ]
+    loaders = []
+    for (texts, codes), shuffle in ((training, True), (validation, False)):
+        part = [HighlightExample(n, words, code) for n, (words, code) in enumerate(zip(texts, codes, strict=True))]
+        loaders.append(DataLoader(HighlightDataset(part), batch_size=BATCH, shuffle=shuffle, collate_fn=collator))
     with tempfile.TemporaryDirectory() as folder:
         best = ModelCheckpoint(folder, monitor="val_loss", save_weights_only=True)
         quiet = dict.fromkeys(("logger", "enable_progress_bar", "enable_model_summary"), False)
-        trainer = lightning.Trainer(max_epochs=epochs, accelerator="cpu", callbacks=[best], **quiet)
+        trainer = lightning.Trainer(max_epochs=epochs, accelerator=device, callbacks=[best], **quiet)
         trainer.fit(model, *loaders)
         state = torch.load(best.best_model_path, weights_only=False)["state_dict"]
     model.load_state_dict(state)
@@ -129,7 +139,7 @@ def main() -> None:
     parser.add_argument("--dataset", choices=("sst", "hotels"), default="sst")
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--models", nargs="+", choices=("fr", "mcd", "dr"), default=["fr", "mcd", "dr"])
+    parser.add_argument("--models", nargs="+", choices=METHODS, default=list(METHODS))
     args = parser.parse_args()
 
     import lightning
@@ -159,7 +169,9 @@ def main() -> None:
         started = time.perf_counter()
         model = build(method, *encoders)
         model.load_embeddings(matrix)
-        train(model, collator, texts, [classes.index(label) for label in labels], args.epochs)
+        codes = [classes.index(label) for label in labels]
+        splits = [(texts[part], codes[part]) for part in (slice(VALIDATION, None), slice(VALIDATION))]
+        train(model, collator, *splits, args.epochs)
         trained = time.perf_counter() - started
         for suffix, sampled in (("", model.sample_at_evaluation), ("-argmax", False)):
             if suffix and not model.sample_at_evaluation:

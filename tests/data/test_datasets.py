@@ -18,6 +18,7 @@ def test_registered_datasets_match_the_paper():
         "hotels": ("classification", 2, "15%"),
         "movies": ("classification", 2, "20%"),
         "hatexplain": ("classification", 3, "30%"),
+        "hatexplain-binary": ("classification", 2, "30%"),
         "snli": ("classification", 3, "4"),
         "mnli": ("classification", 3, "6"),
         "hans": ("classification", 2, "4"),

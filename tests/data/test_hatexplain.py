@@ -46,6 +46,13 @@ def test_original_files(tmp_path, packed):
     assert corpus.dropped == {"train": 1, "no split": 1}
 
 
+def test_two_classes(tmp_path):
+    corpus = load("hatexplain-binary", data_dir=originals(tmp_path))
+    assert corpus.classes == ("normal", "toxic")
+    assert [e.label for e in (*corpus.train, *corpus.dev, *corpus.test)] == [1, 1, 0, 1]
+    assert corpus.dropped == {"train": 1, "no split": 1}
+
+
 def test_annotation_by_any_or_by_majority(tmp_path):
     originals(tmp_path)
     union = load("hatexplain", data_dir=tmp_path)

@@ -31,7 +31,7 @@ RUN = [
     "docs/how-to/annotate.md",
     "docs/how-to/audit.md",
     "docs/how-to/audit-any-model.md",
-    "docs/how-to/average-budgets.md",
+    "docs/how-to/budgets.md",
     "docs/how-to/constraints.md",
     "docs/how-to/decision-records.md",
     "docs/how-to/large-data.md",
@@ -224,10 +224,10 @@ def test_constraints(reader, capsys):
     assert re.search(r"\[[^]]*\bnot\b[^[]*\]", reader.namespace["printed"][-1])
 
 
-def test_average_budgets(reader):
-    reader.read("docs/how-to/average-budgets.md")
-    model = reader.namespace["model"]
-    assert (model.budget.kind, model.budget.amount) == ("average", 0.15)
+def test_budgets(reader):
+    reader.read("docs/how-to/budgets.md")
+    assert reader.namespace["model"].budget.kind == "enough"
+    assert reader.namespace["explanation"].rationale
 
 
 def test_large_data(reader):

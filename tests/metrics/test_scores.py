@@ -17,6 +17,7 @@ from rationalizer.metrics import (
     mask_to_spans,
     token_scores,
 )
+from rationalizer.metrics.plausibility_context import token_f1_ceiling
 
 TRUTH = ["good", "bad", "good"]
 PREDICTIONS = ["good", "good", "good"]
@@ -72,7 +73,12 @@ def test_scores_equal_those_of_single_functions():
         "aopc_comprehensiveness": curve.comprehensiveness,
         "aopc_sufficiency": curve.sufficiency,
         "size": pytest.approx((0.5 + 0 + 0.5) / 3),
+        "annotated_size": 0.25,
+        "annotated_share": pytest.approx((1 / 4 + 2 / 3) / 2),
         "size_min": 0.0,
+        "size_quarter": 0.25,
+        "size_median": 0.5,
+        "size_three_quarters": 0.5,
         "size_max": 0.5,
         "tokens": 1.0,
         "spans": pytest.approx(2 / 3),
@@ -99,6 +105,9 @@ def test_missing_inputs_are_not_measured():
         "r2",
         "size",
         "size_min",
+        "size_quarter",
+        "size_median",
+        "size_three_quarters",
         "size_max",
         "tokens",
         "spans",
@@ -109,6 +118,16 @@ def test_missing_inputs_are_not_measured():
     assert everything(annotations=[None, None, [0, 0]]).annotated == 0
     assert everything(weights=None).as_dict().keys().isdisjoint({"auprc", "aopc_sufficiency"})
     assert everything(weights=None).comprehensiveness is not None
+
+
+def test_ceiling_of_the_budget():
+    """Of the second text two words are marked, but only one may be selected; of the first, a word does not count."""
+    counted = [[1, 1, 1, 0], [1, 1, 1], [1, 1]]
+    scores = everything(annotations=[[1, 0, 0, 1], [0, 1, 1], None], counted=counted, limits=[2, 1, 1])
+    assert scores.token_f1_ceiling == pytest.approx((1 + 2 / 3) / 2)
+    assert scores.token_f1_micro_ceiling == pytest.approx(2 * 2 / (2 + 3))
+    assert scores.annotated_size == pytest.approx((2 / 3 + 0) / 2)
+    assert token_f1_ceiling([1, 2], [2, 1], exactly=True) == pytest.approx((2 / 3, 4 / 6))
 
 
 def test_annotated_spans_are_not_merged():

@@ -45,11 +45,12 @@ DISCRETE: dict[str, Layer] = {
         s, 3, at_least=2, mask=mask, transition=0.4
     ),
     "spans_map_at_least": lambda s, mask=None: ops.spans_map(s, 3, at_least=2, transition=0.4, mask=mask, spans=2),
+    "sequence_budget_maps": lambda s, mask=None: ops.sequence_budget_maps(s, 4, mask=mask, transition=0.4)[..., 2, :],
     "top_k": lambda s, mask=None: ops.top_k(s, 3, mask=mask),
     "contiguous": lambda s, mask=None: ops.contiguous(s, 3, mask=mask),
 }
 EVERY = LAYERS | DISCRETE
-ON_HOST = {"spans", "spans_map", "spans_at_least", "spans_map_at_least"}  # for CUDA tensors too
+ON_HOST = {"spans", "spans_map", "spans_at_least", "spans_map_at_least", "sequence_budget_maps"}  # for CUDA tensors too
 PARTLY_ON_HOST = {  # on CUDA, rows whose closed form is not certified
     "sequence_budget",
     "anti_contiguous",

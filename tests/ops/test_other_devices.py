@@ -61,6 +61,7 @@ def test_computation_on_host(dtype, generator):
         ("pair_budget", "_pair_budget", (scores, edges, mask, limits)),
         ("sequence_budget", "_sequence_budget", (scores, edges, mask, limits, 100, 0.0)),
         ("sequence_budget_map", "_sequence_budget_map", (scores, edges, mask, limits)),
+        ("sequence_budget_maps", "_sequence_budget_maps", (scores, edges, mask, 5)),
         ("spans", "_spans", (scores, edges, mask, limits, *rules, 100, 0.0)),
         ("spans_map", "_spans_map", (scores, edges, mask, limits, *rules)),
     ]

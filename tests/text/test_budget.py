@@ -130,3 +130,30 @@ def test_malformed_average(written):
 def test_average_is_not_a_share():
     assert Budget.average(0.2) != Budget.share(0.2)
     assert Budget.average(0.2) != Budget.average(0.2, most=0.3)
+
+
+@pytest.mark.parametrize(
+    ("written", "budget"),
+    [
+        ("enough", Budget.enough()),
+        ("enough, at most 30%", Budget.enough(0.3)),
+        ("enough, 95% certain", Budget.enough(certainty=0.95)),
+        ("enough,at most 0.25, 0% certain", Budget.enough(0.25, certainty=0)),
+    ],
+)
+def test_enough_in_text_form(written, budget):
+    assert Budget.parse(written) == budget
+    assert Budget.parse(str(budget)) == budget
+    assert Budget.parse(budget.describe()) == budget
+    assert (
+        budget.word_limit(lengths(3, 100)).tolist() == Budget.share(budget.amount).word_limit(lengths(3, 100)).tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    "written", ["enough, at most 5", "enough at most 30%", "enough, 120% certain", "enough, at most 0%"]
+)
+def test_malformed_enough(written):
+    with pytest.raises(InputError) as error:
+        Budget.parse(written)
+    assert error.value.remedy

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from rationalizer.data import generated_reviews
+from rationalizer.data import generated_pairs, generated_reviews
 from rationalizer.inference import evaluate, predict
 from rationalizer.inference.multiplier_table import with_multiplier
+from rationalizer.metrics import mask_to_spans
 from rationalizer.models import TrainedModel, configure
+from rationalizer.nn.average_budget import ScoredTexts, find_multiplier, mean_share, multiplier_table
 from rationalizer.nn.extractors import EXTRACTORS
-from rationalizer.nn.extractors.average_budget import find_multiplier, mean_share, multiplier_table
 from rationalizer.text import Budget
 from rationalizer.training import train
 
@@ -94,13 +95,51 @@ def test_other_methods_refuse(method):
         configure(method, {"budget": BUDGET})
 
 
-def test_pairs_and_constraints_refuse(trained):
-    with pytest.raises(ValueError, match="average"):
-        configure("budget", {"budget": BUDGET}, pairs=True)
-    with pytest.raises(ValueError, match="spans=2"):
-        configure("spectra", {"budget": BUDGET, "constraints": "spans=2"})
-    with pytest.raises(ValueError, match="spans=2"):
-        trained.with_constraints("spans=2")
+def test_refused_combinations():
+    for constraint in ("monotone", "exactly-k=2"):
+        with pytest.raises(ValueError, match=constraint.partition("=")[0]):
+            configure("budget", {"budget": BUDGET, "constraints": constraint}, pairs=True)
+    with pytest.raises(ValueError, match="budget"):
+        configure("at-most-one", {"budget": BUDGET}, pairs=True)
+
+
+@pytest.mark.parametrize("constraint", ["spans=2", "never=stopwords"])
+def test_constraints(constraint, corpus):
+    settings = {**SMALL, "epochs": 1, "budget": BUDGET, "constraints": constraint}
+    trained = train(corpus, configure("spectra", settings), threads=1)
+    chosen, words = counts(trained, corpus.dev)
+    assert (chosen <= 0.35 * words + 1e-9).all()
+    assert (chosen >= 0.08 * words - 1e-9).all()  # there are enough other words than stopwords
+    assert np.mean(chosen / words) == pytest.approx(0.18, abs=0.02)
+    if constraint == "spans=2":
+        assert all(len(mask_to_spans(mask)) <= 2 for mask in predict(trained, corpus.dev).selected)
+    chosen, words = counts(trained, corpus.test, constraints="spans=1")  # other ones than in training
+    assert (chosen <= 0.35 * words + 1e-9).all()
+    assert (chosen >= 0.08 * words - 1e-9).all()
+
+
+def test_pairs():
+    corpus = generated_pairs(train=96, dev=64, test=32)
+    budget = Budget.average(0.4, least=0.2, most=0.8)
+    trained = train(corpus, configure("budget", {**SMALL, "budget": budget}, pairs=True), threads=1)
+    for share, constraints in ((0.4, None), (0.5, "never-align=words:the/the")):
+        asked = Budget.average(share, least=0.2, most=0.8)
+        aligned = predict(trained, corpus.dev, budget=asked, constraints=constraints).selected
+        links = np.array([matrix.sum() for matrix in aligned])
+        words = np.array([min(matrix.shape) for matrix in aligned])
+        assert (links <= np.maximum(1, 0.8 * words)).all()
+        assert (links >= np.minimum(0.2 * words, 1)).all()
+        assert all(matrix.sum(0).max() <= 1 and matrix.sum(1).max() <= 1 for matrix in aligned)
+        if constraints is None:
+            counted = [min(int(mask.sum()) for mask in masks(trained, pair)) for pair in corpus.dev]
+            assert np.mean(links / counted) == pytest.approx(0.4, abs=0.03)
+    together = predict(trained, corpus.test).selected
+    for example, matrix in zip(corpus.test[:5], together, strict=False):
+        assert np.array_equal(predict(trained, [example]).selected[0], matrix)
+
+
+def masks(trained, pair):
+    return [trained.encoder.counted(text.tokens) for text in pair.texts]
 
 
 @pytest.fixture
@@ -111,36 +150,40 @@ def method():
 
 def rows(generator):
     scores = torch.randn(200, 40, generator=generator)
-    return [(scores, torch.arange(40) < torch.randint(5, 41, (200, 1), generator=generator))]
+    return scores, torch.arange(40) < torch.randint(5, 41, (200, 1), generator=generator)
+
+
+def scored(method, budget, scores, mask):
+    return [ScoredTexts.of(method, budget, scores, (mask,))]
 
 
 def test_multiplier_of_any_average(method):
-    texts = rows(torch.Generator().manual_seed(0))
-    values = [mean_share(method, BUDGET, texts, multiplier) for multiplier in np.linspace(-4, 4, 30)]
+    words = rows(torch.Generator().manual_seed(0))
+    texts = scored(method, BUDGET, *words)
+    values = [mean_share(method, texts, multiplier) for multiplier in np.linspace(-4, 4, 30)]
     assert (np.diff(values) <= 0).all()
     for share in (0.12, 0.18, 0.3):
-        budget = Budget.average(share, least=0.08, most=0.35)
-        assert mean_share(method, budget, texts, find_multiplier(method, budget, texts)) == pytest.approx(
-            share, abs=1e-3
-        )
-    shares, multipliers = multiplier_table(method, BUDGET, texts)
+        assert mean_share(method, texts, find_multiplier(method, share, texts)) == pytest.approx(share, abs=1e-3)
+    shares, multipliers = multiplier_table(method, 0.18, texts)
     assert shares == sorted(shares)
     assert (np.diff(multipliers) < 0).all()
     found = with_multiplier(BUDGET, {"shares": shares, "multipliers": multipliers})
-    assert mean_share(method, BUDGET, texts, found.multiplier) == pytest.approx(0.18, abs=2e-3)
+    assert mean_share(method, texts, found.multiplier) == pytest.approx(0.18, abs=2e-3)
 
 
 @pytest.mark.parametrize("start", [-3.0, 3.0])
 def test_dual_ascent_reaches_the_average(method, start):
     method.track_average(BUDGET)
     method.multiplier = torch.tensor(start)
-    [(scores, mask)] = rows(torch.Generator().manual_seed(1))
+    scores, mask = rows(torch.Generator().manual_seed(1))
     for _ in range(200):
         average = BUDGET.average_bounds(mask)
         extraction = method(torch.zeros(200, 40, 5), mask, BUDGET.word_limit(mask), average=average)
         loss = method.loss(extraction._replace(scores=scores), torch.zeros(200), mask, BUDGET.word_limit(mask))
         method.multiplier = loss.state["multiplier"]
-    assert mean_share(method, BUDGET, [(scores, mask)], float(method.multiplier)) == pytest.approx(0.18, abs=0.01)
+    assert mean_share(method, scored(method, BUDGET, scores, mask), float(method.multiplier)) == pytest.approx(
+        0.18, abs=0.01
+    )
 
 
 def test_gradient_within_the_bounds(method):
@@ -150,7 +193,7 @@ def test_gradient_within_the_bounds(method):
     mask = torch.ones(1, 40, dtype=torch.bool)
     states = torch.randn(1, 40, 5, generator=torch.Generator().manual_seed(2))
     scores = method.score(states).detach()
-    between = find_multiplier(method, BUDGET, [(scores, mask)])
+    between = find_multiplier(method, 0.18, scored(method, BUDGET, scores, mask))
     for multiplier, moves in ((between, True), (-9.0, False), (9.0, False)):
         method.multiplier = torch.tensor(multiplier)
         z = method(states, mask, BUDGET.word_limit(mask), average=BUDGET.average_bounds(mask)).z

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from rationalizer.auditing.context import AuditContext
+from rationalizer.metrics.plausibility_context import token_f1_ceiling
 from rationalizer.text import Example
 
 MOST_CLASSES = 8  # are listed
@@ -47,17 +48,10 @@ def _annotations(context: AuditContext) -> dict[str, str]:
     facts = {"annotations": f"{len(marked)} texts, {share:.0%} of their words marked by people"}
     limits = context.model.limits([context.examples[number] for number, _ in marked])
     if limits is not None:
-        at_most, exactly = zip(
-            *(_ceilings(int(m.sum()), b) for (_, m), b in zip(marked, limits, strict=True)), strict=True
-        )
+        counts = [int(mask.sum()) for _, mask in marked]
+        at_most, exactly = (token_f1_ceiling(counts, limits, exactly=rule).f1 for rule in (False, True))
         facts["ceiling"] = (
-            f"no rationale within the budget has a token-F1 above {np.mean(at_most):.3f}, "
-            f"none that uses it completely above {np.mean(exactly):.3f}"
+            f"no rationale within the budget has a token-F1 above {at_most:.3f}, "
+            f"none that uses it completely above {exactly:.3f}"
         )
     return facts
-
-
-def _ceilings(marked: int, budget: int) -> tuple[float, float]:
-    """The largest F1 of at most, and of exactly, `budget` words, if `marked` words are right."""
-    right = min(marked, budget)
-    return 2 * right / (marked + right), 2 * right / (marked + budget)

@@ -148,6 +148,8 @@ def scores_by_budget(trained: TrainedModel, examples: Sequence[AnyExample], own:
     budget = trained.config.budget
     if budget.kind == "average":
         budgets = [Budget.average(s, least=min(budget.least, s), most=max(budget.most, s)) for s in SHARES]
+    elif budget.kind == "enough":
+        budgets = [Budget.enough(s, certainty=budget.certainty) for s in SHARES]
     else:
         budgets = [*map(Budget.count, COUNTS)] if budget.kind == "count" else [*map(Budget.share, SHARES)]
     others = [other for other in budgets if other != budget]

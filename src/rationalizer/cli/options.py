@@ -53,7 +53,7 @@ OtherConstraint = Annotated[
     ),
 ]
 OtherBudget = Annotated[
-    str | None, typer.Option(help="Replace the budget of the training: 20%, 0.2, 5 words, or 18% on average.")
+    str | None, typer.Option(help="Replace the budget of the training: 20%, 0.2, 5 words, 18% on average, or enough.")
 ]
 Setting = Annotated[
     list[str] | None,

@@ -59,7 +59,7 @@ def train(
     method: Annotated[str | None, typer.Option(help=METHODS)] = None,
     budget: Annotated[
         str | None,
-        typer.Option(help="0.2 or 20% of the words, 5 words, or 18% on average; 20% by default, 50% for pairs."),
+        typer.Option(help="0.2 or 20% of words, 5 words, 18% on average, or enough; by default 20%, for pairs 50%."),
     ] = None,
     constraint: Constraint = None,
     start: Annotated[

@@ -53,7 +53,7 @@ def score_against_budget(rows: Sequence[ResultRow], score: str) -> str | None:
     points: dict[str, list[Point]] = {}
     level = {row.method for row in rows if row.budget is None}
     for row in rows:
-        if score not in row.scores or (row.budget is not None and row.budget.kind == "count"):
+        if score not in row.scores or (row.budget is not None and row.budget.kind in ("count", "enough")):
             continue
         x = 0.0 if row.budget is None else round(100 * row.budget.amount, 6)
         points.setdefault(row.method, []).append(Point(x, row.scores[score]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -143,14 +144,21 @@ def parse_seeds(text: str) -> list[int]:
     return _require_distinct(seeds, "seed", str)
 
 
+_CONTINUED = re.compile(r",(?= *(?:at most\b|\S+ to\b|\S+ certain\b))")  # a comma within a budget
+
+
 def parse_budgets(text: str) -> list[Budget]:
-    """Parse percentages of the text, such as "2,5,10"."""
+    """Parse percentages of the text, averages and what is enough, such as "2,5,18% on average, 8% to 35%,enough"."""
     budgets = []
-    for item in _split_list(text, "--budgets"):
+    for item in _split_list(_CONTINUED.sub(";", text), "--budgets"):
         try:
-            budgets.append(Budget.parse(f"{item.removesuffix('%')}%"))
+            is_percentage = item.removesuffix("%").replace(".", "", 1).isdecimal()
+            budgets.append(Budget.parse(f"{item.removesuffix('%')}%" if is_percentage else item.replace(";", ",")))
         except ValueError:
-            raise ValueError(f"--budgets are percentages of the text between 0 and 100, got {item!r}") from None
+            raise ValueError(
+                "--budgets are percentages of the text between 0 and 100, averages (18% on average, 8% to 35%) or "
+                f"enough, at most 40%, 90% certain; got {item!r}"
+            ) from None
     return sorted(_require_distinct(budgets, "budget", str), key=Budget.sort_key)
 
 

@@ -87,13 +87,17 @@ def evaluate(
     def probabilities(masks: Sequence[Any]) -> Any:
         return predict_from(trained, texts, masks, on_batch=on_batch)
 
+    counted_words = [trained.encoder.counted(text.tokens) for text in texts]
+    budget_words = trained.config.budget.word_limit
+    limits = [int(budget_words(torch.from_numpy(words)[None])) for words in counted_words]
     return compute_scores(
         TextEvaluation(
             **common,
+            limits=limits if trained.model.method.follows_budget else None,
             masks=predictions.selected,
             weights=predictions.scores,
             annotations=[text.annotation for text in texts],
-            counted=[trained.encoder.counted(text.tokens) for text in texts],
+            counted=counted_words,
             probabilities=probabilities if faithfulness and classification else None,
         )
     )
@@ -106,7 +110,10 @@ def _constraints(trained: TrainedModel, counted: Sequence[tuple[Any, Any]]) -> l
     constraints = []
     for sides in counted:
         allowed = trained.config.budget.word_limit(*(torch.from_numpy(side)[None] for side in sides))
-        constraints.append(aligner.guarantees(int(sides[0].sum()), int(sides[1].sum()), int(allowed)))
+        guaranteed = aligner.guarantees(int(sides[0].sum()), int(sides[1].sum()), int(allowed))
+        if guaranteed is not None and trained.config.budget.kind == "enough":
+            guaranteed["exact"] = False
+        constraints.append(guaranteed)
     return None if any(each is None for each in constraints) else cast("list[dict[str, Any]]", constraints)
 
 

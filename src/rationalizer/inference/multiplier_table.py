@@ -12,29 +12,33 @@ from typing import Any
 import numpy as np
 import torch
 
+from rationalizer.models.batch_constraints import BatchConstraints
 from rationalizer.models.batches import batch_loader
-from rationalizer.nn import HighlightModel, Model
-from rationalizer.nn.extractors.average_budget import multiplier_table
-from rationalizer.nn.extractors.structured_selection import StructuredExtractor
+from rationalizer.models.config import Config
+from rationalizer.nn import Model
+from rationalizer.nn.average_budget import AverageMethod, ScoredTexts, multiplier_table
 from rationalizer.text import AnyExample, Budget
 
 MOST_TEXTS = 5000
+MOST_CONSTRAINED_TEXTS = 500  # constraints take much longer to satisfy
 BATCH = 128
 
 
 @torch.inference_mode()
-def calibrate(model: Model, examples: Sequence[AnyExample], budget: Budget) -> dict[str, Any]:
-    """Return the table for a model and an average budget, from texts that it was not trained on."""
-    method = model.eval().method
-    assert isinstance(model, HighlightModel)
-    assert isinstance(method, StructuredExtractor)
+def calibrate(model: Model, examples: Sequence[AnyExample], config: Config) -> dict[str, Any]:
+    """Return the table for a model, its average budget and its constraints, from texts that it was not trained on."""
+    method, budget = model.eval().method, config.budget
+    assert isinstance(method, AverageMethod)
     device = next(model.parameters()).device
+    examples = examples[: MOST_CONSTRAINED_TEXTS if config.constraints else MOST_TEXTS]
+    constraints = BatchConstraints(config, model.encoder, len(examples))
     rows = []
-    loader = batch_loader(examples[:MOST_TEXTS], model.encoder, batch_size=BATCH, shuffle=False, seed=0)
-    for batch in loader:
-        (words,) = batch.to(device).texts
-        rows.append((method.score(model.encoder.states(words)).float().cpu(), words.counted.cpu()))
-    shares, multipliers = multiplier_table(method, budget, rows)
+    how: dict[str, Any] = {"batch_size": BATCH, "shuffle": False, "seed": 0, "constraints": constraints}
+    for batch in batch_loader(examples, model.encoder, **how):
+        scores, masks = model.score(*batch.to(device).texts)
+        on_host = tuple(mask.cpu() for mask in masks)
+        rows.append(ScoredTexts.of(method, budget, scores.float().cpu(), on_host, batch.constraints))
+    shares, multipliers = multiplier_table(method, float(budget.amount), rows)
     return {"shares": shares, "multipliers": multipliers, "least": budget.least, "most": budget.most}
 
 

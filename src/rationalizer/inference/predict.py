@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rationalizer.inference.enough import shorten
 from rationalizer.inference.multiplier_table import with_multiplier
 from rationalizer.models.batch_constraints import BatchConstraints
 from rationalizer.models.batches import batch_loader
@@ -70,6 +71,8 @@ def predict(
         for batch in _batches(trained.encoder, examples, batch_size, batch_constraints):
             batch = batch.to(trained.device)
             output = model(*batch.texts, budget=in_use, constraints=batch.constraints)
+            if in_use.kind == "enough":
+                output = shorten(model, batch.texts, output, in_use, batch.constraints)
             rows.append((batch.index.cpu(), model.head.predict(output.outputs).cpu()))
             for values, padded in ((weights, output.z), (scores, output.scores)):
                 for index, row in zip(batch.index.tolist(), padded.float().cpu().numpy(), strict=True):

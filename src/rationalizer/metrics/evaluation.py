@@ -64,6 +64,7 @@ class TextEvaluation(Evaluation):
         annotated_spans: the annotators' spans, for IOU; by default the runs of tokens in `annotations`.
         counted: per document, which tokens are words. Sizes and degeneration ignore the others (punctuation that is
             selected together with words).
+        limits: per document, the largest number of words that the budget allows; None without a budget.
         probabilities: the model as a function of keep-masks (see `faithfulness`), classification only;
             without it faithfulness is not measured.
         full: (documents, classes), probabilities of a full-text model; by default the model's own on whole texts.
@@ -74,6 +75,7 @@ class TextEvaluation(Evaluation):
     annotations: Sequence[Any] | None = None
     annotated_spans: Sequence[Iterable[Span] | None] | None = None
     counted: Sequence[Any] | None = None
+    limits: Sequence[int] | None = None
     probabilities: Probabilities | None = None
     full: Any = None
 

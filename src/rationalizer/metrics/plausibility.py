@@ -220,7 +220,7 @@ _GROUP = "Agreement with people"
     Metric("token_recall", "token recall (macro)", _GROUP),
     Metric("token_f1", "token-F1 (macro, empty = 0)", _GROUP, heading="token-F1", headline=True, large=True),
     Metric("token_f1_eraser", "token-F1 (ERASER)", _GROUP),
-    Metric("token_f1_micro", "token-F1 (micro)", _GROUP),
+    Metric("token_f1_micro", "token-F1 (micro)", _GROUP, heading="token-F1, pooled"),
     Metric(
         "token_f1_paper",
         "token-F1 (paper: empty left out)",

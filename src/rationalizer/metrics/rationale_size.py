@@ -47,6 +47,9 @@ def rationale_statistics(masks: Sequence[Any]) -> RationaleStatistics:
 @computes(
     Metric("size", "rationale size", "Rationales", heading="size", headline=True, large=True, paper="size"),
     Metric("size_min", "smallest size", "Rationales"),
+    Metric("size_quarter", "size, first quartile", "Rationales"),
+    Metric("size_median", "median size", "Rationales"),
+    Metric("size_three_quarters", "size, third quartile", "Rationales"),
     Metric("size_max", "largest size", "Rationales"),
     Metric("tokens", "words selected", "Rationales", "mean"),
     Metric("spans", "spans", "Rationales", "mean", headline=True),
@@ -54,8 +57,13 @@ def rationale_statistics(masks: Sequence[Any]) -> RationaleStatistics:
 )
 def _sizes(evaluation: TextEvaluation) -> dict[str, float]:
     sizes = rationale_statistics(evaluation.rationales)
+    shares = [float(mask.sum()) / max(len(mask), 1) for mask in evaluation.rationales]
+    quarter, median, three_quarters = map(float, np.quantile(shares, (0.25, 0.5, 0.75)))
     return {
         "size": sizes.fraction.mean,
+        "size_quarter": quarter,
+        "size_median": median,
+        "size_three_quarters": three_quarters,
         "size_min": sizes.fraction.low,
         "size_max": sizes.fraction.high,
         "tokens": sizes.tokens.mean,

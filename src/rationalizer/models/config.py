@@ -55,8 +55,8 @@ class Config:
     options: Mapping[str, Any] = field(default_factory=dict)
     encoder_options: Mapping[str, Any] = field(default_factory=dict)
     objective_options: Mapping[str, Any] = field(default_factory=dict)
-    # Largest share, or number, of words in a rationale, or "18% on average, 8% to 35%"; for pairs: of the words of the
-    # shorter text, or of word pairs.
+    # Largest share, or number, of words in a rationale, "18% on average, 8% to 35%", or "enough, at most 40%, 90%
+    # certain"; for pairs: of the words of the shorter text, or of word pairs.
     budget: Budget = field(default_factory=lambda: Budget.share(0.2))
     constraints: Constraints = ()  # further constraints on rationales: "spans=2", "never=stopwords", ...
     faithful: bool = True  # for pairs: read the premise only through the alignment
@@ -314,24 +314,30 @@ def _check_combinations(config: Config) -> None:
         raise ValueError("initial_weights=xavier would overwrite the encoder's pretrained weights; leave it out")
     if config.pooling == "last" and not encoder.supports_last_pooling:
         raise ValueError("pooling=last is for the two directions of a BiLSTM; use mean or max")
-    with_constraints(config, config.constraints)
-    with_budget(config, config.budget)
+    with_constraints(config, config.constraints)  # also checks the budget
 
 
 def with_budget(config: Config, budget: Budget) -> Config:
-    """Return the config with this budget; ValueError if its method does not support an average."""
+    """Return the config with this budget; ValueError if its method does not support a budget of this kind."""
+    if budget.kind == "enough":
+        kind = methods_for(config.pairs)[config.method]
+        if not (kind.uses_budget and kind.supports_constraints(config.options)):
+            raise ValueError(f"{config.method} does not support a budget that is enough; use a fixed share")
+        if _has_factors(config.constraints):
+            raise ValueError(f"{budget} cannot be combined with your own factors; use a fixed share")
     if budget.kind == "average":
         methods = methods_for(config.pairs)
         if not methods[config.method].supports_average:
-            supporting = [name for name, method in methods_for(False).items() if method.supports_average]
+            supporting = [name for name, method in methods.items() if method.supports_average]
             raise ValueError(
-                f"{config.method} does not support a budget on average; use {' or '.join(supporting)}, which are for "
-                "single texts, or a fixed share"
+                f"{config.method} does not support a budget on average; use {' or '.join(supporting)}, or a fixed share"
             )
-        if config.constraints:
-            raise ValueError(
-                f"a budget on average cannot be combined with constraints ({config.constraints[0]}); use a fixed share"
-            )
+        # The layers of these have no lower bound.
+        if _has_factors(config.constraints):
+            raise ValueError("a budget on average cannot be combined with your own factors; use a fixed share")
+        excluded = next((each for each in config.constraints if each.name in ("monotone", "exactly-k")), None)
+        if excluded is not None:
+            raise ValueError(f"a budget on average cannot be combined with {excluded}; use a fixed share")
     return replace(config, budget=budget)
 
 
@@ -388,19 +394,18 @@ def with_constraints(config: Config, constraints: Constraints, *, in_use: bool =
         raise ValueError(
             f"{config.method} already determines {excluded}; leave the constraint out, or use another method"
         )
-    own = any(isinstance(each, (FactorConstraint, PairFactorConstraint)) for each in constraints)
-    if own and not methods[config.method].supports_factors:
+    if _has_factors(constraints) and not methods[config.method].supports_factors:
         known = [name for name, method in methods.items() if method.supports_factors]
         raise ValueError(f"{config.method} does not support your own factors; use one of {', '.join(known)}")
     if constraints and not methods[config.method].supports_constraints(config.options):
         supporting = [name for name, method in methods.items() if method.supports_constraints(_defaults(method))]
         use = f"use one of {', '.join(supporting)}" if supporting else "leave them out"
         raise ValueError(f"{config.method} does not follow constraints ({constraints[0]}); {use}")
-    if constraints and config.budget.kind == "average":
-        raise ValueError(
-            f"constraints ({constraints[0]}) cannot be combined with a budget on average; use a fixed share"
-        )
-    return replace(config, constraints=constraints)
+    return with_budget(replace(config, constraints=constraints), config.budget)
+
+
+def _has_factors(constraints: Constraints) -> bool:
+    return any(isinstance(each, (FactorConstraint, PairFactorConstraint)) for each in constraints)
 
 
 def _defaults(method: type[Method]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -47,12 +48,21 @@ class Model(nn.Module):
         """The head's raw outputs for any selection z: (batch, n), or (batch, m, n) for pairs."""
         raise NotImplementedError
 
+    def shown(self, z: Tensor, texts: Sequence[WordBatch], constraints: Any = None) -> Tensor:
+        """What the predictor sees of a selection that the method made: free punctuation is added."""
+        return z
+
     def select(self, inputs: Tensor, *masks_and_budget: Tensor, constraints: Any, average: Any = None) -> Any:
         """The method's selection from states or scores. Methods without support for constraints, or for average
         budgets, do not take any."""
         method = self.method if self.training else self.method.decode
         optional = {"constraints": constraints, "average": average}
         return method(inputs, *masks_and_budget, **{k: v for k, v in optional.items() if v is not None})
+
+    def score(self, *texts: WordBatch) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The scores that rank words or pairs, and for each text, which words can be selected; for methods that support
+        average budgets."""
+        raise NotImplementedError
 
     def initialize(self, *texts: WordBatch) -> None:
         """Scale weights to the encoder's states. Called once, before training, with some of the training texts, if the

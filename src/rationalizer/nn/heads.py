@@ -42,6 +42,11 @@ class Head(nn.Module):
         """(batch, classes) probabilities, or (batch,) values."""
         raise NotImplementedError
 
+    def agrees(self, predictions: Tensor, reference: Tensor, certainty: float) -> Tensor:
+        """(batch,) bool: whether predictions say the same as the reference, with this certainty (see
+        `Budget.enough`)."""
+        raise NotImplementedError
+
 
 class Classification(Head):
     """A linear layer and cross-entropy.
@@ -72,6 +77,11 @@ class Classification(Head):
     def predict(self, outputs: Tensor) -> Tensor:
         return at_least_float32(outputs).softmax(-1)
 
+    def agrees(self, predictions: Tensor, reference: Tensor, certainty: float) -> Tensor:
+        label = reference.argmax(-1)
+        probability = predictions.gather(-1, label[:, None]).squeeze(-1)
+        return (predictions.argmax(-1) == label) & (probability >= certainty)
+
 
 class Regression(Head):
     """A linear layer and squared error.
@@ -99,6 +109,9 @@ class Regression(Head):
 
     def predict(self, outputs: Tensor) -> Tensor:
         return at_least_float32(outputs) * self.deviation + self.mean
+
+    def agrees(self, predictions: Tensor, reference: Tensor, certainty: float) -> Tensor:
+        return (predictions - reference).abs() <= (1 - certainty) * self.deviation
 
 
 def make_head(size: int, classes: int, target: Mapping[str, Any] | None) -> Head:

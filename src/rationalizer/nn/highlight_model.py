@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from rationalizer.constraints import LayerConstraints
 from rationalizer.nn.base_model import Model, Output
 from rationalizer.nn.encoders import Encoder
 from rationalizer.nn.extractors import EXTRACTORS, Extractor
+from rationalizer.nn.extractors.base import LinearExtractor
 from rationalizer.nn.heads import Pooling, make_head, pool, pooled_size
 from rationalizer.text import Budget, WordBatch
 
@@ -58,6 +59,11 @@ class HighlightModel(Model):
         (words,) = texts
         self.method.initialize(self.encoder.states(words), words.counted)
 
+    def score(self, *texts: WordBatch) -> tuple[Tensor, tuple[Tensor, ...]]:
+        (words,) = texts
+        assert isinstance(self.method, LinearExtractor)
+        return self.method.score(self.encoder.states(words)), (words.counted,)
+
     def forward(self, *texts: WordBatch, budget: Budget, constraints: LayerConstraints | None = None) -> Output:
         (words,) = texts
         if self.method.uses_generator:
@@ -68,9 +74,8 @@ class HighlightModel(Model):
         allowed = budget.word_limit(words.counted)
         average = budget.average_bounds(words.counted)
         selection = self.select(states, mask, allowed, constraints=constraints, average=average)
-        z, scores = selection.z, selection.scores
-        if self.method.uses_generator and self.encoder.punctuation == "free":
-            z = words.with_punctuation(z, None if constraints is None else constraints.unit)
+        z, scores = self.shown(selection.z, texts, constraints), selection.scores
+        if self._adds_punctuation:
             scores = words.ranked(scores)
         z = z.view_as(z)  # a tensor of its own: objectives replace its gradient, while penalties act on the selection
         return Output(self.predict_from(z, words), z, scores, selection, (mask,), allowed)
@@ -78,6 +83,15 @@ class HighlightModel(Model):
     @property
     def ignores_gaps(self) -> bool:
         return self.encoder.ignores_gaps
+
+    @property
+    def _adds_punctuation(self) -> bool:
+        return self.method.uses_generator and self.encoder.punctuation == "free"
+
+    def shown(self, z: Tensor, texts: Sequence[WordBatch], constraints: LayerConstraints | None = None) -> Tensor:
+        if not self._adds_punctuation:
+            return z
+        return texts[0].with_punctuation(z, None if constraints is None else constraints.unit)
 
     @property
     def dtype(self) -> Any:

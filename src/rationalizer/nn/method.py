@@ -47,6 +47,7 @@ class Method(nn.Module):
 
     # The arguments differ: an extractor takes the states of one text, an aligner the scores of word pairs.
     decode: Callable[..., Any]
+    decode_budgets: Callable[..., Tensor]  # only of methods that follow a budget and take constraints
     loss: Callable[..., MethodLoss]
     # (batch,) losses from the selection, the annotation (0/1, only of words that can be selected), masks and budget.
     annotation_loss: Callable[..., Tensor]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from rationalizer.constraints import PairLayerConstraints
 from rationalizer.nn.aligners import ALIGNERS, Alignment
+from rationalizer.nn.average_budget import AverageMethod
 from rationalizer.nn.base_model import Model, Output
 from rationalizer.nn.bilstm import BiLSTM
 from rationalizer.nn.encoders import Encoder
@@ -80,15 +81,26 @@ class PairModel(Model):
     def ignores_gaps(self) -> bool:
         return self.closes_premise
 
+    @torch.no_grad()
+    def initialize(self, *texts: WordBatch) -> None:
+        assert isinstance(self.method, AverageMethod)
+        scores, masks = self.score(*texts)
+        self.method.initialize_multiplier(scores, *masks)
+
+    def score(self, *texts: WordBatch) -> tuple[Tensor, tuple[Tensor, ...]]:
+        return self._score([self.encoder.states(words) for words in texts]), tuple(words.counted for words in texts)
+
+    def _score(self, states: Sequence[Tensor]) -> Tensor:
+        scores = self.encoder.score_scale * states[0] @ states[1].mT
+        return scores if self.threshold is None else scores - self.threshold
+
     def forward(self, *texts: WordBatch, budget: Budget, constraints: PairLayerConstraints | None = None) -> Output:
         premise, hypothesis = texts
         states = [self.encoder.states(words) for words in texts]
-        scores = self.encoder.score_scale * states[0] @ states[1].mT
-        if self.threshold is not None:
-            scores = scores - self.threshold
+        scores = self._score(states)
         masks = (premise.counted, hypothesis.counted)
-        allowed = budget.word_limit(*masks)
-        alignment = self.select(scores, *masks, allowed, constraints=constraints)
+        allowed, average = budget.word_limit(*masks), budget.average_bounds(*masks)
+        alignment = self.select(scores, *masks, allowed, constraints=constraints, average=average)
         outputs = self._predict(alignment, premise, states[0], states[1], hypothesis.mask)
         return Output(outputs, alignment.z, alignment.scores, alignment, masks, allowed)
 

@@ -23,6 +23,7 @@ from rationalizer.ops.monotone_matching_map import monotone_matching_map
 from rationalizer.ops.pair_budget import pair_budget
 from rationalizer.ops.sequence_budget import sequence_budget
 from rationalizer.ops.sequence_budget_map import sequence_budget_map
+from rationalizer.ops.sequence_budget_maps import sequence_budget_maps
 from rationalizer.ops.sinkhorn import sinkhorn
 from rationalizer.ops.spans import spans
 from rationalizer.ops.spans_map import spans_map
@@ -44,6 +45,7 @@ __all__ = [
     "pair_budget",
     "sequence_budget",
     "sequence_budget_map",
+    "sequence_budget_maps",
     "sinkhorn",
     "spans",
     "spans_map",

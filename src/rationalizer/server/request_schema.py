@@ -46,8 +46,8 @@ class ExplainRequest(BaseModel):
     )
     budget: StrictInt | StrictFloat | str | None = Field(
         None,
-        description='A share ("20%", 0.2) or a number (5) of words, or an average ("18% on average, 8% to 35%"); by '
-        "default the model's own budget.",
+        description='A share ("20%", 0.2) or a number (5) of words, an average ("18% on average, 8% to 35%"), or '
+        '"enough, at most 40%, 90% certain"; by default the model\'s own budget.',
     )
     constraints: list[str | dict[str, Any]] | None = Field(
         None,
@@ -77,7 +77,8 @@ class ExplainAnswer(BaseModel):
 
     model: str
     budget: int | float
-    budget_unit: Literal["share", "count", "average"]
+    budget_unit: Literal["share", "count", "average", "enough"]
+    certainty: float | None = None  # of "enough"
     constraints: list[str]
     explanations: list[dict[str, Any]]
 
@@ -115,7 +116,7 @@ def validate(request: ExplainRequest, models: Mapping[str, ServedModel], quotas:
         for part in (text,) if isinstance(text, str) else text:
             _check_text(part, _indexed(field, index), quotas)
     budget, constraints = _parse_budget(request.budget, model), _parse_constraints(request.constraints, model)
-    if budget is not None and budget.kind == "average":
+    if budget is not None and budget.kind in ("average", "enough"):
         try:
             model.check(budget, constraints)
         except ValueError as error:

@@ -197,7 +197,8 @@ def constraint_facts(constraint: Constraint) -> dict[str, str]:
 
 def budget_facts(budget: Budget) -> dict[str, Any]:
     """Describe a budget with its unit: JSON may not distinguish 1.0 (the whole text) from 1 (one word)."""
-    return {"budget": budget.amount, "budget_unit": budget.kind}
+    certainty = {"certainty": budget.certainty} if budget.kind == "enough" else {}
+    return {"budget": budget.amount, "budget_unit": budget.kind, **certainty}
 
 
 def load_models(directories: Iterable[Path], device: str = "auto") -> list[ServedModel]:

@@ -1,4 +1,4 @@
-"""A budget: the largest share, or number, of words a rationale may contain, or a share on average over texts."""
+"""A budget: the largest share, or number, of words a rationale may contain, a share on average, or what is enough."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ if TYPE_CHECKING:  # PyTorch takes seconds to import, and exported models do wit
     from torch import Tensor
 
 _REMEDY = (
-    "write a share such as 20% or 0.2, a count of words such as 5, or an average such as 18% on average, 8% to 35%"
+    "write a share such as 20% or 0.2, a count of words such as 5, an average such as 18% on average, 8% to 35%, or "
+    "enough, at most 40%, 90% certain"
 )
 _AVERAGE = re.compile(r"(?P<amount>\S+) on average(?:, *(?P<least>\S+) to (?P<most>\S+))?")
+_ENOUGH = re.compile(r"enough(?:, *at most (?P<most>[^\s,]+))?(?:, *(?P<certainty>[^\s,]+) certain)?")
 _ROUNDING = 1e-9  # of a product of a share and a number of words
 
 
@@ -37,14 +39,18 @@ class Budget:
     that is subtracted from all scores decides how many words a text gets within these bounds. In training it follows
     the selections; a trained model has a table of multipliers (see `inference/multiplier_table.py`).
 
+    `Budget.enough(0.4, certainty=0.9)` is as few words of each text as are enough for the prediction from 40% of it
+    (see `inference/enough.py`). In training it is a fixed share of 40%.
+
     Budgets of different kinds are never equal: all words (`Budget.share(1)`, "100%") are not one word
     (`Budget.count(1)`, "1"). The text form, which is stored, also distinguishes them.
     """
 
-    kind: Literal["share", "count", "average"]
-    amount: float | int
+    kind: Literal["share", "count", "average", "enough"]
+    amount: float | int  # of "enough": the largest share
     least: float = 0.0  # of an average: the bounds on each text
     most: float = 1.0
+    certainty: float = 0.0  # of "enough"
     multiplier: float | None = field(default=None, compare=False, repr=False)  # of an average; None in training
 
     @classmethod
@@ -82,6 +88,20 @@ class Budget:
         return cls("average", mean, round(float(low), 8), round(float(high), 8))
 
     @classmethod
+    def enough(cls, most: float = 0.4, *, certainty: float = 0.9) -> Self:
+        """The fewest words, at least one, from which the prediction is that from the share `most` of the words.
+
+        Args:
+            most: the largest share. A text gets all of it if no smaller selection is enough.
+            certainty: the smallest probability of the predicted class. For values (regression), the prediction may
+                differ by at most 1 − `certainty` standard deviations of the training labels.
+        """
+        largest = cls.share(most).amount
+        if not 0 <= certainty <= 1:
+            raise InputError(f"a certainty is a share from 0 to 1 (100%), got {certainty!r}", _REMEDY)
+        return cls("enough", largest, certainty=round(float(certainty), 8))
+
+    @classmethod
     def parse(cls, value: Any) -> Budget:
         """Make a budget from a value: "20%", 0.2 and "0.2" are shares, 5 and "5" are counts, 1.0 is the whole text."""
         if isinstance(value, Budget):
@@ -103,6 +123,9 @@ class Budget:
             if match := _AVERAGE.fullmatch(text):
                 amount, *bounds = (None if part is None else _parse_share(part) for part in match.groups())
                 return cls.average(float(amount or 0), least=bounds[0], most=bounds[1])
+            if match := _ENOUGH.fullmatch(text):
+                given = {name: _parse_share(part) for name, part in match.groupdict().items() if part is not None}
+                return cls.enough(**given)
             if text.endswith("%"):
                 return cls.share(_parse_share(text))
             return cls.count(int(text)) if text.isdecimal() else cls.share(float(text))
@@ -110,11 +133,14 @@ class Budget:
             raise InputError(f"a budget was expected, got {short_repr(text)}", _REMEDY) from None
 
     def __str__(self) -> str:
-        """ "20%", "5" or "18% on average, 8% to 35%": the text that `parse` reads."""
+        """ "20%", "5", "18% on average, 8% to 35%" or "enough, at most 40%, 90% certain": the text that `parse`
+        reads."""
         if self.kind == "count":
             return str(self.amount)
         if self.kind == "share":
             return _percent(self.amount)
+        if self.kind == "enough":
+            return f"enough, at most {_percent(self.amount)}, {_percent(self.certainty)} certain"
         return f"{_percent(self.amount)} on average, {_percent(self.least)} to {_percent(self.most)}"
 
     def describe(self, unit: str = "word") -> str:
@@ -123,13 +149,13 @@ class Budget:
             return str(self)
         return count_of(int(self.amount), unit)
 
-    def sort_key(self) -> tuple[str, float]:
-        return self.kind, self.amount
+    def sort_key(self) -> tuple[str, float, float]:
+        return self.kind, self.amount, self.certainty
 
     def word_limit(self, *selectable: Tensor) -> Tensor:
         """Return each text's limit in words: max(1, round(share · words)), or the count; at most the number of words.
 
-        Of an average budget it is the bound `most`, rounded down.
+        Of an average budget it is the bound `most`, rounded down; of "enough" the largest share.
 
         For two texts, the shorter one is used: no matching has more pairs.
 

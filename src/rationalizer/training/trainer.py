@@ -173,7 +173,7 @@ class _Training:
             model.float()
         history = _history(loop) | {"languages": _find_languages(self.corpus).to_json()}
         if config.budget.kind == "average":
-            history["calibration"] = calibrate(model, self.corpus.dev or self.corpus.train, config.budget)
+            history["calibration"] = calibrate(model, self.corpus.dev or self.corpus.train, config)
             del model.method.multiplier  # of the training; the table replaces it
         samples = choose_samples(self.corpus, config.keep_examples)
         trained = TrainedModel(self.description, model.eval(), history, samples)

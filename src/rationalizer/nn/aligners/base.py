@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -14,6 +14,7 @@ from rationalizer.nn.aligners.matching_solver import MAP, relaxation
 from rationalizer.nn.annotation_losses import fenchel_young_loss, per_annotated, prioritize_links
 from rationalizer.nn.method import Method, MethodLoss
 from rationalizer.ranges import Temperature
+from rationalizer.text.budget import AverageBounds
 
 
 class Alignment(NamedTuple):
@@ -23,6 +24,7 @@ class Alignment(NamedTuple):
     columns: Tensor  # (batch, m, n) the weights of premise words for each hypothesis word
     scores: Tensor  # (batch, m, n) scores that rank the pairs; undefined on padding
     constraints: PairLayerConstraints | None = None  # those it was selected under, for `annotation_loss`
+    average: AverageBounds | None = None  # the same for an average budget
 
     @property
     def z(self) -> Tensor:
@@ -109,6 +111,20 @@ class MatchingAligner(Aligner):
         z = MAP(scores, premise_mask, hypothesis_mask, **self.matching_arguments(budget), constraints=constraints)
         return Alignment(z, z, scores, constraints)
 
+    def decode_budgets(
+        self,
+        selection: Alignment,
+        masks: Sequence[Tensor],
+        budget: Tensor,
+        most: int,
+        constraints: PairLayerConstraints | None = None,
+    ) -> Tensor:
+        """(batch, most, m, n) what `decode` aligns under the budgets 1 … `most`, but at most `budget` and at least as
+        many pairs as are required."""
+        required = 0 if constraints is None or constraints.fixed is None else (constraints.fixed > 0).sum((-2, -1))
+        budgets = [torch.minimum((required + 0 * budget).clamp(min=pairs), budget) for pairs in range(1, most + 1)]
+        return torch.stack([self.decode(selection.scores, *masks, each, constraints).z for each in budgets], 1)
+
     def annotation_loss(
         self, alignment: Alignment, annotation: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor
     ) -> Tensor:
@@ -116,7 +132,8 @@ class MatchingAligner(Aligner):
         phrases."""
         possible = premise_mask[:, :, None] & hypothesis_mask[:, None, :]
         scores = prioritize_links(alignment.scores, annotation, possible)
-        target = self.decode(scores, premise_mask, hypothesis_mask, budget, alignment.constraints).z
+        optional = {} if alignment.average is None else {"average": alignment.average}
+        target = self.decode(scores, premise_mask, hypothesis_mask, budget, alignment.constraints, **optional).z
         losses = fenchel_young_loss(alignment.scores, alignment.z, target, self.temperature)
         return per_annotated(losses, target)
 

@@ -33,6 +33,7 @@ class MatchingSolver(NamedTuple):
         budget: int | Tensor | None = None,
         exactly: bool = False,
         complete: bool = False,
+        at_least: Tensor | None = None,
         constraints: PairLayerConstraints | None = None,
     ) -> Tensor:
         """A matching: each word has at most one partner.
@@ -43,6 +44,7 @@ class MatchingSolver(NamedTuple):
             budget: the largest number of pairs.
             exactly: whether the number of pairs must equal the budget.
             complete: whether each word of the shorter text must have a partner.
+            at_least: the smallest number of pairs; only without factors, and in any order.
             constraints: further constraints; their number of pairs, if any, replaces the budget.
         """
         constraints = constraints or PairLayerConstraints()
@@ -59,7 +61,9 @@ class MatchingSolver(NamedTuple):
                 self.graph, scores, premise_mask, hypothesis_mask, constraints, best_without_factors, **method
             )
         if not complete:
-            return self._match(scores, premise_mask, hypothesis_mask, constraints, budget=budget, exactly=exactly)
+            bounds: dict[str, Any] = {"budget": budget, "exactly": exactly}
+            bounds |= {} if at_least is None else {"at_least": at_least}
+            return self._match(scores, premise_mask, hypothesis_mask, constraints, **bounds)
         short, long, transposed = _by_length(premise_mask, hypothesis_mask)
 
         def transpose(pairs: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -45,6 +45,34 @@ class Extractor(Method):
 
     def decode(self, states: Tensor, mask: Tensor, budget: Tensor) -> Extraction:
         raise NotImplementedError
+
+    def decode_scores(
+        self, scores: Tensor, mask: Tensor, budget: Tensor, constraints: LayerConstraints | None = None
+    ) -> Tensor:
+        """The selection that `decode` returns, from the scores of its `Extraction`."""
+        raise NotImplementedError
+
+    def decode_budgets(
+        self,
+        selection: Extraction,
+        masks: Sequence[Tensor],
+        budget: Tensor,
+        most: int,
+        constraints: LayerConstraints | None = None,
+    ) -> Tensor:
+        """(batch, most, n) what `decode` selects under the budgets 1 … `most`, but at most `budget`; if the
+        constraints require more words, under the smallest budget that satisfies them."""
+        (mask,) = masks
+        lowest = torch.ones_like(budget)
+        if constraints is not None and constraints.fixed is not None:
+            arguments = self.tightened(constraints).arguments()
+            lowest = ops.spans_map(-torch.ones_like(selection.scores), budget, mask=mask, **arguments).sum(-1).long()
+        budgets = [torch.minimum(lowest.clamp(min=words), budget) for words in range(1, most + 1)]
+        return torch.stack([self.decode_scores(selection.scores, mask, each, constraints) for each in budgets], 1)
+
+    def tightened(self, constraints: LayerConstraints) -> LayerConstraints:
+        """The constraints with those that the method adds."""
+        return constraints
 
     def loss(self, extraction: Extraction, task_loss: Tensor, mask: Tensor, budget: Tensor) -> MethodLoss:
         """The loss to minimise, from the (batch,) losses of the task; by default their mean."""

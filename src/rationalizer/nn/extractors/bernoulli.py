@@ -36,10 +36,13 @@ def decode_to_budget(
     Under constraints: of the selections (or single spans) with the most words, the one with the highest total.
     """
     if constraints is not None:
-        constraints = constraints if decoding == "top-k" else constraints.at_most(spans=1)
-        return largest_selection(scores, mask, budget, constraints)
+        return largest_selection(scores, mask, budget, tightened(decoding, constraints))
     select = ops.top_k if decoding == "top-k" else ops.contiguous
     return select(scores, budget, mask=mask).to(scores.dtype)
+
+
+def tightened(decoding: Decoding, constraints: LayerConstraints) -> LayerConstraints:
+    return constraints if decoding == "top-k" else constraints.at_most(spans=1)
 
 
 def _negative_log_likelihood(scores: Tensor, z: Tensor) -> Tensor:
@@ -74,7 +77,15 @@ class Bernoulli(LinearExtractor):
         self, states: Tensor, mask: Tensor, budget: Tensor, constraints: LayerConstraints | None = None
     ) -> Extraction:
         scores = self.score(states)
-        return Extraction(decode_to_budget(self.decoding, scores, mask, budget, constraints), scores)
+        return Extraction(self.decode_scores(scores, mask, budget, constraints), scores)
+
+    def decode_scores(
+        self, scores: Tensor, mask: Tensor, budget: Tensor, constraints: LayerConstraints | None = None
+    ) -> Tensor:
+        return decode_to_budget(self.decoding, scores, mask, budget, constraints)
+
+    def tightened(self, constraints: LayerConstraints) -> LayerConstraints:
+        return tightened(self.decoding, constraints)
 
     def annotation_loss(self, extraction: Extraction, annotation: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
         """−log p(annotation)."""

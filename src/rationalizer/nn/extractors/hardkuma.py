@@ -13,7 +13,7 @@ from torch.nn import functional
 from rationalizer.constraints import LayerConstraints
 from rationalizer.nn.annotation_losses import per_annotated
 from rationalizer.nn.extractors.base import Extraction, Extractor, neighbours, register
-from rationalizer.nn.extractors.bernoulli import decode_to_budget
+from rationalizer.nn.extractors.bernoulli import decode_to_budget, tightened
 from rationalizer.nn.method import MethodLoss
 from rationalizer.nn.precision import at_least_float32
 from rationalizer.ranges import Fraction, Positive, Range, Weight
@@ -154,7 +154,17 @@ class HardKuma(Extractor):
         scores = variables.log_above(0.0)
         if self.decoding == "deterministic":
             return Extraction(variables.most_likely() * mask, scores)
-        return Extraction(decode_to_budget(self.decoding, scores, mask, budget, constraints), scores)
+        return Extraction(self.decode_scores(scores, mask, budget, constraints), scores)
+
+    def decode_scores(
+        self, scores: Tensor, mask: Tensor, budget: Tensor, constraints: LayerConstraints | None = None
+    ) -> Tensor:
+        assert self.decoding != "deterministic"
+        return decode_to_budget(self.decoding, scores, mask, budget, constraints)
+
+    def tightened(self, constraints: LayerConstraints) -> LayerConstraints:
+        assert self.decoding != "deterministic"
+        return tightened(self.decoding, constraints)
 
     def loss(self, extraction: Extraction, task_loss: Tensor, mask: Tensor, budget: Tensor) -> MethodLoss:
         excess = self.excess(extraction.scores, mask, budget)

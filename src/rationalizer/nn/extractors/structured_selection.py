@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import torch
@@ -10,12 +11,12 @@ from torch import Tensor, nn
 from rationalizer import ops
 from rationalizer.constraints import LayerConstraints
 from rationalizer.nn.annotation_losses import fenchel_young_loss, per_annotated, prioritize_words
-from rationalizer.nn.extractors import average_budget, graph_selection
+from rationalizer.nn.average_budget import AverageMethod
+from rationalizer.nn.extractors import graph_selection
 from rationalizer.nn.extractors.base import Extraction, LinearExtractor, largest_selection, register
 from rationalizer.nn.method import MethodLoss
 from rationalizer.nn.precision import at_least_float32
 from rationalizer.ranges import Range, Temperature
-from rationalizer.text import Budget
 from rationalizer.text.budget import AverageBounds
 
 Transition = Annotated[float, Range(-1e4, 1e4)]  # below 0 it is a penalty on neighbours
@@ -25,12 +26,8 @@ Tolerance = Annotated[float, Range(0, 1)]
 _Relaxed = tuple[Tensor, ops.Info | None]
 
 
-class StructuredExtractor(LinearExtractor):
+class StructuredExtractor(LinearExtractor, AverageMethod):
     supports_factors = True
-    supports_average = True
-
-    multiplier: Tensor  # of an average budget, only in training
-    average: Budget | None = None
 
     def __init__(
         self, size: int, *, temperature: Temperature = 1.0, transition: Transition = 0.1, start_spread: Spread = None
@@ -49,10 +46,7 @@ class StructuredExtractor(LinearExtractor):
         """Scale the scorer to `start_spread`; find the multiplier of an average budget that fits the first scores."""
         if self.start_spread is not None:
             self._scale_scores(states, mask, self.start_spread * self.temperature)
-        if self.average is not None:
-            scores = at_least_float32(self.score(states))
-            first = average_budget.find_multiplier(self, self.average, [(scores, mask)])
-            self.multiplier = torch.full_like(self.multiplier, first)
+        self.initialize_multiplier(self.score(states), mask)
 
     def _scale_scores(self, states: Tensor, mask: Tensor, target: float) -> None:
         """Scale the scorer so that the standard deviation of a text's scores is `target`, for any encoder. Their mean
@@ -63,11 +57,6 @@ class StructuredExtractor(LinearExtractor):
         self.scorer.weight *= target / spread
         self.scorer.bias.fill_(max(1.0, 4 * target)).sub_(scores[mask].mean() * target / spread)
 
-    def track_average(self, budget: Budget) -> None:
-        self.average = budget
-        self.initializes_from_texts = True
-        self.register_buffer("multiplier", torch.zeros(()))
-
     def forward(
         self,
         states: Tensor,
@@ -77,6 +66,7 @@ class StructuredExtractor(LinearExtractor):
         average: AverageBounds | None = None,
     ) -> Extraction:
         scores = self.score(states)
+        average = self.feasible(average, (mask,), budget, constraints)
         z, info = self.relax_with_factors(scores, mask, budget, constraints, average)
         return Extraction(z, scores, info, constraints, average)
 
@@ -89,7 +79,7 @@ class StructuredExtractor(LinearExtractor):
         average: AverageBounds | None,
     ) -> _Relaxed:
         if average is not None:
-            return self.relax(self.subtract_multiplier(scores, average), mask, budget, None, average.at_least)
+            return self.relax(self.subtract_multiplier(scores, average), mask, budget, constraints, average.at_least)
         if constraints is not None and constraints.factors:
             settings = {"transition": self.transition, "temperature": self.temperature}
             return graph_selection.relax(scores, mask, budget, constraints, **settings), None
@@ -105,10 +95,6 @@ class StructuredExtractor(LinearExtractor):
     ) -> _Relaxed:
         raise NotImplementedError
 
-    def subtract_multiplier(self, scores: Tensor, average: AverageBounds) -> Tensor:
-        """The scores under an average budget; a word is worth selecting if what is left is positive."""
-        return at_least_float32(scores) - (self.multiplier if average.multiplier is None else average.multiplier)
-
     def loss(self, extraction: Extraction, task_loss: Tensor, mask: Tensor, budget: Tensor) -> MethodLoss:
         """The mean task loss, plus a term for texts with an empty selection that raises their best score.
 
@@ -116,8 +102,8 @@ class StructuredExtractor(LinearExtractor):
         bring a model there for good. For all other texts the term is 0.
         """
         scores, constraints = at_least_float32(extraction.scores), extraction.constraints
-        if extraction.average is not None:  # no text is empty
-            multiplier = average_budget.ascend(self, scores, mask, budget, extraction.average)
+        if extraction.average is not None:  # no text is empty that need not be
+            multiplier = self.ascend(scores, (mask,), budget, extraction.average, constraints)
             return MethodLoss(task_loss.mean(), {"multiplier": multiplier})
         empty = mask.any(-1) & (extraction.z == 0).all(-1)
         if constraints is None:
@@ -148,20 +134,50 @@ class StructuredExtractor(LinearExtractor):
         average: AverageBounds | None = None,
     ) -> Extraction:
         scores = self.score(states)
-        if average is not None:
-            z = self.decode_average(self.subtract_multiplier(scores, average), mask, budget, average.at_least)
+        if (bounds := self.feasible(average, (mask,), budget, constraints)) is not None:
+            shifted = self.subtract_multiplier(scores, bounds)
+            z = self.decode_average(shifted, (mask,), budget, bounds.at_least, constraints)
             return Extraction(z.to(scores.dtype), scores)
-        if constraints is None:
-            z = ops.sequence_budget_map(scores, budget, transition=self.transition, mask=mask)
-        elif constraints.factors:
-            z = graph_selection.decode(scores, mask, budget, constraints, transition=self.transition)
-        else:
-            z = ops.spans_map(scores, budget, transition=self.transition, mask=mask, **constraints.arguments())
-        return Extraction(z, scores)
+        return Extraction(self.decode_scores(scores, mask, budget, constraints), scores)
 
-    def decode_average(self, scores: Tensor, mask: Tensor, budget: Tensor, at_least: Tensor) -> Tensor:
-        """The best selection within the bounds, from scores minus the multiplier."""
-        return ops.sequence_budget_map(scores, budget, at_least=at_least, transition=self.transition, mask=mask)
+    def decode_scores(
+        self, scores: Tensor, mask: Tensor, budget: Tensor, constraints: LayerConstraints | None = None
+    ) -> Tensor:
+        if constraints is None:
+            return ops.sequence_budget_map(scores, budget, transition=self.transition, mask=mask)
+        if constraints.factors:
+            return graph_selection.decode(scores, mask, budget, constraints, transition=self.transition)
+        return ops.spans_map(scores, budget, transition=self.transition, mask=mask, **constraints.arguments())
+
+    @torch.no_grad()
+    def decode_budgets(
+        self,
+        selection: Extraction,
+        masks: Sequence[Tensor],
+        budget: Tensor,
+        most: int,
+        constraints: LayerConstraints | None = None,
+    ) -> Tensor:
+        if constraints is not None:
+            return super().decode_budgets(selection, masks, budget, most, constraints)
+        return ops.sequence_budget_maps(selection.scores, most, transition=self.transition, mask=masks[0])
+
+    def decode_average(
+        self,
+        scores: Tensor,
+        masks: Sequence[Tensor],
+        budget: Tensor,
+        at_least: Tensor,
+        constraints: LayerConstraints | None,
+    ) -> Tensor:
+        settings: dict[str, Any] = {"at_least": at_least, "transition": self.transition, "mask": masks[0]}
+        if constraints is None:
+            return ops.sequence_budget_map(scores, budget, **settings)
+        return ops.spans_map(scores, budget, **settings, **constraints.arguments())
+
+    def largest_size(self, masks: Sequence[Tensor], budget: Tensor, constraints: LayerConstraints) -> Tensor:
+        ones = torch.ones(masks[0].shape, device=masks[0].device)
+        return ops.spans_map(ones, budget, mask=masks[0], **constraints.arguments()).sum(-1)
 
 
 @register("spectra")
@@ -197,7 +213,7 @@ class Spectra(StructuredExtractor):
         common |= {"tolerance": self.mask_tolerance, "return_info": True}
         if constraints is None:
             return ops.sequence_budget(scores, budget, at_least=at_least, **common)
-        return ops.spans(scores, budget, **common, **constraints.arguments())
+        return ops.spans(scores, budget, at_least=at_least, **common, **constraints.arguments())
 
 
 @register("pair-budget")

@@ -32,13 +32,21 @@ def budgeted_viterbi(s, r, least, budget, offset, y, back, value):
     `value` (4, budget + 1). Ties go to fewer ones, then to sequences without the later words.
     """
     n = s.shape[0]
+    _forward(s, r, budget, back, value)
+    best, used, bit = _best_end(value, n, least, budget, offset)
+    _trace(n, used, bit, back, y)
+    return best
+
+
+@jit
+def _forward(s, r, budget, back, value):
+    n = s.shape[0]
     for k in range(budget + 1):
         value[0, k] = value[1, k] = value[2, k] = value[3, k] = IMPOSSIBLE
     value[0, 0] = value[2, 0] = 0.0
-    zero, one = 0, 1  # the rows of `value` for the last bit; indices, as slices would cost as much as the loop
     edge = 0.0
     for t in range(n):
-        zero, one = 2 * (t & 1), 2 * (t & 1) + 1
+        zero, one = 2 * (t & 1), 2 * (t & 1) + 1  # indices, as slices would cost as much as the loop
         next_zero, next_one = 2 - zero, 3 - zero
         score = s[t]
         back[t, 0] = 0
@@ -50,13 +58,16 @@ def budgeted_viterbi(s, r, least, budget, offset, y, back, value):
             back[t, k] = np.uint8(on > off) | (np.uint8(joined > fresh) << np.uint8(1))
         if t < n - 1:
             edge = r[t]
-    best, used, bit = _best_end(value, n, least, budget, offset)
+
+
+@jit
+def _trace(n, used, bit, back, y):
+    """Write the sequence that ends with `used` ones and the bit `bit`."""
     for t in range(n - 1, -1, -1):
         y[t] = bit
         step = back[t, used]
         used -= bit
         bit = (step >> bit) & 1
-    return best
 
 
 @jit
@@ -95,6 +106,33 @@ def blockwise_viterbi(s, r, heads, blocks, least, budget, offset, y, back, value
             used -= heads[b + 1] - heads[b]
         bit = (step >> bit) & 1
     return best
+
+
+@jit
+def sequence_budget_maps_rows(first, last, scores, transition, mask, budget, z):
+    """The best sequences for the budgets 1 … `budget`: the tables of the largest budget contain those of all others."""
+    n = scores.shape[1]
+    s, r, y = np.empty(n), np.empty(n), np.zeros(n, np.uint8)
+    limit = min(n, budget)
+    back = np.empty((n, limit + 1), np.uint8)
+    value = np.empty((4, limit + 1))
+    solution = np.empty(n)
+    for row in range(first, last):
+        count = gather_real(scores[row], mask[row], s)
+        gather_edges(transition[row], mask[row], r)
+        largest = min(count, budget)
+        _forward(s[:count], r, largest, back, value)
+        best = 0.0
+        solution[:] = 0.0
+        for k in range(1, budget + 1):
+            if k <= largest:
+                end, used, bit = _best_end(value, count, k, k, 0.0)
+                if end > best:  # otherwise the sequence of the budget k − 1 is also the best one for k
+                    best = end
+                    _trace(count, used, bit, back, y)
+                    for i in range(count):
+                        solution[i] = y[i]
+            scatter_real(solution, mask[row], z[row, k - 1])
 
 
 @jit

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rationalizer.data.annotation_parsing import parse_list
 from rationalizer.data.dataset_registry import Dataset, ReadRequest, SplitTables, register_dataset
+from rationalizer.data.labels import Label
 from rationalizer.data.safe_json import parse_json
 from rationalizer.data.table_files import Row, Table, open_bytes
 from rationalizer.paper.original_files import find_file
@@ -135,7 +137,14 @@ def _above(shares: Any, threshold: float) -> list[bool] | None:
     return flags if any(flags) else None
 
 
-register_dataset(
+def toxicity(label: Label) -> Label:
+    """Return the class of two: offensive posts and hate speech are toxic."""
+    if label not in (*HATEXPLAIN.classes, UNDECIDED):
+        raise ValueError(f"the label {label!r} is not one of {', '.join(HATEXPLAIN.classes)}")
+    return label if label in ("normal", UNDECIDED) else "toxic"
+
+
+HATEXPLAIN = register_dataset(
     Dataset(
         "hatexplain",
         ("normal", "offensive", "hatespeech"),
@@ -147,5 +156,13 @@ register_dataset(
         extra_columns=("rationale_union", "rationale_majority", "rationale_mean"),
         prepare=prepare_hatexplain,
         texts=17_305,
+    )
+)
+register_dataset(
+    replace(
+        HATEXPLAIN,
+        name="hatexplain-binary",
+        classes=("normal", "toxic"),
+        relabel=toxicity,
     )
 )

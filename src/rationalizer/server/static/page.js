@@ -35,6 +35,7 @@ function describeBudgetValue({ budget, budget_unit: unit }) {
   if (unit === "count") return `up to ${plural(budget, showsPairs() ? "pair" : "word")}`;
   const share = `${+(100 * budget).toFixed(1)}%`;
   if (unit === "average") return `${share} on average`;
+  if (unit === "enough") return `as few as are enough, up to ${share}`;
   return showsPairs() ? `pairs for up to ${share} of the shorter text` : `up to ${share} of the words`;
 }
 
@@ -239,6 +240,9 @@ function setUpBudget() {
   const { budget, budget_unit: unit } = followers[0];
   if (slider.dataset.unit !== unit) state.budget = null; // 30% is not 30 words
   slider.dataset.unit = unit;
+  state.certainty = followers[0].certainty;
+  byId("enough").parentElement.hidden = !["share", "enough"].includes(unit);
+  if (state.budget === null) byId("enough").checked = unit === "enough";
   slider.max = unit === "count" ? Math.max(20, 3 * budget) : 100;
   if (state.budget === null) slider.value = unit === "count" ? budget : Math.round(100 * budget);
   describeBudget(unit, budget);
@@ -247,7 +251,8 @@ function setUpBudget() {
 function describeBudget(unit, own) {
   const slider = byId("budget");
   const moved = unit === "count" ? Number(slider.value) : Number(slider.value) / 100;
-  const words = describeBudgetValue({ budget: state.budget === null ? own : moved, budget_unit: unit });
+  const shown = byId("enough").checked ? "enough" : unit === "enough" ? "share" : unit;
+  const words = describeBudgetValue({ budget: state.budget === null ? own : moved, budget_unit: shown });
   byId("amount").textContent = words;
   slider.setAttribute("aria-valuetext", words);
   byId("reset").hidden = state.budget === null;
@@ -258,7 +263,9 @@ function changeBudget() {
   const { unit } = slider.dataset;
   // A share is sent as text: the number 1 would mean one word.
   const share = unit === "average" ? `${slider.value}% on average` : `${slider.value}%`;
-  state.budget = unit === "count" ? Number(slider.value) : share;
+  const certain = state.certainty === undefined ? "" : `, ${+(100 * state.certainty).toFixed(6)}% certain`;
+  if (byId("enough").checked) state.budget = `enough, at most ${share}${certain}`;
+  else state.budget = unit === "count" ? Number(slider.value) : share;
   describeBudget(unit);
   explainSoon(60);
 }
@@ -315,7 +322,7 @@ async function start() {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) explain();
     });
   }
-  byId("budget").addEventListener("input", changeBudget);
+  for (const id of ["budget", "enough"]) byId(id).addEventListener("input", changeBudget);
   byId("reset").addEventListener("click", () => {
     state.budget = null;
     setUpBudget();
