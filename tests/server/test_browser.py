@@ -151,7 +151,7 @@ def test_keyboard_only(page, server):
     page.keyboard.type("lovely care")
     marked(page)
     reached = []
-    for _ in range(20):
+    for _ in range(24):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
     assert "budget" in reached

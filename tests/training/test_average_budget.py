@@ -1,18 +1,24 @@
 """A budget on average over texts: one multiplier, with hard bounds on each text."""
 
+import json
+
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
-from rationalizer.data import generated_pairs, generated_reviews
+from rationalizer.bulk import Explainer
+from rationalizer.data import generated_pairs, generated_reviews, read_corpus, stream_corpus
 from rationalizer.inference import evaluate, predict
 from rationalizer.inference.multiplier_table import with_multiplier
 from rationalizer.metrics import mask_to_spans
 from rationalizer.models import TrainedModel, configure
 from rationalizer.nn.average_budget import ScoredTexts, find_multiplier, mean_share, multiplier_table
 from rationalizer.nn.extractors import EXTRACTORS
+from rationalizer.server import create_app, load_models
 from rationalizer.text import Budget
 from rationalizer.training import train
+from tests.server.conftest import local_client
 
 pytestmark = pytest.mark.long
 
@@ -76,6 +82,35 @@ def test_saved_model(trained, corpus, tmp_path):
     trained.with_budget("20%").save(tmp_path / "fixed")
     again = TrainedModel.load(tmp_path / "fixed").with_budget(BUDGET)
     assert np.array_equal(counts(again, corpus.test)[0], counts(trained, corpus.test)[0])
+
+
+def test_bulk_and_server_use_the_stored_table(trained, corpus, tmp_path):
+    trained.save(tmp_path)
+    (served,) = load_models([tmp_path])
+    texts = [example.text for example in corpus.test[:12]]
+    with local_client(create_app([served])) as client:
+        for budget in (None, "14% on average, 8% to 35%", "enough, at most 40%, 52% certain"):
+            expected = [each.rationale for each in served.model.explain_examples(corpus.test[:12], budget=budget)]
+            body = {"texts": texts, "budget": budget}
+            answer = client.post("/explain", json=body).json()
+            assert [each["rationale"] for each in answer["explanations"]] == expected
+            alone = client.post("/explain", json=body | {"texts": texts[:1]}).json()
+            assert alone["explanations"][0]["rationale"] == expected[0]
+    assert (answer["budget"], answer["budget_unit"], answer["certainty"]) == (0.4, "enough", 0.52)
+    rows = Explainer(served.model)(pa.table({"text": texts[:5]})).to_pylist()
+    assert [row["rationale"] for row in rows] == [each.rationale for each in served.model.explain(texts)][:5]
+
+
+def test_streamed_texts_give_the_same_table(corpus, tmp_path):
+    file = tmp_path / "x.jsonl"
+    rows = ({"text": e.text, "label": corpus.classes[e.label]} for e in corpus.train)
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config = configure("spectra", {**SMALL, "epochs": 1, "budget": BUDGET})
+    first, second = (
+        train(each, config, threads=1).history["calibration"]
+        for each in (read_corpus(file), stream_corpus(file, cache_dir=tmp_path / "cache"))
+    )
+    assert first == second
 
 
 def test_fixed_budgets_remain_possible(trained, corpus):

@@ -32,8 +32,10 @@ def shorten(
     z, reference = output.z.clone(), model.head.predict(output.outputs)
     longest = max(int(used.max()), 1)
     rows_at_once = max(1, MOST_ENTRIES // (longest * output.z[0].numel()))
-    every = torch.arange(len(z), device=z.device)
-    for rows in every.split(len(z) if constraints is not None else rows_at_once):
+    if constraints is not None:  # they are those of the whole batch
+        rows_at_once = len(z)
+    for start in range(0, len(z), rows_at_once):
+        rows = torch.arange(start, min(start + rows_at_once, len(z)), device=z.device)
         part = [each.take(rows) for each in texts]
         # The budget that is used up entirely is the one of the output, which needs no further prediction.
         most = int(used[rows].max()) - 1
@@ -71,9 +73,9 @@ def _first_enough(
             continue
         rows, steps = tried.nonzero(as_tuple=True)
         enough = torch.zeros_like(tried)
-        for row, step in zip(rows.split(BATCH), steps.split(BATCH), strict=True):
+        for first in range(0, len(rows), BATCH):
+            row, step = rows[first : first + BATCH], steps[first : first + BATCH]
             outputs = model.predict_from(shown[row, start + step], *(each.take(row) for each in texts))
             enough[row, step] = model.head.agrees(model.head.predict(outputs), reference[row], certainty)
-        first = start + enough.int().argmax(1)
-        found = torch.where((found < 0) & enough.any(1), first, found)
+        found = torch.where((found < 0) & enough.any(1), start + enough.int().argmax(1), found)
     return found

@@ -121,9 +121,13 @@ class MatchingAligner(Aligner):
     ) -> Tensor:
         """(batch, most, m, n) what `decode` aligns under the budgets 1 … `most`, but at most `budget` and at least as
         many pairs as are required."""
-        required = 0 if constraints is None or constraints.fixed is None else (constraints.fixed > 0).sum((-2, -1))
-        budgets = [torch.minimum((required + 0 * budget).clamp(min=pairs), budget) for pairs in range(1, most + 1)]
-        return torch.stack([self.decode(selection.scores, *masks, each, constraints).z for each in budgets], 1)
+        premise, hypothesis = masks
+        required = torch.zeros_like(budget)
+        if constraints is not None and constraints.fixed is not None:
+            required = (constraints.fixed > 0).sum((-2, -1))
+        budgets = [torch.minimum(required.clamp(min=pairs), budget) for pairs in range(1, most + 1)]
+        found = [self.decode(selection.scores, premise, hypothesis, each, constraints).z for each in budgets]
+        return torch.stack(found, 1)
 
     def annotation_loss(
         self, alignment: Alignment, annotation: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor, budget: Tensor
