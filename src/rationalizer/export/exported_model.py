@@ -15,7 +15,13 @@ from rationalizer.constraints import BatchItem, Constraint, ConstraintConflict, 
 from rationalizer.data import BadRows, InputRow, make_examples
 from rationalizer.drawing import AnyExplanation, Explanation, Explanations, Label, PairExplanation
 from rationalizer.explaining import as_label, conflict_in_row, make_explanation
-from rationalizer.export.model_facts import bilstm_inputs, check_constraint_class, read_bilstm_weights, read_facts
+from rationalizer.export.model_facts import (
+    bilstm_inputs,
+    check_budget,
+    check_constraint_class,
+    read_bilstm_weights,
+    read_facts,
+)
 from rationalizer.export.selection_rules import select_links, select_words
 from rationalizer.export.word_inputs import Feeds, Inputs, WordReader
 from rationalizer.hub import STARTERS, locate
@@ -146,10 +152,7 @@ class ExportedModel:
             if not method["supports_constraints"] or constraint.name in method["excluded_constraints"]:
                 raise ValueError(f"{method['name']} does not follow the constraint {constraint}; leave it out")
             check_constraint_class(constraint.name)
-        if changed.constraints and changed.budget.kind == "average":
-            raise ValueError(
-                f"constraints ({changed.constraints[0]}) cannot be combined with a budget on average; use a fixed share"
-            )
+        check_budget(changed.budget, changed.constraints, pairs=self.pairs)
         return changed
 
     def examples(self, texts: Iterable[Any]) -> Sequence[AnyExample]:

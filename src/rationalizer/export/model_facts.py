@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +15,7 @@ from rationalizer import __version__
 from rationalizer.export.word_inputs import Table, VectorInputs
 from rationalizer.models.atomic_files import read_arrays, read_json, read_record, verify_record
 from rationalizer.models.folder_format import FORMAT
-from rationalizer.text import BUNDLED, Vocabulary, WordVectors, load_vectors
+from rationalizer.text import BUNDLED, Budget, Vocabulary, WordVectors, load_vectors
 from rationalizer.text.errors import InputError
 from rationalizer.text.word_splitting import rule_version
 
@@ -95,6 +95,7 @@ def read_facts(folder: Path, name: str | None = None) -> ModelFacts:
         )
     for constraint in config["constraints"]:
         check_constraint_class(constraint["name"])
+    check_budget(Budget.parse(config["budget"]), config["constraints"], pairs=config["pairs"])
     rule = encoder["rule"]
     manifest = {
         "format": EXPORT_FORMAT,
@@ -147,6 +148,13 @@ def check_constraint_class(name: str) -> None:
 
     if issubclass(get_constraint(name), (FactorConstraint, PairFactorConstraint)):
         raise NotExportableError(f"the constraint {name} consists of factors, which need PyTorch", "leave it out")
+
+
+def check_budget(budget: Budget, constraints: Sequence[Any], *, pairs: bool) -> None:
+    """Raise an error if the budget is of a kind that needs PyTorch."""
+    if budget.kind == "enough" or (budget.kind == "average" and (pairs or constraints)):
+        among = " of links" if pairs else " with constraints" if constraints else ""
+        raise NotExportableError(f"the budget {budget}{among} needs PyTorch", "set a fixed share, such as 20%")
 
 
 def _describe_method(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -112,7 +112,7 @@ class ServedModel:
 
         if constraints is not None:
             with_constraints(self.model.config, constraints)
-        if budget is not None and budget.kind == "average":
+        if budget is not None and budget.kind in ("average", "enough"):
             with_settings(self.model.trained, budget, constraints)
 
     @property

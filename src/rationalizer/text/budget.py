@@ -193,7 +193,7 @@ class Budget:
         for tensors. The smallest is 0 except for an average budget."""
         if self.kind == "count":
             return 0, min(int(self.amount), words)
-        if self.kind == "share":
+        if self.kind in ("share", "enough"):
             return 0, min(max(1, round(words * self.amount)), words)
         most = min(max(1, math.floor(words * self.most + _ROUNDING)), words)
         return min(max(1, math.ceil(words * self.least - _ROUNDING)), most), most
