@@ -91,6 +91,8 @@ def test_settings_that_the_model_does_not_follow():
     for name, value, said in refused:
         with pytest.raises(ValueError, match=said):
             setattr(model, name, value)
+    with pytest.raises(ValueError, match="PyTorch"):
+        ExportedModel.load("sentiment").budget = "enough"
     model.constraints = ["exactly-k=2"]
     assert len(model.explain("A man plays a guitar.", "A man makes music.").pairs) == 2
     with pytest.raises(ValueError, match="pairs"):
