@@ -46,7 +46,7 @@ def test_settings_of_every_method(method, pairs):
     assert [one.name for one in found.own] == [*methods_for(pairs)[method].options()]
     assert {one.name for one in found.common} == {*Config.__dataclass_fields__} - {*IDENTITY}
     assert all(one.values and one.default for one in (*found.own, *found.encoder, *found.common))
-    assert all(one.meaning for one in (*found.encoder, *found.common))
+    assert all(one.meaning for one in (*found.own, *found.encoder, *found.common))
 
 
 def test_settings_of_spectra():

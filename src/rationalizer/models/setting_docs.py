@@ -56,8 +56,8 @@ def describe_settings(
     common = {name: hint for name, hint in _hints(Config).items() if name not in IDENTITY}
     return MethodSettings(
         method,
-        inspect.cleandoc(kind.__doc__ or ""),
-        _document({name: _hints(kind.__init__)[name] for name in kind.options()}, defaults, {}),
+        inspect.cleandoc(kind.__doc__ or "").partition("\n\nArgs:\n")[0],
+        _document({name: _hints(kind.__init__)[name] for name in kind.options()}, defaults, _inherited_docs(kind)),
         _document(_hints(options), defaults, _field_comments(options)),
         _document(objective_hints, defaults, _argument_docs(minimised)),
         _document(common, defaults, _field_comments(Config)),
@@ -103,6 +103,11 @@ def _format_default(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _inherited_docs(declared: type) -> dict[str, str]:
+    """Return the entries under "Args:" of a class and its bases."""
+    return {name: text for base in reversed(declared.__mro__) for name, text in _argument_docs(base).items()}
 
 
 def _argument_docs(declared: type) -> dict[str, str]:

@@ -38,6 +38,9 @@ class Aligner(Method):
     `budget` is (batch,) int64, the largest number of aligned pairs, at most min(m, n). The temperature divides the
     scores in training: the lower, the closer to 0/1. If the method `supports_constraints`, `forward` and `decode` also
     take `constraints`, a `PairLayerConstraints`, when there are any.
+
+    Args:
+        temperature: scores are divided by it in training: a high one spreads the weights over more word pairs.
     """
 
     def __init__(self, *, temperature: Temperature = 1.0) -> None:

@@ -52,6 +52,14 @@ def _negative_log_likelihood(scores: Tensor, z: Tensor) -> Tensor:
 
 
 class Bernoulli(LinearExtractor):
+    """The settings that the stochastic methods share.
+
+    Args:
+        sparsity: penalty for each selected word in training.
+        fused: penalty for each change between selected and not selected.
+        decoding: the words with the highest scores, or the best single span, up to the budget.
+    """
+
     def __init__(
         self, size: int, *, sparsity: Weight = 0.01, fused: Weight = 0.0, decoding: Decoding = "top-k"
     ) -> None:
@@ -130,7 +138,11 @@ class ScoreFunction(Bernoulli):
 
 @register("sfe-baseline")
 class ScoreFunctionWithBaseline(ScoreFunction):
-    """The score function estimator with the moving average of past costs as baseline, to reduce variance."""
+    """The score function estimator with the moving average of past costs as baseline, to reduce variance.
+
+    Args:
+        momentum: decay of the moving average.
+    """
 
     average: Tensor
     batches: Tensor
@@ -166,6 +178,9 @@ class Gumbel(Bernoulli):
     z = σ((score + log u − log(1 − u))/T), u uniform: log u − log(1 − u) is the difference of two Gumbel
     variables, and as T falls z becomes a Bernoulli(σ(score)) sample. In training every word has a positive
     weight; the penalty is that of the relaxed z.
+
+    Args:
+        temperature: of the relaxed samples; near 0 they are 0 or 1, and gradients are noisy.
     """
 
     def __init__(

@@ -82,6 +82,17 @@ class HardKuma(Extractor):
 
     `decoding="deterministic"` takes the likeliest of 0, 1 and the mean of each variable: the selection has the learned
     size and ignores the budget. "top-k" and "contiguous" follow the budget.
+
+    Args:
+        decoding: the likeliest values, or a selection up to the budget.
+        penalty: weight of the squared deviation of the selected share from its target.
+        target_warmup: share of the training in which the target falls from the whole text to the budget.
+        fused_target: largest mean share of changes between selected and not selected; none: any.
+        lagrangian_rate: how fast the multipliers follow the violations.
+        lagrangian_momentum: decay of the moving average of the violations.
+        lambda_init: the multipliers at the start.
+        lambda_min: the smallest multiplier.
+        lambda_max: the largest multiplier.
     """
 
     has_annotation_loss = True

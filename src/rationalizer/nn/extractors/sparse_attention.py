@@ -13,7 +13,11 @@ from rationalizer.ranges import Temperature, Weight
 
 
 class SparseAttention(Extractor):
-    """Scores v·tanh(W h + b)/√d, and weights on the simplex, in training and in decoding."""
+    """Scores v·tanh(W h + b)/√d, and weights on the simplex, in training and in decoding.
+
+    Args:
+        temperature: scores are divided by it: a high one spreads the weights over more words.
+    """
 
     uses_budget = False
     has_annotation_loss = True
@@ -52,7 +56,11 @@ class Sparsemax(SparseAttention):
 
 @register("fusedmax")
 class Fusedmax(SparseAttention):
-    """argmin ½‖z − scores/T‖² + tv Σ|z_i − z_{i+1}| over the simplex."""
+    """argmin ½‖z − scores/T‖² + tv Σ|z_i − z_{i+1}| over the simplex.
+
+    Args:
+        tv: penalty for each difference between neighbours: the larger, the longer the spans of equal weight.
+    """
 
     def __init__(self, size: int, *, temperature: Temperature = 0.1, tv: Weight = 0.7) -> None:
         super().__init__(size, temperature=temperature)

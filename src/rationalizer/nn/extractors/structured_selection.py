@@ -27,6 +27,14 @@ _Relaxed = tuple[Tensor, ops.Info | None]
 
 
 class StructuredExtractor(LinearExtractor, AverageMethod):
+    """The settings that the structured methods share.
+
+    Args:
+        temperature: divides scores and transitions in training: a high one spreads the weights over more words.
+        transition: added to the score for each pair of selected neighbours: the larger, the longer and fewer the spans.
+        start_spread: standard deviation of a text's scores at the start, in temperatures; none: as initialized.
+    """
+
     supports_factors = True
 
     def __init__(
@@ -187,6 +195,9 @@ class Spectra(StructuredExtractor):
     max E_p[s·y + r Σ y_i y_{i+1}] − ½‖E_p[y]‖², s = scores/T and r = transition/T; decoded by its MAP, 0/1. Under
     constraints the distribution is over the feasible sequences, in training and in decoding. In training z may deviate
     from the exact solution by `mask_tolerance`, which saves time if scores hardly differ; decoding is exact.
+
+    Args:
+        mask_tolerance: how far selections in training may be from the optimum; 0: exact.
     """
 
     def __init__(
