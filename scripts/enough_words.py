@@ -1,12 +1,13 @@
 """How many words are enough: `Budget.enough` against fixed shares, and what people marked.
 
     python scripts/enough_words.py DATA [SET ...] [--texts 1000] [--scored 400] [--out runs/enough]
+    python scripts/enough_words.py DATA beer-binary --model RUN
 
-Sets: `yelp-hat` and `sst` with the starter model `sentiment`, which needs no training; `hatexplain-binary`,
+Sets: `yelp-hat`, `sst` and `movies` with the starter model `sentiment`, which needs no training; `hatexplain`,
 `beer-binary` (appearance) and `hotels` (location) with BiLSTMs of the default settings, trained with a budget of 40% on
-`--texts` texts of each class. DATA has their folders, with Parquet files. Scores the first `--scored` texts of dev (of
-the annotated reviews, for Beer) at 20% and 40%, and with what is enough of 40% at several certainties. Finished models
-in OUT are not trained again.
+`--texts` texts of each class, or with the model of a run. DATA has their folders, with Parquet files. Scores the first
+`--scored` texts of dev (of the annotated reviews, for Beer) at 20% and 40%, and with what is enough of 40% at several
+certainties. Finished models in OUT are not trained again.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from rationalizer.training import train
 FOLDERS = {
     "yelp-hat": "yelp_hat",
     "sst": "sst",
-    "hatexplain-binary": "hatexplain",
+    "movies": "movies",
+    "hatexplain": "hatexplain",
     "beer-binary": "beer",
     "hotels": "hotels_location",
 }
@@ -40,11 +42,13 @@ SHOWN = ("accuracy", "size", "size_quarter", "size_median", "size_three_quarters
 HEADS = ("share", "quartiles", "", "", "token-F1, per text", "pooled")
 
 
-def prepare(name: str, data: Path, texts: int, out: Path) -> tuple[TrainedModel, list[Example]]:
+def prepare(name: str, data: Path, texts: int, out: Path, model: Path | None) -> tuple[TrainedModel, list[Example]]:
     """A model, and the texts to score it on."""
     corpus = load(name, data_dir=data / FOLDERS[name])
     scored = corpus.test if name in ("yelp-hat", "beer-binary") and corpus.test else corpus.dev
-    if name in ("yelp-hat", "sst"):
+    if model is not None:
+        return TrainedModel.load(model), list(scored)
+    if name in ("yelp-hat", "sst", "movies"):
         return Rationalizer.load("sentiment").trained, list(scored)
     by_class = [[e for e in corpus.train if e.label == label][:texts] for label in range(len(corpus.classes))]
     corpus = replace(corpus, train=[e for group in by_class for e in group], dev=list(corpus.dev)[:texts])
@@ -69,13 +73,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path, metavar="DATA")
     parser.add_argument("sets", nargs="*", metavar="SET", help=f"default: {', '.join(FOLDERS)}")
     parser.add_argument("--texts", type=int, default=1000)
+    parser.add_argument("--model", type=Path, help="a trained run, in place of a new or the starter model")
     parser.add_argument("--scored", type=int, default=400)
     parser.add_argument("--out", type=Path, default=Path("runs/enough"))
     args = parser.parse_args()
     torch.set_num_threads(1)
     print(f"| set | budget | accuracy | {' | '.join(HEADS)} | s |\n{'|---' * (len(HEADS) + 4)}|", flush=True)
     for name in args.sets or FOLDERS:
-        trained, examples = prepare(name, args.folder, args.texts, args.out)
+        trained, examples = prepare(name, args.folder, args.texts, args.out, args.model)
         examples = examples[: args.scored]
         for budget in BUDGETS:
             started = time.perf_counter()

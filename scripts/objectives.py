@@ -1,7 +1,7 @@
 """Compare objectives on data with annotations: agreement with people, share, accuracy, time.
 
     python scripts/objectives.py beer-binary DATA/beer --encoder ENCODER --seeds 5,6,7 --workers 4 --device cuda
-    python scripts/objectives.py beer-binary DATA/beer --aspect aroma --budget 16% --objectives dr …
+    python scripts/objectives.py beer-binary DATA/beer --aspect aroma --budget 16% --objectives dr …  # not annotated
     python scripts/objectives.py beer-binary DATA/beer --budget "18% on average, 8% to 35%" --objectives dr …
     python scripts/objectives.py hatexplain DATA/hatexplain …         # three classes, 30%
     python scripts/objectives.py hatexplain-binary DATA/hatexplain …  # normal or toxic, 6.5% as published for GenSPP
@@ -132,7 +132,8 @@ def write_table(runs: list[PlannedRun], test: list[Example], budget: Budget, out
         kinds = sorted({finding["kind"] for _, record in own for finding in record["findings"]["dev"]})
         seeds = ", ".join(str(run.config.seed) for run, _ in own)
         lines.append(f"| {' | '.join([name, seeds, *cells, f'{seconds:.0f}', ', '.join(kinds) or '-'])} |")
-    for rule, exactly in (("at most", False), ("exactly", True))[: 2 if budget.kind in ("share", "count") else 1]:
+    rules = (("at most", False), ("exactly", True))[: 2 if budget.kind in ("share", "count") else 1]
+    for rule, exactly in rules if any(example.annotated for example in test) else ():
         each, pooled = (_cell([value]) for value in ceilings(test, budget, exactly=exactly))
         empty = " | ".join([""] * (len(heads) - 4))
         lines.append(f"| ceiling: {rule} {budget} | | {pooled} | {each} | {empty} |")
@@ -142,6 +143,8 @@ def write_table(runs: list[PlannedRun], test: list[Example], budget: Budget, out
 
 
 def _cell(values: list[float]) -> str:
+    if not values:
+        return ""
     summary = Summary.from_values(values)
     mean, low, high = (f"{value:.3f}".removeprefix("0") for value in (summary.mean, summary.low, summary.high))
     return mean if len(values) == 1 else f"{mean} ({low}/{high})"
