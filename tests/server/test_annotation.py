@@ -220,3 +220,17 @@ def test_correct_this(page, browser, models, tmp_path):
 def test_no_corrections_without_the_option(client):
     assert "corrections" not in client.get("/models").json()
     assert client.get("/annotate/").status_code == 404
+
+
+def test_several_labels(page, tmp_path):
+    texts = [text_row(make_example(text=text), label) for text, label in ((TEXTS[0], ["bad"]), (TEXTS[1], []))]
+    header = {**HEADER, "multi": True, "task": "multi-label"}
+    file = AnnotationFile.open(tmp_path / "m.jsonl", header, texts)
+    with listening(create_annotation_app(AnnotationTask(file))) as address:
+        begin(page, address, "Ana")
+        page.keyboard.press("2")
+        page.keyboard.press("Enter")
+        expect(page.locator(".words")).to_have_text(TEXTS[1])
+        page.keyboard.press("Enter")
+        expect(page.locator("#finished")).to_be_visible()
+    assert [row["label"] for row in file.content.rows()] == [["bad", "good"], []]

@@ -109,8 +109,13 @@ def _labels(values: list[Any], model: Rationalizer | None, labels: str | None) -
 
     given = [] if labels is None else [name.strip() for name in labels.split(",") if name.strip()]
     present = [value for value in values if value not in (None, "")]
+    task: str
+    multi = any(isinstance(value, list) for value in present)  # the labels of a text that has several
     if model is not None:
         task, classes = model.trained.task, model.trained.classes
+        multi = task.startswith("multi")
+    elif multi:
+        task, classes = "multi-label", tuple(sorted({str(name) for value in present for name in value}))
     elif present:
         scheme = infer_labels([plain(value) for value in present])
         task, classes = scheme.task, scheme.classes
@@ -118,7 +123,7 @@ def _labels(values: list[Any], model: Rationalizer | None, labels: str | None) -
         task, classes = "classification", ()
     else:
         raise ValueError("the texts have no labels; name those to choose from with --labels, or give a --model")
-    return {"task": task, "classes": list(dict.fromkeys((*classes, *given))), "multi": False}
+    return {"task": task, "classes": list(dict.fromkeys((*classes, *given))), "multi": multi}
 
 
 def _by_usefulness(file: AnnotationFile, model: Rationalizer | None) -> list[str]:

@@ -46,9 +46,11 @@ def _unsureness(selected: NDArray[np.bool_], scores: NDArray[np.float32]) -> flo
     return float(1 / (1 + max(gap, 0)))
 
 
-def _error(output: Any, label: int | float | None) -> float:
+def _error(output: Any, label: Any) -> float:
     if label is None:
         return 0.0
+    if isinstance(label, tuple):  # several labels
+        return float(np.mean([abs(p - truth) for p, truth in zip(output, label, strict=True) if truth is not None]))
     return float(1 - output[int(label)]) if np.ndim(output) else float(abs(output - label))
 
 

@@ -184,7 +184,8 @@ class AnnotationTask:
         if self.model is not None:
             found = self._explain(key)
             kind = "links" if isinstance(found, PairExplanation) else "words"
-            probability = None if found.probabilities is None else found.probabilities[found.label]
+            is_one = found.probabilities is not None and not isinstance(found.label, (tuple, dict))
+            probability = found.probabilities[found.label] if found.probabilities and is_one else None
             shown["model"] = {"label": found.label, "probability": probability}
             shown["suggested"] = {kind: sorted(_rationale(found))}
         return shown

@@ -46,7 +46,7 @@ function show(text) {
   const { own, given, suggested, model } = text;
   const indices = new Set(suggested?.words ?? []);
   draft = {
-    label: own?.label ?? given ?? (model && task.classes.length && !task.multi ? String(model.label) : null),
+    label: own?.label ?? given ?? suggestedLabel(model),
     marks: own
       ? marksOf(lists[0].options, own.rationale_chars ?? [])
       : new Set(lists[0].options.filter(({ index }) => indices.has(index)).map(({ k }) => k)),
@@ -59,7 +59,7 @@ function show(text) {
   seconds = own?.seconds ?? 0;
   latest = performance.now();
   const share = model?.probability == null ? "" : ` (${Math.round(100 * model.probability)}%)`;
-  byId("model").textContent = model ? `The model says ${model.label}${share}; the words it read are marked at the start.` : "";
+  byId("model").textContent = model ? `The model says ${[model.label].flat().join(", ") || "none"}${share}; the words it read are marked at the start.` : "";
   byId("work").hidden = false;
   byId("finished").hidden = true;
   setNeverMode(false);
@@ -67,6 +67,11 @@ function show(text) {
   for (const list of lists) moveCursor(list, 0);
   draw();
   lists[0].focus({ preventScroll: true });
+}
+
+function suggestedLabel(model) {
+  if (task.multi) return [model?.label ?? []].flat().map(String);
+  return model && task.classes.length ? String(model.label) : null;
 }
 
 function draw() {
