@@ -108,7 +108,7 @@ def _export_bilstm(
         "pretrained": None,
     }
     if stored.vectors is not None:
-        rows = _kept_rows(inputs, words, len(stored.vectors))
+        rows = kept_rows(inputs, words, len(stored.vectors))
         table = Table(stored.vectors.codes[rows], stored.vectors.scales[rows])
         files["pretrained.json"] = _to_json([stored.vectors.words[row] for row in rows])
         files["pretrained.bin"] = _table_bytes(table)
@@ -116,7 +116,7 @@ def _export_bilstm(
     return files, encoder, bilstm_graphs(stored.weights, facts.network, pairs=facts.manifest["pairs"])
 
 
-def _kept_rows(inputs: VectorInputs, words: int | None, total: int) -> list[int]:
+def kept_rows(inputs: VectorInputs, words: int | None, total: int) -> list[int]:
     """The rows of the most frequent words, and of those of the training texts."""
     if words is None:
         return list(range(total))

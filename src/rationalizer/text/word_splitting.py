@@ -138,6 +138,12 @@ def rule_version(rule: SplitRule) -> str:
     return f"{_TOKEN.pattern}\n{_PIECE.pattern if rule == 'words' else version('budoux')}"
 
 
+def browser_patterns() -> dict[str, str]:
+    """The patterns of the rules "words" and "spaces", for a page that splits texts itself."""
+    patterns = {"token": _TOKEN, "solid": _SOLID, "wordlike": _WORDLIKE, "piece": _PIECE}
+    return {name: pattern.pattern for name, pattern in patterns.items()}
+
+
 def _segmenter(text: str) -> Callable[[str], list[str]]:
     """Return a function that splits runs of unspaced scripts. It depends on the whole text, which tells Japanese from
     Chinese."""
