@@ -45,7 +45,8 @@ def assert_same_answers(browser, folders, site):
 
 
 def test_bilstm_models(browser, tmp_path):
-    names = [name for name in MODELS if name not in ("sparsemax", "spectra")]
+    skipped = ("sparsemax", "spectra", "shared", "punctuation counts", "sigmoid", "constraints")
+    names = [name for name in MODELS if name not in skipped]
     assert_same_answers(browser, [save_model(tmp_path / name, **MODELS[name]) for name in names], tmp_path / "site")
 
 

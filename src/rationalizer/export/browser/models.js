@@ -53,8 +53,11 @@ class VectorEncoder {
     return this.networks.predictFromWords(vectors, selected);
   }
 
+  readStates(split) {
+    split.states = this.networks.states(this.encode(split));
+  }
+
   scorePairs(splits) {
-    for (const split of splits) split.states = this.networks.states(this.encode(split));
     return this.networks.scorePairs(splits[0].states, splits[1].states);
   }
 
@@ -104,8 +107,7 @@ class Model {
     const { splits, scores } = await this.score(texts);
     const select = facts.pairs ? this.alignWords : this.selectWords;
     const selection = select.call(this, splits, scores, ownBudget, own);
-    const predict = facts.pairs ? this.encoder.predictFromPairs(splits, selection.pairs) : this.encoder.predictFromWords(splits[0], selection.selected);
-    const output = await predict;
+    const output = await (facts.pairs ? this.predictFromPairs(splits, selection.pairs) : this.encoder.predictFromWords(splits[0], selection.selected));
     const found = { texts: splits.map(({ text, tokens, offsets, kinds, counted }) => ({ text, tokens, offsets, counted, unknown: kinds.map((kind) => kind === UNKNOWN) })) };
     Object.assign(found, selection, { warnings: this.warnings(splits, selection, own, budget ?? facts.budget) });
     if (facts.task === "regression") return { ...found, label: output[0], probabilities: null };
@@ -120,6 +122,7 @@ class Model {
       if (this.facts.pairs && splits[0].tokens.length * splits[1].tokens.length > MAX_WORD_PAIRS) {
         throw new TextError(`The texts have more than ${MAX_WORD_PAIRS} pairs of words; shorten them.`);
       }
+      for (const split of this.facts.pairs ? splits : []) await this.encoder.readStates(split);
       const scores = await (this.facts.pairs ? this.encoder.scorePairs(splits) : this.encoder.scoreWords(splits[0]));
       if (this.scored.size > 3) this.scored.clear();
       this.scored.set(key, { splits, scores });
@@ -180,6 +183,15 @@ class Model {
     }
     const pairs = z.flatMap((row, i) => [...row.keys()].filter((j) => row[j]).map((j) => [i, j]));
     return { pairs, limit };
+  }
+
+  /* In a model that closes the premise, its aligned words are encoded once more, as a text of their own. */
+  async predictFromPairs([premise, hypothesis], pairs) {
+    if (!this.facts.network.closes_premise || !pairs.length) return this.encoder.predictFromPairs([premise, hypothesis], pairs);
+    const aligned = [...premise.tokens.keys()].filter((k) => pairs.some(([i]) => i === k));
+    const closed = { tokens: aligned.map((k) => premise.tokens[k]) };
+    await this.encoder.readStates(closed);
+    return this.encoder.predictFromPairs([closed, hypothesis], pairs.map(([i, j]) => [aligned.indexOf(i), j]));
   }
 
   warnings(splits, { selected, pairs }, constraints, budget) {

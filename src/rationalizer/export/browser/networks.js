@@ -144,6 +144,7 @@ export class Networks {
       const composed = features.map((one) => this.linear(name, one).map((x) => Math.max(x, 0)));
       return pool(this.bilstm("composed", Matrix.from(composed)), this.facts.pooling);
     });
+    if (this.facts.closes_premise && !pairs.length) p.fill(0); // no word of the premise is visible
     return this.predict(compare(p, h));
   }
 

@@ -93,12 +93,13 @@ export class TransformerEncoder {
     return (await this.run("output", { ...this.layOut(tokens, selected), weights: [weights, tokens.length] })).data;
   }
 
+  async readStates(split) {
+    const { token_weights: unused, ...inputs } = this.layOut(split.tokens, split.tokens.map(() => true));
+    const { data, dims } = await this.run("states", inputs);
+    split.states = [data, ...dims];
+  }
+
   async scorePairs(splits) {
-    for (const split of splits) {
-      const { token_weights: unused, ...inputs } = this.layOut(split.tokens, split.tokens.map(() => true));
-      const { data, dims } = await this.run("states", inputs);
-      split.states = [data, ...dims];
-    }
     const { data, dims } = await this.run("scores", { premise: splits[0].states, hypothesis: splits[1].states });
     return Array.from({ length: dims[0] }, (_, i) => data.slice(i * dims[1], (i + 1) * dims[1]));
   }
