@@ -68,6 +68,7 @@ demo: $(VENV)/.base
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict
+	$(BIN)/rationalizer export sentiment nli site/demo --to web --title "rationalizer: the starter models"
 
 clean:
 	rm -rf $(VENV) .venv-oldest .venv-newest site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,6 +2,7 @@
 
     python scripts/export_parity.py --texts 2000 --write cases.json
     python scripts/browser_parity.py cases.json
+    python scripts/browser_parity.py            # only the speed, on 1,000 texts of 6 to 30 words and as many pairs
 
 Needs Playwright and Chromium. Printed are the cases in which the selected words or the label differ, the largest
 difference of a probability, the bytes and the time until a model is loaded, the time of the first and of the median
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import runpy
 import shutil
 import statistics
 import tempfile
@@ -108,12 +110,17 @@ def _memory(browser: Any) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", type=Path, help="a file written by export_parity.py")
+    parser.add_argument("cases", type=Path, nargs="?", help="a file written by export_parity.py")
     parser.add_argument("--site", type=Path, help="an exported page; by default one is made of the models in the cases")
     options = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
-    cases = json.loads(options.cases.read_text(encoding="utf-8"))["cases"]
+    if options.cases is None:
+        make_texts = runpy.run_path(str(Path(__file__).with_name("export_speed.py")))["make_texts"]
+        texts = {"sentiment": [[text] for text in make_texts(1000, pairs=False)], "nli": make_texts(1000, pairs=True)}
+        cases = [{"model": name, "texts": list(own)} for name, several in texts.items() for own in several]
+    else:
+        cases = json.loads(options.cases.read_text(encoding="utf-8"))["cases"]
     with tempfile.TemporaryDirectory() as folder:
         names = dict.fromkeys(case["model"] for case in cases)
         site = options.site or export_site(list(names), Path(folder))
@@ -126,12 +133,13 @@ def main() -> None:
             browser.close()
     largest, differing = 0.0, 0
     for number, (case, actual) in enumerate(zip(cases, found["answers"], strict=True)):
-        off = difference(case["expected"], actual)
+        off = difference(case.get("expected", actual), actual)
         if off is None:
             differing += 1
             print(f"case {number} differs: {case} got {actual}")
         largest = max(largest, off or 0.0)
-    print(f"{len(cases)} cases, {differing} differ, largest difference of a probability {largest:.1e}")
+    if options.cases is not None:
+        print(f"{len(cases)} cases, {differing} differ, largest difference of a probability {largest:.1e}")
     for name, load in found["loads"].items():
         times = [one["ms"] for case, one in zip(cases, found["answers"], strict=True) if case["model"] == name]
         rate = 1000 * len(times) / sum(times)

@@ -58,7 +58,7 @@ def export(
     models = [find_model(run) if run.exists() else run for run in runs]
     options: dict[str, Any] = {"eight_bit": weights == "8bit", "words": words}
     if to == Target.WEB:
-        from rationalizer.export.web_site import export_site
+        from rationalizer.export import export_site
 
         export_site(models, out, title=title, onnxruntime_web=onnxruntime_web, **options)
     else:
