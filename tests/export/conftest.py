@@ -13,7 +13,7 @@ def browser():
     playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
     if PARITY["CHROMIUM"] is None:
         pytest.skip("the browser tests need Chromium (apt-get install chromium)")
-    playwright.expect.set_options(timeout=20_000)  # the machine may be busy
+    playwright.expect.set_options(timeout=60_000)  # the machine may be busy
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=PARITY["CHROMIUM"], args=["--no-sandbox"])
         yield browser

@@ -38,7 +38,7 @@ def address(site):
 def page(browser, address):
     """A page without console messages, and without requests to other servers."""
     page = browser.new_page(viewport={"width": 1100, "height": 900})
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(60_000)
     messages, requests = [], []
     page.on("console", lambda message: messages.append(message.text) if message.type in ("error", "warning") else 0)
     page.on("pageerror", lambda error: messages.append(str(error)))
