@@ -66,7 +66,9 @@ class EstimatorMixin:
         texts, have other settings and other defaults.
         """
         pairs = self._is_for_pairs(params)
-        base: dict[str, Any] = {name: params[name] for name in ("method", "encoder", "objective") if name in params}
+        base: dict[str, Any] = {
+            name: params[name] for name in ("method", "encoder", "objective", "frozen") if name in params
+        }
         defaults = flat_settings(config_from_params(base, pairs=pairs).to_json())
         # This default depends on the number of epochs.
         others = {name: value for name, value in params.items() if name != "full_text_epochs"}

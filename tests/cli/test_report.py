@@ -1,8 +1,10 @@
 """`rationalizer evaluate --report`: a page that needs nothing beside it."""
 
+import os
 import re
 
 import pytest
+import torch
 
 from rationalizer.data import generated_reviews as reviews
 from rationalizer.inference.evaluate import FAITHFULNESS_PASSES, TrainedModel, evaluate
@@ -33,8 +35,10 @@ def test_report(spectra_run, table, tmp_path):
     assert not any(str(folder.parent) in html for folder in (spectra_run, table))
 
 
-def test_overview(spectra_run, table):
-    shown = run("evaluate", spectra_run, table, "--overview").stdout
+def test_overview(spectra_run, table, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")  # restored at the end
+    shown = run("evaluate", spectra_run, table, "--overview", "--threads", torch.get_num_threads()).stdout
+    assert os.environ["OMP_NUM_THREADS"] == str(torch.get_num_threads())
     assert "precision" in shown
     assert "true label, predicted as" in shown
     assert re.search(r"positive \(\d+\): .*\d+/\d+", shown)

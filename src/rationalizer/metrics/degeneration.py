@@ -25,6 +25,7 @@ from rationalizer.metrics._validation import (
     require_task,
 )
 from rationalizer.metrics.label_probe import FOLDS, cross_validated, mean_recall, position_features, shuffle_runs
+from rationalizer.metrics.registry import METRICS
 from rationalizer.plurals import count_of
 
 # Shares of empty rationales (of texts with tokens) and of complete ones (of texts that are not short: a rationale of at
@@ -243,7 +244,7 @@ def _ignores_text(masks: list[Mask]) -> Finding | None:
         return None
     message = (
         "the same positions are selected in every text: "
-        f"position alone predicts the selection with skill {skill:.2f} (0: chance, 1: certainty)"
+        f"position alone predicts the selection with skill {_share(skill)} (0: chance, 1: certainty)"
     )
     return Finding("ignores_text", message, skill)
 
@@ -258,7 +259,7 @@ def _no_better(truth: Sequence[Any], predictions: Sequence[Any], task: str) -> F
             return None
         message = (
             f"the predictor is {_no_better_text(gain, len(y))} predicting the mean: its squared error is "
-            f"{error.mean():.4g}, that of the mean {y.var():.4g}{_chance_text(gain, margins[0], '.4g')}"
+            f"{error.mean():.4g}, that of the mean {y.var():.4g}{_chance_text(gain, f'{margins[0]:.4g}')}"
         )
         return Finding("no_better_than_majority", message, float(error.mean()))
     labels, guesses = as_label_pair(truth, predictions)
@@ -274,19 +275,25 @@ def _no_better(truth: Sequence[Any], predictions: Sequence[Any], task: str) -> F
     gain = recall - chance
     message = (
         f"the predictor is {_no_better_text(gain, len(codes))} always predicting one class: mean recall over the "
-        f"{len(names)} classes is {recall:.3f}, that of one class {chance:.3f}{_chance_text(gain, margin, '.3f')}"
+        f"{len(names)} classes is {_share(recall)}, that of one class {_share(chance)}"
+        f"{_chance_text(gain, _share(margin))}"
     )
     return Finding("no_better_than_majority", message, recall)
+
+
+def _share(value: float) -> str:
+    """As in tables of scores."""
+    return METRICS["accuracy"].format_value(value)
 
 
 def _no_better_text(gain: float, documents: int) -> str:
     return "no better than" if gain <= 0 else f"not significantly better, on {documents} texts, than"
 
 
-def _chance_text(gain: float, margin: float, form: str) -> str:
+def _chance_text(gain: float, margin: str) -> str:
     if gain <= 0:
         return ""
-    return f"; a difference below two standard errors ({margin:{form}}) can be chance, and more texts can tell"
+    return f"; a difference below two standard errors ({margin}) can be chance, and more texts can tell"
 
 
 def _gains_nothing(gain: float, possible: float, margin: float, possible_margin: float) -> bool:
@@ -303,7 +310,7 @@ def _label_from_position(masks: list[Mask], truth: Sequence[Any], task: str) -> 
         return None
     message = (
         "the rationale may encode the label by its position: the selected positions alone, without the words, "
-        f"predict the label with skill {skill:.2f} (0: chance, 1: certainty)"
+        f"predict the label with skill {_share(skill)} (0: chance, 1: certainty)"
     )
     return Finding("label_from_position", message, skill)
 
@@ -314,7 +321,7 @@ def _label_from_size(masks: list[Mask], truth: Sequence[Any], task: str) -> Find
         return None
     message = (
         "the rationale may encode the label by its size: the number of selected words alone, without the words, "
-        f"predicts the label with skill {skill:.2f} (0: chance, 1: certainty)"
+        f"predicts the label with skill {_share(skill)} (0: chance, 1: certainty)"
     )
     return Finding("label_from_size", message, skill)
 

@@ -170,7 +170,7 @@ def configure(
     overrides = dict(overrides or {})
     preset = presets_for(dataset, method, pairs=pairs, encoder=encoder_class(encoder).name)
     if not stored:
-        preset |= encoder_class(encoder).preset_for(overrides, known[method].options())
+        preset |= encoder_class(encoder).preset_for(overrides)
     preset_objective = preset.get("objective", Config.objective)
     objective = OBJECTIVES[_parse("objective", overrides.get("objective", preset_objective), str)]
     if objective.name != preset_objective:  # a preset sets the options of its own objective only

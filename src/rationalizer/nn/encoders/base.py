@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from itertools import chain
@@ -78,9 +78,8 @@ class Encoder(nn.Module):
         check_ranges(ranges_of(cls.Options), options)
 
     @classmethod
-    def preset_for(cls, chosen: Mapping[str, Any], method_options: Collection[str]) -> dict[str, Any]:
-        """Further settings that replace the defaults, because of those that the user has chosen; `method_options` are
-        the names of the method's own settings."""
+    def preset_for(cls, chosen: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Further settings that replace the defaults, because of those that the user has chosen."""
         return {}
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -20,18 +20,8 @@ from rationalizer.ranges import CountOrNone, Number, NumberOrNone, Rate
 from rationalizer.text import DataError, Example, SentenceRule, SplitRule, WordBatch
 from rationalizer.text.subwords import MAX_SUBWORDS
 
-# Training settings of a frozen network. Epochs on whole texts cost nothing, as their states are stored.
-FROZEN: Mapping[str, Any] = {
-    "frozen": True,
-    "learning_rate": 3e-3,
-    "epochs": 30,
-    "full_text_epochs": 20,
-    "min_epochs": 24,
-    "patience": 4,
-    "keep_by": "loss",
-    "start_spread": 1.0,  # sparse selections from the start: the predictor's time grows with what is selected
-}
-METHOD_SETTINGS = frozenset({"start_spread"})  # those of `FROZEN` that not every method has
+# Settings of the training on top of a frozen network, which takes larger steps, and more of them.
+FROZEN: Mapping[str, Any] = {"learning_rate": 1e-2, "epochs": 40, "min_epochs": 10, "full_text_epochs": 5}
 ROWS_PER_CALL = 64  # without gradients: bounds the memory of texts of any length
 
 
@@ -154,10 +144,8 @@ class TransformerEncoder(Encoder):
                 network.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
 
     @classmethod
-    def preset_for(cls, chosen: Mapping[str, Any], method_options: Collection[str]) -> dict[str, Any]:
-        if str(chosen.get("frozen")).lower() != "true":
-            return {}
-        return {key: value for key, value in FROZEN.items() if key in method_options or key not in METHOD_SETTINGS}
+    def preset_for(cls, chosen: Mapping[str, Any]) -> Mapping[str, Any]:
+        return FROZEN if str(chosen.get("frozen")).lower() == "true" else {}
 
     @classmethod
     def prepare(
