@@ -8,7 +8,9 @@ from rationalizer.models import TrainedModel
 
 
 def page_of(runs, examples=None, options=None):
-    return TestClient(_make_app(runs, examples, ReadOptions(), None, "cpu", options or {}), base_url="http://localhost")
+    return TestClient(
+        _make_app(runs, examples, ReadOptions(), None, None, "cpu", options or {}), base_url="http://localhost"
+    )
 
 
 def test_examples_of_the_models(spectra_run, sparsemax_run, make_run):
